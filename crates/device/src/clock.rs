@@ -1,0 +1,26 @@
+//! The clock of the rooms above: real time, or virtual time of the simulator.
+
+use std::fmt::Debug;
+use std::time::Instant;
+
+/// Tells time in nanoseconds since the clock was made.
+pub trait Clock: Send + Sync + Debug {
+    /// Nanoseconds since the clock was made.
+    fn now_ns(&self) -> u64;
+}
+
+/// Real, monotonic time.
+#[derive(Debug)]
+pub struct RealClock(Instant);
+
+impl Default for RealClock {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for RealClock {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_nanos()).expect("584 years are not over")
+    }
+}

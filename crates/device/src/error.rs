@@ -1,0 +1,66 @@
+//! What can go wrong between a buffer and a device.
+
+use crate::request::{IoFault, Op};
+
+/// The result of a device call.
+pub type Result<T> = std::result::Result<T, DeviceError>;
+
+/// A fault of a device, named so that a user can act on it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The file or device could not be opened, sized or synced.
+    #[error("{device}: cannot {action}: {source}")]
+    File {
+        /// Path of the device.
+        device: String,
+        /// What was tried: `open`, `sync`, `resize`, `open an io_uring queue on`.
+        action: &'static str,
+        /// The system's own reason.
+        source: std::io::Error,
+    },
+    /// A request failed.
+    #[error("{device}: {op} of {len} bytes at offset {offset} failed: {fault}")]
+    Io {
+        /// Path of the device.
+        device: String,
+        /// Read or write.
+        op: Op,
+        /// First byte.
+        offset: u64,
+        /// Bytes asked for.
+        len: usize,
+        /// The reason.
+        fault: IoFault,
+    },
+    /// A request moved fewer bytes than asked and could not be resumed: the file ends early.
+    #[error("{device}: {op} at offset {offset} moved {found} of {expected} bytes: the file is truncated")]
+    Short {
+        /// Path of the device.
+        device: String,
+        /// Read or write.
+        op: Op,
+        /// First byte.
+        offset: u64,
+        /// Bytes asked for.
+        expected: usize,
+        /// Bytes moved.
+        found: usize,
+    },
+    /// Memory for buffers could not be had.
+    #[error("cannot map {bytes} bytes of memory: {source}")]
+    Memory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// The system's own reason.
+        source: std::io::Error,
+    },
+    /// A profile could not be read, written or understood.
+    #[error("profile {path}: {reason}")]
+    Profile {
+        /// Path of the profile.
+        path: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+}

@@ -1,0 +1,133 @@
+//! Moves blocks to and from a device, and knows its speed.
+//!
+//! - [`memory`]: aligned buffers for direct I/O, huge-page arrays, prefetch hints
+//! - [`request`]: what goes into a queue and what comes out of it
+//! - [`clock`]: the only clock of the rooms above; real or virtual
+//! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
+//! - [`wrapper`]: devices around devices: counting, throttling
+//! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
+//! - [`profile`]: measures a device into a model
+//! - [`plan`]: chooses extents and depth from a profile
+//!
+//! The native call is a batch: push requests into a [`Queue`], submit, reap completions. One I/O is
+//! a batch of one. Everything is synchronous; each worker thread owns its queue.
+
+pub mod backend;
+pub mod clock;
+mod error;
+pub mod memory;
+pub mod model;
+pub mod plan;
+pub mod profile;
+pub mod request;
+pub mod wrapper;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+pub use clock::Clock;
+pub use error::{DeviceError, Result};
+pub use memory::{Arena, Buffer, HugeVec};
+pub use request::{Completion, IoFault, Op, Request};
+
+/// What a device file is called and how strictly it is accessed.
+#[derive(Clone, Debug)]
+pub struct QueueConfig {
+    /// Requests that may be in flight at once, 1 to 4,096.
+    pub depth: usize,
+    /// Arenas whose buffers will be used with this queue; io_uring registers them so that the
+    /// kernel does not pin pages anew for every request. Buffers of other arenas work too.
+    pub arenas: Vec<Arc<Arena>>,
+}
+
+impl QueueConfig {
+    /// A queue of the given depth without registered arenas.
+    pub fn with_depth(depth: usize) -> Self {
+        Self { depth, arenas: Vec::new() }
+    }
+}
+
+/// A block device or a file on one. Shared by threads; each opens its own [`Queue`].
+pub trait Device: Send + Sync + Debug {
+    /// How errors and reports name it: a path, or `sim:...`.
+    fn name(&self) -> String;
+
+    /// The backend that moves the bytes: `io_uring`, `threads` or `sim`.
+    fn backend(&self) -> &'static str;
+
+    /// Present size in bytes.
+    fn len_bytes(&self) -> Result<u64>;
+
+    /// Offsets, lengths and buffer addresses must be multiples of this (512 or 4,096; 1 where the
+    /// device is accessed through the page cache because it refuses direct I/O).
+    fn block_bytes(&self) -> usize;
+
+    /// Opens a queue for the calling thread. The queue must be used on the thread that opened it.
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>>;
+
+    /// Returns when everything written before is on stable storage.
+    fn sync(&self) -> Result<()>;
+
+    /// Grows or shrinks the file. A raw block device accepts only its own size or less.
+    fn set_len(&self, bytes: u64) -> Result<()>;
+
+    /// The clock of this device: real time, or the simulator's virtual time.
+    fn clock(&self) -> Arc<dyn Clock>;
+}
+
+/// A worker's own window onto a device: push, submit, reap.
+pub trait Queue {
+    /// Requests that may be in flight at once.
+    fn depth(&self) -> usize;
+
+    /// Requests pushed and not yet reaped.
+    fn in_flight(&self) -> usize;
+
+    /// Takes a request. It may start at once or at the next [`Queue::submit`].
+    ///
+    /// # Panics
+    /// If the queue is full (`in_flight() == depth()`), or offset, length or buffer break the
+    /// device's alignment: both are faults of the caller.
+    fn push(&mut self, request: Request);
+
+    /// Starts everything that was pushed.
+    fn submit(&mut self) -> Result<()>;
+
+    /// Submits, waits until at least `wait_for` requests are complete (at most `in_flight()`;
+    /// 0 only collects), and appends all that are complete. Sleeps while it waits, never spins.
+    ///
+    /// A request that failed is a [`Completion`] with its fault; `Err` means the queue is broken.
+    fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()>;
+}
+
+/// One read as a batch of one: fills `buffer[..len]` from `offset`, resuming short reads.
+/// Returns the buffer, and an error where the data ends early.
+pub fn read_exact(device: &dyn Device, offset: u64, len: usize, buffer: Buffer) -> Result<Buffer> {
+    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    transfer(device, queue.as_mut(), Op::Read, offset, len, buffer)
+}
+
+/// One write as a batch of one: writes `buffer[..len]` at `offset`, whole or an error.
+pub fn write_all(device: &dyn Device, offset: u64, len: usize, buffer: Buffer) -> Result<Buffer> {
+    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    transfer(device, queue.as_mut(), Op::Write, offset, len, buffer)
+}
+
+fn transfer(
+    device: &dyn Device,
+    queue: &mut dyn Queue,
+    op: Op,
+    offset: u64,
+    len: usize,
+    buffer: Buffer,
+) -> Result<Buffer> {
+    let mut completions = Vec::with_capacity(1);
+    queue.push(Request { tag: 0, op, offset, len, buffer });
+    queue.reap(1, &mut completions)?;
+    let completion = completions.pop().expect("reap(1) returns a completion");
+    match completion.result {
+        Ok(bytes) if bytes == len => Ok(completion.buffer),
+        Ok(bytes) => Err(DeviceError::Short { device: device.name(), op, offset, expected: len, found: bytes }),
+        Err(fault) => Err(DeviceError::Io { device: device.name(), op, offset, len, fault }),
+    }
+}

@@ -1,0 +1,230 @@
+//! Memory that devices and vertex state live in: aligned buffers for direct I/O, arrays on huge
+//! pages, and prefetch hints.
+//!
+//! - [`Arena`]: one aligned mapping, carved into [`Buffer`]s of equal size
+//! - [`Buffer`]: a piece of an arena, owned by exactly one holder
+//! - [`HugeVec`]: a zeroed array on transparent huge pages: random access to vertex state costs
+//!   address translation first, and huge pages save most of it
+//! - [`prefetch`]: asks for a cache line before it is needed
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+
+use crate::error::{DeviceError, Result};
+
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// An anonymous mapping, page-aligned, zeroed, unmapped on drop.
+struct Mapping {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a mapping is plain memory without thread affinity; who may touch which part of it is
+// decided by its owners (`Buffer` and `HugeVec`), which follow the rules of ownership.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; `Mapping` itself gives no access.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes`; at least one huge page is asked to lie on huge pages.
+    fn new(bytes: usize) -> Result<Self> {
+        assert!(bytes > 0, "a mapping is not empty");
+        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no
+        // memory that Rust knows of.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(DeviceError::Memory { bytes, source: std::io::Error::last_os_error() });
+        }
+        if bytes >= HUGE_PAGE_BYTES {
+            // SAFETY: the range was just mapped by us; the advice changes no contents. A refusal
+            // (kernels without huge pages) costs speed only.
+            unsafe { libc::madvise(base, bytes, libc::MADV_HUGEPAGE) };
+        }
+        let base = NonNull::new(base.cast::<u8>()).expect("mmap never maps the null page here");
+        Ok(Self { base, bytes })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped in `new` and nobody borrows it: borrows hold `self`.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// One aligned mapping that is carved into [`Buffer`]s. Freed when the last buffer is dropped.
+pub struct Arena {
+    mapping: Mapping,
+}
+
+impl Arena {
+    /// Maps `count` buffers of `buffer_bytes` each (a multiple of 512), aligned to 4 KiB where
+    /// `buffer_bytes` is. Returns the arena, for registration with queues, and its buffers.
+    pub fn carve(buffer_bytes: usize, count: usize) -> Result<(Arc<Self>, Vec<Buffer>)> {
+        assert!(buffer_bytes >= 512 && buffer_bytes.is_multiple_of(512), "buffers are aligned");
+        assert!(count > 0, "an arena has buffers");
+        let arena = Arc::new(Self { mapping: Mapping::new(buffer_bytes * count)? });
+        let buffers = (0..count)
+            .map(|i| Buffer {
+                arena: Arc::clone(&arena),
+                offset: i * buffer_bytes,
+                len: buffer_bytes,
+            })
+            .collect();
+        Ok((arena, buffers))
+    }
+
+    /// Start of the mapping, for registration and for finding a buffer's arena.
+    pub fn base(&self) -> *const u8 {
+        self.mapping.base.as_ptr()
+    }
+
+    /// Bytes mapped.
+    pub fn bytes(&self) -> usize {
+        self.mapping.bytes
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arena({} bytes)", self.bytes())
+    }
+}
+
+/// A piece of an [`Arena`], owned by exactly one holder: the caller, or a request in flight.
+pub struct Buffer {
+    arena: Arc<Arena>,
+    offset: usize,
+    len: usize,
+}
+
+impl Buffer {
+    /// A buffer of its own arena, for single transfers.
+    pub fn new(bytes: usize) -> Result<Self> {
+        let (_, mut buffers) = Arena::carve(bytes, 1)?;
+        Ok(buffers.pop().expect("one was carved"))
+    }
+
+    /// The arena it was carved from.
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// Address of the first byte, for the kernel.
+    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+        self.deref_mut().as_mut_ptr()
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `carve` gave this range of a live mapping to this buffer alone; it is
+        // initialised (zeroed by the kernel) and borrowed through `&self`.
+        unsafe {
+            std::slice::from_raw_parts(self.arena.mapping.base.as_ptr().add(self.offset), self.len)
+        }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` makes the borrow exclusive.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.arena.mapping.base.as_ptr().add(self.offset),
+                self.len,
+            )
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len)
+    }
+}
+
+/// A zeroed array of fixed length on huge pages. Memory is used only where it was touched.
+pub struct HugeVec<T> {
+    mapping: Option<Mapping>,
+    len: usize,
+    _type: std::marker::PhantomData<T>,
+}
+
+impl<T: Zeroable> HugeVec<T> {
+    /// `len` zeroed items.
+    pub fn zeroed(len: usize) -> Result<Self> {
+        assert!(align_of::<T>() <= 4096 && !std::mem::needs_drop::<T>(), "plain items only");
+        let bytes = len.checked_mul(size_of::<T>()).expect("an array fits the address space");
+        let mapping = if bytes == 0 { None } else { Some(Mapping::new(bytes)?) };
+        Ok(Self { mapping, len, _type: std::marker::PhantomData })
+    }
+
+    /// Bytes mapped.
+    pub fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+}
+
+impl<T: Zeroable + NoUninit + AnyBitPattern> HugeVec<T> {
+    /// `len` copies of `value`.
+    pub fn filled(len: usize, value: T) -> Result<Self> {
+        let mut vec = Self::zeroed(len)?;
+        vec.fill(value);
+        Ok(vec)
+    }
+}
+
+impl<T> Deref for HugeVec<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        let base = self.mapping.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        // SAFETY: the mapping holds `len` items of `T`, page-aligned; zero bytes are a valid `T`
+        // (`Zeroable` is demanded where it is made). An empty array dangles, aligned.
+        unsafe { std::slice::from_raw_parts(base.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for HugeVec<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        let base = self.mapping.as_ref().map_or(NonNull::dangling(), |m| m.base.cast::<T>());
+        // SAFETY: as in `deref`, and `&mut self` makes the borrow exclusive.
+        unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), self.len) }
+    }
+}
+
+impl<T> fmt::Debug for HugeVec<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HugeVec({} items)", self.len)
+    }
+}
+
+/// Asks for the cache line of `items[index]`. Any index is fine: it is a hint and never faults.
+#[inline(always)]
+pub fn prefetch<T>(items: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch has no architectural effect, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(items.as_ptr().wrapping_add(index).cast::<i8>(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, index);
+}
