@@ -40,6 +40,19 @@ pub struct Request {
     pub buffer: Buffer,
 }
 
+impl Request {
+    /// The completion of this request.
+    #[inline]
+    pub(crate) fn complete(
+        self,
+        result: std::result::Result<usize, IoFault>,
+        latency_ns: u64,
+    ) -> Completion {
+        let Self { tag, op, offset, len, buffer } = self;
+        Completion { tag, op, offset, len, buffer, result, latency_ns }
+    }
+}
+
 /// A finished request.
 #[derive(Debug)]
 pub struct Completion {
