@@ -1,0 +1,317 @@
+//! Opens a file or a raw block device for direct I/O, and picks the backend that serves it.
+//!
+//! io_uring is tried first. Containers and hardened kernels often refuse it; then workers with
+//! pread/pwrite serve the same requests, and one warning says why and what to do. A file system
+//! that refuses direct I/O (tmpfs) is used through the page cache, again with a warning.
+
+use std::fs::{File, OpenOptions as StdOpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{AtFlags, StatxFlags};
+
+use super::threads::ThreadQueue;
+use super::uring::{self, UringQueue};
+use super::assert_depth;
+use crate::clock::{Clock, RealClock};
+use crate::error::{DeviceError, Result};
+use crate::{Device, Queue, QueueConfig};
+
+/// Alignment that is taken where the kernel does not tell: it suits every drive in use.
+const BLOCK_BYTES_UNKNOWN: usize = 4096;
+
+/// Set to `off`, this environment variable refuses io_uring.
+pub const IO_URING_SWITCH: &str = "CENOTE_IO_URING";
+
+/// How a device is opened.
+#[derive(Clone, Debug)]
+pub struct OpenOptions {
+    /// Open for reading only; writes then fail with `EBADF`.
+    pub read_only: bool,
+    /// Make the file if it is missing. An existing file keeps its contents.
+    pub create: bool,
+    /// Pass by the page cache where the file system allows it.
+    pub direct: bool,
+    /// Who moves the bytes.
+    pub backend: BackendChoice,
+}
+
+impl Default for OpenOptions {
+    /// Direct reads and writes of an existing file, on the best backend there is.
+    fn default() -> Self {
+        Self { read_only: false, create: false, direct: true, backend: BackendChoice::Auto }
+    }
+}
+
+impl OpenOptions {
+    /// Direct reads of an existing file.
+    pub fn reading() -> Self {
+        Self { read_only: true, ..Self::default() }
+    }
+
+    /// Direct reads and writes of a file that is made if missing.
+    pub fn creating() -> Self {
+        Self { create: true, ..Self::default() }
+    }
+}
+
+/// Who moves the bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// io_uring where the kernel takes it, else threads, with a warning.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// pread/pwrite workers.
+    Threads,
+}
+
+/// Opens the file or block device at `path`.
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
+    let name = path.display().to_string();
+    let mut flags = StdOpenOptions::new();
+    flags.read(true).write(!options.read_only).create(options.create && !options.read_only);
+    let direct_flag = if options.direct { libc::O_DIRECT } else { 0 };
+    let opened = flags.custom_flags(direct_flag | libc::O_CLOEXEC).open(path);
+    let (file, direct) = match opened {
+        Err(refusal) if options.direct && refusal.raw_os_error() == Some(libc::EINVAL) => {
+            let buffered = flags.custom_flags(libc::O_CLOEXEC).open(path);
+            (buffered.map_err(file_error(&name, "open"))?, false)
+        }
+        opened => (opened.map_err(file_error(&name, "open"))?, options.direct),
+    };
+    assemble(file, name, options, direct)
+}
+
+/// Makes a device of an open file, such as a spill file without a name in any directory. `name`
+/// is what errors call it. The file must be open for what `options` say; `create` is ignored.
+pub fn from_file(file: File, name: &str, options: &OpenOptions) -> Result<Arc<dyn Device>> {
+    let direct = options.direct && set_direct(&file).is_ok();
+    assemble(file, name.to_owned(), options, direct)
+}
+
+/// Makes a rename or a new name in the directory durable.
+pub fn sync_directory(directory: &Path) -> Result<()> {
+    let name = directory.display().to_string();
+    let opened = File::open(directory).map_err(file_error(&name, "open"))?;
+    opened.sync_all().map_err(file_error(&name, "sync"))
+}
+
+fn file_error(device: &str, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
+    move |source| DeviceError::File { device: device.to_owned(), action, source }
+}
+
+fn set_direct(file: &File) -> rustix::io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::DIRECT)
+}
+
+fn clear_direct(file: &File) -> rustix::io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    rustix::fs::fcntl_setfl(file, flags - rustix::fs::OFlags::DIRECT)
+}
+
+fn assemble(
+    file: File,
+    name: String,
+    options: &OpenOptions,
+    mut direct: bool,
+) -> Result<Arc<dyn Device>> {
+    let kind = file.metadata().map_err(file_error(&name, "examine"))?.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file or block device");
+        return Err(DeviceError::File { device: name, action: "use", source });
+    }
+    let mut block_bytes = 1;
+    if direct {
+        match direct_alignment(&file).map_err(file_error(&name, "examine"))? {
+            Some(bytes) => block_bytes = bytes,
+            None => {
+                clear_direct(&file).map_err(|e| file_error(&name, "reopen")(e.into()))?;
+                direct = false;
+            }
+        }
+    }
+    if options.direct && !direct {
+        warn_buffered(&name);
+    }
+    let uring = choose_uring(options.backend, &name)?;
+    Ok(Arc::new(FileDevice {
+        target: Target {
+            file: Arc::new(file),
+            name,
+            block_bytes,
+            clock: Arc::new(RealClock::default()),
+        },
+        is_block_device: kind.is_block_device(),
+        choice: options.backend,
+        uring: AtomicBool::new(uring),
+    }))
+}
+
+/// The alignment of direct I/O: `None` where the file takes no direct I/O.
+fn direct_alignment(file: &File) -> io::Result<Option<usize>> {
+    let wanted = StatxFlags::DIOALIGN | StatxFlags::BASIC_STATS;
+    let told = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok();
+    if let Some(stat) = told
+        && StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN)
+    {
+        let bytes = stat.stx_dio_offset_align.max(stat.stx_dio_mem_align);
+        return Ok(if bytes == 0 { None } else { Some(bytes as usize) });
+    }
+    if file.metadata()?.file_type().is_block_device() {
+        return Ok(Some(rustix::fs::ioctl_blksszget(file)? as usize));
+    }
+    // Newer kernels let tmpfs be opened for direct I/O and then go through the page cache.
+    let is_tmpfs = rustix::fs::fstatfs(file.as_fd())?.f_type == libc::TMPFS_MAGIC;
+    Ok(if is_tmpfs { None } else { Some(BLOCK_BYTES_UNKNOWN) })
+}
+
+/// Warns once per process: a program opens many files on one file system.
+fn warn_buffered(name: &str) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "{name}: the file system refuses direct I/O; using the page cache: memory use goes \
+             beyond the budget and drive speed is hidden. Keep graphs on ext4, XFS, btrfs or a \
+             raw block device"
+        );
+    }
+}
+
+/// Warns once per process, naming the cause and the remedy.
+fn warn_threads(reason: &str) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!("{reason}; using threads");
+    }
+}
+
+/// Whether io_uring serves this choice; an error if it must and cannot.
+fn choose_uring(choice: BackendChoice, name: &str) -> Result<bool> {
+    if choice == BackendChoice::Threads {
+        return Ok(false);
+    }
+    match uring_refusal() {
+        None => Ok(true),
+        Some(reason) if choice == BackendChoice::Auto => {
+            warn_threads(&reason);
+            Ok(false)
+        }
+        Some(reason) => Err(DeviceError::File {
+            device: name.to_owned(),
+            action: "open an io_uring queue on",
+            source: io::Error::other(reason),
+        }),
+    }
+}
+
+/// Why io_uring cannot be used here, with the remedy; `None` where it works.
+pub fn uring_refusal() -> Option<String> {
+    if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
+        return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));
+    }
+    uring::probe().err().map(|refusal| match refusal.raw_os_error() {
+        Some(libc::ENOSYS) => {
+            "io_uring is missing: it needs Linux 5.6 or later, or io_uring_setup allowed in the \
+             container's seccomp profile"
+                .to_owned()
+        }
+        Some(libc::EPERM | libc::EACCES) => {
+            "io_uring is disabled: sysctl kernel.io_uring_disabled=0, or allow io_uring_setup in \
+             the container's seccomp profile"
+                .to_owned()
+        }
+        _ => format!("io_uring cannot be set up: {refusal}"),
+    })
+}
+
+/// What a queue needs to know of its device.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) file: Arc<File>,
+    pub(super) name: String,
+    pub(super) block_bytes: usize,
+    pub(super) clock: Arc<RealClock>,
+}
+
+/// A file or raw block device.
+#[derive(Debug)]
+struct FileDevice {
+    target: Target,
+    is_block_device: bool,
+    choice: BackendChoice,
+    /// Cleared when a later queue is refused: a sandbox may close after the device was opened.
+    uring: AtomicBool,
+}
+
+impl FileDevice {
+    fn error(&self, action: &'static str, source: io::Error) -> DeviceError {
+        file_error(&self.target.name, action)(source)
+    }
+}
+
+impl Device for FileDevice {
+    fn name(&self) -> String {
+        self.target.name.clone()
+    }
+
+    fn backend(&self) -> &'static str {
+        if self.uring.load(Ordering::Relaxed) { "io_uring" } else { "threads" }
+    }
+
+    fn len_bytes(&self) -> Result<u64> {
+        // The end of a block device is where a seek to its end arrives; its metadata says zero.
+        // Transfers name their offset, so the shared position does not matter.
+        let measured = if self.is_block_device {
+            self.target.file.as_ref().seek(SeekFrom::End(0))
+        } else {
+            self.target.file.metadata().map(|metadata| metadata.len())
+        };
+        measured.map_err(|e| self.error("size", e))
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.target.block_bytes
+    }
+
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        assert_depth(config.depth);
+        if self.uring.load(Ordering::Relaxed) {
+            match UringQueue::open(&self.target, config) {
+                Ok(queue) => return Ok(Box::new(queue)),
+                Err(refusal) if self.choice == BackendChoice::Auto => {
+                    warn_threads(&format!("{}: io_uring queue refused: {refusal}", self.target.name));
+                    self.uring.store(false, Ordering::Relaxed);
+                }
+                Err(refusal) => return Err(self.error("open an io_uring queue on", refusal)),
+            }
+        }
+        Ok(Box::new(ThreadQueue::open(&self.target, config)))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.target.file.sync_data().map_err(|e| self.error("sync", e))
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        if !self.is_block_device {
+            return self.target.file.set_len(bytes).map_err(|e| self.error("resize", e));
+        }
+        let len_bytes = self.len_bytes()?;
+        if bytes <= len_bytes {
+            return Ok(());
+        }
+        let reason = format!("{bytes} bytes are wanted, the block device has {len_bytes}");
+        Err(self.error("resize", io::Error::new(io::ErrorKind::StorageFull, reason)))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.target.clock) as Arc<dyn Clock>
+    }
+}

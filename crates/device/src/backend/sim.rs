@@ -1,0 +1,1 @@
+//! A simulated device in virtual time.

@@ -1,0 +1,308 @@
+//! io_uring: one ring per queue, a registered file, registered buffers.
+//!
+//! This is the hot path of every run. A request costs no allocation and no lock: it lies in a slab
+//! under the index that the kernel hands back, and one system call submits and waits for many.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use io_uring::{IoUring, opcode, squeue, types};
+
+use super::file::Target;
+use super::{assert_request, assert_wait};
+use crate::clock::{Clock, RealClock};
+use crate::error::{DeviceError, Result};
+use crate::memory::{Arena, Buffer};
+use crate::request::{Completion, IoFault, Op, Request};
+use crate::{Queue, QueueConfig};
+
+/// The kernel takes at most 1 GiB as one registered buffer.
+const REGISTERED_BYTES_MAX: usize = 1 << 30;
+
+/// The only registered file of a ring.
+const FILE: types::Fixed = types::Fixed(0);
+
+/// Whether the kernel lets this process make a ring.
+pub(super) fn probe() -> io::Result<()> {
+    build_ring(1).map(drop)
+}
+
+/// A ring with the cheapest completion path that this kernel knows: completions run in the
+/// waiting thread itself (6.1), without interrupting it (5.19), or as always.
+fn build_ring(depth: usize) -> io::Result<IoUring> {
+    let entries = u32::try_from(depth).expect("depth is checked");
+    let mut deferred = IoUring::builder();
+    deferred.setup_coop_taskrun().setup_taskrun_flag();
+    let cooperative = deferred.clone();
+    deferred.setup_single_issuer().setup_defer_taskrun();
+    for builder in [deferred, cooperative, IoUring::builder()] {
+        match builder.build(entries) {
+            Err(refusal) if refusal.raw_os_error() == Some(libc::EINVAL) => {}
+            built => return built,
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Buffers that the kernel has pinned for this ring, in pieces of at most 1 GiB.
+struct Registered {
+    arena: Arc<Arena>,
+    first_index: usize,
+}
+
+/// A request that was pushed and not yet reaped.
+struct Slot {
+    request: Request,
+    /// Bytes already moved, where a short transfer is being resumed.
+    done: usize,
+    submitted_ns: u64,
+}
+
+/// Bytes moved or why not, as a completion tells it.
+type Outcome = std::result::Result<usize, IoFault>;
+
+/// One ring over one file.
+pub(super) struct UringQueue {
+    ring: IoUring,
+    slots: Vec<Option<Slot>>,
+    free: Vec<u32>,
+    /// Pushed and not yet submitted: stamped with the time when they are.
+    pushed: Vec<u32>,
+    /// Short transfers whose rest goes back into the ring.
+    short: Vec<u32>,
+    registered: Vec<Registered>,
+    device_name: String,
+    block_bytes: usize,
+    clock: Arc<RealClock>,
+    _file: Arc<File>,
+}
+
+impl UringQueue {
+    pub(super) fn open(target: &Target, config: &QueueConfig) -> io::Result<Self> {
+        let ring = build_ring(config.depth)?;
+        ring.submitter().register_files(&[target.file.as_raw_fd()])?;
+        let registered = register_arenas(&ring, &config.arenas);
+        let depth = u32::try_from(config.depth).expect("depth is checked");
+        Ok(Self {
+            ring,
+            slots: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            pushed: Vec::with_capacity(config.depth),
+            short: Vec::with_capacity(config.depth),
+            registered,
+            device_name: target.name.clone(),
+            block_bytes: target.block_bytes,
+            clock: Arc::clone(&target.clock),
+            _file: Arc::clone(&target.file),
+        })
+    }
+
+    /// Gives what is left of slot `index` to the ring.
+    #[inline]
+    fn enqueue(&mut self, index: u32) {
+        let slot = self.slots[index as usize].as_mut().expect("the slot was filled");
+        let entry = entry_for(slot, &self.registered).user_data(u64::from(index));
+        // SAFETY: the entry points into a buffer that the slot owns. A slot is emptied only when
+        // the kernel has given its completion, and `drop` waits for that or leaks the slots.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.expect("a ring has an entry for every slot");
+    }
+
+    /// Submits, and sleeps until `wait_for` completions lie in the ring.
+    fn enter(&self, wait_for: usize) -> Result<()> {
+        loop {
+            match self.ring.submit_and_wait(wait_for) {
+                Err(signal) if signal.kind() == io::ErrorKind::Interrupted => {}
+                Ok(_) => return Ok(()),
+                Err(source) => {
+                    let action = "use the io_uring queue on";
+                    return Err(DeviceError::File { device: self.device_name.clone(), action, source });
+                }
+            }
+        }
+    }
+
+    /// Stamps what was pushed: it goes to the kernel with the next call.
+    fn stamp(&mut self) {
+        if self.pushed.is_empty() {
+            return;
+        }
+        let now_ns = self.clock.now_ns();
+        for index in self.pushed.drain(..) {
+            let slot = self.slots[index as usize].as_mut().expect("the slot was filled");
+            slot.submitted_ns = now_ns;
+        }
+    }
+
+    /// Takes everything that is complete from the ring; short transfers go back into it.
+    fn collect(&mut self, completions: &mut Vec<Completion>) -> usize {
+        let before = completions.len();
+        let mut now_ns = 0;
+        for entry in self.ring.completion() {
+            if now_ns == 0 {
+                now_ns = self.clock.now_ns();
+            }
+            let index = u32::try_from(entry.user_data()).expect("user data is a slot index");
+            let place = &mut self.slots[index as usize];
+            let slot = place.as_mut().expect("a completion has its slot");
+            let Some(outcome) = advance(slot, entry.result(), self.block_bytes) else {
+                self.short.push(index);
+                continue;
+            };
+            let slot = place.take().expect("it was there");
+            self.free.push(index);
+            let latency_ns = now_ns.saturating_sub(slot.submitted_ns);
+            completions.push(slot.request.complete(outcome, latency_ns));
+        }
+        while let Some(index) = self.short.pop() {
+            self.enqueue(index);
+        }
+        completions.len() - before
+    }
+}
+
+impl Queue for UringQueue {
+    fn depth(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn push(&mut self, request: Request) {
+        assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
+        let index = self.free.pop().expect("a queue that is not full has a free slot");
+        self.slots[index as usize] = Some(Slot { request, done: 0, submitted_ns: 0 });
+        self.enqueue(index);
+        self.pushed.push(index);
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        if self.pushed.is_empty() {
+            return Ok(());
+        }
+        self.stamp();
+        self.enter(0)
+    }
+
+    fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
+        assert_wait(wait_for, self.in_flight());
+        let mut missing = wait_for;
+        if self.pushed.is_empty() {
+            missing = missing.saturating_sub(self.collect(completions));
+        } else {
+            self.stamp();
+        }
+        loop {
+            // Nothing to submit, nothing to wait for, no completion that the kernel holds back:
+            // no need to enter it.
+            let queue = self.ring.submission();
+            if missing == 0 && queue.is_empty() && !queue.taskrun() {
+                return Ok(());
+            }
+            drop(queue);
+            self.enter(missing)?;
+            missing = missing.saturating_sub(self.collect(completions));
+        }
+    }
+}
+
+impl Drop for UringQueue {
+    /// Completes what was pushed: the kernel may write to its buffers until then.
+    fn drop(&mut self) {
+        let mut completions = Vec::new();
+        while self.in_flight() > 0 {
+            if self.enter(self.in_flight()).is_err() {
+                // The kernel may still hold the buffers, so they must never be freed.
+                std::mem::forget(std::mem::take(&mut self.slots));
+                return;
+            }
+            self.collect(&mut completions);
+        }
+    }
+}
+
+/// Pins the arenas for the ring. A refusal costs some speed, nothing else.
+fn register_arenas(ring: &IoUring, arenas: &[Arc<Arena>]) -> Vec<Registered> {
+    let mut pieces = Vec::new();
+    let mut registered = Vec::with_capacity(arenas.len());
+    for arena in arenas {
+        registered.push(Registered { arena: Arc::clone(arena), first_index: pieces.len() });
+        for start in (0..arena.bytes()).step_by(REGISTERED_BYTES_MAX) {
+            pieces.push(libc::iovec {
+                iov_base: arena.base().wrapping_add(start).cast_mut().cast(),
+                iov_len: (arena.bytes() - start).min(REGISTERED_BYTES_MAX),
+            });
+        }
+    }
+    if pieces.is_empty() {
+        return registered;
+    }
+    // SAFETY: the pieces cover the arenas' mappings, which `Registered` keeps alive for as long
+    // as the ring.
+    match unsafe { ring.submitter().register_buffers(&pieces) } {
+        Ok(()) => registered,
+        Err(refusal) => {
+            warn_unregistered(&refusal);
+            Vec::new()
+        }
+    }
+}
+
+/// Tells once why buffers stay unregistered.
+fn warn_unregistered(refusal: &io::Error) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        tracing::debug!(
+            "I/O buffers are not registered with io_uring ({refusal}): some CPU time per request \
+             is lost; raise the locked-memory limit (ulimit -l)"
+        );
+    }
+}
+
+/// The index under which the kernel knows `bytes` of a buffer at `address`.
+#[inline]
+fn registered_index(registered: &[Registered], buffer: &Buffer, at: usize, len: usize) -> Option<u16> {
+    let known = registered.iter().find(|known| Arc::ptr_eq(&known.arena, buffer.arena()))?;
+    let start = at - known.arena.base().addr();
+    let piece = start / REGISTERED_BYTES_MAX;
+    let is_whole = piece == (start + len - 1) / REGISTERED_BYTES_MAX;
+    if is_whole { u16::try_from(known.first_index + piece).ok() } else { None }
+}
+
+/// The kernel's work order for what is left of a slot.
+#[inline]
+fn entry_for(slot: &mut Slot, registered: &[Registered]) -> squeue::Entry {
+    let request = &mut slot.request;
+    let len = request.len - slot.done;
+    let rest = u32::try_from(len).expect("lengths were checked");
+    let offset = request.offset + slot.done as u64;
+    let at = request.buffer[slot.done..].as_mut_ptr();
+    let index = registered_index(registered, &request.buffer, at.addr(), len);
+    match (request.op, index) {
+        (Op::Read, Some(i)) => opcode::ReadFixed::new(FILE, at, rest, i).offset(offset).build(),
+        (Op::Read, None) => opcode::Read::new(FILE, at, rest).offset(offset).build(),
+        (Op::Write, Some(i)) => opcode::WriteFixed::new(FILE, at, rest, i).offset(offset).build(),
+        (Op::Write, None) => opcode::Write::new(FILE, at, rest).offset(offset).build(),
+    }
+}
+
+/// What a completion means for its slot: `None` if the rest must be asked for again.
+#[inline]
+fn advance(slot: &mut Slot, moved: i32, block_bytes: usize) -> Option<Outcome> {
+    match usize::try_from(moved) {
+        Err(_) if moved == -libc::EINTR => None,
+        Err(_) => Some(Err(IoFault { errno: -moved })),
+        Ok(bytes) => {
+            slot.done += bytes;
+            // Nothing moved, or a piece of a block: the file ends here. Else the kernel stopped
+            // early, and the rest is still to come.
+            let ended = bytes == 0 || !bytes.is_multiple_of(block_bytes);
+            (slot.done == slot.request.len || ended).then_some(Ok(slot.done))
+        }
+    }
+}
