@@ -1,0 +1,426 @@
+//! The devices of the papers, by name.
+//!
+//! Preset A holds the dissertation's parameters (tables 2.1, 2.2 and 6.2); preset B the same
+//! group's measurements of 2024, job by job. They differ for the same drive: a device's state
+//! changes its alpha.
+
+use super::knee::{SATURATION_SHARE, saturation_depth};
+use super::{Curve, CurvePoint, DeviceModel, SizeModel, Timing};
+use crate::request::Op;
+
+/// Which collection a preset belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collection {
+    /// The parameters that the papers state.
+    Paper,
+    /// Measured in 2024, with whole curves.
+    Measured2024,
+}
+
+/// A device of the papers.
+#[derive(Clone, Debug)]
+pub struct Preset {
+    /// Its name, such as `optane-p4800x`.
+    pub name: &'static str,
+    /// The collection.
+    pub collection: Collection,
+    build: fn() -> DeviceModel,
+}
+
+impl Preset {
+    /// All presets.
+    pub fn all() -> &'static [Self] {
+        PRESETS
+    }
+
+    /// Finds a preset, whatever the case of its letters.
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        PRESETS.iter().find(|p| p.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The device.
+    pub fn model(&self) -> DeviceModel {
+        (self.build)()
+    }
+}
+
+macro_rules! presets {
+    ($($name:literal, $collection:ident, $build:expr;)*) => {
+        const PRESETS: &[Preset] = &[$(Preset {
+            name: $name,
+            collection: Collection::$collection,
+            build: || $build.model($name),
+        }),*];
+    };
+}
+
+presets! {
+    "optane-p4800x", Paper, OPTANE;
+    "p4510", Paper, P4510;
+    "p4510-raw", Paper, P4510_RAW;
+    "sata-s4610", Paper, SATA_S4610;
+    "aws-io-60k", Paper, AWS_IO;
+    "hdd-2t", Paper, HDD;
+    "dc-p4500", Paper, DC_P4500;
+    "optane-p4800x-2024", Measured2024, OPTANE_2024;
+    "p4510-2024", Measured2024, P4510_2024;
+    "samsung-nvme-2024", Measured2024, SAMSUNG_2024;
+    "computational-nvme-2024", Measured2024, COMPUTATIONAL_2024;
+}
+
+/// A row of the papers' tables. Latencies are those of 4 KiB; the tables give none for 8 KiB, so
+/// the transfer of the other 4 KiB at full bandwidth is added.
+struct Paper {
+    source: &'static str,
+    read_us: f64,
+    write_us: f64,
+    /// (bytes, alpha, k_r, k_w, greatest reads per second).
+    rows: &'static [(u64, f64, u32, u32, f64)],
+}
+
+// Greatest reads per second at 4 KiB: 4x one at a time (text of 2.5.2).
+const OPTANE: Paper = Paper {
+    source: "dissertation tables 2.1, 2.2: Optane P4800X 375 GB",
+    read_us: 6.8,
+    write_us: 7.6,
+    rows: &[(4096, 1.1, 6, 5, 588e3), (8192, 1.0, 4, 4, 299e3)],
+};
+
+// 1,900 MB/s (text of 2.5.6).
+const P4510: Paper = Paper {
+    source: "dissertation tables 2.1, 2.2: P4510 1 TB with a file system",
+    read_us: 12.4,
+    write_us: 19.6,
+    rows: &[(4096, 2.8, 80, 8, 464e3), (8192, 1.9, 40, 7, 232e3)],
+};
+
+// 1.7x the reads of the same drive with a file system; latency as there, for want of another.
+const P4510_RAW: Paper = Paper {
+    source: "dissertation tables 2.1, 2.2: P4510 1 TB raw through SPDK",
+    read_us: 12.4,
+    write_us: 19.6,
+    rows: &[(4096, 3.0, 16, 6, 789e3), (8192, 3.0, 15, 4, 394e3)],
+};
+
+// The data sheet's 96,000 reads per second; at 8 KiB what k_w and the latency leave possible.
+const SATA_S4610: Paper = Paper {
+    source: "dissertation tables 2.1, 2.2: SATA S4610 240 GB",
+    read_us: 100.0,
+    write_us: 130.0,
+    rows: &[(4096, 1.5, 25, 9, 96e3), (8192, 1.3, 21, 5, 50e3)],
+};
+
+// Capped by software at 60,000 requests or 240 MB/s.
+const AWS_IO: Paper = Paper {
+    source: "dissertation tables 2.1, 2.2: virtual SSD of 60,000 IOPS",
+    read_us: 180.0,
+    write_us: 200.0,
+    rows: &[(4096, 2.0, 11, 19, 60e3), (8192, 1.9, 6, 10, 30e3)],
+};
+
+const HDD: Paper = Paper {
+    source: "dissertation tables 2.1, 6.2: hard disk 2 TB",
+    read_us: 7000.0,
+    write_us: 7300.0,
+    rows: &[(4096, 1.0, 1, 1, 1e6 / 7000.0), (8192, 1.0, 1, 1, 1e6 / 7000.0)],
+};
+
+// The advertised 427,000 reads and 36,000 writes that alpha 11.9 was taken from.
+const DC_P4500: Paper = Paper {
+    source: "dissertation table 6.2: DC-P4500",
+    read_us: 8.2,
+    write_us: 78.4,
+    rows: &[(4096, 11.9, 40, 8, 427e3)],
+};
+
+impl Paper {
+    fn model(&self, name: &str) -> DeviceModel {
+        let mut sizes = Vec::new();
+        let mut curves = Vec::new();
+        for &(bytes, alpha, k_r, k_w, read_max) in self.rows {
+            let write_max = read_max / alpha;
+            // A disk's transfer time is nothing beside its seek.
+            let more = if k_r == 1 { 0.0 } else { (bytes - self.rows[0].0) as f64 / bytes as f64 };
+            let read_us = self.read_us + more * 1e6 / read_max;
+            let write_us = self.write_us + more * 1e6 / write_max;
+            curves.push(rise(Op::Read, bytes, read_us, k_r, read_max));
+            curves.push(rise(Op::Write, bytes, write_us, k_w, write_max));
+            sizes.push(SizeModel {
+                bytes,
+                alpha,
+                k_r,
+                k_w,
+                read_iops_max: read_max,
+                write_iops_max: write_max,
+                read_us_qd1: read_us,
+                write_us_qd1: write_us,
+            });
+        }
+        DeviceModel {
+            name: name.to_owned(),
+            source: self.source.to_owned(),
+            timing: Timing::Curve,
+            sizes,
+            curves,
+        }
+    }
+}
+
+/// A curve that starts at the latency of one request and saturates at k by our own rule: 90% of
+/// the maximum at k, all of it at 1.25 k.
+fn rise(op: Op, bytes: u64, us: f64, k: u32, iops_max: f64) -> Curve {
+    let points = if k == 1 {
+        vec![point(1, iops_max)]
+    } else {
+        let full = (k * 5).div_ceil(4).max(k + 1);
+        vec![point(1, 1e6 / us), point(k, SATURATION_SHARE * iops_max), point(full, iops_max)]
+    };
+    Curve { op, bytes, points }
+}
+
+/// A point whose latency follows from Little's law.
+fn point(depth: u32, iops: f64) -> CurvePoint {
+    CurvePoint { depth, iops, p50_us: f64::from(depth) * 1e6 / iops }
+}
+
+/// What was measured of a drive in 2024: thousands of requests per second by concurrency.
+struct Measured {
+    source: &'static str,
+    curves: &'static [(Op, u64, &'static [(u32, f64)])],
+    /// Sequential reads and writes of 128 KiB, in MB/s.
+    sequential: (f64, f64),
+}
+
+// Reads that 10 jobs do not saturate go on in a straight line to the maximum that the same drive
+// reached with 128 requests in flight. Writes of 8 KiB were logged at 4 KiB by mistake, so their
+// maximum is taken as half of the 4 KiB one where nothing better was logged.
+const OPTANE_2024: Measured = Measured {
+    source: "measured 2024, fio 3.35: Optane P4800X",
+    curves: &[
+        (
+            Op::Read,
+            4096,
+            &[
+                (1, 80.0),
+                (2, 151.0),
+                (3, 235.0),
+                (4, 301.0),
+                (5, 362.0),
+                (6, 419.0),
+                (7, 482.0),
+                (8, 531.0),
+                (9, 571.0),
+                (10, 591.0),
+            ],
+        ),
+        (
+            Op::Write,
+            4096,
+            &[
+                (1, 70.0),
+                (2, 118.0),
+                (3, 172.0),
+                (4, 210.0),
+                (5, 249.0),
+                (6, 289.0),
+                (7, 320.0),
+                (8, 351.0),
+                (9, 379.0),
+                (10, 401.0),
+            ],
+        ),
+        (Op::Read, 8192, &[(1, 80.0), (2, 140.0), (3, 214.0), (4, 270.0), (5, 299.0)]),
+        (Op::Write, 8192, &[(1, 62.0), (2, 105.0), (4, 170.0), (8, 200.0)]),
+    ],
+    sequential: (2500.0, 2000.0),
+};
+
+const P4510_2024: Measured = Measured {
+    source: "measured 2024, fio 3.35: P4510",
+    curves: &[
+        (
+            Op::Read,
+            4096,
+            &[
+                (1, 13.0),
+                (2, 25.3),
+                (3, 37.2),
+                (4, 48.9),
+                (5, 58.8),
+                (6, 71.3),
+                (7, 82.5),
+                (8, 93.5),
+                (9, 103.0),
+                (10, 113.0),
+                (128, 473.0),
+            ],
+        ),
+        (Op::Write, 4096, &[(1, 80.0), (2, 152.0), (3, 194.0), (4, 230.0), (5, 239.0), (6, 250.0)]),
+        (
+            Op::Read,
+            8192,
+            &[
+                (1, 12.3),
+                (2, 23.3),
+                (3, 33.7),
+                (4, 43.4),
+                (5, 52.2),
+                (6, 58.5),
+                (7, 67.2),
+                (8, 74.5),
+                (9, 81.6),
+                (10, 88.2),
+                (128, 239.0),
+            ],
+        ),
+        (Op::Write, 8192, &[(1, 70.0), (2, 120.0), (3, 140.0)]),
+    ],
+    sequential: (2850.0, 1100.0),
+};
+
+const SAMSUNG_2024: Measured = Measured {
+    source: "measured 2024, fio 3.35: Samsung NVMe 1.92 TB",
+    curves: &[
+        (
+            Op::Read,
+            4096,
+            &[
+                (1, 15.4),
+                (2, 30.6),
+                (3, 45.6),
+                (4, 60.4),
+                (5, 75.1),
+                (6, 89.9),
+                (7, 104.0),
+                (8, 118.0),
+                (9, 132.0),
+                (10, 146.0),
+                (128, 925.0),
+            ],
+        ),
+        (
+            Op::Write,
+            4096,
+            &[
+                (1, 83.0),
+                (2, 163.0),
+                (3, 227.0),
+                (4, 291.0),
+                (5, 340.0),
+                (6, 381.0),
+                (7, 439.0),
+                (8, 482.0),
+                (9, 513.0),
+                (10, 522.0),
+            ],
+        ),
+        (Op::Read, 8192, &[(1, 14.2), (10, 122.0), (128, 740.0)]),
+        (Op::Write, 8192, &[(1, 74.0), (4, 200.0), (8, 261.0)]),
+    ],
+    sequential: (6500.0, 2800.0),
+};
+
+const COMPUTATIONAL_2024: Measured = Measured {
+    source: "measured 2024, fio 3.35: computational NVMe 3.84 TB",
+    curves: &[
+        (
+            Op::Read,
+            4096,
+            &[
+                (1, 12.5),
+                (2, 25.0),
+                (3, 37.3),
+                (4, 49.5),
+                (5, 61.6),
+                (6, 72.7),
+                (7, 85.4),
+                (8, 97.1),
+                (9, 109.0),
+                (10, 120.0),
+                (128, 872.0),
+            ],
+        ),
+        (
+            Op::Write,
+            4096,
+            &[
+                (1, 46.0),
+                (2, 91.0),
+                (3, 125.0),
+                (4, 153.0),
+                (5, 182.0),
+                (6, 206.0),
+                (7, 225.0),
+                (8, 242.0),
+                (9, 257.0),
+                (10, 271.0),
+            ],
+        ),
+        (Op::Read, 8192, &[(1, 11.8), (10, 107.0), (128, 436.0)]),
+        (Op::Write, 8192, &[(1, 40.0), (4, 105.0), (8, 135.0)]),
+    ],
+    sequential: (3700.0, 3000.0),
+};
+
+impl Measured {
+    fn model(&self, name: &str) -> DeviceModel {
+        let mut curves: Vec<Curve> = self
+            .curves
+            .iter()
+            .map(|&(op, bytes, points)| Curve {
+                op,
+                bytes,
+                points: points.iter().map(|&(depth, kiops)| point(depth, kiops * 1e3)).collect(),
+            })
+            .collect();
+        curves.push(self.large(Op::Read, self.sequential.0));
+        curves.push(self.large(Op::Write, self.sequential.1));
+        let sizes = [4096, 8192, LARGE].map(|bytes| size_of_curves(&curves, bytes)).to_vec();
+        DeviceModel {
+            name: name.to_owned(),
+            source: self.source.to_owned(),
+            timing: Timing::Curve,
+            sizes,
+            curves,
+        }
+    }
+
+    /// Requests of 128 KiB: the measured bandwidth; one alone takes as long as one of 4 KiB and
+    /// the transfer, which was not measured.
+    fn large(&self, op: Op, megabytes: f64) -> Curve {
+        let small = self.curves.iter().find(|c| c.0 == op && c.1 == 4096);
+        let small_us = 1e3 / small.expect("every drive has 4 KiB curves").2[0].1;
+        let iops_max = megabytes * 1e6 / LARGE as f64;
+        let us = small_us + 1e6 / iops_max;
+        let full = (us * iops_max / 1e6).ceil() as u32;
+        let mut points = vec![point(1, 1e6 / us)];
+        if full > 1 {
+            points.push(point(full, iops_max));
+        }
+        Curve { op, bytes: LARGE, points }
+    }
+}
+
+const LARGE: u64 = 128 << 10;
+
+/// Parameters by the rules from a read and a write curve of one size.
+fn size_of_curves(curves: &[Curve], bytes: u64) -> SizeModel {
+    let of = |op| {
+        let curve = curves.iter().find(|c| c.op == op && c.bytes == bytes);
+        let points = curve.expect("both curves of the size exist").throughput();
+        let k = saturation_depth(&points, SATURATION_SHARE).expect("a curve has points");
+        (k, points.iter().map(|p| p.1).fold(0.0, f64::max), 1e6 / points[0].1)
+    };
+    let (k_r, read_iops_max, read_us_qd1) = of(Op::Read);
+    let (k_w, write_iops_max, write_us_qd1) = of(Op::Write);
+    SizeModel {
+        bytes,
+        alpha: read_iops_max / write_iops_max,
+        k_r,
+        k_w,
+        read_iops_max,
+        write_iops_max,
+        read_us_qd1,
+        write_us_qd1,
+    }
+}

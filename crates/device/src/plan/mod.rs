@@ -1,0 +1,1 @@
+//! Chooses extents and depth from a profile.

@@ -1,0 +1,1 @@
+//! Measures a device into a [`Profile`].
