@@ -26,10 +26,14 @@ fn degrees(source: &dyn EdgeSource) -> Vec<u64> {
 fn models(seed: u64) -> Vec<Box<dyn EdgeSource>> {
     let probability = 0.1;
     vec![
-        Box::new(Kron::new(KronConfig { scale: 13, seed, ..KronConfig::default() }).unwrap()),
-        Box::new(Uniform::new(UniformConfig { vertices: 9_001, edges: 150_000, seed }).unwrap()),
-        Box::new(Ba::new(BaConfig { vertices: 20_000, edges_per_vertex: 9, seed }).unwrap()),
-        Box::new(Grid::new(GridConfig { rows: 301, columns: 257 }).unwrap()),
+        Box::new(
+            Kron::new(KronConfig { scale: 13, seed, ..KronConfig::default() }).expect("valid"),
+        ),
+        Box::new(
+            Uniform::new(UniformConfig { vertices: 9_001, edges: 150_000, seed }).expect("valid"),
+        ),
+        Box::new(Ba::new(BaConfig { vertices: 20_000, edges_per_vertex: 9, seed }).expect("valid")),
+        Box::new(Grid::new(GridConfig { rows: 301, columns: 257 }).expect("valid")),
         Box::new(
             SmallWorld::new(SmallWorldConfig {
                 vertices: 30_000,
@@ -37,7 +41,7 @@ fn models(seed: u64) -> Vec<Box<dyn EdgeSource>> {
                 probability,
                 seed,
             })
-            .unwrap(),
+            .expect("valid"),
         ),
     ]
 }
