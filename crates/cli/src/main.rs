@@ -1,1 +1,166 @@
-fn main(){}
+//! `cenote`: graphs deeper than memory, from the command line.
+//!
+//! - [`verb`]: one file per verb: its flags, its work, its report
+//! - [`args`]: groups of flags that several verbs share
+//! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
+//! - [`edge_file`]: edges into text, binary pairs and Parquet
+//! - [`partial`]: a file that appears under its name only when it is whole
+//! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
+//! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
+//!
+//! Exit status: 0 done; 1 answered no (a check found a fault, a target was not reached); 2 error;
+//! 130 interrupted. An error is exactly one line on stderr.
+
+mod args;
+mod cancel;
+mod edge_file;
+mod memory;
+mod output;
+mod partial;
+mod progress;
+mod verb;
+mod warning;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::verb::{Outcome, Verb};
+
+/// SSD-aware graph analytics: graphs deeper than memory.
+#[derive(Debug, Parser)]
+#[command(name = "cenote", version, about, long_about = None, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cenote generate kron --scale 20 --out kron.u32
+  cenote import kron.u32 --undirected --out kron.cenote
+  cenote info kron.cenote
+  cenote neighbors kron.cenote 17
+
+Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error.";
+
+/// The statuses that are not 0.
+const ANSWERED_NO: u8 = 1;
+const ERROR: u8 = 2;
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    warning::print_to_stderr();
+    let result = cancel::listen().and_then(|()| cli.verb.run());
+    progress::clear();
+    if cancel::cancelled() {
+        eprintln!("cenote: interrupted");
+        return INTERRUPTED.into();
+    }
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::AnsweredNo) => ANSWERED_NO.into(),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cenote: {}", one_line(&format!("{error:#}")));
+            ERROR.into()
+        }
+    }
+}
+
+/// Whoever read our output has seen enough: not an error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<output::StdoutError>()
+        .is_some_and(|output::StdoutError(cause)| cause.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Help and version as clap makes them; a wrong command line as one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A reader who has seen enough of the help is no error.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("cenote: {}", usage_line(error));
+    ERROR.into()
+}
+
+/// What clap says in several paragraphs: the fault, then tips, without its usage summary.
+fn usage_line(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "no verb or kind given: `--help` lists them".to_owned();
+    }
+    let facts = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let facts = facts.strip_prefix("error: ").unwrap_or(&facts).replace(":; ", ": ");
+    format!("{facts}; `--help` tells more")
+}
+
+/// A message as one line, whatever a file name or a library put into it.
+fn one_line(message: &str) -> String {
+    let mut line = String::with_capacity(message.len());
+    for piece in message.lines().map(str::trim).filter(|piece| !piece.is_empty()) {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(piece);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_and_kind_has_an_example_in_its_help() {
+        fn walk(command: &clap::Command, path: &str) {
+            for verb in command.get_subcommands() {
+                let path = format!("{path} {}", verb.get_name());
+                let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains(&path), "no example of `{path}` in its help");
+                walk(verb, &path);
+            }
+        }
+        walk(&Cli::command(), "cenote");
+    }
+
+    #[test]
+    fn messages_of_several_lines_become_one() {
+        assert_eq!(one_line("a\n  b\n\nc\n"), "a b c");
+        assert_eq!(one_line("plain"), "plain");
+    }
+
+    #[test]
+    fn usage_faults_fit_one_line_and_say_what_is_wrong() {
+        for (line, words) in [
+            (&["cenote"][..], "no verb"),
+            (&["cenote", "dance"], "'dance'"),
+            (&["cenote", "generate", "kron"], "--out"),
+            (&["cenote", "generate", "kron", "--sale", "3"], "--sale"),
+            (&["cenote", "generate", "kron", "--scale", "many"], "'many'"),
+        ] {
+            let message = usage_line(&Cli::try_parse_from(line).unwrap_err());
+            assert!(message.contains(words) && !message.contains('\n'), "{line:?}: {message}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Data on stdout: lines, tables and JSON. A reader that leaves early is not an error.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// A failed write to stdout, told apart because a broken pipe there is fine.
+#[derive(Debug)]
+pub struct StdoutError(pub io::Error);
+
+impl fmt::Display for StdoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot write to stdout")
+    }
+}
+
+impl std::error::Error for StdoutError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Writes `text` and a line feed.
+pub fn line(text: impl fmt::Display) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|e| StdoutError(e).into())
+}
+
+/// Writes bytes as they are. The caller collects them into large pieces.
+pub fn bytes(bytes: &[u8]) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| StdoutError(e).into())
+}
+
+/// Writes one JSON object as one line.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    line(serde_json::to_string(value)?)
+}
+
+/// Writes names and values in two columns.
+pub fn facts(rows: &[(&str, String)]) -> Result<()> {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let text: Vec<String> =
+        rows.iter().map(|(name, value)| format!("{name:width$}  {value}")).collect();
+    line(text.join("\n"))
+}
+
+/// A number with its thousands apart: `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A size as a person reads it: `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // 1023.95 would print as 1024.0.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
+        for (number, text) in cases {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn sizes_choose_their_unit() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+}
