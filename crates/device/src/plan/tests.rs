@@ -27,7 +27,7 @@ fn noisy_profile() -> impl Strategy<Value = Profile> {
                         p50_us: us,
                         p99_us: us,
                         repetitions: 1,
-                        threads: 1,
+                        cpu_share: 0.0,
                     }
                 });
                 CurveProfile {

@@ -144,8 +144,10 @@ pub struct ProfilePoint {
     pub p99_us: f64,
     /// Repetitions.
     pub repetitions: u32,
-    /// Threads that issued the requests: more than one where one could not keep up.
-    pub threads: u32,
+    /// Processor time of the one issuing thread over elapsed time: near 1, it is the processor
+    /// and not the device that was measured.
+    #[serde(default)]
+    pub cpu_share: f64,
 }
 
 impl ProfilePoint {
@@ -312,7 +314,7 @@ impl Profile {
                         p50_us: us,
                         p99_us: us,
                         repetitions: 0,
-                        threads: 0,
+                        cpu_share: 0.0,
                     }
                 });
                 let points = points.collect();

@@ -1,13 +1,26 @@
 //! Measures a device into a [`Profile`], keeps it, and finds it again.
 //!
+//! - [`profile`]: sweeps request sizes and depths on any [`Device`](crate::Device)
+//! - [`profile_path`]: the same on a path, with a scratch file of its own
 //! - [`Profile`]: what was measured, as data; the contract of `cenote profile --json`
 //! - [`Identity`]: tells one device from another, whatever path leads to it
+//! - [`ProfileStore`]: saves profiles and finds them by the identity of a path's device
 
+mod cell;
+mod config;
 mod data;
+mod histogram;
 mod identity;
+mod scratch;
+mod store;
+mod sweep;
 
+pub use config::ProfileConfig;
 pub use data::{
     Conditions, CurveProfile, DEPTHS, PROFILE_VERSION, Pattern, Profile, ProfilePoint, SIZES,
     SizeProfile,
 };
 pub use identity::Identity;
+pub use scratch::{SCRATCH_BYTES, profile_path};
+pub use store::ProfileStore;
+pub use sweep::{Progress, ProgressFn, profile};

@@ -1,0 +1,202 @@
+//! Keeps profiles by the identity of their device, and finds them again from any path on it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::data::{PROFILE_VERSION, Profile};
+use super::identity::Identity;
+use crate::error::{DeviceError, Result};
+
+/// A directory of profiles.
+#[derive(Clone, Debug)]
+pub struct ProfileStore {
+    directory: PathBuf,
+}
+
+impl ProfileStore {
+    /// Profiles in a directory, which is made when the first one is saved.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// The user's store: `$XDG_STATE_HOME/cenote/profiles` or `~/.local/state/cenote/profiles`.
+    pub fn of_user() -> Result<Self> {
+        let variable = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty());
+        Self::of_variables(variable("XDG_STATE_HOME"), variable("HOME"))
+    }
+
+    fn of_variables(state: Option<OsString>, home: Option<OsString>) -> Result<Self> {
+        let state = state.map(PathBuf::from).filter(|p| p.is_absolute());
+        let state = state.or_else(|| home.map(|home| PathBuf::from(home).join(".local/state")));
+        match state {
+            Some(state) => Ok(Self::at(state.join("cenote/profiles"))),
+            None => Err(DeviceError::Profile {
+                path: "~/.local/state/cenote/profiles".into(),
+                reason: "no home directory is known: set HOME or XDG_STATE_HOME".into(),
+            }),
+        }
+    }
+
+    /// The file that holds a device's profile, whether it exists or not.
+    pub fn path_of(&self, identity: &Identity) -> PathBuf {
+        self.directory.join(format!("{}.json", identity.key))
+    }
+
+    /// Saves a profile under its identity, whole or not at all. Returns the file's path.
+    pub fn save(&self, profile: &Profile) -> Result<PathBuf> {
+        let path = self.path_of(&profile.identity);
+        let file_error = |action| {
+            let device = path.display().to_string();
+            move |source: io::Error| DeviceError::File { device, action, source }
+        };
+        let mut text = serde_json::to_vec_pretty(profile)
+            .map_err(|e| fault(&path, format!("cannot be written as JSON: {e}")))?;
+        text.push(b'\n');
+        fs::create_dir_all(&self.directory).map_err(file_error("make the directory of"))?;
+        // The process id keeps two writers apart; the rename makes the whole file appear at once.
+        let draft = path.with_extension(format!("{}.tmp", std::process::id()));
+        let written = fs::File::create(&draft)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&draft, &path));
+        if let Err(source) = written {
+            // The draft may not exist; the first fault is the one to tell.
+            let _ = fs::remove_file(&draft);
+            return Err(file_error("write")(source));
+        }
+        Ok(path)
+    }
+
+    /// The profile of the device that `path` lies on, if it was measured.
+    pub fn find(&self, path: &Path) -> Result<Option<Profile>> {
+        self.load(&Identity::of_path(path)?)
+    }
+
+    /// The profile of a device, if it was measured.
+    pub fn load(&self, identity: &Identity) -> Result<Option<Profile>> {
+        let path = self.path_of(identity);
+        match fs::read(&path) {
+            Ok(text) => parse(&path, &text).map(Some),
+            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => {
+                let device = path.display().to_string();
+                Err(DeviceError::File { device, action: "read", source })
+            }
+        }
+    }
+
+    /// The profile of the device that `path` lies on, or a cautious guess flagged as assumed.
+    pub fn find_or_assume(&self, path: &Path) -> Result<Profile> {
+        Ok(self.find(path)?.unwrap_or_else(Profile::assumed))
+    }
+}
+
+/// Reads a profile's JSON, and says what to do about one that cannot be used.
+fn parse(path: &Path, text: &[u8]) -> Result<Profile> {
+    const REMEDY: &str = "delete it and run `cenote profile` again";
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let broken = |e: serde_json::Error| fault(path, format!("is damaged ({e}): {REMEDY}"));
+    let Version { version } = serde_json::from_slice(text).map_err(broken)?;
+    if version > PROFILE_VERSION {
+        let reason = format!(
+            "is of version {version}, newer than {PROFILE_VERSION}, which this program reads: use \
+             a newer cenote, or {REMEDY}"
+        );
+        return Err(fault(path, reason));
+    }
+    let profile: Profile = serde_json::from_slice(text).map_err(broken)?;
+    match profile.fault() {
+        Some(reason) => Err(fault(path, format!("is unusable, {reason}: {REMEDY}"))),
+        None => Ok(profile),
+    }
+}
+
+fn fault(path: &Path, reason: String) -> DeviceError {
+    DeviceError::Profile { path: path.display().to_string(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, ProfileStore) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = ProfileStore::at(dir.path().join("state/profiles"));
+        (dir, store)
+    }
+
+    fn measured_at(path: &Path) -> Profile {
+        Profile { identity: Identity::of_path(path).unwrap(), ..Profile::assumed() }
+    }
+
+    #[test]
+    fn a_saved_profile_is_found_from_any_path_on_the_device() {
+        let (dir, store) = store();
+        assert_eq!(store.find(dir.path()).unwrap(), None);
+        assert!(store.find_or_assume(dir.path()).unwrap().assumed);
+        let path = store.save(&measured_at(dir.path())).unwrap();
+        let found = store.find(&dir.path().join("some/graph.cenote")).unwrap().unwrap();
+        assert_eq!(found.sizes.len(), Profile::assumed().sizes.len());
+        let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
+        assert_eq!(names.len(), 1, "a draft was left: {names:?}");
+    }
+
+    #[test]
+    fn saving_again_replaces_the_profile() {
+        let (dir, store) = store();
+        let mut profile = measured_at(dir.path());
+        store.save(&profile).unwrap();
+        profile.conditions.notes.push("second".into());
+        store.save(&profile).unwrap();
+        let found = store.find(dir.path()).unwrap().unwrap();
+        assert!(found.conditions.notes.contains(&"second".to_owned()));
+    }
+
+    #[test]
+    fn damaged_and_newer_profiles_are_errors_with_a_remedy() {
+        let (dir, store) = store();
+        let path = store.save(&measured_at(dir.path())).unwrap();
+        let good = fs::read_to_string(&path).unwrap();
+        let broken = [
+            (good[..good.len() / 2].to_owned(), "damaged"),
+            (String::new(), "damaged"),
+            ("[]".to_owned(), "damaged"),
+            (good.replacen("\"version\": 1", "\"version\": 2", 1), "newer"),
+            (good.replacen("\"read_iops_max\": ", "\"read_iops_max\": -", 1), "not positive"),
+        ];
+        for (text, expected) in broken {
+            fs::write(&path, text).unwrap();
+            let error = store.find(dir.path()).unwrap_err();
+            assert!(matches!(error, DeviceError::Profile { .. }));
+            let message = error.to_string();
+            assert!(message.contains(expected) && message.contains("cenote profile"), "{message}");
+            assert!(message.contains(path.to_str().unwrap()), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_store_that_cannot_be_written_names_its_path() {
+        let (dir, _) = store();
+        fs::write(dir.path().join("file"), "x").unwrap();
+        let store = ProfileStore::at(dir.path().join("file/profiles"));
+        let error = store.save(&measured_at(dir.path())).unwrap_err();
+        assert!(error.to_string().contains("file/profiles"), "{error}");
+    }
+
+    #[test]
+    fn the_users_store_follows_the_environment() {
+        let of = |state: Option<&str>, home: Option<&str>| {
+            ProfileStore::of_variables(state.map(Into::into), home.map(Into::into))
+                .map(|s| s.directory)
+        };
+        assert_eq!(of(Some("/s"), Some("/h")).unwrap(), Path::new("/s/cenote/profiles"));
+        let at_home = Path::new("/h/.local/state/cenote/profiles");
+        assert_eq!(of(None, Some("/h")).unwrap(), at_home);
+        assert_eq!(of(Some("relative"), Some("/h")).unwrap(), at_home);
+        assert!(of(None, None).unwrap_err().to_string().contains("XDG_STATE_HOME"));
+    }
+}
