@@ -4,7 +4,7 @@
 //! pread/pwrite serve the same requests, and one warning says why and what to do. A file system
 //! that refuses direct I/O (tmpfs) is used through the page cache, again with a warning.
 
-use std::fs::{File, OpenOptions as StdOpenOptions};
+use std::fs::{File, FileType, OpenOptions as StdOpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
+use super::assert_depth;
 use super::threads::ThreadQueue;
 use super::uring::{self, UringQueue};
-use super::assert_depth;
 use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
 use crate::{Device, Queue, QueueConfig};
@@ -74,6 +74,10 @@ pub enum BackendChoice {
 /// Opens the file or block device at `path`.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     let name = path.display().to_string();
+    // Before opening: to open a pipe would wait for its other end.
+    if let Ok(metadata) = path.metadata() {
+        check_kind(metadata.file_type(), &name)?;
+    }
     let mut flags = StdOpenOptions::new();
     flags.read(true).write(!options.read_only).create(options.create && !options.read_only);
     let direct_flag = if options.direct { libc::O_DIRECT } else { 0 };
@@ -116,6 +120,15 @@ fn clear_direct(file: &File) -> rustix::io::Result<()> {
     rustix::fs::fcntl_setfl(file, flags - rustix::fs::OFlags::DIRECT)
 }
 
+/// Refuses whatever has no bytes at offsets.
+fn check_kind(kind: FileType, name: &str) -> Result<()> {
+    if kind.is_file() || kind.is_block_device() {
+        return Ok(());
+    }
+    let reason = if kind.is_dir() { "it is a directory" } else { "it is no file or block device" };
+    Err(file_error(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
+}
+
 fn assemble(
     file: File,
     name: String,
@@ -123,10 +136,7 @@ fn assemble(
     mut direct: bool,
 ) -> Result<Arc<dyn Device>> {
     let kind = file.metadata().map_err(file_error(&name, "examine"))?.file_type();
-    if !kind.is_file() && !kind.is_block_device() {
-        let source = io::Error::new(io::ErrorKind::InvalidInput, "not a file or block device");
-        return Err(DeviceError::File { device: name, action: "use", source });
-    }
+    check_kind(kind, &name)?;
     let mut block_bytes = 1;
     if direct {
         match direct_alignment(&file).map_err(file_error(&name, "examine"))? {
@@ -286,7 +296,10 @@ impl Device for FileDevice {
             match UringQueue::open(&self.target, config) {
                 Ok(queue) => return Ok(Box::new(queue)),
                 Err(refusal) if self.choice == BackendChoice::Auto => {
-                    warn_threads(&format!("{}: io_uring queue refused: {refusal}", self.target.name));
+                    warn_threads(&format!(
+                        "{}: io_uring queue refused: {refusal}",
+                        self.target.name
+                    ));
                     self.uring.store(false, Ordering::Relaxed);
                 }
                 Err(refusal) => return Err(self.error("open an io_uring queue on", refusal)),

@@ -41,6 +41,6 @@ fn assert_request(request: &Request, block_bytes: usize, in_flight: usize, depth
 
 /// Demands what [`Queue::reap`](crate::Queue::reap) promises: waiting for more would never end.
 #[inline]
-fn assert_wait(wait_for: usize, in_flight: usize) {
+pub(crate) fn assert_wait(wait_for: usize, in_flight: usize) {
     assert!(wait_for <= in_flight, "reap waits for {wait_for} of {in_flight} requests in flight");
 }

@@ -116,7 +116,8 @@ impl ThreadQueue {
     fn run_here(&mut self, completions: &mut Vec<Completion>) {
         let request = self.pushed.pop().expect("one request was pushed");
         let submitted_ns = self.clock.now_ns();
-        let finished = run(&self.shared.file, Job { request, submitted_ns }, self.shared.block_bytes);
+        let finished =
+            run(&self.shared.file, Job { request, submitted_ns }, self.shared.block_bytes);
         self.in_flight -= 1;
         completions.push(complete(finished, self.clock.now_ns()));
     }

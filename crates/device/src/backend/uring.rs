@@ -119,7 +119,11 @@ impl UringQueue {
                 Ok(_) => return Ok(()),
                 Err(source) => {
                     let action = "use the io_uring queue on";
-                    return Err(DeviceError::File { device: self.device_name.clone(), action, source });
+                    return Err(DeviceError::File {
+                        device: self.device_name.clone(),
+                        action,
+                        source,
+                    });
                 }
             }
         }
@@ -266,7 +270,12 @@ fn warn_unregistered(refusal: &io::Error) {
 
 /// The index under which the kernel knows `bytes` of a buffer at `address`.
 #[inline]
-fn registered_index(registered: &[Registered], buffer: &Buffer, at: usize, len: usize) -> Option<u16> {
+fn registered_index(
+    registered: &[Registered],
+    buffer: &Buffer,
+    at: usize,
+    len: usize,
+) -> Option<u16> {
     let known = registered.iter().find(|known| Arc::ptr_eq(&known.arena, buffer.arena()))?;
     let start = at - known.arena.base().addr();
     let piece = start / REGISTERED_BYTES_MAX;

@@ -1,1 +1,0 @@
-//! A simulated device in virtual time.

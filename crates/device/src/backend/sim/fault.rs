@@ -1,0 +1,299 @@
+//! Seeded faults: which operation goes wrong, and how.
+
+use crate::request::Op;
+
+/// What every operation answers once the power is cut: the device is gone.
+pub const POWER_CUT_ERRNO: i32 = libc::ENODEV;
+
+/// The unit that a drive writes whole or not at all.
+pub(super) const SECTOR_BYTES: usize = 512;
+
+/// Everything that goes wrong with a device, reproducible from its seed.
+#[derive(Clone, Debug, Default)]
+pub struct FaultPlan {
+    /// Drives every random choice: probabilities, lengths, which sectors and writes survive.
+    pub seed: u64,
+    /// The faults. Where several meet one operation, the first in the list wins.
+    pub faults: Vec<Fault>,
+    /// What becomes of writes that were never synced when the power fails.
+    pub unsynced: Unsynced,
+    /// Bytes that fit: a write or resize beyond fails with `ENOSPC`.
+    pub capacity_bytes: Option<u64>,
+    /// Bits that read wrongly: byte offset and bit number.
+    pub flipped_bits: Vec<(u64, u32)>,
+}
+
+/// One fault.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fault {
+    /// Which operations it meets.
+    pub when: When,
+    /// What happens to them.
+    pub effect: Effect,
+}
+
+/// Which operations a fault meets. Counts begin at 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum When {
+    /// The n-th operation: reads, writes, syncs and resizes counted together.
+    Operation(u64),
+    /// The n-th read.
+    Read(u64),
+    /// The n-th write.
+    Write(u64),
+    /// Every read that touches the bytes from the first to before the second.
+    ReadIn(u64, u64),
+    /// Every write that touches the bytes from the first to before the second.
+    WriteIn(u64, u64),
+    /// Any read, with this probability.
+    ReadChance(f64),
+    /// Any write, with this probability.
+    WriteChance(f64),
+}
+
+/// What a fault does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The operation fails with this errno, such as `EIO`, and changes nothing.
+    Errno(i32),
+    /// A read moves only some leading blocks (perhaps none). No effect on other operations.
+    ShortRead,
+    /// A write is acknowledged and even synced, but only some of its 512-byte sectors ever become
+    /// durable. No effect on other operations.
+    TornWrite,
+    /// A write is acknowledged and even synced, but never becomes durable: the drive lies. No
+    /// effect on other operations.
+    LostWrite,
+    /// The power fails at this operation: it and all later ones answer [`POWER_CUT_ERRNO`].
+    PowerCut,
+}
+
+/// What becomes of writes that were never synced when the power fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unsynced {
+    /// Each is kept, lost or torn, as the seed says.
+    #[default]
+    Random,
+    /// All are kept.
+    Kept,
+    /// All are lost.
+    Lost,
+    /// All are torn.
+    Torn,
+}
+
+impl FaultPlan {
+    /// Nothing goes wrong.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Nothing goes wrong yet: a start for the other builders.
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+
+    /// Adds a fault.
+    #[must_use]
+    pub fn with(mut self, when: When, effect: Effect) -> Self {
+        self.faults.push(Fault { when, effect });
+        self
+    }
+
+    /// Cuts the power at the n-th operation.
+    pub fn power_cut(seed: u64, operation: u64) -> Self {
+        Self::seeded(seed).with(When::Operation(operation), Effect::PowerCut)
+    }
+}
+
+/// What shall become of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Every byte becomes durable.
+    Whole,
+    /// Some sectors do, as the seed says.
+    Torn(u64),
+    /// None does.
+    Lost,
+}
+
+/// What shall happen to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// A read of this many bytes, or of what the medium holds if that is less.
+    Read(usize),
+    /// A write of this fate.
+    Write(Fate),
+    /// Failure with an errno.
+    Fail(i32),
+    /// The write that met the power cut: it fails, and may or may not reach the medium.
+    Cut,
+}
+
+/// A plan under way.
+#[derive(Debug)]
+pub(crate) struct FaultState {
+    plan: FaultPlan,
+    block_bytes: usize,
+    operations: u64,
+    reads: u64,
+    writes: u64,
+    power_cut: bool,
+}
+
+impl FaultState {
+    pub(crate) fn new(plan: FaultPlan, block_bytes: usize) -> Self {
+        Self { plan, block_bytes, operations: 0, reads: 0, writes: 0, power_cut: false }
+    }
+
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations
+    }
+
+    pub(crate) fn is_power_cut(&self) -> bool {
+        self.power_cut
+    }
+
+    /// Counts a request and says what happens to it.
+    pub(crate) fn judge(&mut self, op: Op, offset: u64, len: usize) -> Verdict {
+        if self.power_cut {
+            return Verdict::Fail(POWER_CUT_ERRNO);
+        }
+        let effect = self.effect_on(op, offset, len);
+        let choice = mix(self.plan.seed, self.operations);
+        self.operations += 1;
+        match op {
+            Op::Read => self.reads += 1,
+            Op::Write => self.writes += 1,
+        }
+        let fits =
+            |capacity: u64| offset.checked_add(len as u64).is_some_and(|end| end <= capacity);
+        match (op, effect) {
+            (_, Some(Effect::Errno(errno))) => Verdict::Fail(errno),
+            (_, Some(Effect::PowerCut)) => {
+                self.power_cut = true;
+                if op == Op::Write { Verdict::Cut } else { Verdict::Fail(POWER_CUT_ERRNO) }
+            }
+            (Op::Write, _) if !self.plan.capacity_bytes.is_none_or(fits) => {
+                Verdict::Fail(libc::ENOSPC)
+            }
+            (Op::Read, Some(Effect::ShortRead)) => {
+                let blocks = len.div_ceil(self.block_bytes) as u64;
+                Verdict::Read((choice % blocks) as usize * self.block_bytes)
+            }
+            (Op::Read, _) => Verdict::Read(len),
+            (Op::Write, Some(Effect::TornWrite)) => Verdict::Write(Fate::Torn(choice)),
+            (Op::Write, Some(Effect::LostWrite)) => Verdict::Write(Fate::Lost),
+            (Op::Write, _) => Verdict::Write(Fate::Whole),
+        }
+    }
+
+    /// Counts a sync or another operation that moves no bytes; an errno if it fails.
+    pub(crate) fn control(&mut self) -> Result<(), i32> {
+        if self.power_cut {
+            return Err(POWER_CUT_ERRNO);
+        }
+        let here = When::Operation(self.operations);
+        self.operations += 1;
+        match self.plan.faults.iter().find(|fault| fault.when == here).map(|fault| fault.effect) {
+            Some(Effect::Errno(errno)) => Err(errno),
+            Some(Effect::PowerCut) => {
+                self.power_cut = true;
+                Err(POWER_CUT_ERRNO)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a resize; an errno if it fails.
+    pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), i32> {
+        self.control()?;
+        let fits = self.plan.capacity_bytes.is_none_or(|capacity| bytes <= capacity);
+        if fits { Ok(()) } else { Err(libc::ENOSPC) }
+    }
+
+    /// Flips the plan's bits in what was read.
+    pub(crate) fn flip(&self, offset: u64, bytes: &mut [u8]) {
+        for &(at, bit) in &self.plan.flipped_bits {
+            let place = at.checked_sub(offset).and_then(|place| usize::try_from(place).ok());
+            if let Some(byte) = place.and_then(|place| bytes.get_mut(place)) {
+                *byte ^= 1 << (bit % 8);
+            }
+        }
+    }
+
+    fn effect_on(&self, op: Op, offset: u64, len: usize) -> Option<Effect> {
+        let met = |index: usize, when: When| {
+            let touches = |start, end| offset < end && start < offset.saturating_add(len as u64);
+            let chance =
+                |share| unit(mix(mix(self.plan.seed, index as u64), self.operations)) < share;
+            match (when, op) {
+                (When::Operation(n), _) => n == self.operations,
+                (When::Read(n), Op::Read) => n == self.reads,
+                (When::Write(n), Op::Write) => n == self.writes,
+                (When::ReadIn(start, end), Op::Read) => touches(start, end),
+                (When::WriteIn(start, end), Op::Write) => touches(start, end),
+                (When::ReadChance(share), Op::Read) => chance(share),
+                (When::WriteChance(share), Op::Write) => chance(share),
+                _ => false,
+            }
+        };
+        let mut faults = self.plan.faults.iter().enumerate();
+        faults.find(|(index, fault)| met(*index, fault.when)).map(|(_, fault)| fault.effect)
+    }
+}
+
+impl FaultPlan {
+    /// What becomes of the `index`-th unsynced write when the power fails.
+    pub(super) fn fate_unsynced(&self, index: u64) -> Fate {
+        let choice = mix(self.seed ^ 0x5eed_c0de, index);
+        match self.unsynced {
+            Unsynced::Kept => Fate::Whole,
+            Unsynced::Lost => Fate::Lost,
+            Unsynced::Torn => Fate::Torn(choice),
+            Unsynced::Random => match choice % 3 {
+                0 => Fate::Whole,
+                1 => Fate::Lost,
+                _ => Fate::Torn(mix(choice, index)),
+            },
+        }
+    }
+}
+
+/// Which of `count` sectors of a torn write survive: half of the time a prefix, else any subset.
+/// With two or more sectors at least one survives and at least one does not.
+pub(crate) fn torn_sectors(seed: u64, count: usize) -> Vec<bool> {
+    if count < 2 {
+        return vec![seed & 1 == 0; count];
+    }
+    if seed & 1 == 0 {
+        let prefix = 1 + (mix(seed, 0) % (count as u64 - 1)) as usize;
+        return (0..count).map(|sector| sector < prefix).collect();
+    }
+    let mut survive: Vec<bool> = (0..count as u64).map(|s| mix(seed, s) & 1 == 0).collect();
+    if survive.iter().all(|&first| first == survive[0]) {
+        let odd_one = (mix(seed, count as u64) % count as u64) as usize;
+        survive[odd_one] = !survive[odd_one];
+    }
+    survive
+}
+
+/// How many leading bytes of a torn write survive where only whole blocks can be written.
+pub(crate) fn torn_prefix_bytes(seed: u64, len: usize, block_bytes: usize) -> usize {
+    let unit_bytes = block_bytes.max(SECTOR_BYTES);
+    let count = len.div_ceil(unit_bytes) as u64;
+    (mix(seed, 0) % count) as usize * unit_bytes
+}
+
+/// SplitMix64 over a seed and a counter: every choice is a function of both.
+pub(crate) fn mix(seed: u64, counter: u64) -> u64 {
+    let mut z = seed ^ counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number from 0 to below 1.
+pub(crate) fn unit(random: u64) -> f64 {
+    (random >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,200 @@
+//! A simulated device in virtual time: obeys a [`DeviceModel`], forgets what was never synced,
+//! and fails as a seeded [`FaultPlan`] says.
+//!
+//! - [`FaultPlan`]: which operation fails and how; shared with
+//!   [`FaultDevice`](crate::wrapper::FaultDevice)
+//! - `medium`: the bytes, in two layers: a volatile cache over what is durable
+//! - `timing`: channels, latencies and [`SimClock`]
+//! - `queue`: requests in virtual flight
+//!
+//! On one thread everything is a function of the model, the plan and the calls. Threads may share
+//! it, each with its own queue; the order of their operations is then the scheduler's.
+//!
+//! Time passes only where a queue waits in [`Queue::reap`](crate::Queue::reap): computing and
+//! `sync` cost nothing unless the caller moves the clock with [`SimClock::advance`]. Threads that
+//! wait in turn also pay in turn, so measure concurrency with one deep queue.
+
+mod fault;
+mod medium;
+mod queue;
+mod timing;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+pub use fault::{Effect, Fault, FaultPlan, POWER_CUT_ERRNO, Unsynced, When};
+pub(crate) use fault::{Fate, FaultState, Verdict, torn_prefix_bytes};
+pub use timing::SimClock;
+
+use self::medium::Medium;
+use self::queue::SimQueue;
+use self::timing::Timing;
+use super::assert_depth;
+use crate::clock::Clock;
+use crate::error::{DeviceError, Result};
+use crate::model::DeviceModel;
+use crate::{Device, Queue, QueueConfig};
+
+/// What is simulated.
+#[derive(Clone, Debug)]
+pub struct SimConfig {
+    /// How fast the device is.
+    pub model: DeviceModel,
+    /// Alignment that it demands: 512 or 4,096.
+    pub block_bytes: usize,
+    /// Every latency is longer by a random share of up to this much (0.5: up to half as long
+    /// again), so that completions overtake each other.
+    pub jitter: f64,
+    /// What goes wrong; its seed also drives the jitter.
+    pub faults: FaultPlan,
+}
+
+impl SimConfig {
+    /// A faultless device with blocks of 512 bytes that keeps to the model exactly.
+    pub fn new(model: DeviceModel) -> Self {
+        Self { model, block_bytes: 512, jitter: 0.0, faults: FaultPlan::none() }
+    }
+}
+
+/// A simulated device, empty at first.
+#[derive(Debug)]
+pub struct SimDevice {
+    core: Arc<Core>,
+}
+
+/// What the device shares with its queues.
+#[derive(Debug)]
+struct Core {
+    config: SimConfig,
+    clock: Arc<SimClock>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    medium: Medium,
+    timing: Timing,
+    faults: FaultState,
+}
+
+impl Core {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A caller's fault panics before the state is touched, so it is whole even then.
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl SimDevice {
+    /// An empty device.
+    pub fn new(config: SimConfig) -> Self {
+        Self::assemble(config, Arc::default(), Medium::default())
+    }
+
+    /// A device that durably holds `contents`.
+    pub fn with_contents(config: SimConfig, contents: &[u8]) -> Self {
+        Self::assemble(config, Arc::default(), Medium::of(contents))
+    }
+
+    fn assemble(config: SimConfig, clock: Arc<SimClock>, medium: Medium) -> Self {
+        let block_bytes = config.block_bytes;
+        assert!(
+            block_bytes >= 512 && block_bytes.is_power_of_two(),
+            "{block_bytes} is not a block size"
+        );
+        let timing = Timing::new(config.jitter, config.faults.seed);
+        let faults = FaultState::new(config.faults.clone(), block_bytes);
+        let state = Mutex::new(State { medium, timing, faults });
+        Self { core: Arc::new(Core { config, clock, state }) }
+    }
+
+    /// The device as it is found after the power failed now (or when the plan cut it) and came
+    /// back: what was synced is whole, each unsynced write is kept, lost or torn as the plan's
+    /// seed says. This device stays as it was. The new one obeys `faults` and goes on in time.
+    pub fn restart(&self, faults: FaultPlan) -> Self {
+        let state = self.core.lock();
+        let medium = state.medium.after_power_cut(&self.core.config.faults);
+        let config = SimConfig { faults, ..self.core.config.clone() };
+        Self::assemble(config, Arc::clone(&self.core.clock), medium)
+    }
+
+    /// Operations so far: requests, syncs and resizes, in the order in which they came. Running a
+    /// job once without faults tells at which operations its power can be cut.
+    pub fn operations(&self) -> u64 {
+        self.core.lock().faults.operations()
+    }
+
+    /// Whether the plan has cut the power.
+    pub fn is_power_cut(&self) -> bool {
+        self.core.lock().faults.is_power_cut()
+    }
+
+    /// Changes one bit on the medium, behind the back of any cache.
+    pub fn flip_bit(&self, offset: u64, bit: u32) {
+        self.core.lock().medium.flip_bit(offset, bit);
+    }
+
+    /// All bytes, as a read would find them.
+    pub fn contents(&self) -> Vec<u8> {
+        self.core.lock().medium.contents()
+    }
+
+    /// Bytes in the volatile cache: written and not yet durable.
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.core.lock().medium.unsynced_bytes()
+    }
+
+    /// The virtual clock, to be moved by whoever simulates computing time.
+    pub fn sim_clock(&self) -> Arc<SimClock> {
+        Arc::clone(&self.core.clock)
+    }
+
+    fn error(&self, action: &'static str, errno: i32) -> DeviceError {
+        let source = io::Error::from_raw_os_error(errno);
+        DeviceError::File { device: self.name(), action, source }
+    }
+}
+
+impl Device for SimDevice {
+    fn name(&self) -> String {
+        format!("sim:{}", self.core.config.model.name)
+    }
+
+    fn backend(&self) -> &'static str {
+        "sim"
+    }
+
+    fn len_bytes(&self) -> Result<u64> {
+        let state = self.core.lock();
+        if state.faults.is_power_cut() {
+            return Err(self.error("size", POWER_CUT_ERRNO));
+        }
+        Ok(state.medium.len_bytes())
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.core.config.block_bytes
+    }
+
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        assert_depth(config.depth);
+        Ok(Box::new(SimQueue::new(Arc::clone(&self.core), config.depth)))
+    }
+
+    fn sync(&self) -> Result<()> {
+        let mut state = self.core.lock();
+        state.faults.control().map_err(|errno| self.error("sync", errno))?;
+        state.medium.sync();
+        Ok(())
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        let mut state = self.core.lock();
+        state.faults.resize(bytes).map_err(|errno| self.error("resize", errno))?;
+        state.medium.set_len(bytes);
+        Ok(())
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.core.clock) as Arc<dyn Clock>
+    }
+}

@@ -1,0 +1,170 @@
+//! Requests in virtual flight.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use super::fault::Fate;
+use super::{Core, POWER_CUT_ERRNO, State, Verdict};
+use crate::Queue;
+use crate::backend::{assert_request, assert_wait};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::model::DeviceModel;
+use crate::request::{Completion, IoFault, Op, Request};
+
+/// What unread bytes of a buffer hold after a read that failed or came short: whoever uses them
+/// in spite of the result shall be found out.
+const POISON: u8 = 0xdb;
+
+type Outcome = std::result::Result<usize, IoFault>;
+
+/// A request that finishes at a known time.
+struct Flying {
+    request: Request,
+    started_ns: u64,
+    outcome: Outcome,
+    /// The medium's name of a write.
+    write: Option<u64>,
+}
+
+pub(super) struct SimQueue {
+    core: Arc<Core>,
+    pushed: Vec<Request>,
+    /// By time of finish, then order of submission; the last is the slot.
+    order: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    flying: Vec<Option<Flying>>,
+    free: Vec<usize>,
+    submitted: u64,
+}
+
+impl SimQueue {
+    pub(super) fn new(core: Arc<Core>, depth: usize) -> Self {
+        Self {
+            core,
+            pushed: Vec::with_capacity(depth),
+            order: BinaryHeap::with_capacity(depth),
+            flying: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            submitted: 0,
+        }
+    }
+
+    fn submit_all(&mut self) {
+        if self.pushed.is_empty() {
+            return;
+        }
+        let core = Arc::clone(&self.core);
+        let now_ns = core.clock.now_ns();
+        let mut state = core.lock();
+        for mut request in self.pushed.drain(..) {
+            let (outcome, write) = transfer(&mut state, &mut request);
+            let len = request.len as u64;
+            let model: &DeviceModel = &core.config.model;
+            let finish_ns = state.timing.start(model, request.op, len, now_ns);
+            let slot = self.free.pop().expect("push counted the requests");
+            self.flying[slot] = Some(Flying { request, started_ns: now_ns, outcome, write });
+            self.order.push(Reverse((finish_ns, self.submitted, slot)));
+            self.submitted += 1;
+        }
+    }
+
+    /// Takes the next request to finish out of the air.
+    fn land(&mut self) -> Option<Flying> {
+        let Reverse((_, _, slot)) = self.order.pop()?;
+        self.free.push(slot);
+        self.flying[slot].take()
+    }
+}
+
+impl Queue for SimQueue {
+    fn depth(&self) -> usize {
+        self.flying.len()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.pushed.len() + self.order.len()
+    }
+
+    fn push(&mut self, request: Request) {
+        let block_bytes = self.core.config.block_bytes;
+        assert_request(&request, block_bytes, self.in_flight(), self.depth());
+        self.pushed.push(request);
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        self.submit_all();
+        Ok(())
+    }
+
+    fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
+        assert_wait(wait_for, self.in_flight());
+        self.submit_all();
+        let core = Arc::clone(&self.core);
+        let mut now_ns = core.clock.now_ns();
+        let mut landed = 0;
+        let mut state = core.lock();
+        while let Some(&Reverse((finish_ns, _, _))) = self.order.peek() {
+            if finish_ns > now_ns && landed >= wait_for {
+                break;
+            }
+            now_ns = core.clock.advance_to(finish_ns.max(now_ns));
+            landed += 1;
+            let Some(flying) = self.land() else { break };
+            completions.push(finish(&mut state, flying, now_ns));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SimQueue {
+    /// Completes what was pushed, as the other backends do.
+    fn drop(&mut self) {
+        self.submit_all();
+        let core = Arc::clone(&self.core);
+        let mut state = core.lock();
+        while let Some(flying) = self.land() {
+            finish(&mut state, flying, 0);
+        }
+    }
+}
+
+/// Moves the bytes of a request between its buffer and the medium.
+fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) {
+    let State { medium, faults, .. } = state;
+    let Request { op, offset, len, ref mut buffer, .. } = *request;
+    let bytes = &mut buffer[..len];
+    if offset.checked_add(len as u64).is_none_or(|end| end > i64::MAX as u64) {
+        return (Err(IoFault { errno: libc::EINVAL }), None);
+    }
+    match faults.judge(op, offset, len) {
+        Verdict::Read(limit) => {
+            let moved = medium.read(offset, &mut bytes[..limit]);
+            faults.flip(offset, &mut bytes[..moved]);
+            bytes[moved..].fill(POISON);
+            (Ok(moved), None)
+        }
+        Verdict::Write(fate) => (Ok(len), Some(medium.write(offset, bytes, fate))),
+        Verdict::Cut => {
+            medium.write(offset, bytes, Fate::Whole);
+            (Err(IoFault { errno: POWER_CUT_ERRNO }), None)
+        }
+        Verdict::Fail(errno) => {
+            if op == Op::Read {
+                bytes.fill(POISON);
+            }
+            (Err(IoFault { errno }), None)
+        }
+    }
+}
+
+/// Tells the caller how a request ended. What was in flight when the power failed is not heard of.
+fn finish(state: &mut State, flying: Flying, now_ns: u64) -> Completion {
+    let Flying { request, started_ns, mut outcome, write } = flying;
+    if state.faults.is_power_cut() {
+        outcome = Err(IoFault { errno: POWER_CUT_ERRNO });
+    } else if let Some(write) = write {
+        state.medium.complete(write);
+    }
+    request.complete(outcome, now_ns.saturating_sub(started_ns))
+}

@@ -1,0 +1,180 @@
+//! A failing drive: the simulator's faults over a real device.
+//!
+//! Without a volatile cache of its own it differs from the simulated device in three points: a
+//! lost write is lost at once, a torn write keeps leading blocks only, and after a power cut
+//! nothing comes back: every operation fails from then on.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::Slab;
+use crate::backend::sim::torn_prefix_bytes;
+use crate::backend::sim::{Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict};
+use crate::clock::Clock;
+use crate::error::{DeviceError, Result};
+use crate::request::{Completion, IoFault, Op, Request};
+use crate::{Device, Queue, QueueConfig};
+
+/// A device that fails as its plan says.
+#[derive(Debug)]
+pub struct FaultDevice {
+    inner: Arc<dyn Device>,
+    state: Arc<Mutex<FaultState>>,
+}
+
+impl FaultDevice {
+    /// Makes `inner` fail as `plan` says.
+    pub fn new(inner: Arc<dyn Device>, plan: FaultPlan) -> Self {
+        let state = FaultState::new(plan, inner.block_bytes().max(1));
+        Self { inner, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// Operations so far: requests, syncs and resizes, in the order in which they came.
+    pub fn operations(&self) -> u64 {
+        lock(&self.state).operations()
+    }
+
+    fn error(&self, action: &'static str, errno: i32) -> DeviceError {
+        let source = std::io::Error::from_raw_os_error(errno);
+        DeviceError::File { device: self.inner.name(), action, source }
+    }
+}
+
+fn lock(state: &Mutex<FaultState>) -> MutexGuard<'_, FaultState> {
+    state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Device for FaultDevice {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn backend(&self) -> &'static str {
+        self.inner.backend()
+    }
+
+    fn len_bytes(&self) -> Result<u64> {
+        if lock(&self.state).is_power_cut() {
+            return Err(self.error("size", POWER_CUT_ERRNO));
+        }
+        self.inner.len_bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.inner.block_bytes()
+    }
+
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(FaultQueue {
+            inner: self.inner.queue(config)?,
+            state: Arc::clone(&self.state),
+            waiting: Slab::with_capacity(config.depth),
+            over: Vec::new(),
+            block_bytes: self.inner.block_bytes(),
+        }))
+    }
+
+    fn sync(&self) -> Result<()> {
+        lock(&self.state).control().map_err(|errno| self.error("sync", errno))?;
+        self.inner.sync()
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        lock(&self.state).resize(bytes).map_err(|errno| self.error("resize", errno))?;
+        self.inner.set_len(bytes)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+}
+
+/// What a request is called outside, what it asked for, and what is claimed about it.
+struct Waiting {
+    tag: u64,
+    len: usize,
+    /// Bytes that the completion shall claim where the inner device did all it was asked.
+    claimed: usize,
+}
+
+struct FaultQueue {
+    inner: Box<dyn Queue>,
+    state: Arc<Mutex<FaultState>>,
+    waiting: Slab<Waiting>,
+    /// Requests that never reach the inner device.
+    over: Vec<Completion>,
+    block_bytes: usize,
+}
+
+impl FaultQueue {
+    /// Passes on the first `moved` bytes of a request and claims that `claimed` were moved.
+    fn pass(&mut self, request: Request, moved: usize, claimed: usize) {
+        if moved == 0 {
+            self.over.push(request.complete(Ok(claimed), 0));
+            return;
+        }
+        let Request { tag, len, .. } = request;
+        let tag = self.waiting.insert(Waiting { tag, len, claimed });
+        self.inner.push(Request { tag, len: moved, ..request });
+    }
+}
+
+impl Queue for FaultQueue {
+    fn depth(&self) -> usize {
+        self.inner.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight() + self.over.len()
+    }
+
+    fn push(&mut self, request: Request) {
+        assert!(self.in_flight() < self.depth(), "push to a full queue");
+        let Request { op, offset, len, .. } = request;
+        let verdict = lock(&self.state).judge(op, offset, len);
+        match verdict {
+            Verdict::Read(moved) => self.pass(request, moved, moved),
+            Verdict::Write(Fate::Whole) => self.pass(request, len, len),
+            Verdict::Write(Fate::Lost) => self.pass(request, 0, len),
+            Verdict::Write(Fate::Torn(seed)) => {
+                let moved = torn_prefix_bytes(seed, len, self.block_bytes);
+                self.pass(request, moved, len);
+            }
+            Verdict::Fail(errno) => self.over.push(request.complete(Err(IoFault { errno }), 0)),
+            Verdict::Cut => {
+                let errno = POWER_CUT_ERRNO;
+                self.over.push(request.complete(Err(IoFault { errno }), 0));
+            }
+        }
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        self.inner.submit()
+    }
+
+    fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
+        crate::backend::assert_wait(wait_for, self.in_flight());
+        let before = completions.len();
+        let missing = wait_for.saturating_sub(self.over.len());
+        completions.append(&mut self.over);
+        let first_passed = completions.len();
+        self.inner.reap(missing, completions)?;
+        let state = lock(&self.state);
+        for completion in &mut completions[first_passed..] {
+            let Waiting { tag, len, claimed } = self.waiting.remove(completion.tag);
+            if completion.result == Ok(completion.len) {
+                completion.result = Ok(claimed);
+            }
+            completion.tag = tag;
+            completion.len = len;
+            if let (Op::Read, Ok(moved)) = (completion.op, completion.result) {
+                state.flip(completion.offset, &mut completion.buffer[..moved]);
+            }
+        }
+        if state.is_power_cut() {
+            for completion in &mut completions[before..] {
+                completion.result = Err(IoFault { errno: POWER_CUT_ERRNO });
+            }
+        }
+        Ok(())
+    }
+}
