@@ -1,0 +1,51 @@
+# What a user and a developer of Cenote run. `make` alone lists it.
+
+PYTHON ?= python3
+VENV := .venv
+REQUIREMENTS := tests/python/requirements.txt
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+export CENOTE := $(abspath $(TARGET)/release/cenote)
+
+.PHONY: help
+help:
+	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
+	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
+	@echo 'make lint   formatting and lints, warnings denied'
+	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
+	@echo 'make build  the command alone: $(TARGET)/release/cenote'
+
+.PHONY: demo
+demo: build
+	$(CENOTE) demo
+
+.PHONY: test
+test: build venv
+	cargo test --workspace --locked
+	$(VENV)/bin/python -m pytest tests/python
+
+.PHONY: lint
+lint: toolchain
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: bench
+bench: build venv
+	$(VENV)/bin/python experiments/bench.py
+
+.PHONY: build
+build: toolchain
+	cargo build --release --locked -p cenote-cli
+
+.PHONY: toolchain
+toolchain:
+	@command -v cargo >/dev/null || { \
+	  echo 'make: no cargo found: install Rust 1.95 or later, see https://rustup.rs' >&2; exit 1; }
+
+# The packages stay while the list stays, so that a second run needs no network.
+.PHONY: venv
+venv:
+	@cmp -s $(REQUIREMENTS) $(VENV)/installed.txt || { \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -r $(REQUIREMENTS) && \
+	  cp $(REQUIREMENTS) $(VENV)/installed.txt; }

@@ -1,0 +1,45 @@
+"""How the Python tests run the command: `$CENOTE`, or the release build of this tree."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command_path() -> Path:
+    """The command under test."""
+    target = os.environ.get("CARGO_TARGET_DIR", ROOT / "target")
+    path = Path(os.environ.get("CENOTE", Path(target) / "release" / "cenote"))
+    if not path.is_file():
+        pytest.exit(f"{path} does not exist: `make build` makes it", returncode=2)
+    return path
+
+
+class Cenote:
+    """Runs verbs in a folder of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.path = command_path()
+
+    def __call__(self, *args, status: int = 0, stdin: bytes = b"") -> str:
+        """Standard output of `cenote ARGS`; the exit status must be `status`."""
+        done = subprocess.run(
+            [self.path, *map(str, args)], cwd=self.folder, input=stdin, capture_output=True
+        )
+        assert done.returncode == status, f"{args}: {done.returncode}: {done.stderr.decode()}"
+        return done.stdout.decode()
+
+    def json(self, *args, **options):
+        """The one JSON object that `cenote ARGS --json` prints."""
+        return json.loads(self(*args, "--json", **options))
+
+
+@pytest.fixture
+def cenote(tmp_path) -> Cenote:
+    """The command, in an empty folder."""
+    return Cenote(tmp_path)
