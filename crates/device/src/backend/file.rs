@@ -226,7 +226,11 @@ pub fn uring_refusal() -> Option<String> {
     if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
         return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));
     }
-    uring::probe().err().map(|refusal| match refusal.raw_os_error() {
+    uring::probe().err().map(|refusal| remedy(&refusal))
+}
+
+fn remedy(refusal: &io::Error) -> String {
+    match refusal.raw_os_error() {
         Some(libc::ENOSYS) => {
             "io_uring is missing: it needs Linux 5.6 or later, or io_uring_setup allowed in the \
              container's seccomp profile"
@@ -237,8 +241,11 @@ pub fn uring_refusal() -> Option<String> {
              the container's seccomp profile"
                 .to_owned()
         }
+        Some(libc::ENOMEM) => {
+            "io_uring has no memory: raise the locked-memory limit (ulimit -l)".to_owned()
+        }
         _ => format!("io_uring cannot be set up: {refusal}"),
-    })
+    }
 }
 
 /// What a queue needs to know of its device.
@@ -296,11 +303,10 @@ impl Device for FileDevice {
             match UringQueue::open(&self.target, config) {
                 Ok(queue) => return Ok(Box::new(queue)),
                 Err(refusal) if self.choice == BackendChoice::Auto => {
-                    warn_threads(&format!(
-                        "{}: io_uring queue refused: {refusal}",
-                        self.target.name
-                    ));
-                    self.uring.store(false, Ordering::Relaxed);
+                    warn_threads(&remedy(&refusal));
+                    // Want of memory passes; a sandbox does not open again.
+                    let will_pass = refusal.raw_os_error() == Some(libc::ENOMEM);
+                    self.uring.store(will_pass, Ordering::Relaxed);
                 }
                 Err(refusal) => return Err(self.error("open an io_uring queue on", refusal)),
             }

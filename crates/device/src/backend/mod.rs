@@ -22,7 +22,12 @@ fn assert_depth(depth: usize) {
 
 /// Demands what [`Queue::push`](crate::Queue::push) promises: room, and alignment to the device.
 #[inline]
-fn assert_request(request: &Request, block_bytes: usize, in_flight: usize, depth: usize) {
+pub(crate) fn assert_request(
+    request: &Request,
+    block_bytes: usize,
+    in_flight: usize,
+    depth: usize,
+) {
     assert!(in_flight < depth, "push to a full queue: {in_flight} requests are in flight");
     let Request { offset, len, buffer, .. } = request;
     assert!(

@@ -84,7 +84,7 @@ impl UringQueue {
     pub(super) fn open(target: &Target, config: &QueueConfig) -> io::Result<Self> {
         let ring = build_ring(config.depth)?;
         ring.submitter().register_files(&[target.file.as_raw_fd()])?;
-        let registered = register_arenas(&ring, &config.arenas);
+        let registered = register_arenas(&ring, config);
         let depth = u32::try_from(config.depth).expect("depth is checked");
         Ok(Self {
             ring,
@@ -231,10 +231,10 @@ impl Drop for UringQueue {
 }
 
 /// Pins the arenas for the ring. A refusal costs some speed, nothing else.
-fn register_arenas(ring: &IoUring, arenas: &[Arc<Arena>]) -> Vec<Registered> {
+fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     let mut pieces = Vec::new();
-    let mut registered = Vec::with_capacity(arenas.len());
-    for arena in arenas {
+    let mut registered = Vec::with_capacity(config.arenas.len());
+    for arena in &config.arenas {
         registered.push(Registered { arena: Arc::clone(arena), first_index: pieces.len() });
         for start in (0..arena.bytes()).step_by(REGISTERED_BYTES_MAX) {
             pieces.push(libc::iovec {
@@ -248,13 +248,14 @@ fn register_arenas(ring: &IoUring, arenas: &[Arc<Arena>]) -> Vec<Registered> {
     }
     // SAFETY: the pieces cover the arenas' mappings, which `Registered` keeps alive for as long
     // as the ring.
-    match unsafe { ring.submitter().register_buffers(&pieces) } {
-        Ok(()) => registered,
-        Err(refusal) => {
-            warn_unregistered(&refusal);
-            Vec::new()
-        }
-    }
+    let pinned = unsafe { ring.submitter().register_buffers(&pieces) };
+    // Where rings count as locked memory too, the buffers must leave room for the next worker's.
+    let refusal = pinned.and_then(|()| build_ring(config.depth)).err();
+    let Some(refusal) = refusal else { return registered };
+    // An error means that nothing was registered in the first place.
+    let _ = ring.submitter().unregister_buffers();
+    warn_unregistered(&refusal);
+    Vec::new()
 }
 
 /// Tells once why buffers stay unregistered.

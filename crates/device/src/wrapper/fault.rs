@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::Slab;
 use crate::backend::sim::torn_prefix_bytes;
 use crate::backend::sim::{Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict};
+use crate::backend::{assert_request, assert_wait};
 use crate::clock::Clock;
 use crate::error::{DeviceError, Result};
 use crate::request::{Completion, IoFault, Op, Request};
@@ -128,7 +129,7 @@ impl Queue for FaultQueue {
     }
 
     fn push(&mut self, request: Request) {
-        assert!(self.in_flight() < self.depth(), "push to a full queue");
+        assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
         let Request { op, offset, len, .. } = request;
         let verdict = lock(&self.state).judge(op, offset, len);
         match verdict {
@@ -152,7 +153,7 @@ impl Queue for FaultQueue {
     }
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
-        crate::backend::assert_wait(wait_for, self.in_flight());
+        assert_wait(wait_for, self.in_flight());
         let before = completions.len();
         let missing = wait_for.saturating_sub(self.over.len());
         completions.append(&mut self.over);

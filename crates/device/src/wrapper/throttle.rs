@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::Slab;
+use crate::backend::{assert_request, assert_wait};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::request::{Completion, Request};
@@ -80,6 +81,7 @@ impl Device for ThrottleDevice {
             held: Slab::with_capacity(config.depth),
             order: BinaryHeap::with_capacity(config.depth),
             arrived: Vec::with_capacity(config.depth),
+            block_bytes: self.inner.block_bytes(),
         }))
     }
 
@@ -113,6 +115,7 @@ struct ThrottleQueue {
     held: Slab<(Waiting, Completion)>,
     order: BinaryHeap<Reverse<(Instant, u64)>>,
     arrived: Vec<Completion>,
+    block_bytes: usize,
 }
 
 impl ThrottleQueue {
@@ -155,7 +158,7 @@ impl Queue for ThrottleQueue {
     }
 
     fn push(&mut self, request: Request) {
-        assert!(self.in_flight() < self.depth(), "push to a full queue");
+        assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
         let pushed_at = Instant::now();
         let ready_at = self.line.ready_at(request.len, pushed_at);
         let tag = self.waiting.insert(Waiting { tag: request.tag, pushed_at, ready_at });
@@ -167,7 +170,7 @@ impl Queue for ThrottleQueue {
     }
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
-        crate::backend::assert_wait(wait_for, self.in_flight());
+        assert_wait(wait_for, self.in_flight());
         let mut missing = wait_for;
         loop {
             self.collect(0)?;

@@ -1,0 +1,11 @@
+//! One suite over every backend, and the faults of each.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod faults;
+mod property;
+mod refused;
+mod sim;
+mod suite;
+mod support;
+mod waiting;
