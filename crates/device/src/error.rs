@@ -34,7 +34,9 @@ pub enum DeviceError {
         fault: IoFault,
     },
     /// A request moved fewer bytes than asked and could not be resumed: the file ends early.
-    #[error("{device}: {op} at offset {offset} moved {found} of {expected} bytes: the file is truncated")]
+    #[error(
+        "{device}: {op} at offset {offset} moved {found} of {expected} bytes: the file is truncated"
+    )]
     Short {
         /// Path of the device.
         device: String,

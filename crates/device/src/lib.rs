@@ -127,7 +127,13 @@ fn transfer(
     let completion = completions.pop().expect("reap(1) returns a completion");
     match completion.result {
         Ok(bytes) if bytes == len => Ok(completion.buffer),
-        Ok(bytes) => Err(DeviceError::Short { device: device.name(), op, offset, expected: len, found: bytes }),
+        Ok(bytes) => Err(DeviceError::Short {
+            device: device.name(),
+            op,
+            offset,
+            expected: len,
+            found: bytes,
+        }),
         Err(fault) => Err(DeviceError::Io { device: device.name(), op, offset, len, fault }),
     }
 }
