@@ -1,1 +1,50 @@
+//! Puts a graph on disk and keeps it whole.
+//!
+//! - [`format`](mod@format): constants, page header, checksum
+//! - [`superblock`]: the first page: what the graph is and where everything lies
+//! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
+//! - [`index`]: the sparse page index in memory: from vertex to page and back
+//! - [`graph`]: opens a stored graph and reads it
+//! - [`ids`]: the user's own vertex ids
+//! - [`writer`]: packs lists into pages, in vertex order, in one pass
+//! - [`import`]: builds a graph from edge lists of many formats in bounded memory
+//! - [`check`](mod@check): verifies every byte of a graph
+//! - [`export`]: writes the edges out again
+//!
+//! The format is described byte by byte in `FORMAT.md` beside this crate's sources.
 
+#[cfg(target_endian = "big")]
+compile_error!("graph files are little-endian and read in place: big-endian hosts are not served");
+
+mod degrees;
+pub mod error;
+pub mod format;
+pub mod graph;
+pub mod ids;
+pub mod import;
+pub mod index;
+pub mod page;
+mod sink;
+mod stream;
+pub mod superblock;
+pub mod writer;
+
+pub use error::{PageError, PageFault, Result, StoreError};
+pub use graph::Graph;
+pub use ids::{Id, IdRef, IdTable, Ids};
+pub use index::Adjacency;
+pub use page::{List, Page};
+pub use superblock::Superblock;
+pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
+
+/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids.
+pub type VertexId = u32;
+
+/// Which lists of a directed graph. On an undirected graph both mean the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Lists of targets: the edges that leave a vertex.
+    Out,
+    /// Lists of sources: the edges that enter a vertex.
+    In,
+}

@@ -1,0 +1,152 @@
+//! The lengths of all lists, as LEB128 numbers packed into pages: the few per cent of a graph that
+//! an algorithm needs before its first pass, without a pass over the lists.
+
+use crate::VertexId;
+use crate::error::{PageFault, Result};
+use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::sink::PageSink;
+
+/// Most bytes of a LEB128 number of 64 bits.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// Appends a number, seven bits a byte, least first.
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes a number from the front. `None` if it is cut short, longer than 64 bits, or written with
+/// more bytes than it needs.
+#[inline]
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for (i, &byte) in bytes.iter().enumerate().take(VARINT_BYTES_MAX) {
+        let bits = u64::from(byte & 0x7f);
+        if (i == VARINT_BYTES_MAX - 1 && bits > 1) || (i > 0 && byte == 0) {
+            return None;
+        }
+        value |= bits << (7 * i);
+        if byte < 0x80 {
+            *bytes = &bytes[i + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Degrees that wait in memory, already encoded, for their place in the file.
+pub(crate) struct DegreePages {
+    payload_bytes: usize,
+    full: Vec<Payload>,
+    current: Payload,
+}
+
+struct Payload {
+    first: VertexId,
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+impl Payload {
+    fn new(first: VertexId, capacity: usize) -> Self {
+        Self { first, count: 0, bytes: Vec::with_capacity(capacity) }
+    }
+}
+
+impl DegreePages {
+    pub fn new(page_bytes: usize) -> Self {
+        let payload_bytes = format::payload_bytes(page_bytes);
+        let current = Payload::new(0, payload_bytes);
+        Self { payload_bytes, full: Vec::new(), current }
+    }
+
+    /// Takes the length of the list of `vertex`, the next one.
+    #[inline]
+    pub fn push(&mut self, vertex: VertexId, degree: u64) {
+        let bytes = (64 - (degree | 1).leading_zeros() as usize).div_ceil(7);
+        if self.current.bytes.len() + bytes > self.payload_bytes {
+            let next = Payload::new(vertex, self.payload_bytes);
+            self.full.push(std::mem::replace(&mut self.current, next));
+        }
+        put_varint(&mut self.current.bytes, degree);
+        self.current.count += 1;
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        (self.full.len() + 1) * self.payload_bytes + self.full.capacity() * size_of::<Payload>()
+    }
+
+    /// Writes the section. The number of pages.
+    pub fn write(mut self, sink: &mut PageSink) -> Result<u64> {
+        if self.current.count > 0 {
+            self.full.push(self.current);
+        }
+        let pages = self.full.len() as u64;
+        for Payload { first, count, bytes } in self.full {
+            sink.page()[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(&bytes);
+            let header = PageHeader { first, entries: count, ..PageHeader::new(PageKind::Degrees) };
+            sink.seal(header)?;
+        }
+        Ok(pages)
+    }
+}
+
+/// Decodes a verified page of degrees into `out`. It must go on with `first`, hold at least one
+/// degree and none beyond `vertices`.
+pub(crate) fn decode(
+    bytes: &[u8],
+    header: &PageHeader,
+    first: u64,
+    vertices: u64,
+    out: &mut Vec<u64>,
+) -> Result<(), PageFault> {
+    out.clear();
+    if u64::from(header.first) != first {
+        let (what, found) = ("first vertex of a page of degrees", u64::from(header.first));
+        return Err(PageFault::Mismatch { what, found, expected: first });
+    }
+    let payload = &bytes[HEADER_BYTES..];
+    let limit = (vertices - first).min(payload.len() as u64);
+    if header.entries == 0 || u64::from(header.entries) > limit {
+        let (what, found) = ("number of degrees", u64::from(header.entries));
+        return Err(PageFault::Limit { what, found, limit });
+    }
+    let mut rest = payload;
+    for _ in 0..header.entries {
+        let degree = take_varint(&mut rest);
+        out.push(degree.ok_or_else(|| PageFault::Other("a degree is cut short".into()))?);
+    }
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err(PageFault::Other("bytes behind the last degree are not zero".into()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_of_every_length_come_back() {
+        for value in (0..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit]).chain([u64::MAX]) {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            let mut rest = bytes.as_slice();
+            assert_eq!(take_varint(&mut rest), Some(value));
+            assert!(rest.is_empty());
+            assert_eq!(take_varint(&mut &bytes[..bytes.len() - 1]), None, "cut short");
+        }
+    }
+
+    #[test]
+    fn varints_longer_than_needed_or_than_64_bits_are_refused() {
+        assert_eq!(take_varint(&mut [0x80, 0].as_slice()), None);
+        assert_eq!(take_varint(&mut [0xff; 11].as_slice()), None);
+        let mut too_large = [0xff; 10];
+        too_large[9] = 2;
+        assert_eq!(take_varint(&mut too_large.as_slice()), None);
+    }
+}

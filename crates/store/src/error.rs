@@ -1,0 +1,233 @@
+//! What can go wrong between a graph and its file.
+
+use cenote_device::DeviceError;
+
+use crate::format::PageKind;
+
+/// The result of a store call.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+/// A fault of a graph file, or of what is to become one.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The file has no bytes.
+    #[error("{file}: the file is empty, not a Cenote graph; import it again")]
+    Empty {
+        /// Path of the file.
+        file: String,
+    },
+    /// The file is something else.
+    #[error(
+        "{file}: not a Cenote graph (page 0, bytes 48..56 are {found:02x?}, expected \
+             \"CENOTE\\r\\n\"); to build a graph from it, use `cenote import`"
+    )]
+    NotCenote {
+        /// Path of the file.
+        file: String,
+        /// What stands in place of the magic bytes; fewer where the file ends earlier.
+        found: Vec<u8>,
+    },
+    /// The writer never came to write the superblock.
+    #[error(
+        "{file}: page 0 is all zeros: the import of this graph was not finished; import it \
+             again"
+    )]
+    Unfinished {
+        /// Path of the file.
+        file: String,
+    },
+    /// A later Cenote wrote the file.
+    #[error(
+        "{file}: page 0: format version {found}, but this program reads up to version \
+             {supported}; use a newer Cenote"
+    )]
+    NewerVersion {
+        /// Path of the file.
+        file: String,
+        /// Version of the file.
+        found: u32,
+        /// Newest version that this program reads.
+        supported: u32,
+    },
+    /// A later Cenote wrote the file with something that this program cannot skip.
+    #[error(
+        "{file}: page 0: the graph requires unknown features (bits {bits:#x}); use a newer \
+             Cenote"
+    )]
+    UnknownFeature {
+        /// Path of the file.
+        file: String,
+        /// The bits that are not known.
+        bits: u64,
+    },
+    /// The file ends before its superblock says.
+    #[error(
+        "{file}: truncated: {found} bytes, but the superblock (page 0) says {expected}: from \
+             page {page} on it is missing; restore it or import again"
+    )]
+    Truncated {
+        /// Path of the file.
+        file: String,
+        /// Size of the file.
+        found: u64,
+        /// Size that the superblock tells.
+        expected: u64,
+        /// First page that is not whole.
+        page: u64,
+    },
+    /// The file goes on after the end that its superblock tells.
+    #[error(
+        "{file}: {found} bytes, but the superblock (page 0) says {expected}: bytes from page \
+             {page} on do not belong to the graph; restore it or import again"
+    )]
+    Overlong {
+        /// Path of the file.
+        file: String,
+        /// Size of the file.
+        found: u64,
+        /// Size that the superblock tells.
+        expected: u64,
+        /// First page that is not the graph's.
+        page: u64,
+    },
+    /// A page is not what was written.
+    #[error(transparent)]
+    Page(Box<PageError>),
+    /// A graph that cannot be written in this format.
+    #[error("{file}: cannot write the graph: {reason}")]
+    Unwritable {
+        /// Path of the file.
+        file: String,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// A write failed earlier, so the file is not whole.
+    #[error(
+        "{file}: an earlier write failed, the graph is not complete; remove the file and \
+             import again"
+    )]
+    Poisoned {
+        /// Path of the file.
+        file: String,
+    },
+    /// Ids could not be had from where they come from while the graph was written.
+    #[error("cannot read the vertex ids to be stored: {source}")]
+    IdSource {
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// A vertex number outside of the graph.
+    #[error("{file}: vertex {vertex} is not in the graph, which has {vertices} vertices")]
+    NoVertex {
+        /// Path of the file.
+        file: String,
+        /// The vertex that was asked for.
+        vertex: u64,
+        /// How many there are.
+        vertices: u64,
+    },
+    /// Exported edges could not be written.
+    #[error("cannot write the exported edges: {reason}")]
+    Export {
+        /// What is wrong and what to do.
+        reason: String,
+    },
+}
+
+/// A fault of one page, with its place in the file.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: restore it or \
+         import again", self.page * self.page_bytes, (self.page + 1) * self.page_bytes)]
+pub struct PageError {
+    /// Path of the file.
+    pub file: String,
+    /// Page number in the file.
+    pub page: u64,
+    /// Bytes of a page.
+    pub page_bytes: u64,
+    /// What the page should hold.
+    pub section: &'static str,
+    /// What is wrong.
+    pub fault: PageFault,
+}
+
+impl From<PageError> for StoreError {
+    fn from(error: PageError) -> Self {
+        StoreError::Page(Box::new(error))
+    }
+}
+
+/// What can be wrong with a page.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageFault {
+    /// The bytes are not those that were written here.
+    #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
+    Checksum {
+        /// In the page.
+        stored: u32,
+        /// Of the page.
+        computed: u32,
+    },
+    /// The page holds something else.
+    #[error("it is of kind {found}, expected {expected:?}")]
+    Kind {
+        /// In the page.
+        found: u8,
+        /// What belongs here.
+        expected: PageKind,
+    },
+    /// The page is encoded in a way that its section is not.
+    #[error("it has codec {found}, expected {expected}")]
+    Codec {
+        /// In the page.
+        found: u8,
+        /// Codec of the section.
+        expected: u8,
+    },
+    /// The page holds other vertices than the index says.
+    #[error("{what} is {found}, but the index says {expected}")]
+    Index {
+        /// What differs.
+        what: &'static str,
+        /// In the page.
+        found: u64,
+        /// In the index.
+        expected: u64,
+    },
+    /// A number is outside of what it may be.
+    #[error("{what} is {found}, at most {limit} is possible")]
+    Limit {
+        /// Which number.
+        what: &'static str,
+        /// In the page.
+        found: u64,
+        /// What may be.
+        limit: u64,
+    },
+    /// A target is no vertex of the graph.
+    #[error("an entry is {found}, but the graph has {vertices} vertices")]
+    Target {
+        /// The first bad entry.
+        found: u32,
+        /// How many vertices there are.
+        vertices: u32,
+    },
+    /// Two facts of the file contradict each other.
+    #[error("{what}: found {found}, expected {expected}")]
+    Mismatch {
+        /// What differs.
+        what: &'static str,
+        /// Here.
+        found: u64,
+        /// Elsewhere.
+        expected: u64,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}

@@ -1,0 +1,311 @@
+//! Opens a stored graph and reads it.
+
+use std::sync::Arc;
+
+use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
+
+use crate::degrees;
+use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageHeader};
+use crate::ids::Ids;
+use crate::index::Adjacency;
+use crate::page::Page;
+use crate::stream::{Ahead, PageStream};
+use crate::superblock::{Section, SectionKind, Superblock};
+use crate::{Direction, VertexId};
+
+/// A stored graph. In memory: its superblock and page indexes.
+#[derive(Debug)]
+pub struct Graph {
+    device: Arc<dyn Device>,
+    file: Arc<str>,
+    superblock: Superblock,
+    out: Adjacency,
+    /// Only of directed graphs that have in-edges.
+    back: Option<Adjacency>,
+}
+
+impl Graph {
+    /// Verifies superblock and indexes and loads them.
+    pub fn open(device: Arc<dyn Device>) -> Result<Self> {
+        let file: Arc<str> = device.name().into();
+        let superblock = read_superblock(device.as_ref(), &file)?;
+        let load = |kind, index| load_index(&device, &file, &superblock, kind, index);
+        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
+        let back = if superblock.in_edges {
+            Some(load(SectionKind::InAdjacency, SectionKind::InIndex)?)
+        } else {
+            None
+        };
+        Ok(Self { device, file, superblock, out, back })
+    }
+
+    /// Where the graph lies.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// How errors name the file.
+    pub fn file(&self) -> &Arc<str> {
+        &self.file
+    }
+
+    /// What the first page says.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Number of vertices.
+    pub fn vertices(&self) -> usize {
+        self.superblock.vertices as usize
+    }
+
+    /// Bytes of a page.
+    pub fn page_bytes(&self) -> usize {
+        self.superblock.page_bytes as usize
+    }
+
+    /// Whether edges have a direction.
+    pub fn is_directed(&self) -> bool {
+        self.superblock.directed
+    }
+
+    /// Whether lists of sources can be had: always on an undirected graph.
+    pub fn has_in_edges(&self) -> bool {
+        self.adjacency(Direction::In).is_some()
+    }
+
+    /// The lists of a direction. On an undirected graph both are the same; on a directed graph
+    /// without in-edges there are no lists of sources.
+    pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
+        match direction {
+            Direction::Out => Some(&self.out),
+            Direction::In if self.superblock.directed => self.back.as_ref(),
+            Direction::In => Some(&self.out),
+        }
+    }
+
+    /// Memory that the loaded indexes take.
+    pub fn memory_bytes(&self) -> usize {
+        self.out.memory_bytes() + self.back.as_ref().map_or(0, Adjacency::memory_bytes)
+    }
+
+    /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
+    /// Nothing is passed on for a direction that the graph does not have.
+    pub fn degrees(
+        &self,
+        direction: Direction,
+        out: &mut dyn FnMut(VertexId, &[u64]),
+    ) -> Result<()> {
+        let kind = match direction {
+            Direction::In if self.superblock.directed => SectionKind::InDegrees,
+            _ => SectionKind::OutDegrees,
+        };
+        let Some(&section) = self.superblock.section(kind) else { return Ok(()) };
+        let mut reader = DegreeReader::new(self, section, Ahead::FAR)?;
+        while let Some((first, degrees)) = reader.next()? {
+            out(first, degrees);
+        }
+        Ok(())
+    }
+
+    /// The user's vertex ids.
+    pub fn ids(&self) -> Result<Ids> {
+        Ids::open(&self.device, &self.file, &self.superblock)
+    }
+
+    /// Appends the list of one vertex to `out`.
+    pub fn read_list(
+        &self,
+        direction: Direction,
+        vertex: VertexId,
+        out: &mut Vec<VertexId>,
+    ) -> Result<()> {
+        let vertices = self.superblock.vertices;
+        if u64::from(vertex) >= vertices {
+            let (file, vertex) = (self.file.to_string(), u64::from(vertex));
+            return Err(StoreError::NoVertex { file, vertex, vertices });
+        }
+        let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
+        let pages = adjacency.pages_of(vertex);
+        let start = out.len();
+        self.scan_pages(adjacency, *pages.start()..*pages.end() + 1, &mut |number, page| {
+            let list = page.list_of(vertex).expect("the index agrees with the page");
+            let have = (out.len() - start) as u64;
+            if list.skip != have {
+                let (what, found) = ("position of a continued list", list.skip);
+                let fault = PageFault::Mismatch { what, found, expected: have };
+                return Err(adjacency.fault(number, fault));
+            }
+            out.extend_from_slice(list.targets);
+            let is_last = number == *pages.end();
+            let found = (out.len() - start) as u64;
+            if is_last && found != list.degree {
+                let (what, expected) = ("length of a list", list.degree);
+                return Err(adjacency.fault(number, PageFault::Mismatch { what, found, expected }));
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads all pages of a direction in order and passes each on, verified.
+    pub fn scan(
+        &self,
+        direction: Direction,
+        visit: &mut dyn FnMut(u64, Page<'_>) -> Result<()>,
+    ) -> Result<()> {
+        match self.adjacency(direction) {
+            Some(adjacency) => self.scan_pages(adjacency, 0..adjacency.pages(), visit),
+            None => Ok(()),
+        }
+    }
+
+    fn scan_pages(
+        &self,
+        adjacency: &Adjacency,
+        pages: std::ops::Range<u64>,
+        visit: &mut dyn FnMut(u64, Page<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let first = adjacency.first_page();
+        let pages = first + pages.start..first + pages.end;
+        let mut stream = PageStream::new(&self.device, self.page_bytes(), pages, Ahead::FAR)?;
+        while let Some((number, bytes)) = stream.next()? {
+            visit(number - first, adjacency.parse(number - first, bytes)?)?;
+        }
+        Ok(())
+    }
+
+    /// A stream over a whole section.
+    pub(crate) fn stream(&self, section: Section, ahead: Ahead) -> Result<PageStream> {
+        let pages = section.first_page..section.first_page + section.pages;
+        PageStream::new(&self.device, self.page_bytes(), pages, ahead)
+    }
+
+    /// An error that names a page.
+    #[cold]
+    pub(crate) fn fault(&self, page: u64, section: &'static str, fault: PageFault) -> StoreError {
+        let (file, page_bytes) = (self.file.to_string(), self.page_bytes() as u64);
+        PageError { file, page, page_bytes, section, fault }.into()
+    }
+}
+
+/// Pulls the lengths of lists, a page at a time.
+pub(crate) struct DegreeReader<'a> {
+    graph: &'a Graph,
+    section: Section,
+    stream: PageStream,
+    next_vertex: u64,
+    degrees: Vec<u64>,
+}
+
+impl<'a> DegreeReader<'a> {
+    pub fn new(graph: &'a Graph, section: Section, ahead: Ahead) -> Result<Self> {
+        let stream = graph.stream(section, ahead)?;
+        Ok(Self { graph, section, stream, next_vertex: 0, degrees: Vec::new() })
+    }
+
+    /// The next vertex and the degrees from it on, or `None` when all have been told.
+    pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
+        let vertices = self.graph.superblock.vertices;
+        let name = self.section.kind.name();
+        let fault = |number, fault| self.graph.fault(number, name, fault);
+        let Some((number, bytes)) = self.stream.next()? else {
+            if self.next_vertex != vertices {
+                let (what, found) = ("number of degrees", self.next_vertex);
+                let mismatch = PageFault::Mismatch { what, found, expected: vertices };
+                return Err(fault(self.section.first_page, mismatch));
+            }
+            return Ok(None);
+        };
+        let salt = self.graph.superblock.salt;
+        let kind = self.section.kind.page_kind();
+        let header = format::verify(bytes, salt, number, kind).map_err(|f| fault(number, f))?;
+        let first = self.next_vertex;
+        degrees::decode(bytes, &header, first, vertices, &mut self.degrees)
+            .map_err(|f| fault(number, f))?;
+        self.next_vertex += self.degrees.len() as u64;
+        Ok(Some((first as VertexId, &self.degrees)))
+    }
+}
+
+/// Reads page 0, whose size is not known before.
+fn read_superblock(device: &dyn Device, file: &str) -> Result<Superblock> {
+    let file_bytes = device.len_bytes()?;
+    let aligned = file_bytes.next_multiple_of(PAGE_BYTES_MIN as u64);
+    let len = aligned.min(PAGE_BYTES_MAX as u64) as usize;
+    if len == 0 {
+        return Err(StoreError::Empty { file: file.into() });
+    }
+    let (buffer, found) = read_up_to(device, len)?;
+    let start = &buffer[..found.min(PAGE_BYTES_MIN)];
+    let page_bytes = Superblock::page_bytes_of(file, start, file_bytes)?;
+    if found < page_bytes {
+        let (device, op, expected) = (file.to_string(), Op::Read, page_bytes);
+        return Err(DeviceError::Short { device, op, offset: 0, expected, found }.into());
+    }
+    Superblock::decode(file, &buffer[..page_bytes], file_bytes)
+}
+
+/// Reads the start of a file, which may end earlier.
+fn read_up_to(device: &dyn Device, len: usize) -> Result<(Buffer, usize)> {
+    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    let buffer = Buffer::new(len)?;
+    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer });
+    let mut completions = Vec::with_capacity(1);
+    queue.reap(1, &mut completions)?;
+    let done = completions.pop().expect("reap(1) returns a completion");
+    match done.result {
+        Ok(found) => Ok((done.buffer, found)),
+        Err(fault) => {
+            let (device, op, offset) = (device.name(), Op::Read, 0);
+            Err(DeviceError::Io { device, op, offset, len, fault }.into())
+        }
+    }
+}
+
+fn load_index(
+    device: &Arc<dyn Device>,
+    file: &Arc<str>,
+    superblock: &Superblock,
+    kind: SectionKind,
+    index: SectionKind,
+) -> Result<Adjacency> {
+    let section = |kind| *superblock.section(kind).expect("the superblock was checked");
+    let (adjacency, index) = (section(kind), section(index));
+    let page_bytes = superblock.page_bytes as usize;
+    let (salt, vertices) = (superblock.salt, superblock.vertices as u32);
+    let fault = |page, fault| -> StoreError {
+        let (file, page_bytes, section) = (file.to_string(), page_bytes as u64, index.kind.name());
+        PageError { file, page, page_bytes, section, fault }.into()
+    };
+    let mut load = Adjacency::load(Arc::clone(file), adjacency, page_bytes, salt, vertices);
+    let pages = index.first_page..index.first_page + index.pages;
+    let mut stream = PageStream::new(device, page_bytes, pages, Ahead::FAR)?;
+    let mut rest = index.items;
+    while let Some((number, bytes)) = stream.next()? {
+        let header = format::verify(bytes, salt, number, index.kind.page_kind())
+            .map_err(|f| fault(number, f))?;
+        let words = words(bytes, &header, rest).map_err(|f| fault(number, f))?;
+        rest -= words.len() as u64;
+        for word in words {
+            load.push(*word).map_err(|f| fault(number, f))?;
+        }
+    }
+    let last = (index.first_page + index.pages).saturating_sub(1);
+    load.finish().map_err(|f| fault(last, f))
+}
+
+/// The `u64` items of a page that were verified, of a section that has `rest` more of them.
+pub(crate) fn words<'a>(
+    bytes: &'a [u8],
+    header: &PageHeader,
+    rest: u64,
+) -> Result<&'a [u64], PageFault> {
+    let count = rest.min(format::words_per_page(bytes.len()) as u64);
+    let found = u64::from(header.entries);
+    if found != count {
+        return Err(PageFault::Mismatch { what: "number of items", found, expected: count });
+    }
+    let payload = &bytes[HEADER_BYTES..][..count as usize * 8];
+    Ok(bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers"))
+}

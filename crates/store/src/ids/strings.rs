@@ -1,0 +1,147 @@
+//! The records of string pages, and the only place that knows how they are encoded.
+//!
+//! A record is `shared` and `len` as LEB128 numbers and `len` bytes: the string is the first
+//! `shared` bytes of the one before it in the page, and then these. The first record that starts in
+//! a page shares nothing. A record lies in one page, unless it is longer than a page: then it starts
+//! a page, fills it and runs on into the next ones, whose headers tell how many bytes continue it.
+
+use crate::VertexId;
+use crate::degrees::take_varint;
+use crate::error::PageFault;
+use crate::format::{HEADER_BYTES, ID_BYTES_MAX, PageHeader};
+
+/// Takes pages in order and gives strings.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    string: Vec<u8>,
+    /// Bytes of the last string that lie in pages to come.
+    missing: usize,
+    /// Vertex of the next string; not known before the first page.
+    next: Option<VertexId>,
+}
+
+type Visit<'a, E> = &'a mut dyn FnMut(VertexId, &str) -> Result<bool, E>;
+
+impl Records {
+    /// Passes on the strings that end in this verified page, until `visit` says no. The inner
+    /// result is `visit`'s last answer. What continues a string whose start was not seen is skipped.
+    pub fn page<E>(
+        &mut self,
+        bytes: &[u8],
+        visit: Visit<'_, E>,
+    ) -> Result<Result<bool, E>, PageFault> {
+        let header = PageHeader::read(bytes);
+        let mut rest = &bytes[HEADER_BYTES..];
+        if self.continue_string(&header, &mut rest)? {
+            match self.tell(visit)? {
+                Ok(true) => {}
+                stop => return Ok(stop),
+            }
+        }
+        if self.missing > 0 {
+            return no_more(&header, rest).map(|()| Ok(true));
+        }
+        let next = *self.next.get_or_insert(header.first);
+        if header.entries > 0 && next != header.first {
+            let [found, expected] = [header.first, next].map(u64::from);
+            let what = "first vertex of a page of ids";
+            return Err(PageFault::Mismatch { what, found, expected });
+        }
+        for record in 0..header.entries {
+            if self.missing > 0 {
+                return Err(other("a string is cut short by the next"));
+            }
+            self.take(&mut rest, record == 0)?;
+            if self.missing == 0 {
+                match self.tell(visit)? {
+                    Ok(true) => {}
+                    stop => return Ok(stop),
+                }
+            }
+        }
+        check_padding(rest).map(|()| Ok(true))
+    }
+
+    /// Whether the last string ends in pages to come.
+    pub fn is_open(&self) -> bool {
+        self.missing > 0
+    }
+
+    /// Takes the bytes at the start of a page that continue a string. Whether it is complete now.
+    fn continue_string(
+        &mut self,
+        header: &PageHeader,
+        rest: &mut &[u8],
+    ) -> Result<bool, PageFault> {
+        let found = header.head_skip;
+        if self.next.is_none() {
+            let limit = rest.len() as u64;
+            if found > limit {
+                return Err(PageFault::Limit { what: "bytes of a continued id", found, limit });
+            }
+            *rest = &rest[found as usize..];
+            return Ok(false);
+        }
+        let count = self.missing.min(rest.len());
+        if found != count as u64 {
+            let (what, expected) = ("bytes of a continued id", count as u64);
+            return Err(PageFault::Mismatch { what, found, expected });
+        }
+        self.string.extend_from_slice(&rest[..count]);
+        *rest = &rest[count..];
+        let was_open = self.missing > 0;
+        self.missing -= count;
+        Ok(was_open && self.missing == 0)
+    }
+
+    /// Takes the record at the front of `rest`, or as much of it as the page has.
+    fn take(&mut self, rest: &mut &[u8], is_first: bool) -> Result<(), PageFault> {
+        let mut number = || take_varint(rest).ok_or_else(|| other("a length is cut short"));
+        let (shared, len) = (number()?, number()?);
+        let shared_max = if is_first { 0 } else { self.string.len() as u64 };
+        if shared > shared_max {
+            let (what, found, limit) = ("shared bytes of an id", shared, shared_max);
+            return Err(PageFault::Limit { what, found, limit });
+        }
+        let limit = ID_BYTES_MAX as u64 - shared;
+        if len > limit {
+            return Err(PageFault::Limit { what: "length of an id", found: len, limit });
+        }
+        let here = (len as usize).min(rest.len());
+        self.string.truncate(shared as usize);
+        self.string.extend_from_slice(&rest[..here]);
+        *rest = &rest[here..];
+        self.missing = len as usize - here;
+        Ok(())
+    }
+
+    /// Passes the complete string on.
+    fn tell<E>(&mut self, visit: Visit<'_, E>) -> Result<Result<bool, E>, PageFault> {
+        let vertex = self.next.expect("set before the first record");
+        let next = vertex.checked_add(1).ok_or_else(|| other("it holds too many ids"))?;
+        self.next = Some(next);
+        let string = std::str::from_utf8(&self.string);
+        let string =
+            string.map_err(|_| other(&format!("the id of vertex {vertex} is not UTF-8")))?;
+        Ok(visit(vertex, string))
+    }
+}
+
+/// A page inside of a long string holds nothing else.
+fn no_more(header: &PageHeader, rest: &[u8]) -> Result<(), PageFault> {
+    if header.entries > 0 || !rest.is_empty() {
+        return Err(other("a page inside of a long id holds something else"));
+    }
+    Ok(())
+}
+
+fn check_padding(rest: &[u8]) -> Result<(), PageFault> {
+    if rest.iter().any(|byte| *byte != 0) {
+        return Err(other("bytes behind the last id are not zero"));
+    }
+    Ok(())
+}
+
+fn other(reason: &str) -> PageFault {
+    PageFault::Other(reason.into())
+}

@@ -1,0 +1,77 @@
+//! All ids in memory, for whoever names vertices in random order (an export).
+
+use super::{IdRef, Ids};
+use crate::VertexId;
+use crate::error::{Result, StoreError};
+use crate::superblock::IdKind;
+
+/// The ids of a graph, in memory.
+#[derive(Debug)]
+pub struct IdTable {
+    ids: Table,
+}
+
+#[derive(Debug)]
+enum Table {
+    Dense,
+    Integers(Vec<u64>),
+    Strings { text: String, ends: Vec<u64> },
+}
+
+impl IdTable {
+    pub(super) fn load(ids: &Ids) -> Result<Self> {
+        let count = ids.vertices() as usize;
+        let all = 0..ids.vertices() as VertexId;
+        let table = match ids.kind() {
+            IdKind::Dense => Table::Dense,
+            IdKind::Integers => {
+                let mut integers = Vec::with_capacity(count);
+                ids.for_each(all, |_, id| {
+                    if let IdRef::Integer(integer) = id {
+                        integers.push(integer);
+                    }
+                    Ok::<(), StoreError>(())
+                })?;
+                Table::Integers(integers)
+            }
+            IdKind::Strings => {
+                let (mut text, mut ends) = (String::new(), Vec::with_capacity(count));
+                ids.for_each(all, |_, id| {
+                    if let IdRef::String(string) = id {
+                        text.push_str(string);
+                        ends.push(text.len() as u64);
+                    }
+                    Ok::<(), StoreError>(())
+                })?;
+                Table::Strings { text, ends }
+            }
+        };
+        Ok(Self { ids: table })
+    }
+
+    /// What the user calls `vertex`.
+    ///
+    /// # Panics
+    /// If the graph has no such vertex.
+    #[inline]
+    pub fn get(&self, vertex: VertexId) -> IdRef<'_> {
+        let at = vertex as usize;
+        match &self.ids {
+            Table::Dense => IdRef::Integer(u64::from(vertex)),
+            Table::Integers(integers) => IdRef::Integer(integers[at]),
+            Table::Strings { text, ends } => {
+                let start = if at == 0 { 0 } else { ends[at - 1] as usize };
+                IdRef::String(&text[start..ends[at] as usize])
+            }
+        }
+    }
+
+    /// Memory that the table takes.
+    pub fn memory_bytes(&self) -> usize {
+        match &self.ids {
+            Table::Dense => 0,
+            Table::Integers(integers) => integers.capacity() * 8,
+            Table::Strings { text, ends } => text.capacity() + ends.capacity() * 8,
+        }
+    }
+}

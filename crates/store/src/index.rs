@@ -1,0 +1,266 @@
+//! The sparse page index in memory: one `u32` and one bit per page.
+//!
+//! GraphSSD's graph translation table, with page numbers left out because pages lie in vertex
+//! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use crate::VertexId;
+use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::format;
+use crate::page::{Expected, Page};
+use crate::superblock::{Section, SectionKind};
+
+/// An index word that says that its page begins in the middle of a list.
+pub(crate) const CONTINUES: u64 = 1 << 63;
+
+/// The word of one page in an index section.
+pub(crate) fn word(starts_from: VertexId, continues: bool, entries: usize) -> u64 {
+    let continues = if continues { CONTINUES } else { 0 };
+    u64::from(starts_from) | (entries as u64) << 32 | continues
+}
+
+/// Number of entries that an index word tells.
+pub(crate) fn word_entries(word: u64) -> u64 {
+    (word & !CONTINUES) >> 32
+}
+
+/// One direction's lists: where each lies, and how to read a page of them. Pages are numbered
+/// within the section, `0..pages()`.
+#[derive(Debug)]
+pub struct Adjacency {
+    file: Arc<str>,
+    section: Section,
+    page_bytes: usize,
+    salt: u64,
+    vertices: u32,
+    /// One per page, and `vertices` behind the last.
+    starts: Vec<VertexId>,
+    /// One bit per page.
+    continues: Vec<u64>,
+}
+
+impl Adjacency {
+    /// An index without words yet; [`IndexLoad::finish`] makes it whole.
+    pub(crate) fn load(
+        file: Arc<str>,
+        section: Section,
+        page_bytes: usize,
+        salt: u64,
+        vertices: u32,
+    ) -> IndexLoad {
+        let pages = section.pages as usize;
+        let starts = Vec::with_capacity(pages + 1);
+        let continues = vec![0; pages.div_ceil(64)];
+        let adjacency = Self { file, section, page_bytes, salt, vertices, starts, continues };
+        IndexLoad { adjacency, entries: 0, last_word: None }
+    }
+
+    /// First page of the section in the file.
+    #[inline]
+    pub fn first_page(&self) -> u64 {
+        self.section.first_page
+    }
+
+    /// Pages of the section.
+    #[inline]
+    pub fn pages(&self) -> u64 {
+        self.section.pages
+    }
+
+    /// Entries of all lists.
+    #[inline]
+    pub fn stored_edges(&self) -> u64 {
+        self.section.items
+    }
+
+    /// Bytes of a page.
+    #[inline]
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// First byte of a page in the file.
+    #[inline]
+    pub fn offset_of(&self, page: u64) -> u64 {
+        (self.section.first_page + page) * self.page_bytes as u64
+    }
+
+    /// Memory that the index takes.
+    pub fn memory_bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<VertexId>() + self.continues.capacity() * 8
+    }
+
+    /// Pages that hold the list of `vertex`, one after the other.
+    ///
+    /// # Panics
+    /// If the graph has no such vertex.
+    #[inline]
+    pub fn pages_of(&self, vertex: VertexId) -> RangeInclusive<u64> {
+        assert!(vertex < self.vertices, "vertex {vertex} of {}", self.vertices);
+        let start = self.starts.partition_point(|first| *first <= vertex) - 1;
+        start as u64..=self.last_page_of(vertex, start) as u64
+    }
+
+    /// Most lists end on the page where they start: only a long list that runs into the next page
+    /// is searched for.
+    #[inline]
+    fn last_page_of(&self, vertex: VertexId, start: usize) -> usize {
+        let next = start + 1;
+        let pages = self.starts.len() - 1;
+        if next == pages || !self.continues_at(next) || self.starts[next] != vertex + 1 {
+            return start;
+        }
+        let tail = &self.starts[next..pages];
+        let last = next + tail.partition_point(|first| *first <= vertex + 1) - 1;
+        // A list that ends with its page: the page after it continues nothing.
+        if self.continues_at(last) { last } else { last - 1 }
+    }
+
+    /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
+    #[inline]
+    pub fn starts_from(&self, page: u64) -> VertexId {
+        self.starts[page as usize]
+    }
+
+    /// Whether `page` begins in the middle of a list.
+    #[inline]
+    pub fn continues(&self, page: u64) -> bool {
+        self.continues_at(page as usize)
+    }
+
+    #[inline]
+    fn continues_at(&self, page: usize) -> bool {
+        self.continues[page / 64] >> (page % 64) & 1 != 0
+    }
+
+    /// Vertices with a piece of their list in `page`, the continued one included; empty lists
+    /// that lie there too.
+    #[inline]
+    pub fn vertices_in(&self, page: u64) -> Range<VertexId> {
+        let continued = VertexId::from(self.continues(page));
+        self.starts[page as usize] - continued..self.starts[page as usize + 1]
+    }
+
+    #[inline]
+    fn expected(&self, page: u64) -> Expected {
+        let vertices = self.vertices_in(page);
+        Expected {
+            salt: self.salt,
+            page: self.section.first_page + page,
+            first: vertices.start,
+            lists: u64::from(vertices.end - vertices.start),
+            continues: self.continues(page),
+            vertices: self.vertices,
+        }
+    }
+
+    /// Verifies a page as it was read from the device: checksum, agreement with the index, offsets
+    /// and every entry.
+    ///
+    /// # Panics
+    /// If `bytes` is no whole page or not aligned to 4 bytes, or the section has no such page.
+    #[inline]
+    pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Page<'a>> {
+        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        Page::parse(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
+    }
+
+    /// The view of a page that [`Adjacency::parse`] has accepted and that has stayed in memory
+    /// since, without verifying it again.
+    ///
+    /// # Panics
+    /// As [`Adjacency::parse`]; and methods of the view may panic if it was never accepted.
+    #[inline]
+    pub fn reparse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Page<'a>> {
+        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        Page::reparse(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
+    }
+
+    /// An error that names a page of this section.
+    #[cold]
+    pub(crate) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
+        PageError {
+            file: self.file.to_string(),
+            page: self.section.first_page + page,
+            page_bytes: self.page_bytes as u64,
+            section: self.section.kind.name(),
+            fault,
+        }
+        .into()
+    }
+
+    /// What the section holds: lists of targets or of sources.
+    pub fn kind(&self) -> SectionKind {
+        self.section.kind
+    }
+}
+
+/// An index that is being read.
+pub(crate) struct IndexLoad {
+    adjacency: Adjacency,
+    entries: u64,
+    last_word: Option<u64>,
+}
+
+impl IndexLoad {
+    /// Takes the word of the next page. It must follow from the words before.
+    pub fn push(&mut self, word: u64) -> Result<(), PageFault> {
+        let page = self.adjacency.starts.len();
+        let starts_from = word as u32;
+        let continues = word & CONTINUES != 0;
+        at_most("first vertex of a page", starts_from.into(), self.adjacency.vertices.into())?;
+        match self.last_word {
+            Some(last) => self.check_page(last, starts_from)?,
+            None if continues || starts_from != 0 => {
+                return Err(PageFault::Other("the first page does not start with vertex 0".into()));
+            }
+            None => {}
+        }
+        if continues {
+            self.adjacency.continues[page / 64] |= 1 << (page % 64);
+        }
+        self.adjacency.starts.push(starts_from);
+        self.entries += word_entries(word);
+        self.last_word = Some(word);
+        Ok(())
+    }
+
+    /// A page holds at least one list, its entries fit beside the offsets, and a continued page
+    /// has an entry of what it continues.
+    fn check_page(&self, word: u64, next: VertexId) -> Result<(), PageFault> {
+        let (starts_from, continues) = (word as u32, word & CONTINUES != 0);
+        if next < starts_from {
+            let [found, expected] = [next, starts_from].map(u64::from);
+            let what = "first vertex of a page falls";
+            return Err(PageFault::Mismatch { what, found, expected });
+        }
+        let lists = u64::from(next - starts_from) + u64::from(continues);
+        if lists == 0 || (continues && (word_entries(word) == 0 || starts_from == 0)) {
+            return Err(PageFault::Other("a page has no list".into()));
+        }
+        let bytes = lists * 2 + word_entries(word) * 4;
+        let room = format::payload_bytes(self.adjacency.page_bytes) as u64;
+        at_most("bytes of the lists of a page", bytes, room)
+    }
+
+    /// The index is whole.
+    pub fn finish(mut self) -> Result<Adjacency, PageFault> {
+        if let Some(last) = self.last_word {
+            self.check_page(last, self.adjacency.vertices)?;
+        }
+        let Section { pages, items, .. } = self.adjacency.section;
+        assert_eq!(self.adjacency.starts.len() as u64, pages, "one word per page was pushed");
+        if self.entries != items {
+            let (what, found) = ("entries of all pages", self.entries);
+            return Err(PageFault::Mismatch { what, found, expected: items });
+        }
+        self.adjacency.starts.push(self.adjacency.vertices);
+        Ok(self.adjacency)
+    }
+}
+
+fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
+    if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
+}

@@ -1,0 +1,312 @@
+//! A verified view of an adjacency page.
+//!
+//! [`Adjacency::parse`](crate::Adjacency::parse) runs on every page that is read from the device,
+//! so it allocates nothing: a checksum, a handful of header facts that must agree with the index,
+//! monotone offsets, and one vector pass that bounds every entry.
+
+use bytemuck::try_cast_slice;
+
+use crate::VertexId;
+use crate::error::PageFault;
+use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+
+/// What the index and the superblock know about a page before it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// Salt of the graph.
+    pub salt: u64,
+    /// Page number in the file.
+    pub page: u64,
+    /// Vertex of list 0.
+    pub first: VertexId,
+    /// Lists with a piece in the page.
+    pub lists: u64,
+    /// Whether the page begins in the middle of list 0.
+    pub continues: bool,
+    /// Vertices of the graph.
+    pub vertices: u32,
+}
+
+/// A verified adjacency page: pieces of the lists of consecutive vertices.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    entries: &'a [u32],
+    /// Where each list starts; the table grows backwards, so list 0 is last.
+    starts: &'a [u16],
+    number: u64,
+    first: VertexId,
+    head_skip: u64,
+    head_degree: u64,
+    tail_degree: u64,
+}
+
+/// The piece of a vertex's list that lies in one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List<'a> {
+    /// Whose list.
+    pub vertex: VertexId,
+    /// Number, in the file, of the page in which the piece lies.
+    pub page: u64,
+    /// Position of `targets[0]` within the whole list.
+    pub skip: u64,
+    /// Length of the whole list.
+    pub degree: u64,
+    /// The entries that lie in this page, ascending.
+    pub targets: &'a [u32],
+}
+
+impl List<'_> {
+    /// Whether the list is whole in this page.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.targets.len() as u64 == self.degree
+    }
+}
+
+impl<'a> Page<'a> {
+    /// Verifies a page against its checksum and against what is expected of it.
+    ///
+    /// # Panics
+    /// If `bytes` is not aligned to 4 bytes or no whole page: both are faults of the caller.
+    pub fn parse(bytes: &'a [u8], expected: &Expected) -> Result<Self, PageFault> {
+        assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
+        let header = format::verify(bytes, expected.salt, expected.page, PageKind::Adjacency)?;
+        let page = Self::view(bytes, &header, expected)?;
+        check_targets(page.entries, expected.vertices)?;
+        Ok(page)
+    }
+
+    /// The view of a page that [`Page::parse`] has accepted before and that did not leave memory
+    /// since: skips the two passes over its bytes.
+    ///
+    /// # Panics
+    /// As [`Page::parse`]; methods of the view panic if the page was never accepted.
+    #[inline]
+    pub fn reparse(bytes: &'a [u8], expected: &Expected) -> Result<Self, PageFault> {
+        assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
+        let (entries, starts, header) = split(bytes, &PageHeader::read(bytes), expected)?;
+        Ok(Self::from_parts(entries, starts, &header, expected.page))
+    }
+
+    fn view(bytes: &'a [u8], header: &PageHeader, expected: &Expected) -> Result<Self, PageFault> {
+        let (entries, starts, header) = split(bytes, header, expected)?;
+        check_starts(starts, entries.len())?;
+        let page = Self::from_parts(entries, starts, &header, expected.page);
+        page.check_ends(expected.continues)?;
+        Ok(page)
+    }
+
+    fn from_parts(entries: &'a [u32], starts: &'a [u16], header: &PageHeader, number: u64) -> Self {
+        let PageHeader { first, head_skip, head_degree, tail_degree, .. } = *header;
+        Self { entries, starts, number, first, head_skip, head_degree, tail_degree }
+    }
+
+    /// The lengths of the first and the last list must agree with the pieces that lie here.
+    fn check_ends(&self, continues: bool) -> Result<(), PageFault> {
+        let last = self.list_count() - 1;
+        if (self.head_skip != 0) != continues {
+            let [found, expected] = [self.head_skip != 0, continues].map(u64::from);
+            return Err(PageFault::Index { what: "continuation", found, expected });
+        }
+        let head = self.piece(0).len() as u64;
+        if continues && head == 0 {
+            return Err(PageFault::Other("it continues a list without an entry of it".into()));
+        }
+        let head_end = self.head_skip.checked_add(head).filter(|end| *end <= self.head_degree);
+        let Some(head_end) = head_end else {
+            let limit = self.head_degree;
+            return Err(PageFault::Limit { what: "end of list 0", found: head, limit });
+        };
+        if last == 0 {
+            return equal("length of the last list", self.tail_degree, self.head_degree);
+        }
+        equal("length of list 0", self.head_degree, head_end)?;
+        let tail = self.piece(last).len() as u64;
+        if tail > self.tail_degree || (tail == 0 && self.tail_degree > 0) {
+            let limit = self.tail_degree;
+            return Err(PageFault::Limit { what: "piece of the last list", found: tail, limit });
+        }
+        Ok(())
+    }
+
+    /// Vertex of list 0.
+    #[inline]
+    pub fn first_vertex(&self) -> VertexId {
+        self.first
+    }
+
+    /// Lists that have a piece in the page, or are empty and lie here; at least 1.
+    #[inline]
+    pub fn list_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// All entries of the page, list after list.
+    #[inline]
+    pub fn entries(&self) -> &'a [u32] {
+        self.entries
+    }
+
+    /// Position within list 0 of the page's first entry; 0 where list 0 starts here.
+    #[inline]
+    pub fn head_skip(&self) -> u64 {
+        self.head_skip
+    }
+
+    /// Where list `i` starts within [`Page::entries`].
+    #[inline]
+    pub fn start(&self, i: usize) -> usize {
+        usize::from(self.starts[self.starts.len() - 1 - i])
+    }
+
+    /// Where list `i` ends within [`Page::entries`].
+    #[inline]
+    pub fn end(&self, i: usize) -> usize {
+        if i + 1 == self.starts.len() { self.entries.len() } else { self.start(i + 1) }
+    }
+
+    #[inline]
+    fn piece(&self, i: usize) -> &'a [u32] {
+        &self.entries[self.start(i)..self.end(i)]
+    }
+
+    /// The `i`-th list of the page.
+    ///
+    /// # Panics
+    /// If the page has no such list.
+    #[inline]
+    pub fn list(&self, i: usize) -> List<'a> {
+        self.list_between(i, self.start(i), self.end(i))
+    }
+
+    #[inline]
+    fn list_between(&self, i: usize, start: usize, end: usize) -> List<'a> {
+        let targets = &self.entries[start..end];
+        let skip = if i == 0 { self.head_skip } else { 0 };
+        let degree = if i == 0 {
+            self.head_degree
+        } else if i + 1 == self.starts.len() {
+            self.tail_degree
+        } else {
+            targets.len() as u64
+        };
+        List { vertex: self.first + i as VertexId, page: self.number, skip, degree, targets }
+    }
+
+    /// All lists of the page in vertex order.
+    #[inline]
+    pub fn lists(&self) -> impl Iterator<Item = List<'a>> + use<'a> {
+        let page = *self;
+        let ends = page.starts.iter().rev().skip(1).map(|start| usize::from(*start));
+        let mut start = 0;
+        ends.chain(std::iter::once(page.entries.len())).enumerate().map(move |(i, end)| {
+            let list = page.list_between(i, start, end);
+            start = end;
+            list
+        })
+    }
+
+    /// The piece of a vertex's list, if the page has one.
+    #[inline]
+    pub fn list_of(&self, vertex: VertexId) -> Option<List<'a>> {
+        let i = vertex.checked_sub(self.first)? as usize;
+        (i < self.list_count()).then(|| self.list(i))
+    }
+}
+
+fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
+    if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }
+}
+
+type Parts<'a> = (&'a [u32], &'a [u16], PageHeader);
+
+/// Finds entries and offset table, whose sizes must fit the page and agree with the index.
+#[inline]
+fn split<'a>(
+    bytes: &'a [u8],
+    header: &PageHeader,
+    expected: &Expected,
+) -> Result<Parts<'a>, PageFault> {
+    if header.first != expected.first {
+        let (found, expected) = (u64::from(header.first), u64::from(expected.first));
+        return Err(PageFault::Index { what: "first vertex", found, expected });
+    }
+    let lists = u64::from(header.lists);
+    if lists != expected.lists || lists == 0 {
+        let expected = expected.lists;
+        return Err(PageFault::Index { what: "number of lists", found: lists, expected });
+    }
+    let payload = &bytes[HEADER_BYTES..];
+    let table_bytes = usize::from(header.lists) * 2;
+    let room = payload.len().saturating_sub(table_bytes) / 4;
+    let entries = header.entries as usize;
+    if table_bytes > payload.len() || entries > room {
+        let (found, limit) = (u64::from(header.entries), room as u64);
+        return Err(PageFault::Limit { what: "number of entries", found, limit });
+    }
+    let entries = &payload[..entries * 4];
+    let starts = &payload[payload.len() - table_bytes..];
+    let entries = try_cast_slice(entries).expect("pages lie in aligned buffers");
+    let starts = try_cast_slice(starts).expect("pages lie in aligned buffers");
+    Ok((entries, starts, *header))
+}
+
+/// Offsets ascend from 0 to at most the number of entries. No early exit: vectors like it so.
+fn check_starts(starts: &[u16], entries: usize) -> Result<(), PageFault> {
+    let (Some(&top), Some(&bottom)) = (starts.first(), starts.last()) else {
+        return Err(PageFault::Other("it has no list".into()));
+    };
+    let falls = starts.iter().zip(&starts[1..]).fold(0u16, |bad, (a, b)| bad | u16::from(a < b));
+    if falls != 0 || bottom != 0 || usize::from(top) > entries {
+        return Err(PageFault::Other("its table of offsets is not in order".into()));
+    }
+    Ok(())
+}
+
+/// Every entry is a vertex. Baseline x86-64 has no unsigned vector maximum, so the test collects
+/// sign bits instead: `last - x` borrows exactly where `x > last`.
+fn check_targets(entries: &[u32], vertices: u32) -> Result<(), PageFault> {
+    let last = vertices.wrapping_sub(1);
+    let bad = if last >> 31 == 0 {
+        entries.iter().fold(0, |bad, &x| bad | x | last.wrapping_sub(x))
+    } else {
+        let borrow = |x: u32| (!last & x) | ((!last | x) & last.wrapping_sub(x));
+        entries.iter().fold(0, |bad, &x| bad | borrow(x))
+    };
+    if bad >> 31 == 0 && vertices > 0 {
+        return Ok(());
+    }
+    match entries.iter().find(|x| **x >= vertices) {
+        Some(&found) => Err(PageFault::Target { found, vertices }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_check_finds_the_only_bad_entry_whatever_the_bound() {
+        for vertices in [1, 2, 1000, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX] {
+            for bad in [vertices, vertices.saturating_add(1), u32::MAX] {
+                for at in [0, 5, 1011] {
+                    let mut entries = vec![vertices - 1; 1012];
+                    assert_eq!(check_targets(&entries, vertices), Ok(()));
+                    entries[at] = bad;
+                    let fault = Err(PageFault::Target { found: bad, vertices });
+                    assert_eq!(check_targets(&entries, vertices), fault, "at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn offsets_out_of_order_are_a_fault() {
+        assert!(check_starts(&[5, 3, 3, 0], 5).is_ok());
+        assert!(check_starts(&[6, 3, 3, 0], 5).is_err(), "beyond the entries");
+        assert!(check_starts(&[3, 5, 0], 5).is_err(), "not ascending");
+        assert!(check_starts(&[5, 3, 1], 5).is_err(), "list 0 does not start at 0");
+        assert!(check_starts(&[], 0).is_err(), "no list");
+    }
+}
