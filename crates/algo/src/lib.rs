@@ -1,1 +1,15 @@
+//! Graph algorithms, one file each: its definition, its source, the trick, and a plain serial
+//! verifier.
+//!
+//! - [`bfs`]: breadth-first search: levels and parents
+//! - [`wcc`]: weakly connected components
+//! - [`pagerank`]: PageRank by power iteration
+//!
+//! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 
+pub mod bfs;
+pub mod pagerank;
+mod report;
+pub mod wcc;
+
+pub use report::{AlgoError, Estimate, Result, Run};

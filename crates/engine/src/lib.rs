@@ -1,1 +1,44 @@
+//! Runs a frontier over a stored graph, many blocks at once.
+//!
+//! An algorithm keeps its vertex state in memory, names the lists it wants ([`Wanted`]) and gives
+//! a [`Kernel`] that takes them; [`Engine::visit`] brings each wanted list to the kernel once, by
+//! the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
+//!
+//! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
+//! - [`Kernel`]: what an algorithm does with a list
+//! - [`Engine`]: workers, I/O in flight, cached pages
+//! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
+//! - [`StepRecord`]: what each step wanted, read and took
+//!
+//! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
+//! chapter 3 for the planning by asymmetry and concurrency (`auto`).
+
+mod bitmap;
+mod cache;
+mod config;
+mod engine;
+mod error;
+mod explain;
+mod frontier;
+mod kernel;
+mod memory_plan;
+mod reader;
+mod schedule;
+mod serial;
+mod tasks;
+mod worker;
+
+pub use bitmap::Bitmap;
+pub use cenote_device::{DeviceError, HugeVec};
+pub use cenote_device::memory::prefetch;
+pub use cenote_store::{Adjacency, Direction, Graph, List, Page, StoreError, VertexId};
+pub use config::{Cancel, EngineConfig, Strategy};
+pub use engine::Engine;
+pub use error::{EngineError, Result};
+pub use explain::{RunStats, StepRecord};
+pub use frontier::{Frontier, FrontierPart, Wanted};
+pub use kernel::Kernel;
+pub use memory_plan::{MemoryPlan, Needs};
+pub use schedule::Schedule;
+pub use serial::for_each_list;
 

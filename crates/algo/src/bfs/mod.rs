@@ -1,0 +1,464 @@
+//! Breadth-first search from one source.
+//!
+//! **Returns** for every vertex its level (least number of edges from the source) and, where asked
+//! for, its parent: the smallest vertex of the level before that has an edge to it. The source has
+//! level 0 and is its own parent; an unreached vertex has neither.
+//!
+//! **Source.** Top-down: the CAVE paper's Algorithm 2. Bottom-up: Beamer, Asanovic and Patterson,
+//! SC 2012.
+//!
+//! **Trick.** On an undirected graph the pages of a large frontier are nearly all pages. The step
+//! is then done bottom-up (each unvisited vertex looks for a neighbour in the frontier and stops at
+//! the first), and what it does not find is kept: the lists of the vertices that stay unvisited
+//! are few and short, and with them in memory ([`stash`]) the rest of the search reads nothing.
+//!
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`].
+
+mod stash;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
+    Needs, Strategy, VertexId, Wanted, for_each_list,
+};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use stash::{Stash, StashPart};
+
+const NAME: &str = "bfs";
+const UNREACHED: u32 = u32::MAX;
+const NO_PARENT: u32 = u32::MAX;
+
+/// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
+/// all unvisited vertices.
+const BOTTOM_UP_SHARE: f64 = 0.5;
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BfsConfig {
+    /// Where the search starts; the vertex of largest degree where it is not set.
+    pub source: Option<VertexId>,
+    /// Whether parents are found too (4 bytes a vertex).
+    pub parents: bool,
+}
+
+/// A finished search.
+#[derive(Debug)]
+pub struct Bfs {
+    /// Where it started.
+    pub source: VertexId,
+    levels: HugeVec<AtomicU32>,
+    parents: Option<HugeVec<AtomicU32>>,
+    /// Vertices reached, the source among them.
+    pub reached: u64,
+    /// The largest level.
+    pub depth: u32,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Bfs {
+    /// Level of `v`, if it was reached.
+    pub fn level(&self, v: VertexId) -> Option<u32> {
+        let level = self.levels[v as usize].load(Ordering::Relaxed);
+        (level != UNREACHED).then_some(level)
+    }
+
+    /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
+    pub fn parent(&self, v: VertexId) -> Option<VertexId> {
+        let parent = self.parents.as_ref()?[v as usize].load(Ordering::Relaxed);
+        (parent != NO_PARENT).then_some(parent)
+    }
+
+    /// Whether parents were asked for.
+    pub fn has_parents(&self) -> bool {
+        self.parents.is_some()
+    }
+}
+
+/// Memory: 4 bytes a vertex for levels, 4 for parents, 3 sets; up to 16 bytes a vertex more are
+/// used where the budget has them.
+pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
+    let n = graph.vertices();
+    let per_vertex = if bfs.parents { 8 } else { 4 };
+    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let scratch_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
+    Needs { what: NAME, state_bytes: per_vertex * n as u64 + sets, scratch_bytes }
+}
+
+fn stashes(graph: &Graph, strategy: Strategy) -> bool {
+    strategy == Strategy::Auto && !graph.is_directed()
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, bfs))?;
+    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
+    let (passes, because) = match (config.strategy, graph.is_directed()) {
+        (Strategy::Auto, false) => (1.2, "the pages of all reachable vertices, about 1.2 times"),
+        (Strategy::Auto, true) => (1.5, "the pages of all reachable vertices, about 1.5 times"),
+        _ => (1.8, "each level reads its pages again, about 1.8 passes on a social graph"),
+    };
+    let bytes_read = (pass as f64 * passes) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: because.to_string(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// Searches.
+///
+/// # Errors
+/// A source that is not a vertex; whatever keeps the engine from running.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<Bfs> {
+    let source = bfs.source.unwrap_or(graph.superblock().degree_max_vertex);
+    if source as usize >= graph.vertices() {
+        return Err(AlgoError::Parameter {
+            parameter: "--source",
+            given: source.to_string(),
+            expected: format!("the graph has {} vertices", graph.vertices()),
+        });
+    }
+    let needs = needs(graph, &config, bfs);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let mut search = Search::new(&engine, source, bfs.parents)?;
+        search.run()?;
+        search.finish()
+    })
+}
+
+/// The state of a search between steps.
+struct Search<'e> {
+    engine: &'e Engine,
+    source: VertexId,
+    levels: HugeVec<AtomicU32>,
+    parents: Option<HugeVec<AtomicU32>>,
+    visited: Bitmap,
+    frontier: Frontier,
+    next: Frontier,
+    level: u32,
+    reached: u64,
+    /// Pages of unvisited vertices below which a bottom-up step may be tried again; a step whose
+    /// leftovers did not fit in memory halves it.
+    stash_pages_max: u64,
+}
+
+impl<'e> Search<'e> {
+    fn new(engine: &'e Engine, source: VertexId, parents: bool) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let unset = || -> Result<HugeVec<AtomicU32>> {
+            let items = HugeVec::<AtomicU32>::zeroed(n)?;
+            items.par_iter().for_each(|item| item.store(u32::MAX, Ordering::Relaxed));
+            Ok(items)
+        };
+        let search = Self {
+            engine,
+            source,
+            levels: unset()?,
+            parents: if parents { Some(unset()?) } else { None },
+            visited: Bitmap::new(n)?,
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+            level: 0,
+            reached: 1,
+            stash_pages_max: u64::MAX,
+        };
+        search.levels[source as usize].store(0, Ordering::Relaxed);
+        if let Some(parents) = &search.parents {
+            parents[source as usize].store(source, Ordering::Relaxed);
+        }
+        search.visited.insert(source);
+        Ok(search)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        self.frontier.set(&[self.source]);
+        while !self.frontier.is_empty() {
+            match self.stash_pages_if_worth_it() {
+                Some(pages) => {
+                    let stash = self.bottom_up()?;
+                    self.advance();
+                    match stash {
+                        Some(stash) => return self.finish_in_memory(stash),
+                        None => self.stash_pages_max = pages / 2,
+                    }
+                }
+                None => {
+                    self.top_down()?;
+                    self.advance();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next frontier.
+    fn advance(&mut self) {
+        self.reached += self.next.count();
+        self.level += u32::from(!self.next.is_empty());
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+    }
+
+    /// The pages of all unvisited vertices, where the step is to be done bottom-up.
+    fn stash_pages_if_worth_it(&self) -> Option<u64> {
+        if self.engine.memory().scratch_bytes == 0 {
+            return None;
+        }
+        let frontier_pages =
+            self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier));
+        // Counting the unvisited asks every page: only where the answer may matter.
+        let all_pages = pages(self.engine.graph(), Direction::Out);
+        if frontier_pages * 16 < all_pages {
+            return None;
+        }
+        let unvisited_pages =
+            self.engine.pages_wanted(Direction::Out, &Wanted::NotIn(&self.visited));
+        let worth = frontier_pages as f64 >= BOTTOM_UP_SHARE * unvisited_pages as f64;
+        (worth && unvisited_pages <= self.stash_pages_max).then_some(unvisited_pages)
+    }
+
+    fn top_down(&mut self) -> Result<()> {
+        let kernel = TopDown {
+            levels: &self.levels,
+            parents: self.parents.as_deref(),
+            visited: &self.visited,
+            next: &self.next,
+            level: self.level + 1,
+        };
+        let label = format!("level {} top-down", self.level + 1);
+        let parts =
+            self.engine.visit(label, Direction::Out, Wanted::In(&self.frontier), &kernel)?;
+        self.next.seal(parts);
+        Ok(())
+    }
+
+    /// One step; gives the leftover lists if all of them fit in memory.
+    fn bottom_up(&mut self) -> Result<Option<Stash>> {
+        let words = self.engine.memory().scratch_bytes / 4;
+        let kernel = BottomUp {
+            levels: &self.levels,
+            parents: self.parents.as_deref(),
+            frontier: &self.frontier,
+            next: &self.next,
+            level: self.level + 1,
+            stash_words: words / self.engine.config().threads as u64,
+        };
+        let label = format!("level {} bottom-up", self.level + 1);
+        let locals =
+            self.engine.visit(label, Direction::Out, Wanted::NotIn(&self.visited), &kernel)?;
+        let (parts, stashes): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
+        self.next.seal(parts);
+        self.visited.merge(self.next.bits());
+        Ok(Stash::of(stashes, |v| self.visited.contains(v)))
+    }
+
+    /// The rest of the search: every unvisited vertex's list is in the stash.
+    fn finish_in_memory(&mut self, stash: Stash) -> Result<()> {
+        let parents = self.parents.as_deref();
+        let mut newly = stash.adjacent_to(&self.frontier, |v, parent| {
+            set(parents, v, parent);
+        });
+        while !newly.is_empty() {
+            self.engine.check_cancel()?;
+            self.level += 1;
+            self.reached += newly.len() as u64;
+            for &v in &newly {
+                self.levels[v as usize].store(self.level, Ordering::Relaxed);
+            }
+            newly = self.expand_in_memory(&stash, &newly);
+        }
+        Ok(())
+    }
+
+    fn expand_in_memory(&self, stash: &Stash, vertices: &[VertexId]) -> Vec<VertexId> {
+        let mut next = Vec::new();
+        let parents = self.parents.as_deref();
+        for &v in vertices {
+            for &target in stash.list(v) {
+                let level = self.levels[target as usize].load(Ordering::Relaxed);
+                if level == UNREACHED {
+                    // Marked at once so that it is found once; its level is set by the caller.
+                    self.levels[target as usize].store(self.level + 1, Ordering::Relaxed);
+                    next.push(target);
+                    set(parents, target, v);
+                } else if level == self.level + 1 {
+                    set(parents, target, v);
+                }
+            }
+        }
+        next
+    }
+
+    fn finish(self) -> Result<Bfs> {
+        Ok(Bfs {
+            source: self.source,
+            levels: self.levels,
+            parents: self.parents,
+            reached: self.reached,
+            depth: self.level,
+            run: Run::of(self.engine),
+        })
+    }
+}
+
+/// Makes `parent` the parent of `v` unless a smaller one is known.
+#[inline(always)]
+fn set(parents: Option<&[AtomicU32]>, v: VertexId, parent: VertexId) {
+    if let Some(parents) = parents {
+        parents[v as usize].fetch_min(parent, Ordering::Relaxed);
+    }
+}
+
+/// Each frontier vertex marks its unvisited neighbours.
+struct TopDown<'a> {
+    levels: &'a [AtomicU32],
+    parents: Option<&'a [AtomicU32]>,
+    visited: &'a Bitmap,
+    next: &'a Frontier,
+    level: u32,
+}
+
+impl Kernel for TopDown<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        match self.parents {
+            None => {
+                for &target in list.targets {
+                    if !self.visited.contains(target) && self.visited.insert(target) {
+                        self.levels[target as usize].store(self.level, Ordering::Relaxed);
+                        self.next.add(target, part);
+                    }
+                }
+            }
+            Some(_) => {
+                for &target in list.targets {
+                    self.mark_with_parent(target, list.vertex, part);
+                }
+            }
+        }
+    }
+}
+
+impl TopDown<'_> {
+    /// The level itself decides who is a candidate: it is unset or this step's, whoever marks it
+    /// first, so the least parent wins whatever the order.
+    #[inline(always)]
+    fn mark_with_parent(&self, target: VertexId, parent: VertexId, part: &mut FrontierPart) {
+        let cell = &self.levels[target as usize];
+        let mut level = cell.load(Ordering::Relaxed);
+        if level == UNREACHED {
+            level = match cell.compare_exchange(
+                UNREACHED,
+                self.level,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    self.visited.insert(target);
+                    self.next.add(target, part);
+                    self.level
+                }
+                Err(level) => level,
+            };
+        }
+        if level == self.level {
+            set(self.parents, target, parent);
+        }
+    }
+}
+
+/// Each unvisited vertex looks for its smallest neighbour in the frontier. Undirected graphs only.
+struct BottomUp<'a> {
+    levels: &'a [AtomicU32],
+    parents: Option<&'a [AtomicU32]>,
+    frontier: &'a Frontier,
+    next: &'a Frontier,
+    level: u32,
+    stash_words: u64,
+}
+
+impl Kernel for BottomUp<'_> {
+    type Local = (FrontierPart, StashPart);
+
+    fn local(&self) -> Self::Local {
+        (FrontierPart::default(), StashPart::with_words(self.stash_words))
+    }
+
+    fn list(&self, (part, stash): &mut Self::Local, list: &List<'_>) {
+        match list.targets.iter().find(|&&target| self.frontier.contains(target)) {
+            Some(&parent) => {
+                if self.next.add(list.vertex, part) {
+                    self.levels[list.vertex as usize].store(self.level, Ordering::Relaxed);
+                }
+                set(self.parents, list.vertex, parent);
+            }
+            None => stash.keep(list),
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Asserts, in one serial pass over the edges: only the source has level 0; no edge leads from a
+/// reached vertex to one that is unreached or more than one level further; every other reached
+/// vertex has an edge from the level before; its parent is the smallest such vertex; the counts
+/// follow from the levels. Takes 4 bytes a vertex.
+pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
+    let n = graph.vertices();
+    let mut least_parent = vec![NO_PARENT; n];
+    let mut fault = None;
+    for_each_list(graph, Direction::Out, |list| {
+        let Some(level) = bfs.level(list.vertex) else { return };
+        for &target in list.targets {
+            match bfs.level(target) {
+                Some(further) if further == level + 1 => {
+                    let least = &mut least_parent[target as usize];
+                    *least = (*least).min(list.vertex);
+                }
+                Some(further) if further <= level => {}
+                other => {
+                    fault.get_or_insert_with(|| {
+                        format!("edge {} (level {level}) to {target} ({other:?})", list.vertex)
+                    });
+                }
+            }
+        }
+    })?;
+    if let Some(fault) = fault {
+        return Err(wrong(fault));
+    }
+    let (mut reached, mut depth) = (0, 0);
+    for v in 0..n as VertexId {
+        let Some(level) = bfs.level(v) else { continue };
+        reached += 1;
+        depth = depth.max(level);
+        let expected = if v == bfs.source { v } else { least_parent[v as usize] };
+        if (level == 0) != (v == bfs.source) || expected == NO_PARENT {
+            return Err(wrong(format!("vertex {v} has level {level} without a parent")));
+        }
+        if bfs.has_parents() && bfs.parent(v) != Some(expected) {
+            return Err(wrong(format!("the parent of {v} is {:?}, not {expected}", bfs.parent(v))));
+        }
+    }
+    if (bfs.reached, bfs.depth) != (reached, depth) {
+        return Err(wrong(format!("{} reached to depth {}, not {reached} to {depth}", bfs.reached, bfs.depth)));
+    }
+    Ok(())
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

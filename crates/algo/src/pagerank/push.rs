@@ -1,0 +1,82 @@
+//! Each vertex gives to its out-neighbours: for directed graphs without in-edges.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{Direction, Engine, HugeVec, Kernel, List, Wanted};
+use rayon::prelude::*;
+
+use super::fixed::{FixedSum, from_fixed, to_fixed};
+use super::{Step, load, store};
+use crate::report::Result;
+
+/// Vertices that a worker finishes at a time.
+const BLOCK: usize = 1 << 14;
+
+/// Ranks between iterations.
+pub(super) struct Push<'e> {
+    engine: &'e Engine,
+    damping: f64,
+    ranks: HugeVec<AtomicU64>,
+    /// What each vertex was given, fixed point.
+    given: HugeVec<AtomicU64>,
+}
+
+impl<'e> Push<'e> {
+    pub fn new(engine: &'e Engine, damping: f64) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let push =
+            Self { engine, damping, ranks: HugeVec::zeroed(n)?, given: HugeVec::zeroed(n)? };
+        push.ranks.par_iter().for_each(|rank| store(rank, 1.0 / n as f64));
+        Ok(push)
+    }
+
+    pub fn step(&mut self, iteration: u32) -> Result<Step> {
+        let kernel = Scatter { ranks: &self.ranks, given: &self.given };
+        let label = format!("iteration {iteration}");
+        let locals = self.engine.visit(label, Direction::Out, Wanted::All, &kernel)?;
+        let dangling = from_fixed(locals.into_iter().sum());
+        let n = self.ranks.len().max(1) as f64;
+        let base = (1.0 - self.damping + self.damping * dangling) / n;
+        let change = FixedSum::default();
+        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).for_each(|(ranks, given)| {
+            let mut block = 0;
+            for (rank, given) in ranks.iter().zip(given) {
+                let after = base + self.damping * from_fixed(given.swap(0, Ordering::Relaxed));
+                block += to_fixed((after - load(rank)).abs());
+                store(rank, after);
+            }
+            change.add(block);
+        });
+        Ok(Step { change: change.mass() })
+    }
+
+    pub fn ranks(self) -> HugeVec<AtomicU64> {
+        self.ranks
+    }
+}
+
+struct Scatter<'a> {
+    ranks: &'a [AtomicU64],
+    given: &'a [AtomicU64],
+}
+
+impl Kernel for Scatter<'_> {
+    /// Rank of vertices without out-edges, fixed point.
+    type Local = u64;
+
+    fn local(&self) -> u64 {
+        0
+    }
+
+    fn list(&self, dangling: &mut u64, list: &List<'_>) {
+        let rank = load(&self.ranks[list.vertex as usize]);
+        if list.degree == 0 {
+            *dangling += to_fixed(rank);
+            return;
+        }
+        let share = to_fixed(rank / list.degree as f64);
+        for &target in list.targets {
+            self.given[target as usize].fetch_add(share, Ordering::Relaxed);
+        }
+    }
+}

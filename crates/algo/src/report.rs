@@ -1,0 +1,103 @@
+//! What every algorithm gives back beside its answer, and what can go wrong.
+
+use cenote_engine::{
+    Adjacency, Direction, Engine, EngineError, Graph, MemoryPlan, RunStats, Schedule, StepRecord,
+};
+use serde::Serialize;
+
+/// The result of an algorithm.
+pub type Result<T> = std::result::Result<T, AlgoError>;
+
+/// Why an algorithm gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AlgoError {
+    /// The engine could not run it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A parameter makes no sense.
+    #[error("{parameter} is {given}: {expected}")]
+    Parameter {
+        /// Its name on the command line.
+        parameter: &'static str,
+        /// What was given.
+        given: String,
+        /// What would do.
+        expected: String,
+    },
+    /// The graph lacks what the algorithm needs.
+    #[error("{what} needs {needs}; {remedy}")]
+    Unsupported {
+        /// Algorithm and strategy.
+        what: &'static str,
+        /// What is missing.
+        needs: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The serial verifier found the answer wrong.
+    #[error("verification of {what} failed: {fault}; this is a bug, please report it")]
+    Wrong {
+        /// The algorithm.
+        what: &'static str,
+        /// What was found.
+        fault: String,
+    },
+}
+
+impl From<cenote_engine::StoreError> for AlgoError {
+    fn from(error: cenote_engine::StoreError) -> Self {
+        AlgoError::Engine(error.into())
+    }
+}
+
+impl From<cenote_engine::DeviceError> for AlgoError {
+    fn from(error: cenote_engine::DeviceError) -> Self {
+        AlgoError::Engine(error.into())
+    }
+}
+
+/// What a run did, beside its answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// Totals of what was read.
+    pub stats: RunStats,
+    /// Where the memory went.
+    pub memory: MemoryPlan,
+    /// Request size and depth that were used.
+    pub schedule: Schedule,
+    /// Share of the adjacency pages that the cache could hold, 0 to 1.
+    pub cached_fraction: f64,
+    /// Each step, where asked for.
+    pub steps: Vec<StepRecord>,
+}
+
+impl Run {
+    pub(crate) fn of(engine: &Engine) -> Self {
+        Self {
+            stats: engine.stats(),
+            memory: *engine.memory(),
+            schedule: engine.schedule().clone(),
+            cached_fraction: engine.cached_fraction(),
+            steps: engine.explain(),
+        }
+    }
+}
+
+/// What a run will need, told beforehand.
+#[derive(Clone, Debug, Serialize)]
+pub struct Estimate {
+    /// Where the memory will go.
+    pub memory: MemoryPlan,
+    /// Bytes that will be read, at most where the algorithm may stop early.
+    pub bytes_read: u64,
+    /// What the bytes follow from, in words.
+    pub because: String,
+    /// Seconds of device time for them by the profile.
+    pub device_seconds: f64,
+}
+
+/// Pages that hold the lists of a direction; 0 where it is not stored.
+pub(crate) fn pages(graph: &Graph, direction: Direction) -> u64 {
+    graph.adjacency(direction).map_or(0, Adjacency::pages)
+}

@@ -1,0 +1,342 @@
+//! Weakly connected components.
+//!
+//! **Returns** for every vertex the smallest vertex of its component; two vertices are in one
+//! component if a path of edges joins them, whatever the edges' directions.
+//!
+//! **Source.** Default: one pass over the edges with a concurrent union-find that links the larger
+//! root below the smaller (Jayanti and Tarjan, PODC 2016) and halves paths. `block` and `vertex`
+//! are the CAVE paper's Algorithm 3: a breadth-first search from each vertex not yet visited.
+//!
+//! **Trick.** An undirected edge is stored at both its ends. A list is left as soon as its vertex
+//! is known to be in the component of the vertex of largest degree: an edge is passed over at
+//! both ends only if both ends are in that component, so nothing is lost, and of the giant's
+//! lists little more than the first entry is looked at (after Afforest, IPDPS 2018, which needs
+//! samples and a second pass for it).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
+    Needs, Page, Strategy, VertexId, Wanted, for_each_list,
+};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+
+const NAME: &str = "wcc";
+
+/// Components of a graph.
+#[derive(Debug)]
+pub struct Wcc {
+    /// For each vertex the smallest vertex of its component.
+    labels: HugeVec<AtomicU32>,
+    /// Number of components.
+    pub components: u64,
+    /// Vertices in the largest.
+    pub largest: u64,
+    /// The smallest vertex of the largest component (of the first of them, if several are largest);
+    /// `None` in a graph without vertices.
+    pub largest_label: Option<VertexId>,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Wcc {
+    /// The smallest vertex of the component of `v`.
+    pub fn label(&self, v: VertexId) -> VertexId {
+        self.labels[v as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// Memory: labels and component sizes (8 bytes a vertex); a search's sets on top for the paper's
+/// strategies.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    let n = graph.vertices();
+    let searches = match config.strategy {
+        Strategy::Auto => 0,
+        _ => Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads),
+    };
+    Needs { what: NAME, state_bytes: 8 * n as u64 + searches, scratch_bytes: 0 }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
+    let (bytes_read, because) = match config.strategy {
+        Strategy::Auto => (pass, "one pass over the pages"),
+        _ => (2 * pass, "repeated searches, about two passes over the pages"),
+    };
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: because.to_string(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// Finds the components.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
+    let needs = needs(graph, &config);
+    let strategy = config.strategy;
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let labels = match strategy {
+            Strategy::Auto => by_union(&engine)?,
+            Strategy::Block | Strategy::Vertex => by_search(&engine)?,
+        };
+        summarise(labels, &engine)
+    })
+}
+
+fn summarise(labels: HugeVec<AtomicU32>, engine: &Engine) -> Result<Wcc> {
+    let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
+    labels.par_iter().for_each(|label| {
+        sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
+    });
+    let mut wcc =
+        Wcc { labels, components: 0, largest: 0, largest_label: None, run: Run::of(engine) };
+    for (v, size) in sizes.iter().enumerate() {
+        let size = u64::from(size.load(Ordering::Relaxed));
+        wcc.components += u64::from(size > 0);
+        if size > wcc.largest {
+            wcc.largest = size;
+            wcc.largest_label = Some(VertexId::try_from(v).expect("vertex ids are u32"));
+        }
+    }
+    Ok(wcc)
+}
+
+// ------------------------------------------------------------------------------------------------
+// One pass, union-find
+
+/// Every vertex points to a smaller vertex of its component, a root to itself.
+struct Forest(HugeVec<AtomicU32>);
+
+impl Forest {
+    fn new(vertices: usize) -> Result<Self> {
+        let forest = HugeVec::<AtomicU32>::zeroed(vertices)?;
+        forest.par_iter().enumerate().for_each(|(v, parent)| {
+            parent.store(v as VertexId, Ordering::Relaxed);
+        });
+        Ok(Self(forest))
+    }
+
+    #[inline(always)]
+    fn parent(&self, v: VertexId) -> VertexId {
+        self.0[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
+    /// never becomes one again, so a plain store of an ancestor is right whoever else stores.
+    #[inline(always)]
+    fn root(&self, mut v: VertexId) -> VertexId {
+        loop {
+            let parent = self.parent(v);
+            if parent == v {
+                return v;
+            }
+            let grandparent = self.parent(parent);
+            if grandparent == parent {
+                return parent;
+            }
+            self.0[v as usize].store(grandparent, Ordering::Relaxed);
+            v = grandparent;
+        }
+    }
+
+    /// Joins the trees of `a` and `b`; returns their root at that moment.
+    #[inline(always)]
+    fn join(&self, a: VertexId, b: VertexId) -> VertexId {
+        let (mut a, mut b) = (self.root(a), self.root(b));
+        while a != b {
+            let (small, large) = (a.min(b), a.max(b));
+            let linked = self.0[large as usize].compare_exchange(
+                large,
+                small,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if linked.is_ok() {
+                return small;
+            }
+            (a, b) = (self.root(small), self.root(large));
+        }
+        a
+    }
+}
+
+/// Undirected: leaves a list once its vertex is in the giant's component.
+struct JoinUntilGiant<'a> {
+    forest: &'a Forest,
+    giant: VertexId,
+}
+
+impl Kernel for JoinUntilGiant<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let mut giant = self.forest.root(self.giant);
+        let mut root = self.forest.root(list.vertex);
+        for &target in list.targets {
+            if root == giant {
+                return;
+            }
+            root = self.forest.join(root, target);
+            giant = self.forest.root(giant);
+        }
+    }
+
+    fn page(&self, (): &mut (), page: &Page<'_>, _: &Wanted<'_>) {
+        for list in page.lists() {
+            self.list(&mut (), &list);
+        }
+    }
+}
+
+/// Directed: an edge is stored once, so every entry counts.
+struct JoinAll<'a>(&'a Forest);
+
+impl Kernel for JoinAll<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let mut root = self.0.root(list.vertex);
+        for &target in list.targets {
+            if self.0.parent(target) != root {
+                root = self.0.join(root, target);
+            }
+        }
+    }
+}
+
+fn by_union(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
+    let graph = engine.graph();
+    let forest = Forest::new(graph.vertices())?;
+    if graph.is_directed() {
+        engine.visit("pass", Direction::Out, Wanted::All, &JoinAll(&forest))?;
+    } else {
+        let giant = graph.superblock().degree_max_vertex;
+        let kernel = JoinUntilGiant { forest: &forest, giant };
+        engine.visit("pass", Direction::Out, Wanted::All, &kernel)?;
+    }
+    forest.0.par_iter().enumerate().for_each(|(v, parent)| {
+        parent.store(forest.root(v as VertexId), Ordering::Relaxed);
+    });
+    Ok(forest.0)
+}
+
+// ------------------------------------------------------------------------------------------------
+// The paper's repeated search
+
+const UNLABELLED: u32 = u32::MAX;
+
+struct Label<'a> {
+    labels: &'a [AtomicU32],
+    next: &'a Frontier,
+    label: VertexId,
+}
+
+impl Kernel for Label<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        for &target in list.targets {
+            let label = &self.labels[target as usize];
+            if label.load(Ordering::Relaxed) == UNLABELLED && self.next.add(target, part) {
+                label.store(self.label, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
+    let graph = engine.graph();
+    if graph.is_directed() && !graph.has_in_edges() {
+        return Err(AlgoError::Unsupported {
+            what: "wcc by the paper's repeated search",
+            needs: "in-edges on a directed graph",
+            remedy: "use --strategy auto, or import with --in-edges",
+        });
+    }
+    let n = graph.vertices();
+    let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+    labels.par_iter().for_each(|label| label.store(UNLABELLED, Ordering::Relaxed));
+    let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
+    for start in 0..n as VertexId {
+        if labels[start as usize].load(Ordering::Relaxed) != UNLABELLED {
+            continue;
+        }
+        labels[start as usize].store(start, Ordering::Relaxed);
+        frontier.set(&[start]);
+        while !frontier.is_empty() {
+            let kernel = Label { labels: &labels, next: &next, label: start };
+            let mut parts =
+                engine.visit("search", Direction::Out, Wanted::In(&frontier), &kernel)?;
+            if graph.is_directed() {
+                parts.extend(engine.visit(
+                    "search",
+                    Direction::In,
+                    Wanted::In(&frontier),
+                    &kernel,
+                )?);
+            }
+            next.seal(parts);
+            frontier.clear();
+            std::mem::swap(&mut frontier, &mut next);
+        }
+    }
+    Ok(labels)
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Finds the components again, serially, and asserts that every label is the smallest vertex of
+/// its component, and that the counts follow from the labels. Takes 8 bytes a vertex.
+pub fn verify(graph: &Graph, wcc: &Wcc) -> Result<()> {
+    let mut parents: Vec<VertexId> = (0..graph.vertices() as VertexId).collect();
+    fn root(parents: &mut [VertexId], mut v: VertexId) -> VertexId {
+        while parents[v as usize] != v {
+            parents[v as usize] = parents[parents[v as usize] as usize];
+            v = parents[v as usize];
+        }
+        v
+    }
+    for_each_list(graph, Direction::Out, |list| {
+        for &target in list.targets {
+            let (a, b) = (root(&mut parents, list.vertex), root(&mut parents, target));
+            parents[a.max(b) as usize] = a.min(b);
+        }
+    })?;
+    let mut sizes = vec![0u32; parents.len()];
+    for v in 0..parents.len() as VertexId {
+        let (found, expected) = (wcc.label(v), root(&mut parents, v));
+        sizes[expected as usize] += 1;
+        if found != expected {
+            return Err(wrong(format!("vertex {v} is labelled {found}, not {expected}")));
+        }
+    }
+    let components = sizes.iter().filter(|&&size| size > 0).count() as u64;
+    let largest = sizes.iter().copied().max().map_or(0, u64::from);
+    if (wcc.components, wcc.largest) != (components, largest) {
+        return Err(wrong(format!(
+            "{} components, the largest of {}; expected {components} and {largest}",
+            wcc.components, wcc.largest
+        )));
+    }
+    Ok(())
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

@@ -1,0 +1,105 @@
+//! How a run is to be done.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cenote_device::profile::Profile;
+
+/// How a frontier's lists reach the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// Planned by the device's profile: adjacent pages become one request, gaps are read through
+    /// where that is cheaper, what fits in memory stays there.
+    #[default]
+    Auto,
+    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every wanted page once per step, one page a
+    /// request, k_r requests in flight, a Clock cache.
+    Block,
+    /// CAVE's `ProcessQueue` (Algorithm 1): vertex by vertex, k_r requests of one page in flight,
+    /// a Clock cache; a page that left the cache is read again.
+    Vertex,
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Strategy::Auto => "auto",
+            Strategy::Block => "block",
+            Strategy::Vertex => "vertex",
+        })
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "auto" => Ok(Strategy::Auto),
+            "block" => Ok(Strategy::Block),
+            "vertex" => Ok(Strategy::Vertex),
+            other => Err(format!("unknown strategy '{other}': auto, block or vertex")),
+        }
+    }
+}
+
+/// A flag that ends a run early, shared with whoever may raise it (a signal handler).
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// A flag that is backed by `flag`.
+    pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+
+    /// Asks every run that holds this flag to stop.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the run is to stop.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How a run is to be done; the defaults are the good choice.
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Everything that a run may keep in memory, bytes: vertex state, index, buffers, cached pages.
+    pub memory_bytes: u64,
+    /// Worker threads.
+    pub threads: usize,
+    /// How lists are fetched.
+    pub strategy: Strategy,
+    /// What the device was measured to do.
+    pub profile: Profile,
+    /// Requests in flight over all workers; from the profile where it is not set.
+    pub depth: Option<usize>,
+    /// Bytes of pages to keep at most; what the budget leaves where it is not set.
+    pub cache_bytes: Option<u64>,
+    /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
+    pub explain: bool,
+    /// Ends the run early.
+    pub cancel: Cancel,
+}
+
+impl EngineConfig {
+    /// A run within `memory_bytes` on all cores, planned for an assumed device.
+    pub fn with_memory(memory_bytes: u64) -> Self {
+        Self {
+            memory_bytes,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            strategy: Strategy::Auto,
+            profile: Profile::assumed(),
+            depth: None,
+            cache_bytes: None,
+            explain: false,
+            cancel: Cancel::default(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The engine: one graph, one memory budget, worker threads; visits and what they did.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_device::Clock;
+use cenote_store::{Adjacency, Direction, Graph};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::cache::{PageCache, Replacement};
+use crate::config::{EngineConfig, Strategy};
+use crate::error::{EngineError, Result};
+use crate::explain::{RunStats, StepRecord};
+use crate::frontier::Wanted;
+use crate::kernel::Kernel;
+use crate::memory_plan::{MemoryPlan, Needs, adjacency_pages};
+use crate::schedule::Schedule;
+use crate::tasks::{TaskSource, pages_wanted};
+use crate::worker::{Counts, Visit};
+
+/// A visit of so few listed pages is done by the calling thread: waking others costs more.
+const INLINE_PAGES_MAX: u64 = 24;
+
+/// Runs visits over one graph within one memory budget.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) config: EngineConfig,
+    memory: MemoryPlan,
+    pub(crate) schedule: Schedule,
+    pub(crate) cache: PageCache,
+    pool: ThreadPool,
+    clock: Arc<dyn Clock>,
+    totals: Mutex<(RunStats, Vec<StepRecord>)>,
+}
+
+impl Engine {
+    /// An engine over `graph` for an algorithm with these `needs`.
+    ///
+    /// # Errors
+    /// [`EngineError::Budget`] where `config.memory_bytes` does not do.
+    pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
+        assert!(config.threads > 0, "somebody has to work");
+        let (schedule, memory) = Self::plan(&graph, &config, needs)?;
+        let replacement = match config.strategy {
+            Strategy::Auto => Replacement::Fixed,
+            Strategy::Block | Strategy::Vertex => Replacement::Clock,
+        };
+        let pages = adjacency_pages(&graph);
+        let cache = PageCache::new(memory.cache_bytes, pages, graph.page_bytes(), replacement)?;
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(config.threads)
+            .thread_name(|i| format!("cenote-worker-{i}"))
+            .build()
+            .map_err(|e| EngineError::Threads { threads: config.threads, reason: e.to_string() })?;
+        let clock = graph.device().clock();
+        Ok(Self { graph, config, memory, schedule, cache, pool, clock, totals: Mutex::default() })
+    }
+
+    /// What [`Engine::new`] would do with the budget, without taking any memory.
+    pub fn plan(
+        graph: &Graph,
+        config: &EngineConfig,
+        needs: &Needs,
+    ) -> Result<(Schedule, MemoryPlan)> {
+        let fixed = graph.memory_bytes() as u64 + needs.state_bytes;
+        let left = config.memory_bytes.saturating_sub(fixed);
+        let schedule = Schedule::new(config, graph.page_bytes(), left / 2);
+        let memory = MemoryPlan::divide(graph, config, needs, schedule.buffer_bytes())?;
+        Ok((schedule, memory))
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// How it was configured.
+    pub fn config(&self) -> &EngineConfig {
+        &self.config
+    }
+
+    /// Where the memory goes.
+    pub fn memory(&self) -> &MemoryPlan {
+        &self.memory
+    }
+
+    /// Request size and depth in use.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Share of the adjacency's pages that the cache can hold, 0 to 1.
+    pub fn cached_fraction(&self) -> f64 {
+        self.memory.cached_fraction(&self.graph)
+    }
+
+    /// Runs `work` on a worker thread, where visits and Rayon's parallel iterators use all workers.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(work)
+    }
+
+    /// Totals so far.
+    pub fn stats(&self) -> RunStats {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// The steps so far; empty unless [`EngineConfig::explain`] is set.
+    pub fn explain(&self) -> Vec<StepRecord> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+
+    /// How many pages hold lists that are `wanted`.
+    pub fn pages_wanted(&self, direction: Direction, wanted: &Wanted<'_>) -> u64 {
+        pages_wanted(self.adjacency(direction), wanted)
+    }
+
+    /// Ends with [`EngineError::Interrupted`] where the user asked to stop.
+    pub fn check_cancel(&self) -> Result<()> {
+        if self.config.cancel.is_raised() { Err(EngineError::Interrupted) } else { Ok(()) }
+    }
+
+    /// Brings every list that is `wanted` to the kernel and gives back what each worker gathered.
+    /// `label` names the step in the records.
+    ///
+    /// # Panics
+    /// If `direction` is [`Direction::In`] on a directed graph without in-edges.
+    pub fn visit<K: Kernel>(
+        &self,
+        label: impl Into<String>,
+        direction: Direction,
+        wanted: Wanted<'_>,
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        self.check_cancel()?;
+        let adjacency = self.adjacency(direction);
+        let started_ns = self.clock.now_ns();
+        let source =
+            TaskSource::new(adjacency, wanted, self.schedule.chunk_pages(), self.config.threads);
+        let inline = source.listed().is_some_and(|pages| pages <= INLINE_PAGES_MAX);
+        let failed = AtomicBool::new(false);
+        let visit = Visit { engine: self, adjacency, wanted, kernel, source, failed };
+        let outcomes: Vec<Result<(K::Local, Counts)>> = if inline {
+            self.pool.install(|| vec![visit.work()])
+        } else {
+            self.pool.broadcast(|_| visit.work())
+        };
+        let mut counts = Counts::default();
+        let mut locals = Vec::with_capacity(outcomes.len());
+        for outcome in outcomes {
+            let (local, counted) = outcome?;
+            locals.push(local);
+            counts += counted;
+        }
+        self.check_cancel()?;
+        self.record(label.into(), &wanted, counts, started_ns);
+        Ok(locals)
+    }
+
+    fn adjacency(&self, direction: Direction) -> &Adjacency {
+        self.graph.adjacency(direction).expect("the algorithm asked whether in-edges exist")
+    }
+
+    fn record(&self, label: String, wanted: &Wanted<'_>, counts: Counts, started_ns: u64) {
+        let seconds = (self.clock.now_ns() - started_ns) as f64 / 1e9;
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stats, steps) = &mut *totals;
+        stats.bytes_read += counts.bytes;
+        stats.read_requests += counts.requests;
+        stats.pages_cached += counts.pages_cached;
+        stats.steps += 1;
+        stats.visit_seconds += seconds;
+        if self.config.explain {
+            steps.push(StepRecord {
+                label,
+                frontier: match wanted {
+                    Wanted::In(frontier) => Some(frontier.count()),
+                    _ => None,
+                },
+                pages_cached: counts.pages_cached,
+                pages_read: counts.pages_read,
+                pages_gap: counts.pages_fetched - counts.pages_read,
+                requests: counts.requests,
+                bytes: counts.bytes,
+                seconds_predicted: self.schedule.seconds_predicted(counts.requests, counts.bytes),
+                seconds,
+            });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What can end a run before its answer.
+
+use cenote_device::DeviceError;
+use cenote_store::StoreError;
+
+/// The result of an engine call.
+pub type Result<T> = std::result::Result<T, EngineError>;
+
+/// Why a run ended without an answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The graph could not be read, or is damaged.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The memory budget cannot hold what the run must keep in memory.
+    #[error(
+        "a memory budget of {given} bytes is too small: {what} needs {needed} bytes \
+         ({breakdown}); give at least --memory {suggested}MiB"
+    )]
+    Budget {
+        /// The algorithm and strategy.
+        what: String,
+        /// Bytes given.
+        given: u64,
+        /// Smallest budget that would do.
+        needed: u64,
+        /// The same in MiB, rounded up, for the command line.
+        suggested: u64,
+        /// Each part with its bytes.
+        breakdown: String,
+    },
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The worker threads could not be started.
+    #[error("cannot start {threads} worker threads: {reason}")]
+    Threads {
+        /// Threads asked for.
+        threads: usize,
+        /// The system's reason.
+        reason: String,
+    },
+}

@@ -1,0 +1,41 @@
+//! What a run did: totals, and a record of each step.
+
+use serde::Serialize;
+
+/// Totals of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RunStats {
+    /// Bytes read from the device.
+    pub bytes_read: u64,
+    /// Requests made to the device.
+    pub read_requests: u64,
+    /// Visits made.
+    pub steps: u64,
+    /// Wanted pages that were found in memory.
+    pub pages_cached: u64,
+    /// Seconds spent in visits, by the device's clock.
+    pub visit_seconds: f64,
+}
+
+/// One visit: what was wanted, what was read, what it took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepRecord {
+    /// What the algorithm calls the step.
+    pub label: String,
+    /// Vertices in the frontier; `None` where all or all but some were wanted.
+    pub frontier: Option<u64>,
+    /// Wanted pages that were found in memory.
+    pub pages_cached: u64,
+    /// Wanted pages that were read.
+    pub pages_read: u64,
+    /// Pages read between wanted ones because that was cheaper than another request.
+    pub pages_gap: u64,
+    /// Requests made.
+    pub requests: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// What the profile predicts for these requests, if nothing but the device took time.
+    pub seconds_predicted: f64,
+    /// What it took.
+    pub seconds: f64,
+}

@@ -1,0 +1,166 @@
+//! The vertices whose lists a step wants: a bitmap always, and a sorted list where they are few.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_device::Result;
+use cenote_store::VertexId;
+
+use crate::bitmap::Bitmap;
+
+/// A frontier of at most `vertices / SPARSE_SHARE` vertices keeps a list: below that, finding the
+/// pages of each vertex is cheaper than asking every page whether it is wanted.
+const SPARSE_SHARE: usize = 64;
+
+/// The vertices of one step.
+#[derive(Debug)]
+pub struct Frontier {
+    bits: Bitmap,
+    list: Option<Vec<VertexId>>,
+    count: AtomicU64,
+    sparse_max: usize,
+}
+
+/// What one worker adds to a frontier, merged by [`Frontier::seal`].
+#[derive(Debug, Default)]
+pub struct FrontierPart {
+    list: Vec<VertexId>,
+    count: u64,
+}
+
+impl Frontier {
+    /// An empty frontier over `vertices`.
+    pub fn new(vertices: usize) -> Result<Self> {
+        Ok(Self {
+            bits: Bitmap::new(vertices)?,
+            list: Some(Vec::new()),
+            count: AtomicU64::new(0),
+            sparse_max: vertices / SPARSE_SHARE + 1,
+        })
+    }
+
+    /// The most bytes that a frontier over `vertices` takes with `workers` filling it.
+    pub fn bytes_for(vertices: usize, workers: usize) -> u64 {
+        let list_bytes = (vertices / SPARSE_SHARE + 1) as u64 * 4;
+        Bitmap::bytes_for(vertices) + list_bytes * (workers as u64 + 1)
+    }
+
+    /// Vertices in it.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// Whether `v` is in it.
+    #[inline(always)]
+    pub fn contains(&self, v: VertexId) -> bool {
+        self.bits.contains(v)
+    }
+
+    /// Its bits.
+    pub fn bits(&self) -> &Bitmap {
+        &self.bits
+    }
+
+    /// Its vertices in ascending order, where they are few enough to be listed.
+    pub fn list(&self) -> Option<&[VertexId]> {
+        self.list.as_deref()
+    }
+
+    /// Adds `v` from a worker; true where it was not there before. Of many that add it, one is
+    /// told so.
+    #[inline(always)]
+    pub fn add(&self, v: VertexId, part: &mut FrontierPart) -> bool {
+        if self.bits.contains(v) || !self.bits.insert(v) {
+            return false;
+        }
+        part.count += 1;
+        if part.list.len() <= self.sparse_max {
+            part.list.push(v);
+        }
+        true
+    }
+
+    /// Takes over what the workers added.
+    pub fn seal(&mut self, parts: impl IntoIterator<Item = FrontierPart>) {
+        let mut list = Vec::new();
+        let mut count = 0;
+        for mut part in parts {
+            count += part.count;
+            if list.is_empty() {
+                list = part.list;
+            } else if count <= self.sparse_max as u64 {
+                list.append(&mut part.list);
+            }
+        }
+        *self.count.get_mut() = count;
+        self.list = (count <= self.sparse_max as u64).then(|| {
+            list.sort_unstable();
+            list
+        });
+    }
+
+    /// Makes it the set of exactly `vertices`; one that is given twice counts once.
+    pub fn set(&mut self, vertices: &[VertexId]) {
+        self.clear();
+        let mut part = FrontierPart::default();
+        for &v in vertices {
+            self.add(v, &mut part);
+        }
+        self.seal([part]);
+    }
+
+    /// Empties it; cheap where it was sparse.
+    pub fn clear(&mut self) {
+        match self.list.take() {
+            Some(list) => list.iter().for_each(|&v| self.bits.remove(v)),
+            None => self.bits.clear(),
+        }
+        self.list = Some(Vec::new());
+        *self.count.get_mut() = 0;
+    }
+}
+
+/// Which lists a visit wants.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// Every list.
+    All,
+    /// The lists of a frontier's vertices.
+    In(&'a Frontier),
+    /// The lists of vertices outside a set, such as the unvisited. The set may grow meanwhile.
+    NotIn(&'a Bitmap),
+}
+
+impl Wanted<'_> {
+    /// Whether the list of `v` is wanted.
+    #[inline(always)]
+    pub fn contains(&self, v: VertexId) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::In(frontier) => frontier.contains(v),
+            Wanted::NotIn(bits) => !bits.contains(v),
+        }
+    }
+
+    /// Whether any list of `range` is wanted.
+    pub fn any_in(&self, range: Range<VertexId>) -> bool {
+        match self {
+            Wanted::All => !range.is_empty(),
+            Wanted::In(frontier) => frontier.bits.any_in(range, false),
+            Wanted::NotIn(bits) => bits.any_in(range, true),
+        }
+    }
+
+    /// The wanted vertices, ascending, where they are few.
+    pub fn list(&self) -> Option<&[VertexId]> {
+        match self {
+            Wanted::In(frontier) => frontier.list(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One memory budget for everything that a run keeps.
+
+use cenote_store::{Direction, Graph};
+use serde::Serialize;
+
+use crate::cache::PageCache;
+use crate::config::EngineConfig;
+use crate::error::{EngineError, Result};
+
+/// What an algorithm keeps in memory beside the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The algorithm's name, for messages.
+    pub what: &'static str,
+    /// Bytes it cannot do without: vertex state, frontiers.
+    pub state_bytes: u64,
+    /// Further bytes that save it reading, at most.
+    pub scratch_bytes: u64,
+}
+
+/// Where the budget goes, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryPlan {
+    /// The graph's page index.
+    pub index_bytes: u64,
+    /// The algorithm's state.
+    pub state_bytes: u64,
+    /// I/O buffers of all workers.
+    pub buffer_bytes: u64,
+    /// The algorithm's optional memory.
+    pub scratch_bytes: u64,
+    /// Cached pages.
+    pub cache_bytes: u64,
+}
+
+impl MemoryPlan {
+    /// The whole of it.
+    pub fn total_bytes(&self) -> u64 {
+        self.index_bytes
+            + self.state_bytes
+            + self.buffer_bytes
+            + self.scratch_bytes
+            + self.cache_bytes
+    }
+
+    /// Share of the graph's adjacency pages that the cache can hold, 0 to 1.
+    pub fn cached_fraction(&self, graph: &Graph) -> f64 {
+        let frames = PageCache::frames_in(self.cache_bytes, graph.page_bytes());
+        (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
+    }
+
+    /// Divides `config.memory_bytes`. `buffer_bytes` is what the I/O plan asks for.
+    pub(crate) fn divide(
+        graph: &Graph,
+        config: &EngineConfig,
+        needs: &Needs,
+        buffer_bytes: u64,
+    ) -> Result<Self> {
+        let index_bytes = graph.memory_bytes() as u64;
+        let needed = index_bytes + needs.state_bytes + buffer_bytes;
+        let Some(left) = config.memory_bytes.checked_sub(needed) else {
+            return Err(EngineError::Budget {
+                what: format!("{} ({})", needs.what, config.strategy),
+                given: config.memory_bytes,
+                needed,
+                suggested: needed.div_ceil(1 << 20),
+                breakdown: format!(
+                    "vertex state {}, page index {index_bytes}, I/O buffers {buffer_bytes}",
+                    needs.state_bytes
+                ),
+            });
+        };
+        let scratch_bytes = needs.scratch_bytes.min(left / 2);
+        let page_bytes = graph.page_bytes();
+        let pages = adjacency_pages(graph);
+        // A frame more than there are pages would never be used.
+        let useful = pages * (page_bytes as u64 + 4096);
+        let limit = config.cache_bytes.unwrap_or(u64::MAX).min(useful);
+        let cache_bytes = (left - scratch_bytes).min(limit);
+        let cache_bytes =
+            if PageCache::frames_in(cache_bytes, page_bytes) == 0 { 0 } else { cache_bytes };
+        Ok(Self { index_bytes, state_bytes: needs.state_bytes, buffer_bytes, scratch_bytes, cache_bytes })
+    }
+}
+
+/// Pages that hold lists, in either direction.
+pub(crate) fn adjacency_pages(graph: &Graph) -> u64 {
+    let pages = |direction| graph.adjacency(direction).map_or(0, cenote_store::Adjacency::pages);
+    let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
+    pages(Direction::Out) + inward
+}

@@ -1,0 +1,118 @@
+//! How this run reads: request size, depth, and the extents of what is wanted.
+
+use std::collections::VecDeque;
+
+use cenote_device::Op;
+use cenote_device::plan::Planner;
+use serde::Serialize;
+
+use crate::config::{EngineConfig, Strategy};
+use crate::reader::Fetch;
+use crate::tasks::PageTask;
+
+/// Pages that a worker takes at a time, at least: finding the wanted ones among them is worth it.
+const CHUNK_PAGES_MIN: u64 = 256;
+
+/// Full requests in a chunk, at least.
+const CHUNK_REQUESTS: u64 = 4;
+
+/// Request size and depth of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Schedule {
+    /// Bytes of a request at most.
+    pub request_bytes: usize,
+    /// Requests in flight over all workers.
+    pub depth: usize,
+    /// Whether the profile was measured on this drive or is an assumption.
+    pub profile_assumed: bool,
+    page_bytes: usize,
+    workers: usize,
+    #[serde(skip)]
+    planner: Planner,
+    #[serde(skip)]
+    coalesce: bool,
+}
+
+impl Schedule {
+    /// `buffer_bytes_max`: memory that I/O buffers may take, over all workers.
+    pub(crate) fn new(config: &EngineConfig, page_bytes: usize, buffer_bytes_max: u64) -> Self {
+        let workers = config.threads;
+        let buffer_bytes = usize::try_from(buffer_bytes_max).unwrap_or(usize::MAX);
+        let planner = Planner::new(&config.profile, page_bytes, buffer_bytes, workers);
+        let coalesce = config.strategy == Strategy::Auto;
+        let (request_bytes, planned) = if coalesce {
+            (planner.plan().request_bytes, planner.plan().depth)
+        } else {
+            (page_bytes, k_r(config, page_bytes))
+        };
+        let fitting = (buffer_bytes / request_bytes).max(workers);
+        let depth = config.depth.unwrap_or(planned).clamp(workers, fitting);
+        let depth = depth.next_multiple_of(workers);
+        let profile_assumed = config.profile.assumed;
+        Self { request_bytes, depth, profile_assumed, page_bytes, workers, planner, coalesce }
+    }
+
+    /// Memory that the buffers of all workers take.
+    pub fn buffer_bytes(&self) -> u64 {
+        (self.request_bytes * self.depth) as u64
+    }
+
+    /// Requests that one worker keeps in flight.
+    pub fn worker_depth(&self) -> usize {
+        self.depth / self.workers
+    }
+
+    /// Bytes of a request at most.
+    pub fn request_bytes(&self) -> usize {
+        self.request_bytes
+    }
+
+    /// Pages that a worker takes at a time from a dense frontier.
+    pub(crate) fn chunk_pages(&self) -> u64 {
+        (CHUNK_REQUESTS * (self.request_bytes / self.page_bytes) as u64).max(CHUNK_PAGES_MIN)
+    }
+
+    /// Groups ascending tasks into fetches.
+    pub(crate) fn fetches(
+        &self,
+        tasks: &[PageTask],
+        mut list: impl FnMut() -> Vec<PageTask>,
+        into: &mut VecDeque<Fetch>,
+    ) {
+        let mut rest = tasks;
+        let mut add = |first_page: u64, pages: u64| {
+            let served = rest.partition_point(|task| task.page < first_page + pages);
+            let mut tasks = list();
+            tasks.extend_from_slice(&rest[..served]);
+            rest = &rest[served..];
+            into.push_back(Fetch { first_page, pages, tasks });
+        };
+        if self.coalesce {
+            for extent in self.planner.extents(tasks.iter().map(|task| task.page)) {
+                add(extent.first_page, extent.pages);
+            }
+        } else {
+            tasks.iter().for_each(|task| add(task.page, 1));
+        }
+    }
+
+    /// Seconds that the profile predicts for these requests.
+    pub fn seconds_predicted(&self, requests: u64, bytes: u64) -> f64 {
+        self.planner.predicted_seconds(requests, bytes)
+    }
+
+    /// Seconds that the profile predicts for `bytes` in full requests.
+    pub fn seconds_for_bytes(&self, bytes: u64) -> f64 {
+        self.seconds_predicted(bytes.div_ceil(self.request_bytes as u64), bytes)
+    }
+
+    /// Bytes per second that the profile promises for full requests at this depth.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.planner.bytes_per_second()
+    }
+}
+
+/// The device's read concurrency for requests of one page.
+fn k_r(config: &EngineConfig, page_bytes: usize) -> usize {
+    config.profile.model().channels(Op::Read, page_bytes as u64) as usize
+}
