@@ -1,0 +1,692 @@
+//! The import from start to end: three passes and what lies between them.
+
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use super::blocks::{self, Pass, PassError, PassResult, Worker};
+use super::budget::{Budget, Held};
+use super::build::{self, BuildSizes, Built, Reversed, Source};
+use super::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector, Shared};
+use super::config::{Format, IdKind, ImportConfig, InputSpec};
+use super::error::{ImportError, Result};
+use super::ids::integers::IntegerSet;
+use super::ids::map::IdMap;
+use super::ids::strings::Dictionary;
+use super::input;
+use super::long_list::LongList;
+use super::parse::{Fault, Sink};
+use super::partition::{KeySpace, Range, Ranges, Spread, Spreader};
+use super::report::{ImportReport, Phase, Progress};
+use super::spill::{Extent, SpillFile, SpillReader};
+use super::workspace::{FileWorkspace, Workspace};
+use crate::{Counts, GraphSpec, GraphWriter, IdsSource};
+
+/// Imports `inputs` into the graph file `out`. On any error nothing is left behind.
+pub fn import(
+    inputs: &[InputSpec],
+    out: &Path,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    let workspace = FileWorkspace::new(out, config.temp_dir.as_deref(), config.overwrite)?;
+    import_into(inputs, &workspace, config, progress)
+}
+
+/// Imports `inputs` into the output of a workspace.
+pub fn import_into(
+    inputs: &[InputSpec],
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    check_options(inputs, config)?;
+    let started = Instant::now();
+    let budget = Budget::new(config.memory_bytes);
+    let import = Import { inputs, workspace, config, progress, budget: &budget };
+    let mut report = import.run()?;
+    report.seconds = started.elapsed().as_secs_f64();
+    report.peak_memory_bytes = budget.peak() as u64;
+    Ok(report)
+}
+
+fn check_options(inputs: &[InputSpec], config: &ImportConfig) -> Result<()> {
+    let wrong = |reason: &str| Err(ImportError::Options(reason.to_owned()));
+    if inputs.is_empty() {
+        return wrong("no input given");
+    }
+    if inputs.iter().filter(|spec| spec.is_stdin()).count() > 1 {
+        return wrong("standard input can be read only once");
+    }
+    if config.in_edges && !config.directed {
+        return wrong(
+            "--in-edges is for directed graphs: an undirected one has every edge at both \
+                      ends anyway",
+        );
+    }
+    let pages = 4096..=65536;
+    if !config.page_bytes.is_power_of_two() || !pages.contains(&config.page_bytes) {
+        return wrong("a page has 4096, 8192, 16384, 32768 or 65536 bytes");
+    }
+    inputs.iter().try_for_each(|spec| input::format_of(spec).map(|_| ()))
+}
+
+/// Everything a step needs to know.
+struct Import<'a> {
+    inputs: &'a [InputSpec],
+    workspace: &'a dyn Workspace,
+    config: &'a ImportConfig,
+    progress: &'a dyn Progress,
+    budget: &'a Budget,
+}
+
+/// What the first pass leaves to the others.
+struct Gathered<'a> {
+    ids: IdMap<'a>,
+    collected: Collected,
+    /// Where the pairs lie; `None`: read the inputs again.
+    spill: Option<SpillFile>,
+    lines: u64,
+    lines_with_more: u64,
+    input_bytes: u64,
+    unpacked_bytes: u64,
+}
+
+/// Edges spread over ranges of keys.
+struct Partitioned {
+    space: KeySpace,
+    file: SpillFile,
+    ranges: Ranges,
+    spread: Spread,
+    block_bytes: usize,
+    loops: u64,
+    /// Tells this graph's checksums from those of others.
+    salt: u64,
+}
+
+impl<'a> Import<'a> {
+    fn run(&self) -> Result<ImportReport> {
+        let start = Instant::now();
+        let gathered = self.gather()?;
+        if gathered.ids.len() == 0 {
+            let names: Vec<String> = self.inputs.iter().map(InputSpec::name).collect();
+            return Err(ImportError::Empty { inputs: names.join(", ") });
+        }
+        let seconds_read = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let partitioned = self.partition(&gathered)?;
+        let mut spill_bytes = partitioned.file.bytes();
+        spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::bytes);
+        let Gathered { ids, collected, spill, lines, lines_with_more, .. } = gathered;
+        // The pairs are not needed any more: their disk space goes to the output.
+        drop(spill);
+        let seconds_partition = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let written = self.write(&ids, &collected, &partitioned)?;
+        spill_bytes += written.spill_bytes;
+        Ok(ImportReport {
+            vertices: ids.len(),
+            edges: written.edges,
+            stored_edges: written.stored,
+            duplicates: written.duplicates,
+            self_loops: partitioned.loops,
+            input_edges: collected.edges,
+            input_lines: lines,
+            lines_with_more_columns: lines_with_more,
+            ids: ids.kind(),
+            input_bytes: gathered.input_bytes,
+            unpacked_bytes: gathered.unpacked_bytes,
+            spill_bytes,
+            output_bytes: written.output_bytes,
+            peak_memory_bytes: 0,
+            seconds: 0.0,
+            seconds_read,
+            seconds_partition,
+            seconds_write: start.elapsed().as_secs_f64(),
+            threads: self.config.workers(),
+            backend: partitioned.file.backend(),
+        })
+    }
+
+    fn pass(&self) -> Pass<'a> {
+        let workers = self.config.workers();
+        Pass {
+            inputs: self.inputs,
+            budget: self.budget,
+            progress: self.progress,
+            workers,
+            block_bytes: share(self.budget.limit(), 64 * workers, 16 << 10, 1 << 20),
+            directed: self.config.directed,
+        }
+    }
+
+    fn collector_sizes(&self) -> CollectorSizes {
+        let (limit, workers) = (self.budget.limit(), self.config.workers());
+        CollectorSizes {
+            spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
+            sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
+        }
+    }
+
+    /// The first pass.
+    fn gather(&self) -> Result<Gathered<'a>> {
+        self.progress.begin(Phase::Read, input::total_bytes(self.inputs));
+        match self.config.ids {
+            IdKind::String => self.gather_names(),
+            IdKind::Integer => self.gather_integers(false).map_err(|error| match error {
+                PassError::Import(error) => error,
+                PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
+            }),
+            IdKind::Auto => match self.gather_integers(true) {
+                Ok(gathered) => Ok(gathered),
+                Err(PassError::Import(error)) => Err(error),
+                Err(PassError::NotInteger) => {
+                    self.progress.begin(Phase::Read, input::total_bytes(self.inputs));
+                    self.gather_names()
+                }
+            },
+        }
+    }
+
+    fn gather_integers(&self, auto: bool) -> std::result::Result<Gathered<'a>, PassError> {
+        let (pass, sizes) = (self.pass(), self.collector_sizes());
+        let _memory = self.hold_collectors(&pass, sizes)?;
+        let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
+        // The set may take what the buffers of this pass leave.
+        let buffers = blocks::pass_memory(pass.workers, pass.block_bytes);
+        let set = {
+            let _reserved = self.budget.hold(buffers, "reading the input")?;
+            IntegerSet::new(self.budget)?
+        };
+        let make = || IntegerCollector::new(&set, spill.as_ref(), sizes, auto);
+        let result = blocks::run(&pass, make)?;
+        let ids = IdMap::Integers(set.finish()?);
+        Ok(gathered(ids, spill, result))
+    }
+
+    fn gather_names(&self) -> Result<Gathered<'a>> {
+        let (pass, sizes) = (self.pass(), self.collector_sizes());
+        let _memory = self.hold_collectors(&pass, sizes)?;
+        let spill = self.spill_file()?;
+        let names = Dictionary::new(self.budget)?;
+        let make = || NameCollector::new(&names, &spill, sizes);
+        let result = blocks::run(&pass, make).map_err(|error| match error {
+            PassError::Import(error) => error,
+            PassError::NotInteger => unreachable!("strings may be anything"),
+        })?;
+        let ids = IdMap::Strings(names.finish(pass.workers)?);
+        Ok(gathered(ids, Some(spill), result))
+    }
+
+    fn hold_collectors(&self, pass: &Pass<'_>, sizes: CollectorSizes) -> Result<Held<'a>> {
+        self.budget.hold(pass.workers * sizes.memory(), "spilling the edges")
+    }
+
+    fn spill_file(&self) -> Result<SpillFile> {
+        // Text takes about as many bytes as its pairs.
+        let needed = input::total_bytes(self.inputs).unwrap_or(0);
+        Ok(SpillFile::new(self.workspace.spill()?, needed))
+    }
+
+    /// Plain binary pairs are read twice instead of being written and read.
+    fn can_reread(&self) -> bool {
+        self.inputs.iter().all(|spec| {
+            let binary = matches!(input::format_of(spec), Ok(Format::U32 | Format::U64));
+            binary && !spec.is_stdin() && input::is_plain_file(spec)
+        })
+    }
+
+    /// The second pass.
+    fn partition(&self, gathered: &Gathered<'_>) -> Result<Partitioned> {
+        let ids = &gathered.ids;
+        let space = KeySpace::new(ids.len());
+        let rule =
+            Rule { space, directed: self.config.directed, loops: self.config.keep_self_loops };
+        let mut sample = Vec::new();
+        for &(source, target) in &gathered.collected.sample {
+            rule.keys(ids.dense(source), ids.dense(target), |key| sample.push(key));
+        }
+        let keys_max = rule.keys_max(gathered.collected.edges);
+        let whole = Range { low: 0, last: space.last() };
+        let plan = self.plan(keys_max)?;
+        let _memory = self.budget.hold(plan.memory, "partitioning the edges")?;
+        let ranges = Ranges::balanced(whole, sample, plan.ranges);
+        let widest = ranges.as_slice().iter().map(|range| range.record_bytes()).max().unwrap_or(8);
+        let file = SpillFile::new(self.workspace.spill()?, keys_max * widest as u64);
+        let outputs = self.spread(gathered, rule, &ranges, &file, plan.block_bytes)?;
+        let mut spread = Spread::new(ranges.as_slice().len());
+        let (mut loops, mut salt) = (0, 0u64);
+        for output in outputs {
+            spread.add(output.spread);
+            loops += output.loops;
+            salt = salt.wrapping_add(output.sum);
+        }
+        let block_bytes = plan.block_bytes;
+        let salt = mix(salt ^ ids.len());
+        Ok(Partitioned { space, file, ranges, spread, block_bytes, loops, salt })
+    }
+
+    fn spread(
+        &self,
+        gathered: &Gathered<'_>,
+        rule: Rule,
+        ranges: &Ranges,
+        file: &SpillFile,
+        block_bytes: usize,
+    ) -> Result<Vec<Mapped>> {
+        let ids = &gathered.ids;
+        let make = || {
+            let spreader = Spreader::new(ranges, file, block_bytes)?;
+            let last = u32::try_from(ids.len() - 1).expect("dense ids are u32");
+            Ok(Mapper { ids, last, rule, spreader, loops: 0, sum: 0 })
+        };
+        let Some(spill) = &gathered.spill else {
+            self.progress.begin(Phase::Partition, input::total_bytes(self.inputs));
+            return match blocks::run(&self.pass(), make) {
+                Ok(result) => Ok(result.outputs),
+                Err(PassError::Import(error)) => Err(error),
+                Err(PassError::NotInteger) => unreachable!("pairs are integers"),
+            };
+        };
+        self.progress.begin(Phase::Partition, Some(spill.bytes()));
+        let tag = |wide: bool| move |extent: &Extent| (*extent, wide);
+        let narrow = gathered.collected.narrow.iter().map(tag(false));
+        let wide = gathered.collected.wide.iter().map(tag(true));
+        let extents = Shared::new(narrow.chain(wide).collect());
+        let block = self.collector_sizes().spill_block;
+        let results = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.config.workers() {
+                scope.spawn(|| {
+                    let result = self.map_spilled(make, spill, block, &extents);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+                });
+            }
+        });
+        results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
+    }
+
+    /// One worker of the second pass over spilled pairs.
+    fn map_spilled<'m>(
+        &self,
+        make: impl Fn() -> Result<Mapper<'m>>,
+        spill: &SpillFile,
+        block_bytes: usize,
+        extents: &Shared<(Extent, bool)>,
+    ) -> Result<Mapped> {
+        let mut mapper = make()?;
+        let mut reader = SpillReader::new(spill, block_bytes)?;
+        while let Some((first, wide)) = extents.next() {
+            if self.progress.cancelled() {
+                return Err(ImportError::Cancelled);
+            }
+            // A few at a time, all of a kind, so that reads overlap.
+            let mut next = Some(first);
+            let mut other = None;
+            reader.for_each(
+                || {
+                    let now = next.take();
+                    if now.is_some() {
+                        next = match extents.next() {
+                            Some((extent, kind)) if kind == wide => Some(extent),
+                            different => {
+                                other = different;
+                                None
+                            }
+                        };
+                    }
+                    now
+                },
+                |bytes, records| {
+                    if self.progress.cancelled() {
+                        return Err(ImportError::Cancelled);
+                    }
+                    self.progress.advance(bytes.len() as u64);
+                    mapper.spilled(bytes, records, wide)
+                },
+            )?;
+            if let Some((extent, kind)) = other {
+                let mut one = Some(extent);
+                reader.for_each(|| one.take(), |bytes, n| mapper.spilled(bytes, n, kind))?;
+            }
+        }
+        mapper.finish()
+    }
+
+    /// How many ranges, and how large their blocks.
+    fn plan(&self, keys_max: u64) -> Result<Plan> {
+        let workers = self.config.workers();
+        let free = self.budget.free();
+        let sets = BuildSizes::sets(workers);
+        // What a set of sort buffers can hold, with a reserve for a sample that misleads.
+        let fits = (free / 2 / sets / 16).clamp(1, RANGE_KEYS_BEST) as u64;
+        let reading = blocks::pass_memory(workers, self.pass().block_bytes)
+            .max(workers * SpillReader::memory(self.collector_sizes().spill_block));
+        let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
+        let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
+        let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
+        let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let memory = workers * Spreader::memory(ranges, block_bytes)
+            + if self.can_reread() { 0 } else { reading };
+        Ok(Plan { ranges, block_bytes, memory })
+    }
+
+    /// The third pass.
+    fn write(
+        &self,
+        ids: &IdMap<'_>,
+        collected: &Collected,
+        parts: &Partitioned,
+    ) -> Result<Written> {
+        let config = self.config;
+        let spec = GraphSpec {
+            page_bytes: config.page_bytes as usize,
+            vertices: ids.len(),
+            directed: config.directed,
+            in_edges: config.in_edges,
+            duplicates_kept: config.keep_duplicates,
+            self_loops_kept: config.keep_self_loops,
+            salt: parts.salt,
+        };
+        let mut writer = GraphWriter::create(self.workspace.output()?, spec)?;
+        let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
+        let keys: u64 = parts.keys();
+        // The index and the degrees that the writer collects.
+        let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2;
+        held.grow(ahead as usize, "the index of the graph")?;
+        let reversed = config.in_edges.then(|| self.reversed(ids, collected, parts)).transpose()?;
+        let (built, backward) = {
+            self.progress.begin(Phase::Write, Some(keys * 8));
+            let reversed = reversed.as_ref().map(|r| Reversed {
+                file: &r.file,
+                ranges: &r.ranges,
+                block_bytes: r.block_bytes,
+            });
+            let source = parts.source(config.keep_duplicates);
+            let extra = reversed.as_ref().map_or(0, |r| {
+                config.workers() * Spreader::memory(r.ranges.as_slice().len(), r.block_bytes)
+            });
+            self.build(source, reversed, extra, parts.block_bytes, &mut writer, ids.len())?
+        };
+        let mut stored = built.stored;
+        let mut spill_bytes = 0;
+        if let (Some(mut reversed), Some(spread)) = (reversed, backward) {
+            reversed.spread = spread;
+            spill_bytes += reversed.file.bytes();
+            writer.begin_in()?;
+            self.progress.begin(Phase::WriteIn, Some(built.stored * 8));
+            let source = reversed.source(config.keep_duplicates);
+            let vertices = ids.len();
+            let block_bytes = reversed.block_bytes;
+            stored += self.build(source, None, 0, block_bytes, &mut writer, vertices)?.0.stored;
+        }
+        let counts = self.counts(&built, parts);
+        let superblock = finish(writer, ids, counts)?;
+        self.workspace.publish()?;
+        Ok(Written {
+            edges: counts.edges,
+            stored,
+            duplicates: counts.duplicates,
+            output_bytes: superblock.pages_total * u64::from(config.page_bytes),
+            spill_bytes,
+        })
+    }
+
+    fn counts(&self, built: &Built, parts: &Partitioned) -> Counts {
+        let (edges, repeated) = if self.config.directed {
+            (built.stored, built.repeated)
+        } else {
+            ((built.stored + built.loops) / 2, built.repeated / 2)
+        };
+        let duplicates = repeated + built.repeated_loops;
+        Counts { edges, duplicates, self_loops: parts.loops }
+    }
+
+    /// Ranges for the lists of sources, from the sample.
+    fn reversed(
+        &self,
+        ids: &IdMap<'_>,
+        collected: &Collected,
+        parts: &Partitioned,
+    ) -> Result<Partitioned> {
+        let space = parts.space;
+        let sample = &collected.sample;
+        let sample = sample.iter().map(|&(s, t)| space.key(ids.dense(t), ids.dense(s))).collect();
+        let plan = self.plan(parts.keys())?;
+        let whole = Range { low: 0, last: space.last() };
+        let ranges = Ranges::balanced(whole, sample, plan.ranges);
+        // The sort buffers need their part, too.
+        let block_bytes = (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN);
+        let file = SpillFile::new(self.workspace.spill()?, parts.keys() * 8);
+        let spread = Spread::new(0);
+        Ok(Partitioned { space, file, ranges, spread, block_bytes, loops: 0, salt: 0 })
+    }
+
+    fn build(
+        &self,
+        source: Source<'_>,
+        reversed: Option<Reversed<'_>>,
+        extra: usize,
+        block_bytes: usize,
+        writer: &mut GraphWriter,
+        vertices: u64,
+    ) -> Result<(Built, Option<Spread>)> {
+        let workers = self.config.workers();
+        let entries = share(self.budget.limit(), 128, 1 << 16, 64 << 20) / 4;
+        let fixed = extra + LongList::memory(entries) + workers * SpillReader::memory(block_bytes);
+        let _fixed = self.budget.hold(fixed, "sorting the edges")?;
+        let largest = source.spread.keys_of_largest_range();
+        let most = (self.budget.free() / 16 / BuildSizes::sets(workers)).min(SET_KEYS_MAX);
+        let set_keys = (largest.max(1) as usize).min(most);
+        let needed = BuildSizes::sets(workers) * SET_KEYS_MIN * 16;
+        if most < SET_KEYS_MIN {
+            let refused = self.budget.hold(needed, "sorting the edges").err();
+            return Err(refused.unwrap_or(ImportError::Cancelled));
+        }
+        let _sets =
+            self.budget.hold(BuildSizes::sets(workers) * set_keys * 16, "sorting the edges")?;
+        let sizes = BuildSizes { workers, set_keys, block_bytes };
+        let long_list = LongList::new(self.workspace, entries);
+        build::build(source, reversed, sizes, writer, long_list, vertices, self.progress)
+    }
+}
+
+/// Keys of a range that sorts fastest: 16 MiB, the cache of a core or two.
+const RANGE_KEYS_BEST: usize = 2 << 20;
+const RANGES_MAX: usize = 4096;
+const BLOCK_BYTES_MIN: usize = 4 << 10;
+const BLOCK_BYTES_MAX: usize = 128 << 10;
+const SET_KEYS_MIN: usize = 1 << 12;
+/// Places in a sort are `u32`.
+const SET_KEYS_MAX: usize = 1 << 30;
+
+/// A power of two: the `parts`-th part of `whole`, within bounds.
+fn share(whole: usize, parts: usize, least: usize, most: usize) -> usize {
+    let part = whole / parts;
+    let power = if part == 0 { 1 } else { 1 << part.ilog2() };
+    power.clamp(least, most)
+}
+
+struct Plan {
+    ranges: usize,
+    block_bytes: usize,
+    memory: usize,
+}
+
+struct Written {
+    edges: u64,
+    stored: u64,
+    duplicates: u64,
+    output_bytes: u64,
+    spill_bytes: u64,
+}
+
+impl Partitioned {
+    fn keys(&self) -> u64 {
+        self.spread.keys()
+    }
+
+    fn source(&self, keep_duplicates: bool) -> Source<'_> {
+        let Partitioned { space, file, ranges, spread, .. } = self;
+        Source { space: *space, file, ranges, spread, keep_duplicates }
+    }
+}
+
+fn gathered<'a>(
+    ids: IdMap<'a>,
+    spill: Option<SpillFile>,
+    result: PassResult<Collected>,
+) -> Gathered<'a> {
+    Gathered {
+        ids,
+        spill,
+        collected: collect::join(result.outputs),
+        lines: result.totals.iter().map(|total| total.lines).sum(),
+        lines_with_more: result.totals.iter().map(|total| total.lines_with_more).sum(),
+        input_bytes: result.input_bytes,
+        unpacked_bytes: result.unpacked_bytes,
+    }
+}
+
+/// Which keys an edge brings.
+#[derive(Clone, Copy)]
+struct Rule {
+    space: KeySpace,
+    directed: bool,
+    loops: bool,
+}
+
+impl Rule {
+    #[inline]
+    fn keys(self, source: u32, target: u32, mut each: impl FnMut(u64)) {
+        if source != target {
+            each(self.space.key(source, target));
+            if !self.directed {
+                each(self.space.key(target, source));
+            }
+        } else if self.loops {
+            each(self.space.key(source, target));
+        }
+    }
+
+    fn keys_max(self, edges: u64) -> u64 {
+        if self.directed { edges } else { edges * 2 }
+    }
+}
+
+/// One worker of the second pass.
+struct Mapper<'a> {
+    ids: &'a IdMap<'a>,
+    last: u32,
+    rule: Rule,
+    spreader: Spreader<'a>,
+    loops: u64,
+    /// Sum of mixed keys: the same for the same edges in any order.
+    sum: u64,
+}
+
+/// What a worker of the second pass found.
+struct Mapped {
+    spread: Spread,
+    loops: u64,
+    sum: u64,
+}
+
+impl Mapper<'_> {
+    #[inline]
+    fn map(&mut self, source: u64, target: u64) -> Result<()> {
+        // A file that changed between its two readings may bring ids that are not in the map.
+        let source = self.ids.dense(source).min(self.last);
+        let target = self.ids.dense(target).min(self.last);
+        let rule = self.rule;
+        self.loops += u64::from(source == target);
+        let (low, high) =
+            if rule.directed || source < target { (source, target) } else { (target, source) };
+        self.sum = self.sum.wrapping_add(mix(rule.space.key(low, high)));
+        if source != target {
+            self.spreader.push(rule.space.key(source, target))?;
+            if !rule.directed {
+                self.spreader.push(rule.space.key(target, source))?;
+            }
+        } else if rule.loops {
+            self.spreader.push(rule.space.key(source, target))?;
+        }
+        Ok(())
+    }
+
+    fn spilled(&mut self, bytes: &[u8], records: u32, wide: bool) -> Result<()> {
+        let words = bytes.as_chunks::<8>().0;
+        if wide {
+            for pair in words.as_chunks::<2>().0.iter().take(records as usize) {
+                self.map(u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]))?;
+            }
+        } else {
+            for pair in &words[..records as usize] {
+                let pair = u64::from_le_bytes(*pair);
+                self.map(pair & u64::from(u32::MAX), pair >> 32)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Mapper<'_> {
+    const INTEGERS: bool = true;
+
+    fn id(&mut self, _: &[u8]) -> std::result::Result<u64, Fault> {
+        unreachable!("only pairs are read twice")
+    }
+
+    #[inline]
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        Ok(id)
+    }
+
+    #[inline]
+    fn edge(&mut self, source: u64, target: u64) -> std::result::Result<(), Fault> {
+        Ok(self.map(source, target)?)
+    }
+
+    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Worker for Mapper<'_> {
+    type Output = Mapped;
+
+    fn finish(self) -> Result<Mapped> {
+        Ok(Mapped { spread: self.spreader.finish()?, loops: self.loops, sum: self.sum })
+    }
+}
+
+/// The finaliser of splitmix64.
+fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+fn finish(writer: GraphWriter, ids: &IdMap<'_>, counts: Counts) -> Result<crate::Superblock> {
+    let ended = || io::Error::other("ids end early");
+    let superblock = match ids {
+        IdMap::Integers(map) if map.is_identity() => writer.finish(IdsSource::Dense, counts)?,
+        IdMap::Integers(map) => {
+            let mut all = map.ids();
+            let mut next = || all.next().ok_or_else(ended);
+            writer.finish(IdsSource::Integers(&mut next), counts)?
+        }
+        IdMap::Strings(map) => {
+            let mut vertex = 0;
+            let mut next = |name: &mut Vec<u8>| {
+                name.extend_from_slice(map.name(vertex));
+                vertex += 1;
+                Ok(())
+            };
+            writer.finish(IdsSource::Strings(&mut next), counts)?
+        }
+    };
+    Ok(superblock)
+}

@@ -1,0 +1,41 @@
+//! Import: from edge lists, however they are written, to a graph file, within bounded memory.
+//!
+//! The way of the data, and where each step lives:
+//!
+//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; `blocks` cuts text at line ends
+//! 2. [`parse`]: one file per input format; workers parse blocks in parallel
+//! 3. [`ids`]: collects the outer ids and gives each its dense id, in ascending order
+//! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
+//! 5. `partition`: maps outer to dense ids and spreads the edges over key ranges that fit memory
+//! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
+//!
+//! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
+//! one memory budget; [`workspace`] decides where spill files and the output live, so that a
+//! simulator can put faulty devices under all of it.
+//!
+//! The file that comes out depends on the edges and the options alone, never on the number of
+//! threads, the memory budget or the order of the inputs.
+
+mod blocks;
+mod budget;
+mod build;
+mod collect;
+mod config;
+mod driver;
+mod error;
+mod head;
+pub mod ids;
+pub mod input;
+mod long_list;
+pub mod parse;
+mod partition;
+mod report;
+mod sort;
+mod spill;
+pub mod workspace;
+
+pub use config::{Format, Header, IdKind, ImportConfig, InputSpec};
+pub use driver::{import, import_into};
+pub use error::{ImportError, Result};
+pub use report::{ImportReport, NoProgress, Phase, Progress};
+pub use workspace::{FileWorkspace, Workspace};
