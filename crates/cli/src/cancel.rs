@@ -2,6 +2,7 @@
 //! handler itself removes what is unfinished and ends the process.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use crate::{INTERRUPTED, progress};
 const GRACE: Duration = Duration::from_millis(500);
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
-static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static UNFINISHED: Mutex<BTreeSet<Unfinished>> = Mutex::new(BTreeSet::new());
 
 /// The error of a loop that left because of Ctrl-C.
 #[derive(Debug)]
@@ -45,10 +46,7 @@ pub fn listen() -> Result<()> {
     ctrlc::set_handler(|| {
         CANCELLED.store(true, Ordering::Relaxed);
         std::thread::sleep(GRACE);
-        for path in unfinished().iter() {
-            // Gone already is as good.
-            let _ = std::fs::remove_file(path);
-        }
+        unfinished().iter().for_each(Unfinished::remove);
         progress::clear();
         eprintln!("cenote: interrupted");
         std::process::exit(INTERRUPTED.into());
@@ -56,24 +54,86 @@ pub fn listen() -> Result<()> {
     .context("cannot listen for Ctrl-C")
 }
 
-/// A file that must not survive an interruption. Dropping the guard forgets the file.
-#[derive(Debug)]
-pub struct Unfinished(PathBuf);
+/// Files that must not survive an interruption: those of a folder whose names begin with a prefix.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Unfinished {
+    folder: PathBuf,
+    prefix: OsString,
+}
 
 impl Unfinished {
-    /// Registers `path`.
-    pub fn new(path: &Path) -> Self {
-        unfinished().insert(path.to_owned());
-        Self(path.to_owned())
+    fn remove(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        let prefix = self.prefix.as_encoded_bytes();
+        for entry in entries.flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(prefix) {
+                // Gone already is as good.
+                let _ = std::fs::remove_file(entry.path());
+            }
+        }
     }
 }
 
-impl Drop for Unfinished {
+/// While this lives, an interruption removes the unfinished files of one output.
+#[derive(Debug)]
+pub struct Guard(Unfinished);
+
+impl Guard {
+    /// Guards against what is left of `out`: see [`partial_name`].
+    pub fn new(out: &Path) -> Self {
+        let folder = match out.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let own = Unfinished { folder, prefix: partial_name(out) };
+        unfinished().insert(own.clone());
+        Self(own)
+    }
+}
+
+impl Drop for Guard {
     fn drop(&mut self) {
         unfinished().remove(&self.0);
     }
 }
 
-fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+/// How the unfinished files of `out` are called beside it: this name, or longer. The store's import
+/// follows the same habit.
+pub fn partial_name(out: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(out.file_name().unwrap_or_default());
+    name.push(format!(".partial-{}", std::process::id()));
+    name
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<Unfinished>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_unfinished_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("graph.cenote");
+        let ours = folder.path().join(partial_name(&out)).display().to_string();
+        let theirs = folder.path().join(".graph.cenote.partial-x");
+        for path in [&ours, &format!("{ours}-7")] {
+            std::fs::write(path, "").unwrap();
+        }
+        std::fs::write(&theirs, "").unwrap();
+        std::fs::write(&out, "").unwrap();
+        let guard = Guard::new(&out);
+        guard.0.remove();
+        let mut left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        left.sort();
+        assert_eq!(left, [theirs, out]);
+        assert!(unfinished().contains(&guard.0));
+        let own = guard.0.clone();
+        drop(guard);
+        assert!(!unfinished().contains(&own));
+    }
 }

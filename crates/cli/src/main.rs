@@ -4,6 +4,7 @@
 //! - [`args`]: groups of flags that several verbs share
 //! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
+//! - [`graph_file`]: a stored graph under its path
 //! - [`partial`]: a file that appears under its name only when it is whole
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
@@ -14,6 +15,7 @@
 mod args;
 mod cancel;
 mod edge_file;
+mod graph_file;
 mod memory;
 mod output;
 mod partial;
@@ -68,17 +70,16 @@ fn main() -> ExitCode {
         Ok(Outcome::AnsweredNo) => ANSWERED_NO.into(),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cenote: {}", one_line(&format!("{error:#}")));
+            eprintln!("cenote: {}", one_line(&message(&error)));
             ERROR.into()
         }
     }
 }
 
-/// Whoever read our output has seen enough: not an error.
+/// Whoever read our output has seen enough: not an error. Nothing but stdout is ever a pipe of ours.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<output::StdoutError>()
-        .is_some_and(|output::StdoutError(cause)| cause.kind() == io::ErrorKind::BrokenPipe)
+    let is_broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_broken)
 }
 
 /// Help and version as clap makes them; a wrong command line as one line.
@@ -109,6 +110,19 @@ fn usage_line(error: &clap::Error) -> String {
     format!("{facts}; `--help` tells more")
 }
 
+/// An error and its causes. A library that tells a cause in its own message is not echoed.
+fn message(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
 /// A message as one line, whatever a file name or a library put into it.
 fn one_line(message: &str) -> String {
     let mut line = String::with_capacity(message.len());
@@ -131,23 +145,48 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Calls `visit` with the path of every verb and kind, and the examples in its help.
+    fn for_each_help(command: &clap::Command, path: &str, visit: &mut dyn FnMut(&str, &str)) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        visit(path, &help);
+        for verb in command.get_subcommands() {
+            for_each_help(verb, &format!("{path} {}", verb.get_name()), visit);
+        }
+    }
+
     #[test]
     fn every_verb_and_kind_has_an_example_in_its_help() {
-        fn walk(command: &clap::Command, path: &str) {
-            for verb in command.get_subcommands() {
-                let path = format!("{path} {}", verb.get_name());
-                let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains(&path), "no example of `{path}` in its help");
-                walk(verb, &path);
+        for_each_help(&Cli::command(), "cenote", &mut |path, help| {
+            assert!(help.contains(&format!("  {path} ")), "no example of `{path}` in its help");
+        });
+    }
+
+    #[test]
+    fn every_example_is_a_line_that_the_command_takes() {
+        let mut examples = 0;
+        for_each_help(&Cli::command(), "cenote", &mut |path, help| {
+            for line in help.lines().filter(|line| line.starts_with("  ")) {
+                let Some(at) = line.find("cenote ") else { continue };
+                let words = line[at..].split_whitespace().take_while(|word| !"|>".contains(word));
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("help of `{path}`: `{line}`: {}", usage_line(&error));
+                }
+                examples += 1;
             }
-        }
-        walk(&Cli::command(), "cenote");
+        });
+        assert!(examples > 10, "only {examples} examples found");
     }
 
     #[test]
     fn messages_of_several_lines_become_one() {
         assert_eq!(one_line("a\n  b\n\nc\n"), "a b c");
         assert_eq!(one_line("plain"), "plain");
+    }
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = anyhow::anyhow!("no such file").context("cannot open a: no such file");
+        assert_eq!(message(&error.context("import")), "import: cannot open a: no such file");
     }
 
     #[test]

@@ -81,12 +81,19 @@ fn unit_bytes(unit: &str) -> Option<f64> {
 /// The memory that this process may use at most: the machine's, or its control group's if less.
 /// `None` where the system does not tell.
 pub fn machine_bytes() -> Option<u64> {
-    let machine = meminfo_bytes(&std::fs::read_to_string("/proc/meminfo").ok()?)?;
+    let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     Some(control_group_bytes().map_or(machine, |limit| limit.min(machine)))
 }
 
-fn meminfo_bytes(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+/// The most memory that this process ever had resident. 0 where the system does not tell.
+pub fn peak_rss_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    kibibytes(&status, "VmHWM:").unwrap_or(0)
+}
+
+/// A line such as `MemTotal:   16 kB` of the kernel's status files, in bytes.
+fn kibibytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -162,8 +169,10 @@ mod tests {
 
     #[test]
     fn the_machine_has_some_memory() {
-        assert_eq!(meminfo_bytes("MemTotal:       16 kB\nMemFree: 1 kB\n"), Some(16_384));
-        assert_eq!(meminfo_bytes("MemFree: 1 kB\n"), None);
+        let status = "MemTotal:       16 kB\nMemFree: 1 kB\n";
+        assert_eq!(kibibytes(status, "MemTotal:"), Some(16_384));
+        assert_eq!(kibibytes(status, "MemUsed:"), None);
+        assert!(peak_rss_bytes() > 1 << 20);
         assert!(machine_bytes().is_none_or(|bytes| bytes > 1 << 20));
     }
 }

@@ -3,35 +3,21 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
-/// A failed write to stdout, told apart because a broken pipe there is fine.
-#[derive(Debug)]
-pub struct StdoutError(pub io::Error);
-
-impl fmt::Display for StdoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cannot write to stdout")
-    }
-}
-
-impl std::error::Error for StdoutError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
-}
+const FAILED: &str = "cannot write to stdout";
 
 /// Writes `text` and a line feed.
 pub fn line(text: impl fmt::Display) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(|e| StdoutError(e).into())
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context(FAILED)
 }
 
 /// Writes bytes as they are. The caller collects them into large pieces.
 pub fn bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|e| StdoutError(e).into())
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).context(FAILED)
 }
 
 /// Writes one JSON object as one line.

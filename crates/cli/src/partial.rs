@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use crate::cancel::Unfinished;
+use crate::cancel::{self, Guard};
 
 /// A new file beside its final place. Dropped before [`PartialFile::finish`], it is removed.
 #[derive(Debug)]
@@ -14,17 +14,15 @@ pub struct PartialFile {
     path: PathBuf,
     partial: PathBuf,
     file: Option<File>,
-    guard: Option<Unfinished>,
+    guard: Option<Guard>,
 }
 
 impl PartialFile {
-    /// Creates `path` + `.partial` in the same directory, so that the rename is atomic.
+    /// Creates a hidden file in the same directory, so that the rename is atomic.
     pub fn create(path: &Path) -> Result<Self> {
-        let mut name =
-            path.file_name().context(format!("{} names no file", path.display()))?.to_owned();
-        name.push(format!(".{}.partial", std::process::id()));
-        let partial = path.with_file_name(name);
-        let guard = Unfinished::new(&partial);
+        ensure!(path.file_name().is_some(), "{} names no file", path.display());
+        let partial = path.with_file_name(cancel::partial_name(path));
+        let guard = Guard::new(path);
         let file =
             File::create(&partial).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self { path: path.to_owned(), partial, file: Some(file), guard: Some(guard) })

@@ -23,24 +23,31 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// A bar from 0 to `total`; a spinner where the total is not known.
     pub fn new(label: &str, total: Option<u64>, unit: Unit) -> Self {
-        let numbers = match unit {
-            Unit::Bytes => "{bytes}/{total_bytes} {bytes_per_sec}",
-            Unit::Items => "{human_pos}/{human_len} {per_sec}",
-        };
-        let template = match total {
-            Some(_) => format!("{{msg}} {{wide_bar}} {numbers} {{eta}}"),
-            None => format!(
-                "{{spinner}} {{msg}} {}",
-                numbers.replace("/{total_bytes}", "").replace("/{human_len}", "")
-            ),
-        };
-        let style = ProgressStyle::with_template(&template).expect("the template is valid");
         // Hidden by itself where stderr is not a terminal; ten redraws a second cost nothing.
-        let target = ProgressDrawTarget::stderr_with_hz(10);
-        let bar = ProgressBar::with_draw_target(total, target).with_style(style);
-        bar.set_message(label.to_owned());
-        *current() = Some(bar.clone());
-        Self(bar)
+        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
+        let progress = Self(bar);
+        progress.stage(label, total, unit);
+        *current() = Some(progress.0.clone());
+        progress
+    }
+
+    /// Begins another stage of the same work.
+    pub fn stage(&self, label: &str, total: Option<u64>, unit: Unit) {
+        let template = match (total, unit) {
+            (Some(_), Unit::Bytes) => {
+                "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}"
+            }
+            (Some(_), Unit::Items) => "{msg} {wide_bar} {human_pos}/{human_len} {per_sec} {eta}",
+            (None, Unit::Bytes) => "{msg} {spinner} {bytes} {bytes_per_sec}",
+            (None, Unit::Items) => "{msg} {spinner} {human_pos} {per_sec}",
+        };
+        self.0.set_style(ProgressStyle::with_template(template).expect("the template is valid"));
+        self.0.set_message(label.to_owned());
+        match total {
+            Some(total) => self.0.set_length(total),
+            None => self.0.unset_length(),
+        }
+        self.0.reset();
     }
 
     /// Counts `amount` more as done.
@@ -48,16 +55,12 @@ impl Progress {
         self.0.inc(amount);
     }
 
-    /// Sets what is done in all.
-    pub fn set(&self, position: u64) {
+    /// Sets what is done and what there is to do in all.
+    pub fn set(&self, position: u64, total: u64) {
+        if self.0.length() != Some(total) {
+            self.stage(&self.0.message(), Some(total), Unit::Items);
+        }
         self.0.set_position(position);
-    }
-
-    /// Begins another stage of the same work.
-    pub fn stage(&self, label: &str, total: u64) {
-        self.0.set_message(label.to_owned());
-        self.0.set_length(total);
-        self.0.set_position(0);
     }
 }
 

@@ -1,8 +1,22 @@
 //! One file per verb: its flags, its work, its report.
 //!
 //! - [`generate`]: make a graph of a chosen model
+//! - [`import`]: build a graph file from edge lists
+//! - [`info`]: describe a graph file
+//! - [`check`]: verify every byte of it
+//! - [`run`]: run an algorithm
+//! - [`estimate`]: tell the memory and the bytes that a run will need
+//! - [`neighbors`]: print one vertex's list
+//! - [`export`]: write the edges out again
 
+mod check;
+mod estimate;
+mod export;
 mod generate;
+mod import;
+mod info;
+mod neighbors;
+mod run;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -13,7 +27,6 @@ pub enum Outcome {
     /// It did what was asked.
     Done,
     /// It answered no: a check found a fault, a target was not reached.
-    #[expect(dead_code, reason = "check answers with it")]
     AnsweredNo,
 }
 
@@ -21,6 +34,13 @@ pub enum Outcome {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Generate(generate::Args),
+    Import(import::Args),
+    Info(info::Args),
+    Check(check::Args),
+    Run(run::Args),
+    Estimate(estimate::Args),
+    Neighbors(neighbors::Args),
+    Export(export::Args),
 }
 
 impl Verb {
@@ -28,6 +48,13 @@ impl Verb {
     pub fn run(&self) -> Result<Outcome> {
         match self {
             Self::Generate(args) => generate::run(args),
+            Self::Import(args) => import::run(args),
+            Self::Info(args) => info::run(args),
+            Self::Check(args) => check::run(args),
+            Self::Run(args) => run::run(args),
+            Self::Estimate(args) => estimate::run(args),
+            Self::Neighbors(args) => neighbors::run(args),
+            Self::Export(args) => export::run(args),
         }
     }
 }

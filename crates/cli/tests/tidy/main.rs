@@ -7,6 +7,8 @@
 //! Each rule is a function from text to faults, tested on text that breaks it, then run over the
 //! whole tree.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod arrows;
 mod links;
 mod source;

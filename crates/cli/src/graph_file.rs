@@ -1,0 +1,70 @@
+//! A stored graph under its path, for the verbs that only read.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_store::{Graph, Id, IdRef, Ids, VertexId};
+use serde::{Serialize, Serializer};
+
+/// The graph that a verb reads.
+#[derive(clap::Args, Clone, Debug)]
+pub struct GraphArg {
+    /// Graph file, made by `cenote import`
+    #[arg(value_name = "GRAPH")]
+    pub graph: PathBuf,
+}
+
+impl GraphArg {
+    /// Opens the graph; never writes to it.
+    pub fn open(&self) -> Result<Graph> {
+        open(&self.graph)
+    }
+}
+
+/// Opens a graph for reading.
+pub fn open(path: &Path) -> Result<Graph> {
+    Ok(Graph::open(file::open(path, &OpenOptions::reading())?)?)
+}
+
+/// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.
+pub fn vertex_of(graph: &Graph, ids: &Ids, id: &str) -> Result<VertexId> {
+    ids.vertex_of(id)?.with_context(|| {
+        let known = match ids {
+            Ids::Dense(_) => format!("its vertices are 0 to {}", ids.vertices().saturating_sub(1)),
+            Ids::Integers(_) => format!("its {} vertices have integer ids", ids.vertices()),
+            Ids::Strings(_) => format!("its {} vertices have names", ids.vertices()),
+        };
+        format!("{}: no vertex `{id}`: {known}", graph.device().name())
+    })
+}
+
+/// A user's id in JSON: a number or a string.
+#[derive(Debug)]
+pub struct JsonId(pub Id);
+
+impl Serialize for JsonId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_ref() {
+            IdRef::Integer(integer) => serializer.serialize_u64(integer),
+            IdRef::String(string) => serializer.serialize_str(string),
+        }
+    }
+}
+
+/// What the user calls the vertices of a list, which ascends.
+pub fn ids_of_list(ids: &Ids, list: &[VertexId]) -> Result<Vec<Id>> {
+    let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return Ok(Vec::new()) };
+    // One pass over the ids in between beats a look-up for each, unless the list is thin.
+    if u64::from(last - first) / 64 > list.len() as u64 {
+        return list.iter().map(|&vertex| Ok(ids.id_of(vertex)?)).collect();
+    }
+    let mut found = Vec::with_capacity(list.len());
+    ids.for_each(first..last.saturating_add(1), |vertex, id| {
+        while list.get(found.len()) == Some(&vertex) {
+            found.push(id.to_id());
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,73 @@
+//! `cenote check`: verifies every byte of a graph file.
+
+use anyhow::Result;
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_store::check_device;
+use serde::Serialize;
+
+use crate::args::Report;
+use crate::graph_file::GraphArg;
+use crate::output::{self, count};
+use crate::progress::{Progress, Unit};
+use crate::verb::Outcome;
+
+/// Verify every byte of a graph file
+///
+/// Reads only. Prints each fault with its page. Exit status 0: the graph is whole; 1: it has a
+/// fault; 2: it could not be checked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote check kron.cenote
+  cenote check kron.cenote --json")]
+pub struct Args {
+    #[command(flatten)]
+    graph: GraphArg,
+    #[command(flatten)]
+    report: Report,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    graph: &'a str,
+    whole: bool,
+    pages: u64,
+    faults_total: u64,
+    faults: Vec<Fault<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Fault<'a> {
+    page: Option<u64>,
+    message: &'a str,
+}
+
+/// Checks and reports.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let device = file::open(&args.graph.graph, &OpenOptions::reading())?;
+    let name = device.name();
+    let bar = Progress::new("check", None, Unit::Items);
+    let report = check_device(device, &mut |done, total| bar.set(done, total))?;
+    drop(bar);
+    if args.report.json {
+        output::json(&Summary {
+            graph: &name,
+            whole: report.is_whole(),
+            pages: report.pages,
+            faults_total: report.faults_total,
+            faults: report.faults.iter().map(fault_of).collect(),
+        })?;
+    } else if report.is_whole() {
+        output::line(format_args!("{name}: whole, all {} pages", count(report.pages)))?;
+    } else {
+        for fault in &report.faults {
+            output::line(fault)?;
+        }
+        output::line(format_args!("{name}: faults: {}", count(report.faults_total)))?;
+    }
+    Ok(if report.is_whole() { Outcome::Done } else { Outcome::AnsweredNo })
+}
+
+fn fault_of(fault: &cenote_store::check::Fault) -> Fault<'_> {
+    Fault { page: fault.page, message: &fault.message }
+}

@@ -1,0 +1,220 @@
+//! `cenote import`: from edge lists, however they are written, to a graph file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cenote_store::import::{
+    self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
+};
+use serde::Serialize;
+
+use crate::args::{Report, Threads};
+use crate::cancel::{Guard, cancelled};
+use crate::memory::{self, MemorySize};
+use crate::output::{self, count, size};
+use crate::progress::{Progress, Unit};
+use crate::verb::Outcome;
+
+/// Build a graph file from edge lists
+///
+/// The endings of the inputs tell their formats: .txt .el .e edges, .csv, .tsv, .adjlist adjacency
+/// lists, .mtx Matrix Market, .graph METIS, .v vertices, .parquet, .u32 and .u64 little-endian
+/// pairs; .gz and .zst behind them are unpacked. Several inputs make one graph.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote import kron.u32 --out kron.cenote
+  cenote import cit.txt.gz --directed --in-edges --memory 512MiB --out cit.cenote
+  cenote import trips.csv --source-column from --target-column to --out trips.cenote
+  cenote import social.v social.e --out social.cenote
+  zcat edges.gz | cenote import - --format edges --out edges.cenote")]
+pub struct Args {
+    /// Files to read, or - for standard input
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+    /// Graph file to write
+    #[arg(long, value_name = "GRAPH")]
+    out: PathBuf,
+    /// Format of the inputs, where their endings do not tell
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    format: Option<Format>,
+    /// An edge joins both ends alike (the default)
+    #[arg(long, conflicts_with = "directed")]
+    undirected: bool,
+    /// An edge leads from source to target
+    #[arg(long)]
+    directed: bool,
+    /// Store who points at a vertex too
+    #[arg(long, requires = "directed")]
+    in_edges: bool,
+    /// Store repeated edges as often as they occur
+    #[arg(long)]
+    keep_duplicates: bool,
+    /// Store edges from a vertex to itself
+    #[arg(long)]
+    keep_self_loops: bool,
+    /// Column of the source in CSV, TSV and Parquet: its name, or its number from 1
+    #[arg(long, value_name = "COLUMN")]
+    source_column: Option<String>,
+    /// Column of the target
+    #[arg(long, value_name = "COLUMN")]
+    target_column: Option<String>,
+    /// Whether the first line of CSV and TSV names the columns
+    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = header_parser())]
+    header: Header,
+    /// What the vertex ids are
+    #[arg(
+        long,
+        value_name = "auto|integer|string",
+        default_value = "auto",
+        value_parser = ids_parser()
+    )]
+    ids: IdKind,
+    /// Memory to work in; a percentage is of the machine's
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: MemorySize,
+    /// Page size of the graph file: 4KiB to 64KiB, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    page_size: MemorySize,
+    /// Folder of temporary files [default: that of the graph file]
+    #[arg(long, value_name = "DIR")]
+    temp_dir: Option<PathBuf>,
+    /// Replace the graph file if it exists
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    threads: Threads,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// What was imported.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    out: &'a Path,
+    #[serde(flatten)]
+    report: &'a ImportReport,
+    peak_rss_bytes: u64,
+    memory_budget_bytes: usize,
+}
+
+/// Imports and reports.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let config = args.config()?;
+    let inputs: Vec<InputSpec> = args.inputs.iter().map(|path| args.input(path)).collect();
+    let guard = Guard::new(&args.out);
+    let bar = Bar(Progress::new("import", None, Unit::Bytes));
+    let report = import::import(&inputs, &args.out, &config, &bar)?;
+    drop((bar, guard));
+    if args.report.json {
+        output::json(&Summary {
+            out: &args.out,
+            report: &report,
+            peak_rss_bytes: memory::peak_rss_bytes(),
+            memory_budget_bytes: config.memory_bytes,
+        })?;
+    } else {
+        print(&args.out, &report)?;
+    }
+    Ok(Outcome::Done)
+}
+
+impl Args {
+    fn config(&self) -> Result<ImportConfig> {
+        let memory_bytes = match self.memory {
+            MemorySize::Bytes(bytes) => bytes,
+            percent => percent.bytes_of(
+                memory::machine_bytes().context("the machine's memory is unknown: give bytes")?,
+            ),
+        };
+        let page_bytes = match self.page_size {
+            MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
+            MemorySize::Percent(_) => None,
+        };
+        Ok(ImportConfig {
+            directed: self.directed,
+            in_edges: self.in_edges,
+            keep_duplicates: self.keep_duplicates,
+            keep_self_loops: self.keep_self_loops,
+            ids: self.ids,
+            memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
+            page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
+            threads: self.threads.count(),
+            overwrite: self.overwrite,
+            temp_dir: self.temp_dir.clone(),
+        })
+    }
+
+    fn input(&self, path: &Path) -> InputSpec {
+        InputSpec {
+            path: path.to_owned(),
+            format: self.format,
+            source_column: self.source_column.clone(),
+            target_column: self.target_column.clone(),
+            header: self.header,
+        }
+    }
+}
+
+fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
+    named(&Format::NAMES)
+}
+
+fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
+    named(&[("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)])
+}
+
+fn ids_parser() -> impl clap::builder::TypedValueParser<Value = IdKind> {
+    named(&[("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)])
+}
+
+/// A parser of a few names, which help and messages list.
+fn named<T: Copy + Send + Sync + 'static>(
+    names: &'static [(&'static str, T)],
+) -> impl clap::builder::TypedValueParser<Value = T> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(names.iter().map(|(name, _)| *name)).map(|chosen| {
+        names.iter().find(|(name, _)| *name == chosen).expect("one of the possible values").1
+    })
+}
+
+/// The progress of an import as a bar, and Ctrl-C as its wish to stop.
+struct Bar(Progress);
+
+impl import::Progress for Bar {
+    fn begin(&self, phase: Phase, total: Option<u64>) {
+        self.0.stage(phase.name(), total, Unit::Bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
+
+    fn cancelled(&self) -> bool {
+        cancelled()
+    }
+}
+
+fn print(out: &Path, report: &ImportReport) -> Result<()> {
+    let per_second = |amount: u64| (amount as f64 / report.seconds.max(1e-9)) as u64;
+    output::facts(&[
+        ("graph", out.display().to_string()),
+        ("vertices", count(report.vertices)),
+        ("edges", count(report.edges)),
+        ("stored edges", count(report.stored_edges)),
+        ("duplicates", count(report.duplicates)),
+        ("self-loops", count(report.self_loops)),
+        ("seconds", format!("{:.2}", report.seconds)),
+        (
+            "read",
+            format!(
+                "{}, {} edges, {} edges/s",
+                size(report.input_bytes),
+                count(report.input_edges),
+                count(per_second(report.input_edges))
+            ),
+        ),
+        ("written", size(report.output_bytes)),
+        ("peak memory", size(memory::peak_rss_bytes())),
+    ])
+}

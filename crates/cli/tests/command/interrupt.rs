@@ -1,0 +1,57 @@
+//! Ctrl-C ends within a second and leaves nothing.
+
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{Bench, text};
+
+/// What we promise.
+const PROMISE: Duration = Duration::from_secs(1);
+
+/// Long enough for any machine to get there.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn wait_until(child: &mut Child, what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert_eq!(child.try_wait().unwrap(), None, "ended before {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Sends the signal and waits. Fails if the process takes longer than promised.
+fn signal(child: &mut Child, signal: Signal) -> ExitStatus {
+    let start = Instant::now();
+    kill_process(Pid::from_child(child), signal).unwrap();
+    let status = child.wait().unwrap();
+    assert!(start.elapsed() < PROMISE, "took {:?} to end", start.elapsed());
+    status
+}
+
+/// Starts a verb, waits for a file whose name has `sign` in it, interrupts. Returns the message.
+fn interrupt(bench: &Bench, args: &str, sign: &str, with: Signal) -> String {
+    let before = bench.names();
+    let mut child =
+        bench.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = || bench.names().iter().any(|name| !before.contains(name) && name.contains(sign));
+    wait_until(&mut child, sign, begun);
+    let status = signal(&mut child, with);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130), "{args}: {}", text(&output.stderr));
+    assert_eq!(bench.names(), before, "left behind by {args}");
+    text(&output.stderr)
+}
+
+#[test]
+fn generate_ends_and_leaves_nothing() {
+    let bench = Bench::new();
+    for out in ["kron.u32", "kron.parquet", "kron.txt"] {
+        for with in [Signal::INT, Signal::TERM] {
+            let args = format!("generate kron --scale 26 --out {out}");
+            assert_eq!(interrupt(&bench, &args, ".partial-", with), "cenote: interrupted\n");
+        }
+    }
+}

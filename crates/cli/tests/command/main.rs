@@ -1,0 +1,85 @@
+//! The command as a user meets it: exit status, stdout, stderr, files.
+//!
+//! - [`generate`]: what it writes and what it refuses
+//! - [`manners`]: help, pipes, exit status, messages of one line
+//! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod generate;
+mod interrupt;
+mod manners;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A folder of its own and the command in it.
+struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { folder: TempDir::new().unwrap() }
+    }
+
+    /// `cenote ARGS`, split at white space, ready to run.
+    fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cenote"));
+        command.args(args.split_whitespace()).current_dir(self.folder.path());
+        command.stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, args: &str) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Stdout of a run that must end with status 0.
+    fn succeed(&self, args: &str) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(0), "cenote {args}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// The one line on stderr of a run that must end with status 2 and print nothing.
+    fn fail(&self, args: &str) -> String {
+        let output = self.run(args);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "cenote {args}: {message}");
+        assert_eq!(text(&output.stdout), "", "cenote {args}");
+        assert_one_line(&message);
+        message.trim_end().to_owned()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The names in the folder, sorted.
+    fn names(&self) -> Vec<String> {
+        names(self.folder.path())
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An error is exactly one line that begins with the name of the command.
+fn assert_one_line(message: &str) {
+    assert!(message.starts_with("cenote: "), "{message:?}");
+    assert_eq!(message.matches('\n').count(), 1, "{message:?}");
+    assert!(message.ends_with('\n'), "{message:?}");
+}

@@ -1,0 +1,60 @@
+//! Help, pipes, exit status, messages of one line.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::{Bench, text};
+
+#[test]
+fn help_and_version_go_to_stdout() {
+    let bench = Bench::new();
+    for args in ["--help", "-h", "help", "generate --help", "generate kron --help"] {
+        let help = bench.succeed(args);
+        assert!(help.contains("Usage: cenote") && help.contains("Example"), "{args}: {help}");
+    }
+    assert!(bench.succeed("--version").starts_with("cenote 0."));
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line_and_status_2() {
+    let bench = Bench::new();
+    for (args, words) in [
+        ("", "no verb"),
+        ("generate", "no verb or kind"),
+        ("dance", "dance"),
+        ("generate kron --sale 3", "--sale"),
+        ("generate kron --scale many --out a.u32", "many"),
+        ("--loud", "--loud"),
+    ] {
+        let message = bench.fail(args);
+        assert!(message.contains(words), "cenote {args}: {message}");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    let bench = Bench::new();
+    for args in ["--help", "generate grid --rows 300 --cols 300 --out grid.u32"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = bench.command(args).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "", "{args}");
+    }
+    assert_eq!(bench.names(), ["grid.u32"]);
+}
+
+#[test]
+fn stderr_is_silent_where_it_is_no_terminal() {
+    let bench = Bench::new();
+    let mut child = bench
+        .command("generate kron --scale 14 --out kron.txt")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(told, "");
+}
