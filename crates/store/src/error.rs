@@ -131,10 +131,10 @@ pub enum StoreError {
         vertices: u64,
     },
     /// Exported edges could not be written.
-    #[error("cannot write the exported edges: {reason}")]
+    #[error("cannot write the exported edges: {source}")]
     Export {
-        /// What is wrong and what to do.
-        reason: String,
+        /// The reason; a full disk and a closed pipe are told apart by it.
+        source: std::io::Error,
     },
 }
 

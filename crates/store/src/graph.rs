@@ -181,6 +181,12 @@ impl Graph {
         PageStream::new(&self.device, self.page_bytes(), pages, ahead)
     }
 
+    /// The header of a page of a section, verified.
+    pub(crate) fn verify(&self, section: Section, page: u64, bytes: &[u8]) -> Result<PageHeader> {
+        format::verify(bytes, self.superblock.salt, page, section.kind.page_kind())
+            .map_err(|fault| self.fault(page, section.kind.name(), fault))
+    }
+
     /// An error that names a page.
     #[cold]
     pub(crate) fn fault(&self, page: u64, section: &'static str, fault: PageFault) -> StoreError {
@@ -217,9 +223,7 @@ impl<'a> DegreeReader<'a> {
             }
             return Ok(None);
         };
-        let salt = self.graph.superblock.salt;
-        let kind = self.section.kind.page_kind();
-        let header = format::verify(bytes, salt, number, kind).map_err(|f| fault(number, f))?;
+        let header = self.graph.verify(self.section, number, bytes)?;
         let first = self.next_vertex;
         degrees::decode(bytes, &header, first, vertices, &mut self.degrees)
             .map_err(|f| fault(number, f))?;

@@ -16,8 +16,10 @@
 #[cfg(target_endian = "big")]
 compile_error!("graph files are little-endian and read in place: big-endian hosts are not served");
 
+pub mod check;
 mod degrees;
 pub mod error;
+pub mod export;
 pub mod format;
 pub mod graph;
 pub mod ids;
@@ -29,6 +31,7 @@ mod stream;
 pub mod superblock;
 pub mod writer;
 
+pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use graph::Graph;
 pub use ids::{Id, IdRef, IdTable, Ids};

@@ -28,6 +28,7 @@ use crate::error::{Result, StoreError};
 use crate::superblock::{IdKind, SectionKind, Superblock};
 
 pub use stored::StoredIds;
+pub(crate) use strings::Records;
 pub use table::IdTable;
 pub(crate) use write::{write_integers, write_strings};
 

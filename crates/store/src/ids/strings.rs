@@ -12,7 +12,7 @@ use crate::format::{HEADER_BYTES, ID_BYTES_MAX, PageHeader};
 
 /// Takes pages in order and gives strings.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(crate) struct Records {
     string: Vec<u8>,
     /// Bytes of the last string that lie in pages to come.
     missing: usize,

@@ -1,0 +1,330 @@
+//! The lists of one direction, beside their index and their degrees.
+
+use super::{Check, Degrees};
+use crate::error::{PageFault, Result};
+use crate::format::{HEADER_BYTES, PageHeader};
+use crate::graph::{self, Graph};
+use crate::index::word_entries;
+use crate::page::{List, Page};
+use crate::stream::{Ahead, PageStream};
+use crate::superblock::{Section, SectionKind, Superblock};
+use crate::{Adjacency, Direction, VertexId};
+
+/// What the lists of one direction add up to.
+#[derive(Default)]
+pub(super) struct Sums {
+    /// Hashes of (owner of the list, entry).
+    forward: u64,
+    /// Hashes of (entry, owner of the list).
+    backward: u64,
+    self_loops: u64,
+    degree_max: u64,
+    degree_max_vertex: VertexId,
+    /// Whether every page could be added up.
+    whole: bool,
+}
+
+/// The lists of targets, and what the superblock says of them.
+pub(super) fn check_out(check: &mut Check<'_>) -> Result<Sums> {
+    let kinds = (SectionKind::OutIndex, SectionKind::OutDegrees);
+    let sums = check_direction(check, Direction::Out, kinds)?;
+    if !sums.whole {
+        return Ok(sums);
+    }
+    let superblock: Superblock = check.graph.superblock().clone();
+    check.compare("largest degree", superblock.degree_max, sums.degree_max)?;
+    let said = u64::from(superblock.degree_max_vertex);
+    check.compare("vertex of largest degree", said, u64::from(sums.degree_max_vertex))?;
+    if !superblock.directed {
+        let edges = (superblock.stored_out + sums.self_loops) / 2;
+        check.compare("edges", superblock.edges, edges)?;
+        check.compare("sum over edges seen from either end", sums.forward, sums.backward)?;
+    }
+    Ok(sums)
+}
+
+/// The lists of sources: the same edges as the lists of targets.
+pub(super) fn check_in(check: &mut Check<'_>, out: &Sums) -> Result<()> {
+    let kinds = (SectionKind::InIndex, SectionKind::InDegrees);
+    let sums = check_direction(check, Direction::In, kinds)?;
+    if sums.whole && out.whole {
+        check.compare("sum over edges seen from their targets", sums.backward, out.forward)?;
+        check.compare("self-loops in the lists of sources", sums.self_loops, out.self_loops)?;
+    }
+    Ok(())
+}
+
+fn check_direction(
+    check: &mut Check<'_>,
+    direction: Direction,
+    (index, degrees): (SectionKind, SectionKind),
+) -> Result<Sums> {
+    let graph = check.graph;
+    let adjacency = graph.adjacency(direction).expect("the graph has this direction");
+    let mut pass = Pass::new(graph, adjacency, index, degrees)?;
+    let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
+    let mut stream = PageStream::new(graph.device(), graph.page_bytes(), pages, Ahead::FAR)?;
+    while let Some((number, bytes)) = stream.next()? {
+        let page = number - adjacency.first_page();
+        match adjacency.parse(page, bytes) {
+            Ok(view) => pass.page(check, page, bytes, view)?,
+            Err(error) => {
+                check.note(error)?;
+                pass.lose(check, page)?;
+            }
+        }
+        check.advance();
+    }
+    pass.finish(check)
+}
+
+/// A list that has not come to its end.
+struct Open {
+    vertex: VertexId,
+    degree: u64,
+    done: u64,
+    last: u32,
+}
+
+/// What went before the present page.
+enum Before {
+    /// All lists so far are complete.
+    Complete,
+    /// A list goes on.
+    Open(Open),
+    /// The page before could not be read.
+    Unknown,
+}
+
+struct Pass<'a> {
+    adjacency: &'a Adjacency,
+    section: &'static str,
+    superblock: &'a Superblock,
+    key: u64,
+    before: Before,
+    words: Option<Words<'a>>,
+    degrees: Option<Degrees<'a>>,
+    sums: Sums,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        graph: &'a Graph,
+        adjacency: &'a Adjacency,
+        index: SectionKind,
+        degrees: SectionKind,
+    ) -> Result<Self> {
+        Ok(Self {
+            adjacency,
+            section: adjacency.kind().name(),
+            superblock: graph.superblock(),
+            key: mix(graph.superblock().salt ^ 0x9e37_79b9_7f4a_7c15),
+            before: Before::Complete,
+            words: Some(Words::new(graph, index)?),
+            degrees: Some(Degrees::new(graph, degrees)?),
+            sums: Sums { whole: true, ..Sums::default() },
+        })
+    }
+
+    /// A page that could not be read: what it would have told is skipped.
+    fn lose(&mut self, check: &mut Check<'_>, page: u64) -> Result<()> {
+        self.sums.whole = false;
+        self.before = Before::Unknown;
+        self.next_word(check)?;
+        let vertices = self.adjacency.vertices_in(page);
+        let continued = usize::from(self.adjacency.continues(page));
+        for _ in vertices.skip(continued) {
+            self.next_degree(check)?;
+        }
+        Ok(())
+    }
+
+    fn page(
+        &mut self,
+        check: &mut Check<'_>,
+        page: u64,
+        bytes: &[u8],
+        view: Page<'_>,
+    ) -> Result<()> {
+        let number = self.adjacency.first_page() + page;
+        check.check_header(number, self.section, &PageHeader::read(bytes))?;
+        let entries = view.entries().len();
+        let middle = HEADER_BYTES + entries * 4..bytes.len() - view.list_count() * 2;
+        check.check_zero(number, self.section, &bytes[middle])?;
+        if let Some(said) = self.next_word(check)?
+            && said != entries as u64
+        {
+            let (what, expected) = ("number of entries", said);
+            let fault = PageFault::Index { what, found: entries as u64, expected };
+            check.note_page(number, self.section, fault)?;
+        }
+        if let (Before::Open(open), false) = (&self.before, self.adjacency.continues(page)) {
+            let reason = format!("the list of vertex {} does not go on here", open.vertex);
+            check.note_page(number, self.section, PageFault::Other(reason))?;
+        }
+        for list in view.lists() {
+            if let Some(fault) = self.list(check, &list)? {
+                check.note_page(number, self.section, fault)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One list, or a piece of one. At most one fault is told of each.
+    fn list(&mut self, check: &mut Check<'_>, list: &List<'_>) -> Result<Option<PageFault>> {
+        let vertex = list.vertex;
+        let before = std::mem::replace(&mut self.before, Before::Complete);
+        let end = list.skip + list.targets.len() as u64;
+        if end < list.degree {
+            let (degree, done, last) = (list.degree, end, list.targets.last().copied());
+            self.before = Before::Open(Open { vertex, degree, done, last: last.unwrap_or(0) });
+        }
+        self.add(list);
+        if list.skip > 0 {
+            if let Some(fault) = joins(&before, list, self.superblock.duplicates_kept) {
+                return Ok(Some(fault));
+            }
+        } else {
+            if list.degree > self.sums.degree_max {
+                self.sums.degree_max = list.degree;
+                self.sums.degree_max_vertex = vertex;
+            }
+            if let Some(said) = self.next_degree(check)?
+                && said != list.degree
+            {
+                let (what, found) = ("length of a list (expected by its degree)", list.degree);
+                return Ok(Some(PageFault::Mismatch { what, found, expected: said }));
+            }
+        }
+        Ok(self.order_fault(list))
+    }
+
+    fn add(&mut self, list: &List<'_>) {
+        let owner = u64::from(list.vertex);
+        for target in list.targets {
+            let target = u64::from(*target);
+            let forward = mix((owner << 32 | target) ^ self.key);
+            let backward = mix((target << 32 | owner) ^ self.key);
+            self.sums.forward = self.sums.forward.wrapping_add(forward);
+            self.sums.backward = self.sums.backward.wrapping_add(backward);
+            self.sums.self_loops += u64::from(owner == target);
+        }
+    }
+
+    fn order_fault(&self, list: &List<'_>) -> Option<PageFault> {
+        let (vertex, duplicates_kept) = (list.vertex, self.superblock.duplicates_kept);
+        let falls = list.targets.windows(2).any(|pair| !ascends(pair[0], pair[1], duplicates_kept));
+        if falls {
+            return Some(PageFault::Other(format!("the list of vertex {vertex} does not ascend")));
+        }
+        if !self.superblock.self_loops_kept && list.targets.binary_search(&vertex).is_ok() {
+            let reason = format!("vertex {vertex} stands in its own list");
+            return Some(PageFault::Other(reason));
+        }
+        None
+    }
+
+    /// The entries that the index tells of the next page. Nothing once the index has a fault.
+    fn next_word(&mut self, check: &mut Check<'_>) -> Result<Option<u64>> {
+        let Some(words) = &mut self.words else { return Ok(None) };
+        match words.next() {
+            Ok(word) => Ok(word.map(word_entries)),
+            Err(error) => {
+                self.words = None;
+                check.note(error).map(|()| None)
+            }
+        }
+    }
+
+    /// The length that the degrees tell of the next list. Nothing once they have a fault.
+    fn next_degree(&mut self, check: &mut Check<'_>) -> Result<Option<u64>> {
+        let Some(degrees) = &mut self.degrees else { return Ok(None) };
+        match degrees.next() {
+            Ok(degree) => Ok(degree),
+            Err(error) => {
+                self.degrees = None;
+                check.note(error).map(|()| None)
+            }
+        }
+    }
+
+    fn finish(mut self, check: &mut Check<'_>) -> Result<Sums> {
+        if let Before::Open(open) = &self.before {
+            let reason = format!("the list of vertex {} ends too early", open.vertex);
+            let last = self.adjacency.first_page() + self.adjacency.pages() - 1;
+            check.note_page(last, self.section, PageFault::Other(reason))?;
+        }
+        if self.next_degree(check)?.is_some() {
+            let fault = PageFault::Other("there are more degrees than lists".into());
+            check.note_page(self.adjacency.first_page(), self.section, fault)?;
+        }
+        Ok(self.sums)
+    }
+}
+
+fn ascends(a: u32, b: u32, duplicates_kept: bool) -> bool {
+    a < b || (duplicates_kept && a == b)
+}
+
+/// Whether a piece goes on where the page before ended.
+fn joins(before: &Before, list: &List<'_>, duplicates_kept: bool) -> Option<PageFault> {
+    let vertex = list.vertex;
+    let open = match before {
+        Before::Unknown => return None,
+        Before::Complete => {
+            let reason = format!("it continues the list of vertex {vertex}, which was complete");
+            return Some(PageFault::Other(reason));
+        }
+        Before::Open(open) => open,
+    };
+    if (open.vertex, open.degree, open.done) != (vertex, list.degree, list.skip) {
+        let reason = format!(
+            "it continues the list of vertex {vertex} at {} of {}, but the page before ended in that \
+             of vertex {} at {} of {}",
+            list.skip, list.degree, open.vertex, open.done, open.degree
+        );
+        return Some(PageFault::Other(reason));
+    }
+    let first = list.targets.first()?;
+    if !ascends(open.last, *first, duplicates_kept) {
+        let reason = format!("the list of vertex {vertex} does not ascend from page to page");
+        return Some(PageFault::Other(reason));
+    }
+    None
+}
+
+/// The finaliser of SplitMix64: every bit of the input moves every bit of the result.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The words of an index one by one, beside a pass over the pages that they tell of.
+struct Words<'a> {
+    graph: &'a Graph,
+    section: Section,
+    stream: PageStream,
+    rest: u64,
+    batch: std::vec::IntoIter<u64>,
+}
+
+impl<'a> Words<'a> {
+    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
+        let section = *graph.superblock().section(kind).expect("the superblock was checked");
+        let stream = graph.stream(section, Ahead::NEAR)?;
+        Ok(Self { graph, section, stream, rest: section.items, batch: Vec::new().into_iter() })
+    }
+
+    fn next(&mut self) -> Result<Option<u64>> {
+        if self.batch.len() == 0 {
+            let Some((page, bytes)) = self.stream.next()? else { return Ok(None) };
+            let header = self.graph.verify(self.section, page, bytes)?;
+            let words = graph::words(bytes, &header, self.rest)
+                .map_err(|fault| self.graph.fault(page, self.section.kind.name(), fault))?;
+            self.rest -= words.len() as u64;
+            self.batch = words.to_vec().into_iter();
+        }
+        Ok(self.batch.next())
+    }
+}

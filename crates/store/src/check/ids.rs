@@ -1,0 +1,109 @@
+//! The ids: strictly ascending, so that none is there twice, one for every vertex.
+
+use super::Check;
+use crate::error::{PageFault, Result};
+use crate::format::{HEADER_BYTES, PageHeader};
+use crate::graph;
+use crate::ids::Records;
+use crate::stream::Ahead;
+use crate::superblock::{Section, SectionKind};
+
+pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
+    let section = |kind| check.graph.superblock().section(kind).copied();
+    let (integers, strings) = (section(SectionKind::Integers), section(SectionKind::Strings));
+    if let Some(section) = integers {
+        let mut order = Integers { rest: section.items, position: 0, last: None };
+        check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
+    }
+    if let Some(section) = strings {
+        let mut order = Strings::default();
+        check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
+        if order.count != section.items || order.records.is_open() {
+            let (what, found) = ("number of ids", order.count);
+            let fault = PageFault::Mismatch { what, found, expected: section.items };
+            let last = section.first_page + section.pages.saturating_sub(1);
+            check.note_page(last, section.kind.name(), fault)?;
+        }
+    }
+    Ok(())
+}
+
+type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
+
+/// Passes every page on that is whole; behind a fault, order can't be told any more.
+fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -> Result<()> {
+    let mut stream = check.graph.stream(section, Ahead::FAR)?;
+    let mut in_order = true;
+    while let Some((page, bytes)) = stream.next()? {
+        match check.graph.verify(section, page, bytes) {
+            Ok(header) => {
+                check.check_header(page, section.kind.name(), &header)?;
+                if in_order && let Err(fault) = inside(bytes, &header) {
+                    check.note_page(page, section.kind.name(), fault)?;
+                    in_order = false;
+                }
+            }
+            Err(error) => {
+                check.note(error)?;
+                in_order = false;
+            }
+        }
+        check.advance();
+    }
+    Ok(())
+}
+
+struct Integers {
+    rest: u64,
+    position: u64,
+    last: Option<u64>,
+}
+
+impl Integers {
+    fn page(&mut self, bytes: &[u8], header: &PageHeader) -> Result<(), PageFault> {
+        let ids = graph::words(bytes, header, self.rest)?;
+        if u64::from(header.first) != self.position {
+            let (what, found) = ("first vertex of a page of ids", u64::from(header.first));
+            return Err(PageFault::Mismatch { what, found, expected: self.position });
+        }
+        for id in ids {
+            if self.last.is_some_and(|last| last >= *id) {
+                return Err(PageFault::Other(format!("the ids do not ascend at {id}")));
+            }
+            self.last = Some(*id);
+        }
+        self.rest -= ids.len() as u64;
+        self.position += ids.len() as u64;
+        if bytes[HEADER_BYTES + ids.len() * 8..].iter().any(|byte| *byte != 0) {
+            return Err(PageFault::Other("bytes behind the last id are not zero".into()));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Strings {
+    records: Records,
+    count: u64,
+    last: String,
+}
+
+impl Strings {
+    fn page(&mut self, bytes: &[u8]) -> Result<(), PageFault> {
+        let (count, last) = (&mut self.count, &mut self.last);
+        let told = self.records.page(bytes, &mut |vertex, string| {
+            if u64::from(vertex) != *count {
+                let (what, found) = ("vertex of an id", u64::from(vertex));
+                return Err(PageFault::Mismatch { what, found, expected: *count });
+            }
+            if *count > 0 && last.as_str() >= string {
+                return Err(PageFault::Other(format!("the ids do not ascend at vertex {vertex}")));
+            }
+            *count += 1;
+            last.clear();
+            last.push_str(string);
+            Ok(true)
+        })?;
+        told.map(drop)
+    }
+}

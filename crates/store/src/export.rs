@@ -1,0 +1,141 @@
+//! Writes the edges out again: as text, as Parquet, or to whoever asks.
+//!
+//! Each edge comes once: on an undirected graph from its smaller end. Edges come in the order of
+//! their source and then their target, so the same graph always gives the same bytes. The ids of
+//! all vertices are in memory meanwhile: 8 bytes each for integers, the text for strings.
+
+mod parquet;
+
+use std::io::{self, Write};
+
+pub use self::parquet::export_parquet;
+use crate::error::{Result, StoreError};
+use crate::graph::Graph;
+use crate::ids::{IdRef, IdTable};
+use crate::{Direction, VertexId};
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// What an export wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportReport {
+    /// Edges.
+    pub edges: u64,
+    /// Vertices without an edge: a list of edges does not tell that they exist.
+    pub isolated: u64,
+}
+
+/// Called with the pages that are done and the pages in all.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Passes every edge on, once.
+pub fn for_each_edge(
+    graph: &Graph,
+    progress: Progress<'_>,
+    visit: &mut dyn FnMut(VertexId, VertexId) -> Result<()>,
+) -> Result<ExportReport> {
+    let pages = graph.adjacency(Direction::Out).map_or(0, |adjacency| adjacency.pages());
+    let mut report = ExportReport::default();
+    let mut seen = vec![0u64; graph.vertices().div_ceil(64)];
+    let mut see = |vertex: VertexId| seen[vertex as usize / 64] |= 1 << (vertex % 64);
+    graph.scan(Direction::Out, &mut |page, view| {
+        for list in view.lists() {
+            if list.degree > 0 {
+                see(list.vertex);
+            }
+            for &target in list.targets {
+                see(target);
+                if graph.is_directed() || list.vertex <= target {
+                    report.edges += 1;
+                    visit(list.vertex, target)?;
+                }
+            }
+        }
+        progress(page + 1, pages);
+        Ok(())
+    })?;
+    let joined: u64 = seen.iter().map(|word| u64::from(word.count_ones())).sum();
+    report.isolated = graph.vertices() as u64 - joined;
+    Ok(report)
+}
+
+/// Writes one edge a line, source and target with a tab between them, in the user's own ids. An id
+/// with white space, or one that starts like a comment, could not be read again: an error.
+pub fn export_text(
+    graph: &Graph,
+    out: &mut dyn Write,
+    progress: Progress<'_>,
+) -> Result<ExportReport> {
+    let ids = graph.ids()?.load()?;
+    check_text_ids(graph, &ids)?;
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
+    let report = for_each_edge(graph, progress, &mut |source, target| {
+        put_id(&mut buffer, ids.get(source));
+        buffer.push(b'\t');
+        put_id(&mut buffer, ids.get(target));
+        buffer.push(b'\n');
+        if buffer.len() >= BUFFER_BYTES {
+            out.write_all(&buffer).map_err(write_error)?;
+            buffer.clear();
+        }
+        Ok(())
+    })?;
+    out.write_all(&buffer).and_then(|()| out.flush()).map_err(write_error)?;
+    Ok(report)
+}
+
+/// Before the first line is written: every id can be read again from a line of text.
+fn check_text_ids(graph: &Graph, ids: &IdTable) -> Result<()> {
+    for vertex in 0..graph.vertices() as VertexId {
+        let IdRef::String(id) = ids.get(vertex) else { return Ok(()) };
+        let is_comment = id.starts_with(['#', '%']);
+        if is_comment || id.is_empty() || id.contains([' ', '\t', '\r', '\n', ',']) {
+            let reason = format!(
+                "the id {id:?} cannot be read again from a line of text (it is empty, has white \
+                 space or a comma, or looks like a comment): export to Parquet"
+            );
+            return Err(write_error(io::Error::new(io::ErrorKind::InvalidData, reason)));
+        }
+    }
+    Ok(())
+}
+
+fn put_id(buffer: &mut Vec<u8>, id: IdRef<'_>) {
+    match id {
+        IdRef::String(string) => buffer.extend_from_slice(string.as_bytes()),
+        IdRef::Integer(integer) => put_integer(buffer, integer),
+    }
+}
+
+/// Decimal digits, without the detour over the formatting machinery.
+fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (integer % 10) as u8;
+        integer /= 10;
+        if integer == 0 {
+            break;
+        }
+    }
+    buffer.extend_from_slice(&digits[at..]);
+}
+
+fn write_error(source: io::Error) -> StoreError {
+    StoreError::Export { source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_written_as_digits() {
+        for integer in [0, 7, 10, 99, 1_234_567_890, u64::MAX] {
+            let mut buffer = Vec::new();
+            put_integer(&mut buffer, integer);
+            assert_eq!(buffer, integer.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! What the tests of this crate share: a device in memory, graphs as plain lists, and the comparison
+//! of a stored graph with such lists through every accessor.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+pub mod memory;
+
+use std::collections::BTreeSet;
+
+use cenote_device::Buffer;
+use cenote_store::{
+    Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Result, StoreError,
+    Superblock, VertexId, check,
+};
+pub use memory::MemoryDevice;
+
+/// SplitMix64: the same numbers everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TestIds {
+    Dense,
+    Integers(Vec<u64>),
+    Strings(Vec<String>),
+}
+
+/// A graph as plain lists.
+#[derive(Clone, Debug)]
+pub struct TestGraph {
+    pub page_bytes: usize,
+    pub directed: bool,
+    pub duplicates_kept: bool,
+    pub self_loops_kept: bool,
+    pub salt: u64,
+    pub out: Vec<Vec<u32>>,
+    pub back: Option<Vec<Vec<u32>>>,
+    pub ids: TestIds,
+}
+
+impl TestGraph {
+    /// An undirected graph of these edges.
+    pub fn undirected(vertices: usize, edges: &[(u32, u32)]) -> Self {
+        let mut out = vec![Vec::new(); vertices];
+        for &(u, v) in edges {
+            out[u as usize].push(v);
+            if u != v {
+                out[v as usize].push(u);
+            }
+        }
+        out.iter_mut().for_each(|list| list.sort_unstable());
+        Self { directed: false, back: None, ..Self::with_lists(out) }
+    }
+
+    /// A directed graph of these edges, with in-edges.
+    pub fn directed(vertices: usize, edges: &[(u32, u32)]) -> Self {
+        let (mut out, mut back) = (vec![Vec::new(); vertices], vec![Vec::new(); vertices]);
+        for &(u, v) in edges {
+            out[u as usize].push(v);
+            back[v as usize].push(u);
+        }
+        out.iter_mut().chain(&mut back).for_each(|list| list.sort_unstable());
+        Self { back: Some(back), ..Self::with_lists(out) }
+    }
+
+    /// A directed graph of these lists, without in-edges.
+    pub fn with_lists(out: Vec<Vec<u32>>) -> Self {
+        Self {
+            page_bytes: 4096,
+            directed: true,
+            duplicates_kept: true,
+            self_loops_kept: true,
+            salt: 7,
+            out,
+            back: None,
+            ids: TestIds::Dense,
+        }
+    }
+
+    pub fn spec(&self) -> GraphSpec {
+        GraphSpec {
+            page_bytes: self.page_bytes,
+            vertices: self.out.len() as u64,
+            directed: self.directed,
+            in_edges: self.back.is_some(),
+            duplicates_kept: self.duplicates_kept,
+            self_loops_kept: self.self_loops_kept,
+            salt: self.salt,
+        }
+    }
+
+    pub fn stored(&self) -> u64 {
+        self.out.iter().map(|list| list.len() as u64).sum()
+    }
+
+    pub fn edges(&self) -> u64 {
+        if self.directed {
+            return self.stored();
+        }
+        let loops = |(v, list): (usize, &Vec<u32>)| list.iter().filter(|t| **t == v as u32).count();
+        let loops: usize = self.out.iter().enumerate().map(loops).sum();
+        (self.stored() + loops as u64) / 2
+    }
+
+    /// Writes the graph, long lists in pieces of `piece` entries.
+    pub fn write(&self, device: &MemoryDevice, piece: usize) -> Result<Superblock> {
+        let mut writer = GraphWriter::create(device.shared(), self.spec())?;
+        push_lists(&mut writer, &self.out, piece)?;
+        if let Some(back) = &self.back {
+            writer.begin_in()?;
+            push_lists(&mut writer, back, piece)?;
+        }
+        let counts = Counts { edges: self.edges(), duplicates: 3, self_loops: 4 };
+        match &self.ids {
+            TestIds::Dense => writer.finish(IdsSource::Dense, counts),
+            TestIds::Integers(ids) => {
+                let mut ids = ids.iter();
+                writer.finish(IdsSource::Integers(&mut || Ok(*ids.next().unwrap())), counts)
+            }
+            TestIds::Strings(ids) => {
+                let mut ids = ids.iter();
+                let mut next = |id: &mut Vec<u8>| {
+                    id.extend_from_slice(ids.next().unwrap().as_bytes());
+                    Ok(())
+                };
+                writer.finish(IdsSource::Strings(&mut next), counts)
+            }
+        }
+    }
+
+    /// The file of the graph.
+    pub fn stored_bytes(&self) -> Vec<u8> {
+        let device = MemoryDevice::default();
+        self.write(&device, usize::MAX).unwrap();
+        device.bytes()
+    }
+
+    pub fn store(&self) -> Graph {
+        let device = MemoryDevice::default();
+        self.write(&device, usize::MAX).unwrap();
+        Graph::open(device.shared()).unwrap()
+    }
+
+    pub fn id_of(&self, vertex: usize) -> Id {
+        match &self.ids {
+            TestIds::Dense => Id::Integer(vertex as u64),
+            TestIds::Integers(ids) => Id::Integer(ids[vertex]),
+            TestIds::Strings(ids) => Id::String(ids[vertex].clone()),
+        }
+    }
+}
+
+fn push_lists(writer: &mut GraphWriter, lists: &[Vec<u32>], piece: usize) -> Result<()> {
+    for list in lists {
+        if list.len() <= piece {
+            writer.push_list(list)?;
+            continue;
+        }
+        writer.begin_list(list.len() as u64)?;
+        for part in list.chunks(piece) {
+            writer.extend(part)?;
+        }
+        writer.end_list();
+    }
+    Ok(())
+}
+
+/// Compares a stored graph with plain lists through every accessor.
+pub fn assert_same(graph: &Graph, expected: &TestGraph) {
+    let superblock = graph.superblock();
+    assert_eq!(graph.vertices(), expected.out.len());
+    assert_eq!(graph.page_bytes(), expected.page_bytes);
+    assert_eq!(graph.is_directed(), expected.directed);
+    assert_eq!(graph.has_in_edges(), !expected.directed || expected.back.is_some());
+    assert_eq!(superblock.edges, expected.edges());
+    assert_eq!(superblock.stored_out, expected.stored());
+    assert_eq!((superblock.duplicates, superblock.self_loops), (3, 4));
+    let degree_max = expected.out.iter().map(Vec::len).max().unwrap_or(0);
+    let largest = expected.out.iter().position(|list| list.len() == degree_max).unwrap_or(0);
+    let largest = if degree_max == 0 { 0 } else { largest as u32 };
+    assert_eq!((superblock.degree_max, superblock.degree_max_vertex), (degree_max as u64, largest));
+    assert_lists(graph, Direction::Out, &expected.out);
+    match &expected.back {
+        Some(back) => assert_lists(graph, Direction::In, back),
+        None if !expected.directed => assert_lists(graph, Direction::In, &expected.out),
+        None => assert!(graph.adjacency(Direction::In).is_none()),
+    }
+    assert_ids(graph, expected);
+    let report = check(graph, &mut |_, _| {}).unwrap();
+    assert!(report.is_whole(), "{report:#?}");
+}
+
+fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) {
+    let adjacency = graph.adjacency(direction).unwrap();
+    let stored: usize = expected.iter().map(Vec::len).sum();
+    assert_eq!(adjacency.stored_edges(), stored as u64);
+    let mut degrees = Vec::new();
+    graph
+        .degrees(direction, &mut |first, batch| {
+            assert_eq!(first as usize, degrees.len());
+            degrees.extend_from_slice(batch);
+        })
+        .unwrap();
+    let lengths: Vec<u64> = expected.iter().map(|list| list.len() as u64).collect();
+    assert_eq!(degrees, lengths);
+
+    let mut pages_with = vec![BTreeSet::new(); expected.len()];
+    let mut scanned = vec![Vec::new(); expected.len()];
+    let mut pages = 0;
+    graph
+        .scan(direction, &mut |page, view| {
+            assert_eq!(page, pages);
+            pages += 1;
+            let vertices = adjacency.vertices_in(page);
+            let found: Vec<VertexId> = view.lists().map(|list| list.vertex).collect();
+            assert_eq!(found, vertices.clone().collect::<Vec<_>>());
+            assert_eq!(view.first_vertex(), vertices.start);
+            assert_eq!(view.list_count(), found.len());
+            assert_eq!(adjacency.continues(page), view.head_skip() > 0);
+            for (i, list) in view.lists().enumerate() {
+                assert_eq!(list, view.list(i));
+                assert_eq!(Some(list), view.list_of(list.vertex));
+                assert_eq!(list.skip, scanned[list.vertex as usize].len() as u64);
+                assert_eq!(list.degree, lengths[list.vertex as usize]);
+                let short = expected[list.vertex as usize].len() <= graph.page_bytes() / 64;
+                assert!(!short || list.is_whole(), "a short list straddles");
+                scanned[list.vertex as usize].extend_from_slice(list.targets);
+                pages_with[list.vertex as usize].insert(page);
+                if list.skip == 0 {
+                    assert!(adjacency.starts_from(page) <= list.vertex);
+                }
+            }
+            assert_eq!(view.list_of(vertices.end), None);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(pages, adjacency.pages());
+    assert_eq!(scanned, expected);
+    for (v, pages) in pages_with.iter().enumerate() {
+        let told: BTreeSet<u64> = adjacency.pages_of(v as u32).collect();
+        assert_eq!(&told, pages, "pages of vertex {v}");
+        let mut list = Vec::new();
+        graph.read_list(direction, v as u32, &mut list).unwrap();
+        assert_eq!(&list, &expected[v]);
+    }
+    let beyond = graph.read_list(direction, expected.len() as u32, &mut Vec::new());
+    assert!(matches!(beyond, Err(StoreError::NoVertex { .. })));
+}
+
+fn assert_ids(graph: &Graph, expected: &TestGraph) {
+    let ids = graph.ids().unwrap();
+    let table = ids.load().unwrap();
+    let count = expected.out.len();
+    let mut streamed = Vec::new();
+    ids.for_each(0..count as u32, |vertex, id| {
+        assert_eq!(vertex as usize, streamed.len());
+        streamed.push(id.to_id());
+        Ok::<(), StoreError>(())
+    })
+    .unwrap();
+    for v in 0..count {
+        let id = expected.id_of(v);
+        assert_eq!(streamed[v], id);
+        assert_eq!(ids.id_of(v as u32).unwrap(), id);
+        assert_eq!(table.get(v as u32), id.as_ref());
+        assert_eq!(ids.vertex_of(&id.to_string()).unwrap(), Some(v as u32), "{id}");
+    }
+    assert_eq!(streamed.len(), count);
+    assert!(ids.id_of(count as u32).is_err());
+    assert_eq!(ids.vertex_of("no such vertex").unwrap(), None);
+    assert_eq!(ids.vertex_of("").unwrap(), position(expected, ""));
+    let (start, end) = (count / 3, count - count / 4);
+    let mut part = Vec::new();
+    ids.for_each(start as u32..end as u32, |vertex, id: IdRef<'_>| {
+        part.push((vertex as usize, id.to_id()));
+        Ok::<(), StoreError>(())
+    })
+    .unwrap();
+    let wanted: Vec<_> = (start..end).map(|v| (v, expected.id_of(v))).collect();
+    assert_eq!(part, wanted);
+}
+
+fn position(expected: &TestGraph, id: &str) -> Option<u32> {
+    match &expected.ids {
+        TestIds::Strings(ids) => ids.iter().position(|other| other == id).map(|at| at as u32),
+        _ => None,
+    }
+}
+
+/// A copy of a page in aligned memory.
+pub fn aligned(bytes: &[u8]) -> Buffer {
+    let mut buffer = Buffer::new(bytes.len()).unwrap();
+    buffer.copy_from_slice(bytes);
+    buffer
+}
