@@ -21,7 +21,7 @@ demo: build
 .PHONY: test
 test: build venv
 	cargo test --workspace --locked
-	$(VENV)/bin/python -m pytest tests/python
+	$(VENV)/bin/python -m pytest -p no:cacheprovider tests/python
 
 .PHONY: lint
 lint: toolchain

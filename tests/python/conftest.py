@@ -19,6 +19,14 @@ def command_path() -> Path:
     return path
 
 
+def data_file(name: str) -> Path:
+    """A file of the collection of real graphs; the test is skipped where it is missing."""
+    path = Path(os.environ.get("CENOTE_DATA", ROOT / "../shared/data")) / name
+    if not path.is_file():
+        pytest.skip(f"{path} is missing: set CENOTE_DATA to the collection of real graphs")
+    return path
+
+
 class Cenote:
     """Runs verbs in a folder of their own."""
 
@@ -33,6 +41,18 @@ class Cenote:
         )
         assert done.returncode == status, f"{args}: {done.returncode}: {done.stderr.decode()}"
         return done.stdout.decode()
+
+    def error(self, *args) -> str:
+        """The one line on standard error with which `cenote ARGS` fails."""
+        done = subprocess.run([self.path, *map(str, args)], cwd=self.folder, capture_output=True)
+        assert done.returncode == 2, f"{args}: {done.returncode}: {done.stderr.decode()}"
+        lines = [
+            line
+            for line in done.stderr.decode().splitlines()
+            if not line.startswith("cenote: warning:")
+        ]
+        assert len(lines) == 1 and lines[0].startswith("cenote: "), lines
+        return lines[0]
 
     def json(self, *args, **options):
         """The one JSON object that `cenote ARGS --json` prints."""

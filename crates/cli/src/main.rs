@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever read our output has seen enough: not an error. Nothing but stdout is ever a pipe of ours.
+/// Whoever read our output has seen enough: not an error. Only stdout is ever a pipe of ours.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(is_broken)

@@ -55,3 +55,44 @@ fn generate_ends_and_leaves_nothing() {
         }
     }
 }
+
+#[test]
+fn import_ends_and_leaves_nothing() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 18 --edge-factor 8 --out kron.txt");
+    // Again and again at another moment of the import, which takes a second or so in all.
+    for milliseconds in [0, 30, 100, 200, 300, 500] {
+        let before = bench.names();
+        let mut child = bench
+            .command("import kron.txt kron.txt kron.txt --out kron.cenote --memory 64MiB")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The handler must be there before the signal comes.
+        std::thread::sleep(Duration::from_millis(20 + milliseconds));
+        let status = signal(&mut child, Signal::INT);
+        let told = text(&child.wait_with_output().unwrap().stderr);
+        assert_eq!(status.code(), Some(130), "after {milliseconds} ms: {told}");
+        assert_eq!(told, "cenote: interrupted\n");
+        assert_eq!(bench.names(), before, "left behind after {milliseconds} ms");
+    }
+}
+
+#[test]
+fn an_import_that_waits_for_its_input_ends_too() {
+    let bench = Bench::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut child = bench
+        .command("import - --format edges --out pipe.cenote")
+        .stdin(reader)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let status = signal(&mut child, Signal::INT);
+    drop(writer);
+    assert_eq!(status.code(), Some(130));
+    assert!(bench.names().is_empty(), "{:?} left behind", bench.names());
+}

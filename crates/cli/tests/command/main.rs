@@ -1,12 +1,14 @@
 //! The command as a user meets it: exit status, stdout, stderr, files.
 //!
 //! - [`generate`]: what it writes and what it refuses
+//! - [`graph`]: import, info, check, neighbors, export
 //! - [`manners`]: help, pipes, exit status, messages of one line
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod generate;
+mod graph;
 mod interrupt;
 mod manners;
 
@@ -52,6 +54,17 @@ impl Bench {
         assert_eq!(text(&output.stdout), "", "cenote {args}");
         assert_one_line(&message);
         message.trim_end().to_owned()
+    }
+
+    /// A run in which no file may grow beyond so many KiB: a write fails as on a full disk.
+    fn with_files_limited(&self, args: &str, kibibytes: u64) -> Output {
+        let script = format!("ulimit -f {kibibytes}; trap '' XFSZ; exec \"$0\" \"$@\"");
+        Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_cenote")])
+            .args(args.split_whitespace())
+            .current_dir(self.folder.path())
+            .output()
+            .unwrap()
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -45,6 +45,25 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
+fn a_reader_that_leaves_in_the_middle_of_an_export_is_no_error() {
+    let bench = Bench::new();
+    bench.succeed("generate grid --rows 300 --cols 300 --out grid.u32");
+    bench.succeed("import grid.u32 --out grid.cenote");
+    let mut child = bench
+        .command("export grid.cenote")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut start = [0; 7];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"0\t1\n0\t3");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn stderr_is_silent_where_it_is_no_terminal() {
     let bench = Bench::new();
     let mut child = bench

@@ -1,0 +1,320 @@
+//! `cenote import`, `info`, `check`, `neighbors`, `export`: a graph in and out again.
+
+use serde_json::{Value, json};
+
+use crate::{Bench, text};
+
+/// Two triangles that share a vertex, a repeated edge, a loop, a comment.
+const EDGES: &str = "# a comment\n10 20\n20 30\n30 10\n10 40\n40 50\n50 10\n20 10\n40 40\n";
+
+/// A folder with `EDGES` imported as `graph.cenote`.
+fn imported(flags: &str) -> (Bench, Value) {
+    let bench = Bench::new();
+    std::fs::write(bench.path("edges.txt"), EDGES).unwrap();
+    let told = bench.succeed(&format!("import edges.txt --out graph.cenote --json {flags}"));
+    assert_eq!(bench.names(), ["edges.txt", "graph.cenote"]);
+    (bench, parse(&told))
+}
+
+fn parse(told: &str) -> Value {
+    assert_eq!(told.matches('\n').count(), 1, "{told}");
+    serde_json::from_str(told).unwrap()
+}
+
+#[test]
+fn import_counts_what_it_found() {
+    let (_, told) = imported("");
+    for (field, value) in [
+        ("vertices", 5),
+        ("edges", 6),
+        ("stored_edges", 12),
+        ("duplicates", 1),
+        ("self_loops", 1),
+        ("input_edges", 8),
+    ] {
+        assert_eq!(told[field], value, "{field}: {told}");
+    }
+    assert!(told["seconds"].as_f64().unwrap() > 0.0);
+    assert!(told["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+}
+
+#[test]
+fn info_has_the_promised_fields() {
+    let (bench, _) = imported("");
+    let info = parse(&bench.succeed("info graph.cenote --json"));
+    let file_bytes = std::fs::metadata(bench.path("graph.cenote")).unwrap().len();
+    let expected = json!({
+        "vertices": 5, "edges": 6, "stored_edges": 12, "pages": 1, "page_size": 4096,
+        "page_bytes": 4096, "file_bytes": file_bytes, "directed": false, "in_edges": false,
+        "weighted": false, "codec": "raw", "format_version": 1,
+    });
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&info[field], value, "{field}");
+    }
+    let table = bench.succeed("info graph.cenote");
+    assert!(table.contains("vertices        5\n"), "{table}");
+}
+
+#[test]
+fn info_counts_the_lists_of_both_directions() {
+    let (bench, _) = imported("--directed --in-edges --page-size 8KiB --keep-self-loops");
+    let info = parse(&bench.succeed("info graph.cenote --json"));
+    for (field, value) in [
+        ("edges", json!(8)),
+        ("stored_edges", json!(16)),
+        ("pages", json!(2)),
+        ("page_size", json!(8192)),
+        ("page_bytes", json!(16384)),
+        ("directed", json!(true)),
+        ("in_edges", json!(true)),
+    ] {
+        assert_eq!(info[field], value, "{field}: {info}");
+    }
+}
+
+#[test]
+fn neighbors_speak_the_ids_of_the_input() {
+    let (bench, _) = imported("");
+    assert_eq!(bench.succeed("neighbors graph.cenote 10"), "20\n30\n40\n50\n");
+    let told = parse(&bench.succeed("neighbors graph.cenote 40 --json"));
+    assert_eq!(told, json!({"vertex": 40, "degree": 2, "neighbors": [10, 50]}));
+    let message = bench.fail("neighbors graph.cenote 11");
+    assert!(message.contains("no vertex `11`"), "{message}");
+    let message = bench.fail("neighbors graph.cenote libc6");
+    assert!(message.contains("no vertex `libc6`"), "{message}");
+}
+
+#[test]
+fn names_come_back_as_names() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("names.txt"), "bash libc6\nlibc6 libgcc\nzsh libc6\n").unwrap();
+    bench.succeed("import names.txt --directed --in-edges --out names.cenote");
+    assert_eq!(bench.succeed("neighbors names.cenote libc6"), "libgcc\n");
+    assert_eq!(bench.succeed("neighbors names.cenote libc6 --in"), "bash\nzsh\n");
+    let told = parse(&bench.succeed("neighbors names.cenote bash --json"));
+    assert_eq!(told, json!({"vertex": "bash", "degree": 1, "neighbors": ["libc6"]}));
+    let edges = "bash\tlibc6\nlibc6\tlibgcc\nzsh\tlibc6\n";
+    assert_eq!(bench.succeed("export names.cenote"), edges);
+}
+
+#[test]
+fn in_edges_that_are_not_there_are_named() {
+    let (bench, _) = imported("--directed");
+    let message = bench.fail("neighbors graph.cenote 10 --in");
+    assert!(message.contains("--in-edges"), "{message}");
+}
+
+#[test]
+fn standard_input_is_an_input() {
+    let bench = Bench::new();
+    for (name, edges, vertices) in [("numbers", "1 2\n2 3\n", 3), ("names", "a b\nb c\nc d\n", 4)] {
+        std::fs::write(bench.path("edges"), edges).unwrap();
+        let output = bench
+            .command(&format!("import - --format edges --out {name}.cenote --json"))
+            .stdin(std::fs::File::open(bench.path("edges")).unwrap())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+        assert_eq!(parse(&text(&output.stdout))["vertices"], vertices);
+    }
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let child = bench
+        .command("import - --format edges --out pipe.cenote --json")
+        .stdin(reader)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    for pair in ["x y\n", "y z\n"] {
+        std::io::Write::write_all(&mut writer, pair.as_bytes()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    drop(writer);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(parse(&text(&output.stdout))["vertices"], 3);
+}
+
+#[test]
+fn every_export_imports_to_the_same_bytes() {
+    for flags in ["", "--directed --in-edges", "--directed --keep-self-loops --keep-duplicates"] {
+        let (bench, _) = imported(flags);
+        let graph = std::fs::read(bench.path("graph.cenote")).unwrap();
+        for ending in ["txt", "tsv", "parquet"] {
+            let out = format!("edges-again.{ending}");
+            bench.succeed(&format!("export graph.cenote --out {out}"));
+            let again = format!("again-{ending}.cenote");
+            // The counts of what was left out differ, so repeated edges must stay out of it.
+            bench.succeed(&format!("import {out} --out {again} {flags}"));
+            let export = |graph: &str| bench.succeed(&format!("export {graph}"));
+            assert_eq!(export(&again), export("graph.cenote"), "{flags} {ending}");
+            let size = std::fs::metadata(bench.path(&again)).unwrap().len();
+            assert_eq!(size, graph.len() as u64, "{flags} {ending}");
+        }
+        let lines = bench.succeed("export graph.cenote").lines().count();
+        let info = parse(&bench.succeed("info graph.cenote --json"));
+        assert_eq!(info["edges"], lines, "{flags}");
+    }
+}
+
+#[test]
+fn check_answers_yes_no_or_error() {
+    let (bench, _) = imported("");
+    let told = bench.succeed("check graph.cenote");
+    assert!(told.starts_with("graph.cenote: whole, all "), "{told}");
+    assert_eq!(parse(&bench.succeed("check graph.cenote --json"))["whole"], true);
+
+    let mut bytes = std::fs::read(bench.path("graph.cenote")).unwrap();
+    bytes[4096 + 100] ^= 4;
+    std::fs::write(bench.path("torn.cenote"), &bytes).unwrap();
+    let output = bench.run("check torn.cenote");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("page 1 "), "{}", text(&output.stdout));
+    assert_eq!(text(&output.stderr), "");
+    let output = bench.run("check torn.cenote --json");
+    assert_eq!(output.status.code(), Some(1));
+    let told = parse(&text(&output.stdout));
+    assert_eq!((&told["whole"], &told["faults"][0]["page"]), (&json!(false), &json!(1)));
+
+    let message = bench.fail("check missing.cenote");
+    assert!(message.contains("missing.cenote"), "{message}");
+}
+
+#[test]
+fn verbs_that_read_never_write() {
+    let (bench, _) = imported("");
+    let path = bench.path("graph.cenote");
+    let before = std::fs::read(&path).unwrap();
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    for verb in ["info graph.cenote", "check graph.cenote", "neighbors graph.cenote 10"] {
+        bench.succeed(verb);
+    }
+    assert!(std::fs::read(&path).unwrap() == before);
+    assert_eq!(bench.names(), ["edges.txt", "graph.cenote"]);
+}
+
+#[test]
+fn files_that_are_no_graph_are_one_line_and_status_2() {
+    let (bench, _) = imported("");
+    let graph = std::fs::read(bench.path("graph.cenote")).unwrap();
+    std::fs::write(bench.path("empty"), "").unwrap();
+    std::fs::write(bench.path("short"), &graph[..graph.len() / 2]).unwrap();
+    std::fs::write(bench.path("stub"), &graph[..100]).unwrap();
+    std::fs::write(bench.path("noise"), vec![0xA5; 20_000]).unwrap();
+    std::fs::create_dir(bench.path("folder")).unwrap();
+    for file in ["empty", "short", "stub", "noise", "folder", "missing", "edges.txt"] {
+        for verb in ["info FILE", "neighbors FILE 10", "export FILE"] {
+            let message = bench.fail(&verb.replace("FILE", file));
+            assert!(message.contains(file), "{verb}: {message}");
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_refused_and_leaves_nothing() {
+    let bench = Bench::new();
+    for (name, content) in [
+        ("empty.txt", &b""[..]),
+        ("comments.txt", b"# nothing\n% here\n"),
+        ("one.txt", b"1 2\n3\n"),
+        ("minus.txt", b"1 2\n3 -4\n"),
+        ("nan.csv", b"source,target\n1,2\nNaN,3\n"),
+        ("binary.txt", b"1 2\n\x00\xff\xfe\x01\n"),
+        ("odd.u32", b"12345"),
+        ("cut.txt.gz", b"\x1f\x8b\x08\x00\x00"),
+        ("cut.parquet", b"PAR1"),
+        ("huge.txt", b"1 99999999999999999999\n"),
+    ] {
+        std::fs::write(bench.path(name), content).unwrap();
+    }
+    let before = bench.names();
+    for name in before.iter().map(String::as_str).chain(["missing.txt", "noending"]) {
+        let message = bench.fail(&format!("import {name} --out graph.cenote"));
+        assert!(message.contains(name), "{message}");
+        assert_eq!(bench.names(), before, "{name}");
+    }
+    let message = bench.fail("import one.txt --out graph.cenote");
+    assert!(message.contains("one.txt: line 2: expected "), "{message}");
+    let message = bench.fail("import minus.txt --out graph.cenote");
+    assert!(message.contains("line 2"), "{message}");
+}
+
+#[test]
+fn flags_that_contradict_are_refused() {
+    let (bench, _) = imported("");
+    for (flags, words) in [
+        ("--directed --undirected", "--undirected"),
+        ("--in-edges", "--directed"),
+        ("--memory 0", "--memory"),
+        ("--memory much", "--memory"),
+        ("--memory 4KiB", "too small"),
+        ("--format runes", "runes"),
+        ("--page-size 5KiB", "page"),
+        ("--page-size 10%", "--page-size"),
+        ("--header perhaps", "perhaps"),
+        ("--ids colours", "colours"),
+        ("--temp-dir missing-folder", "missing-folder"),
+    ] {
+        let message = bench.fail(&format!("import edges.txt --out new.cenote {flags}"));
+        assert!(message.contains(words), "{flags}: {message}");
+    }
+    let message = bench.fail("import edges.txt --out graph.cenote");
+    assert!(message.contains("--overwrite"), "{message}");
+    bench.succeed("import edges.txt --out graph.cenote --overwrite");
+    assert_eq!(bench.names(), ["edges.txt", "graph.cenote"]);
+}
+
+#[test]
+fn exports_that_cannot_be_are_refused() {
+    let (bench, _) = imported("");
+    for (flags, words) in [
+        ("--out edges.png", ".parquet"),
+        ("--out edges.u32", ".u32"),
+        ("--out missing/edges.txt", "missing/edges.txt"),
+        ("--json", "--out"),
+    ] {
+        let message = bench.fail(&format!("export graph.cenote {flags}"));
+        assert!(message.contains(words), "{flags}: {message}");
+    }
+    assert_eq!(bench.names(), ["edges.txt", "graph.cenote"]);
+}
+
+#[test]
+fn vertices_without_an_edge_are_missed_aloud() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("social.v"), "1\n2\n3\n4\n").unwrap();
+    std::fs::write(bench.path("social.e"), "1 2\n").unwrap();
+    bench.succeed("import social.v social.e --out social.cenote");
+    let output = bench.run("export social.cenote");
+    assert_eq!(text(&output.stdout), "1\t2\n");
+    let warning =
+        "cenote: warning: social.cenote: 2 vertices without an edge are not in the export\n";
+    assert_eq!(text(&output.stderr), warning);
+}
+
+#[test]
+fn a_full_disk_during_import_leaves_no_half_graph() {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 14 --out kron.u32");
+    let before = bench.names();
+    for kibibytes in [4, 64, 1024] {
+        let output = bench.with_files_limited("import kron.u32 --out kron.cenote", kibibytes);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{kibibytes} KiB: {message}");
+        crate::assert_one_line(&message);
+        assert_eq!(bench.names(), before, "{kibibytes} KiB");
+    }
+    bench.succeed("import kron.u32 --out kron.cenote");
+}
+
+#[test]
+fn without_io_uring_the_answer_is_the_same_and_a_warning_says_so() {
+    let (bench, _) = imported("");
+    let output =
+        bench.command("neighbors graph.cenote 10").env("CENOTE_IO_URING", "off").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), "20\n30\n40\n50\n");
+    let warning = text(&output.stderr);
+    assert!(warning.starts_with("cenote: warning: "), "{warning}");
+    crate::assert_one_line(&warning);
+}

@@ -1,0 +1,62 @@
+"""Every command in README and docs runs as written, in order, in one folder per document."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import ROOT, command_path
+
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def commands(document):
+    """The lines of the document's `sh` blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_run_as_written(document, tmp_path):
+    lines = commands(document)
+    if document.name == "README.md":
+        assert any("cenote run" in line for line in lines)
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    shutil.copytree(ROOT / "data", folder / "data")
+    environment = os.environ | {
+        "PATH": f"{command_path().parent}:{os.environ['PATH']}",
+        # The profile that the documents measure must not replace the user's own.
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    for line in lines:
+        if line.startswith("make "):
+            # `make demo` runs `cenote demo`, which has a test; `make test` is what runs this.
+            known = subprocess.run(["make", "-n", line.split()[1]], cwd=ROOT, capture_output=True)
+            assert known.returncode == 0, known.stderr.decode()
+            continue
+        done = subprocess.run(
+            ["bash", "-c", f"set -euo pipefail; {line}"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+        )
+        assert done.returncode == 0, f"{line}: {done.stderr.decode()}"
+
+
+def test_the_demo_shows_what_it_did(tmp_path):
+    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}
+    done = subprocess.run(
+        [command_path(), "demo", "--scale", "14", "--dir", "demo"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    text = done.stdout.decode()
+    for words in ["libc6", "bfs", "wcc", "pagerank", "achieved / possible", "peak / budget"]:
+        assert words in text
+    assert not (tmp_path / "demo").exists(), "the demo removes what it made"

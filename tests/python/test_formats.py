@@ -1,0 +1,126 @@
+"""The same graph in every format, written by others' writers, read by `cenote import`."""
+
+import gzip
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+
+def graph(directed):
+    """A small graph with gaps between its ids, which occur only in edges."""
+    made = nx.gnm_random_graph(200, 900, seed=7, directed=directed)
+    made.remove_nodes_from([v for v, degree in made.degree() if degree == 0])
+    return nx.relabel_nodes(made, {vertex: 3 * vertex + 1 for vertex in made})
+
+
+def write_text(folder, made):
+    nx.write_edgelist(made, folder / "edges.txt", data=False)
+    return ["edges.txt"]
+
+
+def write_gzip(folder, made):
+    nx.write_edgelist(made, folder / "edges.txt.gz", data=False)
+    assert gzip.open(folder / "edges.txt.gz").read(1)
+    return ["edges.txt.gz"]
+
+
+def write_csv(folder, made):
+    frame = pd.DataFrame(made.edges(), columns=["from", "to"])
+    frame.insert(0, "weight", 1.5)
+    frame.to_csv(folder / "edges.csv", index=False)
+    return ["edges.csv", "--source-column", "from", "--target-column", "to"]
+
+
+def write_adjacency(folder, made):
+    nx.write_adjlist(made, folder / "edges.adjlist")
+    return ["edges.adjlist"]
+
+
+def write_parquet(folder, made):
+    edges = np.array(made.edges())
+    table = pa.table({"source": edges[:, 0], "target": edges[:, 1]})
+    pq.write_table(table, folder / "edges.parquet", compression="zstd")
+    return ["edges.parquet"]
+
+
+def write_pairs(folder, made):
+    np.array(made.edges(), "<u4").tofile(folder / "edges.u32")
+    return ["edges.u32"]
+
+
+def write_wide_pairs(folder, made):
+    np.array(made.edges(), "<u8").tofile(folder / "edges.u64")
+    return ["edges.u64"]
+
+
+def write_matrix(folder, made):
+    # Matrix Market counts from 1 and knows vertices by their number.
+    edges = np.array(made.edges())
+    size = edges.max()
+    ones = np.ones(len(edges))
+    matrix = sp.coo_matrix((ones, (edges[:, 0] - 1, edges[:, 1] - 1)), shape=(size, size))
+    scipy.io.mmwrite(folder / "edges.mtx", matrix, field="pattern", symmetry="general")
+    return ["edges.mtx"]
+
+
+def write_graphalytics(folder, made):
+    (folder / "edges.v").write_text("".join(f"{vertex}\n" for vertex in sorted(made)))
+    nx.write_edgelist(made, folder / "edges.e", data=False)
+    return ["edges.v", "edges.e"]
+
+
+def exported(cenote, directed):
+    """The graph that `cenote export` writes, as NetworkX reads it."""
+    cenote("export", "graph.cenote", "--out", "again.tsv")
+    kind = nx.DiGraph if directed else nx.Graph
+    return nx.read_edgelist(cenote.folder / "again.tsv", nodetype=int, create_using=kind)
+
+
+WRITERS = [
+    write_text,
+    write_gzip,
+    write_csv,
+    write_adjacency,
+    write_parquet,
+    write_pairs,
+    write_wide_pairs,
+    write_matrix,
+    write_graphalytics,
+]
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_every_format_brings_the_same_graph(cenote, write, directed):
+    made = graph(directed)
+    inputs = write(cenote.folder, made)
+    flags = ["--directed", "--in-edges"] if directed else []
+    told = cenote.json("import", *inputs, *flags, "--out", "graph.cenote")
+    assert told["edges"] == made.number_of_edges()
+    assert nx.utils.graphs_equal(exported(cenote, directed), made)
+    assert cenote("check", "graph.cenote")
+    for vertex in list(made)[:20]:
+        found = cenote.json("neighbors", "graph.cenote", vertex)
+        assert found["neighbors"] == sorted(made.adj[vertex])
+        if directed:
+            found = cenote.json("neighbors", "graph.cenote", vertex, "--in")
+            assert found["neighbors"] == sorted(made.pred[vertex])
+
+
+def test_names_survive_the_way_through(cenote):
+    made = nx.les_miserables_graph()
+    frame = pd.DataFrame(made.edges(), columns=["source", "target"])
+    frame.to_csv(cenote.folder / "miserables.csv", index=False)
+    cenote("import", "miserables.csv", "--out", "graph.cenote")
+    cenote("export", "graph.cenote", "--out", "again.parquet")
+    again = pq.read_table(cenote.folder / "again.parquet").to_pandas()
+    found = nx.from_pandas_edgelist(again)
+    assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in made.edges}
+    neighbors = cenote.json("neighbors", "graph.cenote", "Valjean")["neighbors"]
+    assert neighbors == sorted(made.adj["Valjean"])
