@@ -22,13 +22,6 @@ impl Histogram {
         self.total += 1;
     }
 
-    pub(super) fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
-        }
-        self.total += other.total;
-    }
-
     /// The latency in microseconds that a share (0 to 1) of requests does not exceed; 0 if none.
     pub(super) fn quantile_us(&self, share: f64) -> f64 {
         let rank = ((self.total as f64 * share).ceil() as u64).max(1);
@@ -80,14 +73,5 @@ mod tests {
             assert!((found / expected - 1.0).abs() < 0.01, "{share}: {found}");
         }
         assert_eq!(Histogram::new().quantile_us(0.5), 0.0);
-    }
-
-    #[test]
-    fn merged_histograms_count_both() {
-        let (mut a, mut b) = (Histogram::new(), Histogram::new());
-        a.add(100);
-        b.add(1_000_000);
-        a.merge(&b);
-        assert!(a.quantile_us(0.5) < 1.0 && a.quantile_us(1.0) > 990.0);
     }
 }

@@ -24,3 +24,6 @@ pub use identity::Identity;
 pub use scratch::{SCRATCH_BYTES, profile_path};
 pub use store::ProfileStore;
 pub use sweep::{Progress, ProgressFn, profile};
+
+#[cfg(test)]
+mod tests;
