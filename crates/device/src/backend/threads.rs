@@ -139,7 +139,9 @@ impl Queue for ThreadQueue {
     }
 
     fn submit(&mut self) -> Result<()> {
-        if self.pushed.is_empty() {
+        // Without any worker an earlier submit failed to hire one: try again rather than wait.
+        let is_served = self.in_flight == 0 || !self.workers.is_empty();
+        if self.pushed.is_empty() && is_served {
             return Ok(());
         }
         let submitted_ns = self.clock.now_ns();

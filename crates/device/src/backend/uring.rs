@@ -316,3 +316,43 @@ fn advance(slot: &mut Slot, moved: i32, block_bytes: usize) -> Option<Outcome> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slot(len: usize) -> Slot {
+        let buffer = Buffer::new(len.next_multiple_of(512)).unwrap();
+        let request = Request { tag: 0, op: Op::Read, offset: 0, len, buffer };
+        Slot { request, done: 0, submitted_ns: 0 }
+    }
+
+    #[test]
+    fn short_transfer_is_resumed_until_the_file_ends() {
+        let mut whole = slot(8192);
+        assert_eq!(advance(&mut whole, 4096, 512), None);
+        assert_eq!(advance(&mut whole, -libc::EINTR, 512), None);
+        assert_eq!(advance(&mut whole, 4096, 512), Some(Ok(8192)));
+        let mut ended = slot(8192);
+        assert_eq!(advance(&mut ended, 4096, 512), None);
+        assert_eq!(advance(&mut ended, 0, 512), Some(Ok(4096)));
+        assert_eq!(advance(&mut slot(8192), 1000, 512), Some(Ok(1000)), "a piece of a block");
+        assert_eq!(advance(&mut slot(8192), 1000, 1), None, "any piece may have more behind it");
+        let broken = Some(Err(IoFault { errno: libc::EIO }));
+        assert_eq!(advance(&mut slot(8192), -libc::EIO, 512), broken);
+    }
+
+    #[test]
+    fn buffers_of_a_huge_arena_are_known_by_their_piece() {
+        let (arena, buffers) = Arena::carve(768 << 20, 2).unwrap();
+        let registered = [Registered { arena, first_index: 3 }];
+        let index = |buffer: &Buffer, start: usize, len: usize| {
+            registered_index(&registered, buffer, buffer.as_ptr().addr() + start, len)
+        };
+        assert_eq!(index(&buffers[0], 0, 768 << 20), Some(3));
+        assert_eq!(index(&buffers[1], 0, 4096), Some(3));
+        assert_eq!(index(&buffers[1], 256 << 20, 4096), Some(4));
+        assert_eq!(index(&buffers[1], 0, (256 << 20) + 512), None, "it straddles two pieces");
+        assert_eq!(index(&Buffer::new(4096).unwrap(), 0, 4096), None, "a foreign buffer");
+    }
+}

@@ -129,6 +129,10 @@ fn bit_flipped_on_the_medium_stays_until_it_is_written_again() {
     device.set_len(3 * BLOCK as u64).unwrap();
     device.flip_bit(7, 0);
     device.flip_bit(2 * BLOCK as u64, 7);
+    for synced in [false, true] {
+        assert_eq!(read(&device, 0, BLOCK)[7] ^ 1, pattern(1, BLOCK)[7], "synced: {synced}");
+        device.sync().unwrap();
+    }
     assert_eq!(read(&device, 0, BLOCK)[7] ^ 1, pattern(1, BLOCK)[7]);
     assert_eq!(read(&device, 2 * BLOCK as u64, BLOCK)[0], 0x80);
     write_pattern(&device, 1, 0, BLOCK);
@@ -336,6 +340,29 @@ fn operations_are_counted_so_that_a_job_can_be_cut_at_each() {
         job(&device);
         assert_eq!(device.is_power_cut(), operation < 4, "cut at {operation}");
     }
+}
+
+#[test]
+fn full_cache_makes_its_oldest_writes_durable() {
+    let config = SimConfig {
+        cache_bytes: 8 * BLOCK as u64,
+        faults: plan_of(Unsynced::Lost),
+        ..SimConfig::new(ideal_model())
+    };
+    let device = SimDevice::new(config);
+    for block in 0..100 {
+        write_pattern(&device, block, block * BLOCK as u64, BLOCK);
+        assert!(device.unsynced_bytes() <= 9 * BLOCK as u64, "the cache is finite");
+    }
+    write_pattern(&device, 1000, 50 * BLOCK as u64 + 512, 1024);
+    for block in (0..100).filter(|&block| block != 50) {
+        assert_pattern(&read(&device, block * BLOCK as u64, BLOCK), block, "whatever the layer");
+    }
+    assert_pattern(&read(&device, 50 * BLOCK as u64 + 512, 1024), 1000, "part of a chunk");
+    let found = device.restart(FaultPlan::none());
+    let len = found.len_bytes().unwrap();
+    assert!((91..96).contains(&(len / BLOCK as u64)), "{len}: all but the youngest are durable");
+    assert_pattern(&read(&found, 90 * BLOCK as u64, BLOCK), 90, "old");
 }
 
 proptest! {

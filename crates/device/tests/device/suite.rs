@@ -388,3 +388,30 @@ fn threads_serve_128_reads_at_once() {
     assert!(workers >= 128, "{workers} workers");
     assert_eq!(drain(queue.as_mut()).len(), 128);
 }
+
+#[test]
+fn short_reads_in_the_middle_of_a_file_are_resumed() {
+    // The kernel gives this file a page at a time, and refuses to open it for direct I/O.
+    const PATH: &str = "/proc/kallsyms";
+    let expected = std::fs::read(PATH).unwrap_or_default();
+    if expected.len() < 1 << 17 {
+        println!("skipped: {PATH} is short here");
+        return;
+    }
+    for backend in [BackendChoice::Auto, BackendChoice::Threads] {
+        let options = OpenOptions { backend, ..OpenOptions::reading() };
+        let device = file::open(PATH.as_ref(), &options).unwrap();
+        assert_eq!(device.block_bytes(), 1);
+        let name = device.backend();
+        let mut queue = device.queue(&QueueConfig::with_depth(4)).unwrap();
+        for tag in 0..4 {
+            let buffer = Buffer::new(1 << 15).unwrap();
+            queue.push(request(tag, Op::Read, tag << 15, 1 << 15, buffer));
+        }
+        for read in drain(queue.as_mut()) {
+            assert_eq!(read.result, Ok(1 << 15), "{name}");
+            let at = read.offset as usize;
+            assert!(read.buffer[..] == expected[at..at + (1 << 15)], "{name}: offset {at}");
+        }
+    }
+}

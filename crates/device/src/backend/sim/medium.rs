@@ -3,6 +3,9 @@
 //! A write lies in the cache, and in the list of changes, until a sync that comes after its
 //! completion makes it durable. A sync says nothing about writes that still are in flight: code
 //! that relies on that loses data on real drives, and here.
+//!
+//! The cache is finite, as a drive's: when it is full its oldest half becomes durable by itself.
+//! Whole chunks are shared by the layers and the list, so a write is copied once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,11 +22,27 @@ type Chunks = HashMap<u64, Chunk>;
 /// A change that is not durable yet.
 #[derive(Debug)]
 enum Change {
-    Write { id: u64, offset: u64, data: Box<[u8]>, fate: Fate, is_complete: bool },
+    Write(Write),
     SetLen(u64),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
+struct Write {
+    id: u64,
+    offset: u64,
+    len: usize,
+    pieces: Vec<(Piece, Chunk)>,
+    fate: Fate,
+    is_complete: bool,
+}
+
+impl Write {
+    fn end(&self) -> u64 {
+        self.offset + self.len as u64
+    }
+}
+
+#[derive(Debug)]
 pub(super) struct Medium {
     durable: Chunks,
     durable_len: u64,
@@ -31,15 +50,29 @@ pub(super) struct Medium {
     cache: Chunks,
     len: u64,
     changes: Vec<Change>,
+    unsynced_bytes: u64,
+    cache_bytes_max: u64,
     writes: u64,
 }
 
 impl Medium {
-    pub(super) fn of(contents: &[u8]) -> Self {
-        let mut medium = Self { len: contents.len() as u64, ..Self::default() };
-        medium.durable_len = medium.len;
-        write(&mut medium.durable, None, 0, contents);
-        medium
+    pub(super) fn of(contents: &[u8], cache_bytes_max: u64) -> Self {
+        let len = contents.len() as u64;
+        let mut durable = Chunks::new();
+        for piece in pieces(0, contents.len()) {
+            let chunk = chunk_mut(&mut durable, None, piece.chunk);
+            chunk[piece.within()].copy_from_slice(&contents[piece.range()]);
+        }
+        Self {
+            durable,
+            durable_len: len,
+            cache: Chunks::new(),
+            len,
+            changes: Vec::new(),
+            unsynced_bytes: 0,
+            cache_bytes_max,
+            writes: 0,
+        }
     }
 
     pub(super) fn len_bytes(&self) -> u64 {
@@ -47,11 +80,7 @@ impl Medium {
     }
 
     pub(super) fn unsynced_bytes(&self) -> u64 {
-        let bytes = |change: &Change| match change {
-            Change::Write { data, .. } => data.len() as u64,
-            Change::SetLen(_) => 0,
-        };
-        self.changes.iter().map(bytes).sum()
+        self.unsynced_bytes
     }
 
     /// Fills `bytes` from `offset` as far as the device reaches; returns how far.
@@ -72,28 +101,34 @@ impl Medium {
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fate: Fate) -> u64 {
         let id = self.writes;
         self.writes += 1;
-        write(&mut self.cache, Some(&self.durable), offset, data);
-        self.len = self.len.max(offset + data.len() as u64);
-        self.changes.push(Change::Write {
-            id,
-            offset,
-            data: data.into(),
-            fate,
-            is_complete: false,
+        let kept = pieces(offset, data.len()).map(|piece| {
+            let mut bytes = [0; CHUNK_BYTES];
+            bytes[piece.within()].copy_from_slice(&data[piece.range()]);
+            let chunk = Arc::new(bytes);
+            lay(&mut self.cache, Some(&self.durable), &piece, &chunk);
+            (piece, chunk)
         });
+        let (len, kept) = (data.len(), kept.collect());
+        let write = Write { id, offset, len, pieces: kept, fate, is_complete: false };
+        self.len = self.len.max(write.end());
+        self.changes.push(Change::Write(write));
+        self.unsynced_bytes += len as u64;
         id
     }
 
     /// From now on a sync covers this write.
     pub(super) fn complete(&mut self, write: u64) {
         // The youngest are the likeliest.
-        for change in self.changes.iter_mut().rev() {
-            if let Change::Write { id, is_complete, .. } = change
-                && *id == write
-            {
-                *is_complete = true;
-                return;
-            }
+        let youngest_first = self.changes.iter_mut().rev();
+        let mut writes = youngest_first.filter_map(|change| match change {
+            Change::Write(write) => Some(write),
+            Change::SetLen(_) => None,
+        });
+        if let Some(found) = writes.find(|found| found.id == write) {
+            found.is_complete = true;
+        }
+        if self.unsynced_bytes > self.cache_bytes_max {
+            self.make_durable(self.cache_bytes_max / 2);
         }
     }
 
@@ -107,21 +142,36 @@ impl Medium {
 
     /// Makes every completed write durable, as its fate allows.
     pub(super) fn sync(&mut self) {
+        self.make_durable(0);
+    }
+
+    /// Makes completed changes durable, oldest first, until `bytes_left` remain in the cache.
+    fn make_durable(&mut self, bytes_left: u64) {
         let changes = std::mem::take(&mut self.changes);
         for change in changes {
+            let is_enough = bytes_left > 0 && self.unsynced_bytes <= bytes_left;
             match change {
-                Change::Write { is_complete: false, .. } => self.changes.push(change),
-                Change::Write { offset, ref data, fate, .. } => {
-                    settle(&mut self.durable, offset, data, fate);
-                    self.durable_len = self.durable_len.max(offset + data.len() as u64);
+                change if is_enough => self.changes.push(change),
+                Change::Write(write) if !write.is_complete => {
+                    self.changes.push(Change::Write(write));
+                }
+                Change::Write(write) => {
+                    self.unsynced_bytes -= write.len as u64;
+                    settle(&mut self.durable, &write, write.fate);
+                    self.durable_len = self.durable_len.max(write.end());
                 }
                 Change::SetLen(bytes) => self.durable_set_len(bytes),
             }
         }
         self.cache.clear();
         for change in &self.changes {
-            if let Change::Write { offset, data, .. } = change {
-                write(&mut self.cache, Some(&self.durable), *offset, data);
+            match change {
+                Change::Write(write) => {
+                    for (piece, chunk) in &write.pieces {
+                        lay(&mut self.cache, Some(&self.durable), piece, chunk);
+                    }
+                }
+                Change::SetLen(bytes) => cut(&mut self.cache, Some(&self.durable), *bytes),
             }
         }
     }
@@ -135,17 +185,15 @@ impl Medium {
 
     /// What is found when the power comes back.
     pub(super) fn after_power_cut(&self, plan: &FaultPlan) -> Self {
-        let mut found = Self {
-            durable: self.durable.clone(),
-            durable_len: self.durable_len,
-            ..Self::default()
-        };
+        let mut found = Self::of(&[], self.cache_bytes_max);
+        found.durable.clone_from(&self.durable);
+        found.durable_len = self.durable_len;
         for (index, change) in self.changes.iter().enumerate() {
             let fate_now = plan.fate_unsynced(index as u64);
             match change {
-                Change::Write { offset, data, fate, .. } => {
-                    let fate = if *fate == Fate::Whole { fate_now } else { *fate };
-                    let reach = settle(&mut found.durable, *offset, data, fate);
+                Change::Write(write) => {
+                    let fate = if write.fate == Fate::Whole { fate_now } else { write.fate };
+                    let reach = settle(&mut found.durable, write, fate);
                     found.durable_len = found.durable_len.max(reach);
                 }
                 Change::SetLen(bytes) if fate_now != Fate::Lost => found.durable_set_len(*bytes),
@@ -156,18 +204,20 @@ impl Medium {
         found
     }
 
+    /// Changes one bit in every layer.
     pub(super) fn flip_bit(&mut self, offset: u64, bit: u32) {
         assert!(offset < self.len, "byte {offset} is beyond the device's {} bytes", self.len);
         let (chunk, within) = (offset / CHUNK_BYTES as u64, offset as usize % CHUNK_BYTES);
-        for layer in [&mut self.durable, &mut self.cache] {
-            if let Some(bytes) = layer.get_mut(&chunk) {
-                Arc::make_mut(bytes)[within] ^= 1 << (bit % 8);
+        let flip = |bytes: &mut Chunk| Arc::make_mut(bytes)[within] ^= 1 << (bit % 8);
+        flip(self.durable.entry(chunk).or_insert_with(|| Arc::new([0; CHUNK_BYTES])));
+        self.cache.entry(chunk).and_modify(flip);
+        for change in &mut self.changes {
+            if let Change::Write(write) = change {
+                let pieces = write.pieces.iter_mut();
+                let touched =
+                    pieces.filter(|(p, _)| p.chunk == chunk && p.within().contains(&within));
+                touched.for_each(|(_, bytes)| flip(bytes));
             }
-        }
-        if !self.durable.contains_key(&chunk) && !self.cache.contains_key(&chunk) {
-            let mut bytes = [0; CHUNK_BYTES];
-            bytes[within] = 1 << (bit % 8);
-            self.durable.insert(chunk, Arc::new(bytes));
         }
     }
 
@@ -180,6 +230,7 @@ impl Medium {
 }
 
 /// A part of a transfer that lies in one chunk.
+#[derive(Debug)]
 struct Piece {
     chunk: u64,
     /// Where it begins in the chunk, and in the transfer.
@@ -226,11 +277,14 @@ fn chunk_mut<'a>(
     Arc::make_mut(layer.entry(chunk).or_insert_with(fresh))
 }
 
-fn write(layer: &mut Chunks, below: Option<&Chunks>, offset: u64, data: &[u8]) {
-    for piece in pieces(offset, data.len()) {
-        let target = chunk_mut(layer, below, piece.chunk);
-        target[piece.within()].copy_from_slice(&data[piece.range()]);
+/// Puts a piece of a write into a layer; a whole chunk is shared with it.
+fn lay(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes: &Chunk) {
+    if piece.len == CHUNK_BYTES {
+        layer.insert(piece.chunk, Arc::clone(bytes));
+        return;
     }
+    let target = chunk_mut(layer, below, piece.chunk);
+    target[piece.within()].copy_from_slice(&bytes[piece.within()]);
 }
 
 /// Zeroes a layer from `len` on, so that a later growth reads zeros.
@@ -250,24 +304,30 @@ fn cut(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
 }
 
 /// Makes a write durable as far as its fate allows; returns the end of what survived.
-fn settle(durable: &mut Chunks, offset: u64, data: &[u8], fate: Fate) -> u64 {
-    let mut reach = 0;
+fn settle(durable: &mut Chunks, write: &Write, fate: Fate) -> u64 {
     match fate {
-        Fate::Lost => {}
+        Fate::Lost => 0,
         Fate::Whole => {
-            write(durable, None, offset, data);
-            reach = offset + data.len() as u64;
+            for (piece, bytes) in &write.pieces {
+                lay(durable, None, piece, bytes);
+            }
+            write.end()
         }
         Fate::Torn(seed) => {
-            let survive = torn_sectors(seed, data.len().div_ceil(SECTOR_BYTES));
-            for (index, sector) in data.chunks(SECTOR_BYTES).enumerate() {
-                if survive[index] {
-                    let at = offset + (index * SECTOR_BYTES) as u64;
-                    write(durable, None, at, sector);
-                    reach = at + sector.len() as u64;
+            let survive = torn_sectors(seed, write.len.div_ceil(SECTOR_BYTES));
+            let mut reach = 0;
+            for (piece, bytes) in &write.pieces {
+                for at in piece.range().step_by(SECTOR_BYTES) {
+                    if survive[at / SECTOR_BYTES] {
+                        let start = piece.start + (at - piece.at);
+                        let len = SECTOR_BYTES.min(piece.range().end - at);
+                        let target = chunk_mut(durable, None, piece.chunk);
+                        target[start..start + len].copy_from_slice(&bytes[start..start + len]);
+                        reach = write.offset + (at + len) as u64;
+                    }
                 }
             }
+            reach
         }
     }
-    reach
 }

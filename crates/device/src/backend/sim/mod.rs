@@ -45,14 +45,18 @@ pub struct SimConfig {
     /// Every latency is longer by a random share of up to this much (0.5: up to half as long
     /// again), so that completions overtake each other.
     pub jitter: f64,
+    /// Bytes of the volatile cache; when they are full, its oldest half becomes durable by itself.
+    pub cache_bytes: u64,
     /// What goes wrong; its seed also drives the jitter.
     pub faults: FaultPlan,
 }
 
 impl SimConfig {
-    /// A faultless device with blocks of 512 bytes that keeps to the model exactly.
+    /// A faultless device with blocks of 512 bytes and 64 MiB of volatile cache that keeps to the
+    /// model exactly.
     pub fn new(model: DeviceModel) -> Self {
-        Self { model, block_bytes: 512, jitter: 0.0, faults: FaultPlan::none() }
+        let faults = FaultPlan::none();
+        Self { model, block_bytes: 512, jitter: 0.0, cache_bytes: 64 << 20, faults }
     }
 }
 
@@ -87,12 +91,13 @@ impl Core {
 impl SimDevice {
     /// An empty device.
     pub fn new(config: SimConfig) -> Self {
-        Self::assemble(config, Arc::default(), Medium::default())
+        Self::with_contents(config, &[])
     }
 
     /// A device that durably holds `contents`.
     pub fn with_contents(config: SimConfig, contents: &[u8]) -> Self {
-        Self::assemble(config, Arc::default(), Medium::of(contents))
+        let medium = Medium::of(contents, config.cache_bytes);
+        Self::assemble(config, Arc::default(), medium)
     }
 
     fn assemble(config: SimConfig, clock: Arc<SimClock>, medium: Medium) -> Self {
