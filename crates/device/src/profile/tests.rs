@@ -11,14 +11,15 @@ fn sim(model: &DeviceModel) -> SimDevice {
     SimDevice::with_contents(SimConfig::new(model.clone()), &vec![7; REGION as usize])
 }
 
-/// A sweep of one size, in cells of a few thousand requests: completions come in bunches, and a
-/// bunch more or less must not matter.
+/// A sweep of one size, in cells of a few thousand small requests (completions come in bunches,
+/// and a bunch more or less must not matter) or fewer large ones (they are copied for real).
 fn config_for(model: &DeviceModel, bytes: u64) -> ProfileConfig {
     let size = model.at(bytes);
+    let requests = ((16 << 20) / bytes).clamp(400, 3000) as f64;
     ProfileConfig {
         sizes: vec![bytes],
         depths_sequential: Vec::new(),
-        cell_seconds: 4000.0 / size.read_iops_max.max(size.write_iops_max),
+        cell_seconds: requests / size.read_iops_max.max(size.write_iops_max),
         repetitions: 1,
         warm_up_seconds: 0.0,
         seconds_max: f64::MAX,
