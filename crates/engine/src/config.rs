@@ -46,24 +46,34 @@ impl FromStr for Strategy {
     }
 }
 
-/// A flag that ends a run early, shared with whoever may raise it (a signal handler).
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+/// Ends a run early: a flag that anybody who holds a clone may raise, or a question that is asked
+/// again and again (whether a signal was heard).
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    ask: fn() -> bool,
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Self::asking(|| false)
+    }
+}
 
 impl Cancel {
-    /// A flag that is backed by `flag`.
-    pub fn from_flag(flag: Arc<AtomicBool>) -> Self {
-        Self(flag)
+    /// Also ends the run when `ask` answers yes.
+    pub fn asking(ask: fn() -> bool) -> Self {
+        Self { flag: Arc::default(), ask }
     }
 
     /// Asks every run that holds this flag to stop.
     pub fn raise(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether the run is to stop.
     pub fn is_raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || (self.ask)()
     }
 }
 

@@ -5,11 +5,13 @@
 //! - [`info`]: describe a graph file
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
+//! - [`demo`]: the whole way on real input
 //! - [`estimate`]: tell the memory and the bytes that a run will need
 //! - [`neighbors`]: print one vertex's list
 //! - [`export`]: write the edges out again
 
 mod check;
+mod demo;
 mod estimate;
 mod export;
 mod generate;
@@ -38,6 +40,7 @@ pub enum Verb {
     Info(info::Args),
     Check(check::Args),
     Run(run::Args),
+    Demo(demo::Args),
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
@@ -52,6 +55,7 @@ impl Verb {
             Self::Info(args) => info::run(args),
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),
+            Self::Demo(args) => demo::run(args),
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),

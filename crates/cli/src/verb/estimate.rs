@@ -1,0 +1,105 @@
+//! `cenote estimate`: the memory and the bytes that a run will need, without running it.
+
+use anyhow::Result;
+use cenote_algo::Estimate;
+use cenote_engine::EngineConfig;
+use clap::Subcommand;
+use serde::Serialize;
+
+use crate::output::{self, size};
+use crate::verb::Outcome;
+use crate::verb::run::plan::PlanArgs;
+use crate::verb::run::{bfs, pagerank, wcc};
+
+/// Tell the memory and the bytes that a run will need
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote estimate pagerank kron.cenote --iterations 20 --memory 10%")]
+pub struct Args {
+    #[command(subcommand)]
+    algorithm: Algorithm,
+}
+
+/// The algorithms.
+#[derive(Debug, Subcommand)]
+enum Algorithm {
+    /// Breadth-first search
+    #[command(after_help = bfs::ESTIMATE_EXAMPLES)]
+    Bfs(EstimateOf<bfs::Params>),
+    /// Weakly connected components
+    #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
+    Wcc(EstimateOf<wcc::Params>),
+    /// PageRank
+    #[command(after_help = pagerank::ESTIMATE_EXAMPLES)]
+    Pagerank(EstimateOf<pagerank::Params>),
+}
+
+/// Flags of `cenote estimate` for one algorithm.
+#[derive(Debug, clap::Args)]
+pub struct EstimateOf<P: clap::Args> {
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    #[command(flatten)]
+    pub params: P,
+}
+
+/// Estimates.
+pub fn run(args: &Args) -> Result<Outcome> {
+    match &args.algorithm {
+        Algorithm::Bfs(args) => bfs::estimate(args),
+        Algorithm::Wcc(args) => wcc::estimate(args),
+        Algorithm::Pagerank(args) => pagerank::estimate(args),
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    algorithm: &'static str,
+    memory_budget_bytes: u64,
+    memory_bytes: u64,
+    /// What would just do: everything but cached pages and optional memory.
+    memory_bytes_min: u64,
+    #[serde(flatten)]
+    estimate: &'a Estimate,
+}
+
+/// Prints an estimate, as JSON or for people.
+pub fn print(
+    algorithm: &'static str,
+    plan: &PlanArgs,
+    config: &EngineConfig,
+    estimate: &Estimate,
+) -> Result<Outcome> {
+    let memory = &estimate.memory;
+    let report = Report {
+        algorithm,
+        memory_budget_bytes: config.memory_bytes,
+        memory_bytes: memory.total_bytes(),
+        memory_bytes_min: memory.index_bytes + memory.state_bytes + memory.buffer_bytes,
+        estimate,
+    };
+    if plan.json {
+        output::json(&report)?;
+        return Ok(Outcome::Done);
+    }
+    output::facts(&[
+        (
+            "memory",
+            format!(
+                "{} of the budget of {}",
+                size(report.memory_bytes),
+                size(report.memory_budget_bytes)
+            ),
+        ),
+        ("  vertex state", size(memory.state_bytes)),
+        ("  page index", size(memory.index_bytes)),
+        ("  I/O buffers", size(memory.buffer_bytes)),
+        ("  optional", size(memory.scratch_bytes)),
+        ("  cached pages", size(memory.cache_bytes)),
+        ("at least", size(report.memory_bytes_min)),
+        ("read", format!("{}: {}", size(estimate.bytes_read), estimate.because)),
+        ("device time", format!("{:.2} s", estimate.device_seconds)),
+    ])?;
+    Ok(Outcome::Done)
+}

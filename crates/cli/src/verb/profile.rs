@@ -1,0 +1,245 @@
+//! `cenote profile`: measures the drive under a path and keeps what it found.
+//!
+//! - `plot`: the same as curves, in an SVG file
+
+mod plot;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use cenote_device::plan::Planner;
+use cenote_device::profile::{
+    Profile, ProfileConfig, ProfileStore, Progress as Step, SizeProfile, profile_path,
+};
+use comfy_table::{CellAlignment, Table};
+
+use crate::args::Report;
+use crate::cancel;
+use crate::memory::MemorySize;
+use crate::output::{self, size};
+use crate::progress::{Progress, Unit};
+use crate::verb::Outcome;
+
+/// Buffers that the printed plan assumes.
+const PLAN_BUFFER_BYTES: usize = 16 << 20;
+
+/// Measure the drive under a directory, and keep its profile
+///
+/// A directory gets a scratch file, which is gone afterwards. A raw device or a file is only
+/// read. Later runs find the profile by the drive's identity, whatever path leads to it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote profile . --quick
+  cenote profile /mnt/fast --plot fast.svg
+  cenote profile /dev/nvme0n1 --json")]
+pub struct Args {
+    /// A directory on the drive, or the drive itself (only read)
+    #[arg(value_name = "DIR|DEVICE")]
+    path: PathBuf,
+    /// Fewer sizes and shorter measurements: within 20 seconds
+    #[arg(long)]
+    quick: bool,
+    /// Size of the scratch file [default: 1GiB, or half of the free space if that is less]
+    #[arg(long, value_name = "SIZE")]
+    scratch: Option<MemorySize>,
+    /// Draw the curves into this file
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// Measures, saves and reports.
+pub fn run(args: &Args) -> Result<Outcome> {
+    if let Some(plot) = &args.plot {
+        plot::check_name(plot)?;
+    }
+    let scratch_bytes = args.scratch.map(absolute).transpose()?;
+    let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
+    let store = ProfileStore::of_user()?;
+    let profile = measure(args, &config, scratch_bytes)?;
+    // A file tells about its blocks, not about the drive's writes.
+    let saved = if args.path.is_file() { None } else { Some(store.save(&profile)?) };
+    if let Some(path) = &args.plot {
+        plot::draw(&profile, path).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.report.json {
+        output::json(&profile)?;
+    } else {
+        output::line(Summary { profile: &profile, saved: saved.as_deref() })?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn absolute(scratch: MemorySize) -> Result<u64> {
+    match scratch {
+        MemorySize::Bytes(bytes) => Ok(bytes),
+        MemorySize::Percent(_) => bail!("--scratch takes a size such as 1GiB, not a percentage"),
+    }
+}
+
+fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> Result<Profile> {
+    let bar = Progress::new("profile", Some(1), Unit::Items);
+    let mut told = String::new();
+    let result = profile_path(&args.path, config, scratch_bytes, &mut |step: &Step| {
+        if told != step.step {
+            bar.stage(&step.step, step.total);
+            told.clone_from(&step.step);
+        }
+        bar.set(step.done);
+        !cancel::cancelled()
+    });
+    cancel::check()?;
+    Ok(result?)
+}
+
+/// The profile as a person reads it.
+struct Summary<'a> {
+    profile: &'a Profile,
+    saved: Option<&'a std::path::Path>,
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { profile, saved } = self;
+        writeln!(f, "{}", title(profile))?;
+        writeln!(f, "{}\n", state(profile))?;
+        writeln!(f, "{}\n", table(profile))?;
+        writeln!(f, "k: {}", profile.conditions.k_rule)?;
+        writeln!(f, "knee: smallest depth with a median latency over 1.5 times that of depth 1")?;
+        writeln!(f, "alpha: greatest read over greatest write bandwidth, random requests")?;
+        let planner = Planner::new(profile, 4096, PLAN_BUFFER_BYTES, 2);
+        let plan = planner.plan();
+        write!(
+            f,
+            "plan: requests of {}, {} in flight; gaps of up to {} pages are read through; {:.0} MB/s",
+            size(plan.request_bytes as u64),
+            plan.depth,
+            plan.gap_pages,
+            planner.bytes_per_second() / 1e6,
+        )?;
+        for note in &profile.conditions.notes {
+            write!(f, "\nnote: {note}")?;
+        }
+        match saved {
+            Some(path) => write!(f, "\nsaved: {}", path.display()),
+            None => write!(f, "\nnot saved: a file does not tell about its whole drive"),
+        }
+    }
+}
+
+fn title(profile: &Profile) -> String {
+    let identity = &profile.identity;
+    let mut words = vec![profile.device.clone()];
+    words.extend(identity.name.as_ref().map(|name| format!("block device {name}")));
+    words.extend(identity.model.clone());
+    words.extend(identity.bytes.map(size));
+    words.join(", ")
+}
+
+/// How it was measured, and on what state of the device.
+fn state(profile: &Profile) -> String {
+    let conditions = &profile.conditions;
+    let region = if conditions.scratch { "scratch file, written in full" } else { "read in place" };
+    let mut words = vec![
+        format!("{} of {region}", size(conditions.region_bytes)),
+        format!("{:.0} s on {}", conditions.seconds, conditions.backend),
+        format!("warmed for {:.1} s", conditions.warm_up_seconds),
+    ];
+    if let (Some(kind), Some(used)) = (&conditions.filesystem, conditions.filesystem_used_share) {
+        words.push(format!("{kind} {:.0}% full", used * 100.0));
+    }
+    words.join("; ")
+}
+
+fn table(profile: &Profile) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    table.set_header([
+        "size",
+        "alpha",
+        "k_r",
+        "knee_r",
+        "reads/s",
+        "MB/s",
+        "us alone",
+        "sequential MB/s",
+        "k_w",
+        "knee_w",
+        "writes/s",
+        "MB/s",
+        "us alone",
+        "spread",
+    ]);
+    for size in &profile.sizes {
+        table.add_row(row(profile, size));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn row(profile: &Profile, of: &SizeProfile) -> Vec<String> {
+    const NONE: &str = "-";
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or(NONE.to_owned(), |v| format!("{v:.digits$}"))
+    };
+    let depth = |value: Option<u32>| value.map_or(NONE.to_owned(), |k| k.to_string());
+    let megabytes = |iops: Option<f64>| number(iops.map(|i| i * of.bytes as f64 / 1e6), 0);
+    vec![
+        format!("{} KiB", of.bytes >> 10),
+        number(of.alpha, 2),
+        of.k_r.to_string(),
+        depth(of.read_knee),
+        number(Some(of.read_iops_max), 0),
+        megabytes(Some(of.read_iops_max)),
+        number(Some(of.read_us_qd1), 1),
+        megabytes(of.read_sequential_iops_max),
+        depth(of.k_w),
+        depth(of.write_knee),
+        number(of.write_iops_max, 0),
+        megabytes(of.write_iops_max),
+        number(of.write_us_qd1, 1),
+        format!("{:.0}%", spread(profile, of.bytes) * 100.0),
+    ]
+}
+
+/// The median spread over repetitions of all points of a size.
+fn spread(profile: &Profile, bytes: u64) -> f64 {
+    let curves = profile.curves.iter().filter(|c| c.bytes == bytes);
+    let mut spreads: Vec<f64> = curves.flat_map(|c| &c.points).map(|p| p.spread()).collect();
+    spreads.sort_by(f64::total_cmp);
+    spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_shows_every_size_and_the_plan() {
+        let text = Summary { profile: &Profile::assumed(), saved: None }.to_string();
+        for expected in ["4 KiB", "1024 KiB", "k_r", "plan: requests of", "not saved"] {
+            assert!(text.contains(expected), "{expected} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn unmeasured_writes_are_dashes() {
+        let mut profile = Profile::assumed();
+        for size in &mut profile.sizes {
+            (size.alpha, size.k_w, size.write_iops_max) = (None, None, None);
+        }
+        let cells = row(&profile, &profile.sizes[0]);
+        assert_eq!((cells[1].as_str(), cells[8].as_str()), ("-", "-"));
+    }
+
+    #[test]
+    fn a_scratch_size_in_percent_is_refused() {
+        assert!(absolute(MemorySize::Percent(10.0)).is_err());
+        assert_eq!(absolute(MemorySize::Bytes(9)).unwrap(), 9);
+    }
+}

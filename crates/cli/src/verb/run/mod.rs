@@ -1,0 +1,81 @@
+//! `cenote run`: an algorithm on a graph, within a memory budget.
+//!
+//! - [`bfs`], [`wcc`], [`pagerank`]: one file per algorithm: its flags, its result
+//! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
+//! - [`summary`]: what a run reports
+//! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
+
+pub mod bfs;
+pub mod pagerank;
+pub mod plan;
+mod result_file;
+pub mod summary;
+pub mod wcc;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::verb::Outcome;
+use plan::PlanArgs;
+
+/// Run an algorithm on a graph, within a memory budget
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote run bfs kron.cenote --memory 256MiB
+  cenote run wcc kron.cenote --memory 10% --explain
+  cenote run pagerank kron.cenote --iterations 20 --out ranks.parquet")]
+pub struct Args {
+    #[command(subcommand)]
+    algorithm: Algorithm,
+}
+
+/// The algorithms.
+#[derive(Debug, Subcommand)]
+enum Algorithm {
+    /// Breadth-first search: levels and parents
+    #[command(after_help = bfs::RUN_EXAMPLES)]
+    Bfs(RunOf<bfs::Params>),
+    /// Weakly connected components
+    #[command(after_help = wcc::RUN_EXAMPLES)]
+    Wcc(RunOf<wcc::Params>),
+    /// PageRank by power iteration
+    #[command(after_help = pagerank::RUN_EXAMPLES)]
+    Pagerank(RunOf<pagerank::Params>),
+}
+
+/// Flags of `cenote run` for one algorithm.
+#[derive(Debug, clap::Args)]
+pub struct RunOf<P: clap::Args> {
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    params: P,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is done with the answer.
+#[derive(Debug, clap::Args)]
+pub struct OutputArgs {
+    /// Write the answer of every vertex to FILE.parquet, FILE.csv or FILE.npy, keyed by your ids
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Check the answer by a plain serial algorithm (takes memory beyond the budget, and time)
+    #[arg(long)]
+    verify: bool,
+    /// Show each step: what it wanted, what it read, what it took
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> Result<Outcome> {
+    match &args.algorithm {
+        Algorithm::Bfs(run) => bfs::run(run),
+        Algorithm::Wcc(run) => wcc::run(run),
+        Algorithm::Pagerank(run) => pagerank::run(run),
+    }
+}

@@ -1,0 +1,274 @@
+//! The answer of every vertex in a file, keyed by the user's own ids: Parquet, CSV or npy.
+//!
+//! Columns: `vertex`, then the algorithm's. What a vertex does not have (the level of one that was
+//! not reached) is null in Parquet, empty in CSV and -1 in npy.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use cenote_engine::{Graph, VertexId};
+use cenote_store::{IdRef, IdTable, Ids};
+use npyz::{DType, WriteOptions, WriterBuilder};
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+
+use crate::cancel;
+use crate::partial::PartialFile;
+
+/// Rows that are formatted at a time.
+const BATCH: u32 = 1 << 16;
+
+type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
+
+/// A column of the answer.
+pub enum Column<'a> {
+    Count(&'static str, Get<'a, Option<u64>>),
+    /// A vertex, shown as the user calls it.
+    Vertex(&'static str, Get<'a, Option<VertexId>>),
+    Real(&'static str, Get<'a, f64>),
+}
+
+impl<'a> Column<'a> {
+    pub fn count(name: &'static str, get: impl Fn(VertexId) -> Option<u64> + 'a) -> Self {
+        Column::Count(name, Box::new(get))
+    }
+
+    pub fn vertex(name: &'static str, get: impl Fn(VertexId) -> Option<VertexId> + 'a) -> Self {
+        Column::Vertex(name, Box::new(get))
+    }
+
+    pub fn real(name: &'static str, get: impl Fn(VertexId) -> f64 + 'a) -> Self {
+        Column::Real(name, Box::new(get))
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Column::Count(name, _) | Column::Vertex(name, _) | Column::Real(name, _) => name,
+        }
+    }
+}
+
+/// Writes the columns for every vertex; the ending of `path` names the format.
+pub fn write(path: &Path, graph: &Graph, columns: &[Column<'_>]) -> Result<()> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let format: fn(PartialFile, &Table<'_>) -> Result<PartialFile> =
+        match ending.to_ascii_lowercase().as_str() {
+            "csv" => write_csv,
+            "parquet" => write_parquet,
+            "npy" => write_npy,
+            _ => bail!(
+                "{}: the ending names no result format: expected .parquet, .csv or .npy",
+                path.display()
+            ),
+        };
+    let ids = graph.ids()?;
+    // Columns of vertices are looked up in random order: from memory, not page by page.
+    let names = match columns.iter().any(|column| matches!(column, Column::Vertex(..))) {
+        true => Some(ids.load()?),
+        false => None,
+    };
+    let vertices = u32::try_from(graph.vertices()).expect("vertex ids are u32");
+    let table = Table { ids: &ids, names, vertices, columns };
+    let failed = || format!("cannot write {}", path.display());
+    format(PartialFile::create(path)?, &table).with_context(failed)?.finish()?;
+    Ok(())
+}
+
+/// What is written.
+struct Table<'a> {
+    ids: &'a Ids,
+    names: Option<IdTable>,
+    vertices: u32,
+    columns: &'a [Column<'a>],
+}
+
+impl Table<'_> {
+    fn name_of(&self, v: VertexId) -> IdRef<'_> {
+        self.names.as_ref().expect("loaded where a column holds vertices").get(v)
+    }
+
+    /// Ranges of vertices, until Ctrl-C.
+    fn batches(&self) -> impl Iterator<Item = Result<std::ops::Range<VertexId>>> + '_ {
+        (0..self.vertices).step_by(BATCH as usize).map(|first| {
+            cancel::check()?;
+            Ok(first..first.saturating_add(BATCH).min(self.vertices))
+        })
+    }
+}
+
+fn write_csv(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+    let mut csv = csv::Writer::from_writer(BufWriter::with_capacity(1 << 20, file));
+    csv.write_field("vertex")?;
+    csv.write_record(table.columns.iter().map(Column::name))?;
+    for batch in table.batches() {
+        table.ids.for_each(batch?, |v, id| -> Result<()> {
+            csv.write_field(id.to_string())?;
+            csv.write_record(table.columns.iter().map(|column| match column {
+                Column::Count(_, get) => get(v).map_or(String::new(), |n| n.to_string()),
+                Column::Vertex(_, get) => {
+                    get(v).map_or(String::new(), |v| table.name_of(v).to_string())
+                }
+                Column::Real(_, get) => get(v).to_string(),
+            }))?;
+            Ok(())
+        })?;
+    }
+    let buffered = csv.into_inner().map_err(|error| error.into_error())?;
+    Ok(buffered.into_inner().map_err(|error| error.into_error())?)
+}
+
+// ------------------------------------------------------------------------------------------------
+// Parquet
+
+fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+    let names = matches!(table.ids, Ids::Strings(_));
+    let id_column = |name, repetition| {
+        let (physical, logical) = if names {
+            (PhysicalType::BYTE_ARRAY, LogicalType::String)
+        } else {
+            let unsigned = LogicalType::integer(64, false);
+            (PhysicalType::INT64, unsigned)
+        };
+        Type::primitive_type_builder(name, physical)
+            .with_logical_type(Some(logical))
+            .with_repetition(repetition)
+            .build()
+    };
+    let mut fields = vec![Arc::new(id_column("vertex", Repetition::REQUIRED)?)];
+    for column in table.columns {
+        fields.push(Arc::new(match column {
+            Column::Count(name, _) => Type::primitive_type_builder(name, PhysicalType::INT64)
+                .with_repetition(Repetition::OPTIONAL)
+                .build()?,
+            Column::Vertex(name, _) => id_column(name, Repetition::OPTIONAL)?,
+            Column::Real(name, _) => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+                .with_repetition(Repetition::REQUIRED)
+                .build()?,
+        }));
+    }
+    let schema = Type::group_type_builder("result").with_fields(fields).build()?;
+    let mut writer =
+        SerializedFileWriter::new(file, Arc::new(schema), Arc::new(WriterProperties::default()))?;
+    for batch in table.batches() {
+        let batch = batch?;
+        let mut group = writer.next_row_group()?;
+        let mut ids = IdValues::new(names);
+        table.ids.for_each(batch.clone(), |_, id| -> Result<()> {
+            ids.push(Some(id));
+            Ok(())
+        })?;
+        ids.write(&mut group, false)?;
+        for column in table.columns {
+            match column {
+                Column::Count(_, get) => {
+                    let mut values = IdValues::new(false);
+                    batch.clone().for_each(|v| values.push(get(v).map(IdRef::Integer)));
+                    values.write(&mut group, true)?;
+                }
+                Column::Vertex(_, get) => {
+                    let mut values = IdValues::new(names);
+                    batch.clone().for_each(|v| values.push(get(v).map(|v| table.name_of(v))));
+                    values.write(&mut group, true)?;
+                }
+                Column::Real(_, get) => {
+                    let values: Vec<f64> = batch.clone().map(get).collect();
+                    let mut column = group.next_column()?.context("the schema has the column")?;
+                    column.typed::<DoubleType>().write_batch(&values, None, None)?;
+                    column.close()?;
+                }
+            }
+        }
+        group.close()?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+/// Values of an id column, with gaps.
+struct IdValues {
+    integers: Vec<i64>,
+    strings: Vec<ByteArray>,
+    /// 1 where there is a value, 0 where not.
+    present: Vec<i16>,
+    names: bool,
+}
+
+impl IdValues {
+    fn new(names: bool) -> Self {
+        Self { integers: Vec::new(), strings: Vec::new(), present: Vec::new(), names }
+    }
+
+    fn push(&mut self, id: Option<IdRef<'_>>) {
+        self.present.push(i16::from(id.is_some()));
+        match id {
+            // Parquet keeps unsigned integers as signed ones of the same bits.
+            Some(IdRef::Integer(integer)) => self.integers.push(integer.cast_signed()),
+            Some(IdRef::String(string)) => self.strings.push(string.as_bytes().to_vec().into()),
+            None => {}
+        }
+    }
+
+    fn write<W: Write + Send>(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+        optional: bool,
+    ) -> Result<()> {
+        let mut column = group.next_column()?.context("the schema has the column")?;
+        let present = optional.then_some(self.present.as_slice());
+        if self.names {
+            column.typed::<ByteArrayType>().write_batch(&self.strings, present, None)?;
+        } else {
+            column.typed::<Int64Type>().write_batch(&self.integers, present, None)?;
+        }
+        column.close()?;
+        Ok(())
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// npy
+
+/// A structured array; the vertex as unsigned, other columns as signed 64-bit integers or f64.
+fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+    if matches!(table.ids, Ids::Strings(_)) {
+        bail!("npy has no place for names: write .parquet or .csv");
+    }
+    let fields = table.columns.iter().map(|column| {
+        let code = if matches!(column, Column::Real(..)) { "<f8" } else { "<i8" };
+        format!(", ('{}', '{code}')", column.name())
+    });
+    let dtype = DType::parse(&format!("[('vertex', '<u8'){}]", fields.collect::<String>()))?;
+    let file = WriteOptions::new_header_only()
+        .shape(&[u64::from(table.vertices)])
+        .dtype(dtype)
+        .writer(file)
+        .write_header_only()?;
+    let mut rows = BufWriter::with_capacity(1 << 20, file);
+    for batch in table.batches() {
+        table.ids.for_each(batch?, |v, id| -> Result<()> {
+            rows.write_all(&integer(id).to_le_bytes())?;
+            for column in table.columns {
+                rows.write_all(&match column {
+                    Column::Count(_, get) => get(v).map_or(-1, u64::cast_signed).to_le_bytes(),
+                    Column::Vertex(_, get) => {
+                        get(v).map_or(-1, |v| integer(table.name_of(v)).cast_signed()).to_le_bytes()
+                    }
+                    Column::Real(_, get) => get(v).to_le_bytes(),
+                })?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(rows.into_inner().map_err(|error| error.into_error())?)
+}
+
+fn integer(id: IdRef<'_>) -> u64 {
+    match id {
+        IdRef::Integer(integer) => integer,
+        IdRef::String(_) => unreachable!("graphs whose ids are names were refused above"),
+    }
+}
