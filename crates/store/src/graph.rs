@@ -6,7 +6,7 @@ use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
 
 use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageHeader};
+use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::ids::Ids;
 use crate::index::Adjacency;
 use crate::page::Page;
@@ -235,19 +235,16 @@ impl<'a> DegreeReader<'a> {
 /// Reads page 0, whose size is not known before.
 fn read_superblock(device: &dyn Device, file: &str) -> Result<Superblock> {
     let file_bytes = device.len_bytes()?;
-    let aligned = file_bytes.next_multiple_of(PAGE_BYTES_MIN as u64);
-    let len = aligned.min(PAGE_BYTES_MAX as u64) as usize;
-    if len == 0 {
+    if file_bytes == 0 {
         return Err(StoreError::Empty { file: file.into() });
     }
-    let (buffer, found) = read_up_to(device, len)?;
-    let start = &buffer[..found.min(PAGE_BYTES_MIN)];
-    let page_bytes = Superblock::page_bytes_of(file, start, file_bytes)?;
-    if found < page_bytes {
-        let (device, op, expected) = (file.to_string(), Op::Read, page_bytes);
-        return Err(DeviceError::Short { device, op, offset: 0, expected, found }.into());
+    let (buffer, found) = read_up_to(device, PAGE_BYTES_MIN)?;
+    let page_bytes = Superblock::page_bytes_of(file, &buffer[..found], file_bytes)?;
+    if page_bytes == found {
+        return Superblock::decode(file, &buffer, file_bytes);
     }
-    Superblock::decode(file, &buffer[..page_bytes], file_bytes)
+    let page = cenote_device::read_exact(device, 0, page_bytes, Buffer::new(page_bytes)?)?;
+    Superblock::decode(file, &page, file_bytes)
 }
 
 /// Reads the start of a file, which may end earlier.

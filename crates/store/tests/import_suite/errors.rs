@@ -103,9 +103,6 @@ fn input_that_is_cut_off_is_named() {
     assert_refused("a.txt.gz", &packed[..packed.len() / 2], &["gzip", "cut off"]);
     let packed = zstd::encode_all(&text[..], 1).unwrap();
     assert_refused("a.txt.zst", &packed[..packed.len() / 2], &["zstd", "cut off"]);
-    let mut damaged = packed.clone();
-    damaged[packed.len() / 2] ^= 0x55;
-    damaged[packed.len() / 2 + 1] ^= 0x55;
     assert_refused("a.u32", &[1, 0, 0, 0, 2, 0, 0], &["middle of an edge", "7 bytes"]);
     assert_refused("a.u64", &[0; 24], &["middle of an edge", "24 bytes"]);
     assert_refused("a.adj", &[2, 0, 0, 0, 1, 0, 0, 0], &["vertex 0", "1 targets"]);
