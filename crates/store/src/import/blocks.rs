@@ -17,6 +17,7 @@ use super::head::{Content, End, Head};
 use super::input::{self, Source, input_error};
 use super::parse::{BlockStats, Fault, Sink, binary, columns, delimited, edges, lists, matrix};
 use super::report::Progress;
+use super::stdin::Copied;
 
 /// A piece of input.
 pub(super) struct Block<'a> {
@@ -40,6 +41,8 @@ pub(super) struct Pass<'a> {
     pub workers: usize,
     pub block_bytes: usize,
     pub directed: bool,
+    /// Standard input, if it is kept for a second reading, and whether this is the second.
+    pub stdin: Option<(&'a Copied<std::io::Stdin>, bool)>,
 }
 
 /// What a pass over the inputs found.
@@ -136,6 +139,7 @@ pub(super) fn run<W: Worker>(
         drop(free_in);
         reader.run();
         reader.hang_up();
+        reader.report();
         for handle in handles {
             match handle.join() {
                 Ok(output) => outputs.extend(output),
@@ -326,7 +330,12 @@ impl<'p, 'a> Reader<'p, 'a> {
         if input::format_of(spec)? == Format::Parquet {
             return self.read_parquet(input, spec);
         }
-        let source = input::open(spec, Arc::clone(&self.read))?;
+        let stdin: Option<Box<dyn Read + Send>> = match self.pass.stdin {
+            Some((copied, false)) => Some(Box::new(copied.first())),
+            Some((copied, true)) => Some(Box::new(copied.second()?)),
+            None => None,
+        };
+        let source = input::open(spec, stdin, Arc::clone(&self.read), self.pass.budget)?;
         match source.format {
             Format::U32 => self.read_pairs(input, source, 8, Content::U32),
             Format::U64 => self.read_pairs(input, source, 16, Content::U64),
@@ -362,7 +371,7 @@ impl<'p, 'a> Reader<'p, 'a> {
     fn read_pairs(
         &mut self,
         input: usize,
-        mut source: Source,
+        mut source: Source<'_>,
         pair_bytes: usize,
         content: Content,
     ) -> std::result::Result<(), Stop> {
@@ -392,7 +401,11 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     /// Binary adjacency lists become pairs here: lists have no bound, blocks have.
-    fn read_lists(&mut self, input: usize, mut source: Source) -> std::result::Result<(), Stop> {
+    fn read_lists(
+        &mut self,
+        input: usize,
+        mut source: Source<'_>,
+    ) -> std::result::Result<(), Stop> {
         let mut lists = binary::Lists::new();
         let mut packed = vec![0; 1 << 16];
         let mut pairs = Pairs { buffer: self.take()?, filled: 0 };
@@ -437,7 +450,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         &mut self,
         input: usize,
         spec: &InputSpec,
-        mut source: Source,
+        mut source: Source<'_>,
     ) -> std::result::Result<(), Stop> {
         let quotes = source.format == Format::Csv;
         let mut head = Head::new(source.format, spec);
@@ -496,6 +509,11 @@ impl<'p, 'a> Reader<'p, 'a> {
         Ok(())
     }
 
+    fn report(&mut self) {
+        let read = self.read.load(Ordering::Relaxed);
+        self.pass.progress.advance(read - std::mem::replace(&mut self.reported, read));
+    }
+
     /// An empty buffer; waits for the workers to give one back.
     fn take(&mut self) -> std::result::Result<Vec<u8>, Stop> {
         if self.faults.any.load(Ordering::Acquire) {
@@ -504,8 +522,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         if self.pass.progress.cancelled() {
             return Err(ImportError::Cancelled.into());
         }
-        let read = self.read.load(Ordering::Relaxed);
-        self.pass.progress.advance(read - std::mem::replace(&mut self.reported, read));
+        self.report();
         match self.spare.pop() {
             Some(buffer) => Ok(buffer),
             None => self.free.recv().map_err(|_| Stop::Elsewhere),
@@ -554,7 +571,7 @@ struct Pairs {
 }
 
 /// Reads until the buffer is full or the input ends.
-fn fill(source: &mut Source, buffer: &mut [u8]) -> Result<usize> {
+fn fill(source: &mut Source<'_>, buffer: &mut [u8]) -> Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match source.reader.read(&mut buffer[filled..]) {

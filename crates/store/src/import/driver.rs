@@ -6,6 +6,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Instant;
 
+use cenote_device::DeviceError;
+
 use super::blocks::{self, Pass, PassError, PassResult, Worker};
 use super::budget::{Budget, Held};
 use super::build::{self, BuildSizes, Built, Reversed, Source};
@@ -20,9 +22,10 @@ use super::long_list::LongList;
 use super::parse::{Fault, Sink};
 use super::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use super::report::{ImportReport, Phase, Progress};
-use super::spill::{Extent, SpillFile, SpillReader};
+use super::spill::{Extent, SpillFile, SpillReader, full_disk};
+use super::stdin::Copied;
 use super::workspace::{FileWorkspace, Workspace};
-use crate::{Counts, GraphSpec, GraphWriter, IdsSource};
+use crate::{Counts, GraphSpec, GraphWriter, IdsSource, StoreError};
 
 /// Imports `inputs` into the graph file `out`. On any error nothing is left behind.
 pub fn import(
@@ -45,11 +48,27 @@ pub fn import_into(
     check_options(inputs, config)?;
     let started = Instant::now();
     let budget = Budget::new(config.memory_bytes);
-    let import = Import { inputs, workspace, config, progress, budget: &budget };
+    let stdin = keep_stdin(inputs, workspace, config)?;
+    let _stdin_memory = match &stdin {
+        Some(_) => Some(budget.hold(Copied::<io::Stdin>::MEMORY, "a copy of standard input")?),
+        None => None,
+    };
+    let stdin = stdin.as_ref();
+    let import = Import { inputs, workspace, config, progress, budget: &budget, stdin };
     let mut report = import.run()?;
     report.seconds = started.elapsed().as_secs_f64();
     report.peak_memory_bytes = budget.peak() as u64;
     Ok(report)
+}
+
+/// Standard input is copied where its ids may turn out to be strings after all.
+fn keep_stdin(
+    inputs: &[InputSpec],
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+) -> Result<Option<Copied<io::Stdin>>> {
+    let kept = inputs.iter().any(InputSpec::is_stdin) && config.ids == IdKind::Auto;
+    kept.then(|| Copied::new(io::stdin(), workspace.spill()?)).transpose()
 }
 
 fn check_options(inputs: &[InputSpec], config: &ImportConfig) -> Result<()> {
@@ -80,6 +99,7 @@ struct Import<'a> {
     config: &'a ImportConfig,
     progress: &'a dyn Progress,
     budget: &'a Budget,
+    stdin: Option<&'a Copied<io::Stdin>>,
 }
 
 /// What the first pass leaves to the others.
@@ -124,7 +144,10 @@ impl<'a> Import<'a> {
         drop(spill);
         let seconds_partition = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let written = self.write(&ids, &collected, &partitioned)?;
+        let written = self.write(&ids, &collected, &partitioned).map_err(|error| {
+            let needed = partitioned.keys() * 17 / 4 + ids.len() * 16;
+            explain_output(error, needed * (1 + u64::from(self.config.in_edges)))
+        })?;
         spill_bytes += written.spill_bytes;
         Ok(ImportReport {
             vertices: ids.len(),
@@ -150,7 +173,7 @@ impl<'a> Import<'a> {
         })
     }
 
-    fn pass(&self) -> Pass<'a> {
+    fn pass(&self, again: bool) -> Pass<'a> {
         let workers = self.config.workers();
         Pass {
             inputs: self.inputs,
@@ -159,6 +182,7 @@ impl<'a> Import<'a> {
             workers,
             block_bytes: share(self.budget.limit(), 64 * workers, 16 << 10, 1 << 20),
             directed: self.config.directed,
+            stdin: self.stdin.map(|copied| (copied, again)),
         }
     }
 
@@ -174,7 +198,7 @@ impl<'a> Import<'a> {
     fn gather(&self) -> Result<Gathered<'a>> {
         self.progress.begin(Phase::Read, input::total_bytes(self.inputs));
         match self.config.ids {
-            IdKind::String => self.gather_names(),
+            IdKind::String => self.gather_names(false),
             IdKind::Integer => self.gather_integers(false).map_err(|error| match error {
                 PassError::Import(error) => error,
                 PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
@@ -184,14 +208,14 @@ impl<'a> Import<'a> {
                 Err(PassError::Import(error)) => Err(error),
                 Err(PassError::NotInteger) => {
                     self.progress.begin(Phase::Read, input::total_bytes(self.inputs));
-                    self.gather_names()
+                    self.gather_names(true)
                 }
             },
         }
     }
 
     fn gather_integers(&self, auto: bool) -> std::result::Result<Gathered<'a>, PassError> {
-        let (pass, sizes) = (self.pass(), self.collector_sizes());
+        let (pass, sizes) = (self.pass(false), self.collector_sizes());
         let _memory = self.hold_collectors(&pass, sizes)?;
         let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
         // The set may take what the buffers of this pass leave.
@@ -206,8 +230,8 @@ impl<'a> Import<'a> {
         Ok(gathered(ids, spill, result))
     }
 
-    fn gather_names(&self) -> Result<Gathered<'a>> {
-        let (pass, sizes) = (self.pass(), self.collector_sizes());
+    fn gather_names(&self, again: bool) -> Result<Gathered<'a>> {
+        let (pass, sizes) = (self.pass(again), self.collector_sizes());
         let _memory = self.hold_collectors(&pass, sizes)?;
         let spill = self.spill_file()?;
         let names = Dictionary::new(self.budget)?;
@@ -284,7 +308,7 @@ impl<'a> Import<'a> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, input::total_bytes(self.inputs));
-            return match blocks::run(&self.pass(), make) {
+            return match blocks::run(&self.pass(false), make) {
                 Ok(result) => Ok(result.outputs),
                 Err(PassError::Import(error)) => Err(error),
                 Err(PassError::NotInteger) => unreachable!("pairs are integers"),
@@ -362,7 +386,7 @@ impl<'a> Import<'a> {
         let sets = BuildSizes::sets(workers);
         // What a set of sort buffers can hold, with a reserve for a sample that misleads.
         let fits = (free / 2 / sets / 16).clamp(1, RANGE_KEYS_BEST) as u64;
-        let reading = blocks::pass_memory(workers, self.pass().block_bytes)
+        let reading = blocks::pass_memory(workers, self.pass(false).block_bytes)
             .max(workers * SpillReader::memory(self.collector_sizes().spill_block));
         let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
@@ -659,6 +683,23 @@ impl Worker for Mapper<'_> {
 
     fn finish(self) -> Result<Mapped> {
         Ok(Mapped { spread: self.spreader.finish()?, loops: self.loops, sum: self.sum })
+    }
+}
+
+/// A full disk under the output, with what the graph needs.
+fn explain_output(error: ImportError, needed: u64) -> ImportError {
+    match error {
+        ImportError::Store(StoreError::Device(DeviceError::Io {
+            device,
+            op,
+            offset,
+            len,
+            fault,
+        })) => {
+            let error = DeviceError::Io { device, op, offset, len, fault };
+            full_disk(error, offset, needed, "the graph", "--out")
+        }
+        other => other,
     }
 }
 

@@ -111,6 +111,17 @@ pub enum ImportError {
         /// The option that helps.
         remedy: &'static str,
     },
+    /// A spill file gave back other bytes than were written to it.
+    #[error(
+        "{device}: the spilled block at offset {offset} came back damaged: the drive or its \
+         driver fails; import again with another --temp-dir"
+    )]
+    SpillDamaged {
+        /// The spill file.
+        device: String,
+        /// Where the block begins.
+        offset: u64,
+    },
     /// Stopped by the user.
     #[error("import was stopped; nothing was left behind")]
     Cancelled,

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::budget::{Budget, Held};
 use super::config::{Format, InputSpec, strip_compression};
 use super::error::{ImportError, Result};
 
 /// Bytes looked at to tell the compression.
-const PEEK: usize = 10;
-/// The widest zstd window that is taken; a packer can't make a wider one on a 64-bit machine.
+const PEEK: usize = 18;
+/// The widest zstd window that there is.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 /// Reads of packed bytes.
 const PACKED_READ_BYTES: usize = 128 << 10;
@@ -28,11 +29,13 @@ pub enum Packing {
 }
 
 /// An input, open.
-pub(super) struct Source {
+pub(super) struct Source<'a> {
     pub name: String,
     pub format: Format,
     pub packing: Packing,
     pub reader: Box<dyn Read + Send>,
+    /// The window of zstd.
+    _memory: Option<Held<'a>>,
 }
 
 /// Counts the bytes that come by, before they are unpacked.
@@ -76,16 +79,21 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     })
 }
 
-/// Opens an input. `bytes` counts what is read of it.
-pub(super) fn open(spec: &InputSpec, bytes: Arc<AtomicU64>) -> Result<Source> {
+/// Opens an input. `stdin` is standard input, if it is to come from elsewhere than the process;
+/// `bytes` counts what is read.
+pub(super) fn open<'a>(
+    spec: &InputSpec,
+    stdin: Option<Box<dyn Read + Send>>,
+    bytes: Arc<AtomicU64>,
+    budget: &'a Budget,
+) -> Result<Source<'a>> {
     let name = spec.name();
-    let format = format_of(spec)?;
     let raw: Box<dyn Read + Send> = if spec.is_stdin() {
-        Box::new(io::stdin())
+        stdin.unwrap_or_else(|| Box::new(io::stdin()))
     } else {
         Box::new(open_file(&spec.path).map_err(input_error(&name, "open"))?)
     };
-    unpack(raw, spec, name, format, bytes)
+    unpack(raw, spec, name, bytes, budget)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
@@ -97,17 +105,20 @@ fn open_file(path: &Path) -> io::Result<File> {
 }
 
 /// Looks at the first bytes and puts the right unpacker on top.
-pub(super) fn unpack(
+fn unpack<'a>(
     raw: Box<dyn Read + Send>,
     spec: &InputSpec,
     name: String,
-    format: Format,
     bytes: Arc<AtomicU64>,
-) -> Result<Source> {
+    budget: &'a Budget,
+) -> Result<Source<'a>> {
+    let format = format_of(spec)?;
+    let mut memory = None;
     let mut raw = Counted { inner: raw, bytes };
     let head = peek(&mut raw).map_err(input_error(&name, "read"))?;
     let packing = packing_of(&head, spec, format);
     refuse_foreign(&head, &name, format, packing)?;
+    let window = zstd_window(&head);
     let whole = io::Cursor::new(head).chain(raw);
     let reader: Box<dyn Read + Send> = match packing {
         Packing::Plain => Box::new(whole),
@@ -119,11 +130,32 @@ pub(super) fn unpack(
             let buffered = BufReader::with_capacity(PACKED_READ_BYTES, whole);
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)
                 .map_err(input_error(&name, "unpack"))?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(input_error(&name, "unpack"))?;
+            memory = Some(budget.hold(window as usize, "the zstd window of the input")?);
+            // Later frames may have a wider one, within reason.
+            let spare = (budget.limit() / 8).max(1 << 10).ilog2();
+            let log = window.next_power_of_two().ilog2().max(spare).min(ZSTD_WINDOW_LOG_MAX);
+            decoder.window_log_max(log).map_err(input_error(&name, "unpack"))?;
             Box::new(decoder)
         }
     };
-    Ok(Source { name, format, packing, reader })
+    Ok(Source { name, format, packing, reader, _memory: memory })
+}
+
+/// The window that the first frame of zstd asks for (RFC 8878, 3.1.1.1), 0 if it is no such frame.
+fn zstd_window(head: &[u8]) -> u64 {
+    let [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] = head else { return 0 };
+    let single_segment = descriptor & 0x20 != 0;
+    if !single_segment {
+        let Some(&byte) = rest.first() else { return 0 };
+        let base = 1u64 << (10 + (byte >> 3));
+        return base + base / 8 * u64::from(byte & 7);
+    }
+    // The window is the content, of which the size follows the id of the dictionary.
+    let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+    let Some(size) = rest.get(skipped..skipped + bytes) else { return 0 };
+    let size = size.iter().rev().fold(0, |size, &byte| size << 8 | u64::from(byte));
+    size + if bytes == 2 { 256 } else { 0 }
 }
 
 fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {

@@ -32,6 +32,7 @@ mod partition;
 mod report;
 mod sort;
 mod spill;
+mod stdin;
 pub mod workspace;
 
 pub use config::{Format, Header, IdKind, ImportConfig, InputSpec};

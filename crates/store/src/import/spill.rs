@@ -29,6 +29,12 @@ pub(super) struct Extent {
     pub bytes: u32,
     /// Records in it.
     pub records: u32,
+    /// CRC-32C of its bytes: a spill file that loses or tears a write makes an error, no graph.
+    pub checksum: u32,
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
 
 impl SpillFile {
@@ -103,6 +109,7 @@ impl<'a> SpillWriter<'a> {
         assert!(bytes > 0 && bytes <= block.len(), "a block holds something");
         let len = bytes.next_multiple_of(4096).min(block.len());
         block[bytes..len].fill(0);
+        let checksum = checksum(&block[..len]);
         let offset = self.file.next.fetch_add(len as u64, Ordering::Relaxed);
         if self.queue.in_flight() == self.queue.depth() {
             self.reap(1)?;
@@ -111,7 +118,7 @@ impl<'a> SpillWriter<'a> {
         self.queue.submit()?;
         let bytes = u32::try_from(len).expect("blocks are small");
         let records = u32::try_from(records).expect("blocks are small");
-        Ok(Extent { offset, bytes, records })
+        Ok(Extent { offset, bytes, records, checksum })
     }
 
     /// Returns when everything is written.
@@ -189,8 +196,8 @@ impl<'a> SpillReader<'a> {
                 && let Some(extent) = next()
             {
                 let buffer = self.free.pop().expect("a free block");
-                let Extent { offset, bytes, records } = extent;
-                let tag = u64::from(records);
+                let Extent { offset, bytes, records, checksum } = extent;
+                let tag = u64::from(checksum) << 32 | u64::from(records);
                 let len = bytes as usize;
                 self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
             }
@@ -200,8 +207,13 @@ impl<'a> SpillReader<'a> {
             self.queue.reap(1, &mut self.completions)?;
             for completion in std::mem::take(&mut self.completions) {
                 check(self.file, &completion)?;
-                let records = u32::try_from(completion.tag).expect("the tag is a count");
-                let result = each(&completion.buffer[..completion.len], records);
+                let (expected, records) = ((completion.tag >> 32) as u32, completion.tag as u32);
+                let bytes = &completion.buffer[..completion.len];
+                if checksum(bytes) != expected {
+                    let (device, offset) = (self.file.device.name(), completion.offset);
+                    return Err(ImportError::SpillDamaged { device, offset });
+                }
+                let result = each(bytes, records);
                 self.free.push(completion.buffer);
                 result?;
             }

@@ -20,7 +20,7 @@ fn run(inputs: Vec<InputSpec>, directed: bool, loops: bool) -> ImportReport {
     let config = ImportConfig {
         directed,
         keep_self_loops: loops,
-        memory_bytes: 128 << 20,
+        memory_bytes: 256 << 20,
         ..ImportConfig::default()
     };
     let report = import(&inputs, &folder.path().join("g.cenote"), &config, &NoProgress);

@@ -190,6 +190,18 @@ fn a_budget_too_small_says_what_would_do() {
 }
 
 #[test]
+fn a_zstd_window_beyond_the_budget_is_told() {
+    let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
+    packer.window_log(27).unwrap();
+    packer.long_distance_matching(true).unwrap();
+    packer.write_all(b"1 2\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let spec = file(&folder, "a.txt.zst", &packer.finish().unwrap());
+    let message = refusal(&[spec], &config());
+    assert!(message.contains("zstd window") && message.contains("needs at least"), "{message}");
+}
+
+#[test]
 fn an_existing_output_is_kept_unless_asked() {
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.txt", b"1 2\n");

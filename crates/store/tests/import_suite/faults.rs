@@ -5,13 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use cenote_device::Device;
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, Unsynced, When};
-use cenote_device::model::DeviceModel;
+use cenote_device::model::preset::Preset;
+use cenote_store::Graph;
 use cenote_store::import::{
     ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into,
 };
-use cenote_store::Graph;
 
 use crate::oracle::file;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// Devices in virtual time, each with its plan.
 struct Simulated {
@@ -34,7 +37,7 @@ impl Simulated {
     }
 
     fn device(faults: FaultPlan) -> Arc<SimDevice> {
-        let model = DeviceModel::preset("pcie").unwrap_or_else(|| DeviceModel::presets().remove(0));
+        let model = Preset::all()[0].model();
         Arc::new(SimDevice::new(SimConfig { faults, ..SimConfig::new(model) }))
     }
 
@@ -100,7 +103,7 @@ fn any_operation_that_fails_is_an_error_and_no_graph() {
     let spec = input(&folder);
     let (_, output_operations, spill_operations) = faultless(&spec);
     assert!(output_operations > 3 && spill_operations > 3);
-    for errno in [libc::EIO, libc::ENOSPC] {
+    for errno in [EIO, ENOSPC] {
         for n in 0..output_operations {
             let plan = FaultPlan::seeded(n).with(When::Operation(n), Effect::Errno(errno));
             let workspace = Simulated::new(FaultPlan::none(), plan);
@@ -123,10 +126,9 @@ fn a_full_disk_says_how_much_is_needed() {
     let folder = tempfile::tempdir().unwrap();
     let spec = input(&folder);
     let full = FaultPlan { capacity_bytes: Some(64 << 10), ..FaultPlan::none() };
-    for (spill, output, remedy) in [
-        (full.clone(), FaultPlan::none(), "--temp-dir"),
-        (FaultPlan::none(), full, "--out"),
-    ] {
+    for (spill, output, remedy) in
+        [(full.clone(), FaultPlan::none(), "--temp-dir"), (FaultPlan::none(), full, "--out")]
+    {
         let workspace = Simulated::new(spill, output);
         let error = run(&workspace, &spec).unwrap_err();
         let message = error.to_string();

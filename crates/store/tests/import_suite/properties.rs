@@ -21,7 +21,9 @@ fn id(shape: Shape, number: u64) -> Id {
         Shape::Dense => Id::Integer(number),
         Shape::Spaced => Id::Integer(number * 70_001 + 3),
         Shape::Scattered => Id::Integer(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-        Shape::Names => Id::Name(format!("n{}", number.wrapping_mul(0x9e37_79b9) % 9973).into_bytes()),
+        Shape::Names => {
+            Id::Name(format!("n{}", number.wrapping_mul(0x9e37_79b9) % 9973).into_bytes())
+        }
     }
 }
 
@@ -140,12 +142,8 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
             (&binary, 4, 32 << 20),
         ] {
             let out = folder.path().join("out.cenote");
-            let config = ImportConfig {
-                threads,
-                memory_bytes: memory,
-                overwrite: true,
-                ..config.clone()
-            };
+            let config =
+                ImportConfig { threads, memory_bytes: memory, overwrite: true, ..config.clone() };
             import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             files.push(std::fs::read(&out).unwrap());
         }
@@ -157,7 +155,8 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
 fn hubs_repeats_and_loops_survive_a_tight_budget() {
     let folder = tempfile::tempdir().unwrap();
     let edges = skewed(400_000);
-    let pairs: Vec<u8> = edges.iter().flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect();
+    let pairs: Vec<u8> =
+        edges.iter().flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect();
     let spec = file(&folder, "a.u64", &pairs);
     for keep in [true, false] {
         let config = ImportConfig {

@@ -364,7 +364,8 @@ fn slice_table(sparse: &[u64]) -> (Vec<u32>, u32) {
     let (Some(first), Some(last)) = (sparse.first(), sparse.last()) else {
         return (vec![0, 0], 63);
     };
-    let wanted = (sparse.len() as u64 / 4).max(1);
+    // At least two, so that no shift reaches 64.
+    let wanted = (sparse.len() as u64 / 4).max(2);
     let mut shift = 0;
     while (last - first) >> shift >= wanted {
         shift += 1;
