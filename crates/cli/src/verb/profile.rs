@@ -85,10 +85,10 @@ fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> R
     let mut told = String::new();
     let result = profile_path(&args.path, config, scratch_bytes, &mut |step: &Step| {
         if told != step.step {
-            bar.stage(&step.step, step.total);
+            bar.stage(&step.step, Some(step.total), Unit::Items);
             told.clone_from(&step.step);
         }
-        bar.set(step.done);
+        bar.set(step.done, step.total);
         !cancel::cancelled()
     });
     cancel::check()?;

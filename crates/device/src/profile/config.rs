@@ -58,8 +58,7 @@ impl ProfileConfig {
         Self {
             sizes: vec![4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20],
             depths_sequential: vec![1, 8, 32],
-            cell_seconds: 0.03,
-            repetitions: 2,
+            cell_seconds: 0.02,
             refinements: 2,
             warm_up_seconds: 0.3,
             seconds_max: 13.0,

@@ -95,10 +95,13 @@ fn of_block(device: u64) -> Option<Identity> {
         filesystem: None,
         name: Some(name.clone()),
     };
-    // Without a serial number the kernel's name and the size must do.
-    let told = match &identity.serial {
-        Some(serial) => format!("{}-{serial}", identity.model.as_deref().unwrap_or("drive")),
-        None => format!("{name}-{}", identity.bytes.unwrap_or(0)),
+    // Virtual drives tell no model and all the same serial number: their name has to help.
+    let told = match (&identity.model, &identity.serial) {
+        (Some(model), Some(serial)) => format!("{model}-{serial}"),
+        (_, serial) => {
+            let serial = serial.as_deref().unwrap_or("");
+            format!("{name}-{serial}-{}", identity.bytes.unwrap_or(0))
+        }
     };
     identity.key = clean(&told);
     Some(identity)

@@ -7,6 +7,7 @@ use anyhow::{Result, anyhow, ensure};
 use cenote_device::Op;
 use cenote_device::profile::{CurveProfile, Pattern, Profile, ProfilePoint};
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 /// Pixels of the picture: four charts.
@@ -123,7 +124,7 @@ fn draw_axes<Y>(
 ) -> Drawn
 where
     Y: AsRangedCoord<Value = f64>,
-    Y::CoordDescType: plotters::coord::ranged1d::ValueFormatter<f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
 {
     let mut context = ChartBuilder::on(area)
         .caption(format!("{}, {}", chart.title, chart.unit), ("sans-serif", 16))
