@@ -201,15 +201,18 @@ impl Queue for UringQueue {
         } else {
             self.stamp();
         }
+        let mut is_hint_followed = false;
         loop {
-            // Nothing to submit, nothing to wait for, no completion that the kernel holds back:
-            // no need to enter it.
             let queue = self.ring.submission();
-            if missing == 0 && queue.is_empty() && !queue.taskrun() {
+            // The kernel's hint that it holds completions back until entered. It may stay set with
+            // nothing behind it (a worker raises it late), so it is worth one call, never a loop.
+            let is_hinted = queue.taskrun() && !is_hint_followed;
+            if missing == 0 && queue.is_empty() && !is_hinted {
                 return Ok(());
             }
             drop(queue);
             self.enter(missing)?;
+            is_hint_followed = true;
             missing = missing.saturating_sub(self.collect(completions));
         }
     }

@@ -130,7 +130,7 @@ impl Checked<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn any_steps_agree_with_a_vector(steps in vec(step(), 1..60), depth in 1..12usize) {

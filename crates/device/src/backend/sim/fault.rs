@@ -297,3 +297,23 @@ pub(crate) fn mix(seed: u64, counter: u64) -> u64 {
 pub(crate) fn unit(random: u64) -> f64 {
     (random >> 11) as f64 / (1u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn torn_write_keeps_some_sectors_and_loses_some_whatever_the_seed() {
+        for seed in 0..2000 {
+            for count in [2, 3, 8] {
+                let survive = torn_sectors(seed, count);
+                let kept = survive.iter().filter(|&&kept| kept).count();
+                assert!(survive.len() == count && kept > 0 && kept < count, "seed {seed}: {kept}");
+            }
+            let blocks = [512, 4096].map(|block| (block, torn_prefix_bytes(seed, 8192, block)));
+            for (block, kept) in blocks {
+                assert!(kept < 8192 && kept.is_multiple_of(block), "seed {seed}: {kept}");
+            }
+        }
+    }
+}
