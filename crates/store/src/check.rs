@@ -219,21 +219,25 @@ impl Check<'_> {
 /// The lengths of lists one by one, beside a pass over the lists.
 struct Degrees<'a> {
     reader: DegreeReader<'a>,
-    batch: std::vec::IntoIter<u64>,
+    batch: Vec<u64>,
+    at: usize,
 }
 
 impl<'a> Degrees<'a> {
     fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
         let section = *graph.superblock().section(kind).expect("the superblock was checked");
         let reader = DegreeReader::new(graph, section, Ahead::NEAR)?;
-        Ok(Self { reader, batch: Vec::new().into_iter() })
+        Ok(Self { reader, batch: Vec::new(), at: 0 })
     }
 
     fn next(&mut self) -> Result<Option<u64>> {
-        if self.batch.len() == 0 {
+        if self.at == self.batch.len() {
             let Some((_, degrees)) = self.reader.next()? else { return Ok(None) };
-            self.batch = degrees.to_vec().into_iter();
+            self.batch.clear();
+            self.batch.extend_from_slice(degrees);
+            self.at = 0;
         }
-        Ok(self.batch.next())
+        self.at += 1;
+        Ok(Some(self.batch[self.at - 1]))
     }
 }

@@ -238,7 +238,7 @@ fn read_superblock(device: &dyn Device, file: &str) -> Result<Superblock> {
     if file_bytes == 0 {
         return Err(StoreError::Empty { file: file.into() });
     }
-    let (buffer, found) = read_up_to(device, PAGE_BYTES_MIN)?;
+    let (buffer, found) = read_start(device, file_bytes)?;
     let page_bytes = Superblock::page_bytes_of(file, &buffer[..found], file_bytes)?;
     if page_bytes == found {
         return Superblock::decode(file, &buffer, file_bytes);
@@ -247,20 +247,20 @@ fn read_superblock(device: &dyn Device, file: &str) -> Result<Superblock> {
     Superblock::decode(file, &page, file_bytes)
 }
 
-/// Reads the start of a file, which may end earlier.
-fn read_up_to(device: &dyn Device, len: usize) -> Result<(Buffer, usize)> {
+/// Reads the first 4 KiB of a file, or all of it if it is shorter. How many bytes there are.
+fn read_start(device: &dyn Device, file_bytes: u64) -> Result<(Buffer, usize)> {
+    let len = PAGE_BYTES_MIN;
+    let expected = file_bytes.min(len as u64) as usize;
     let mut queue = device.queue(&QueueConfig::with_depth(1))?;
-    let buffer = Buffer::new(len)?;
-    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer });
+    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer: Buffer::new(len)? });
     let mut completions = Vec::with_capacity(1);
     queue.reap(1, &mut completions)?;
     let done = completions.pop().expect("reap(1) returns a completion");
+    let (device, op, offset) = (device.name(), Op::Read, 0);
     match done.result {
-        Ok(found) => Ok((done.buffer, found)),
-        Err(fault) => {
-            let (device, op, offset) = (device.name(), Op::Read, 0);
-            Err(DeviceError::Io { device, op, offset, len, fault }.into())
-        }
+        Ok(found) if found >= expected => Ok((done.buffer, expected)),
+        Ok(found) => Err(DeviceError::Short { device, op, offset, expected, found }.into()),
+        Err(fault) => Err(DeviceError::Io { device, op, offset, len, fault }.into()),
     }
 }
 

@@ -195,15 +195,8 @@ impl<'a> Page<'a> {
 
     /// All lists of the page in vertex order.
     #[inline]
-    pub fn lists(&self) -> impl Iterator<Item = List<'a>> + use<'a> {
-        let page = *self;
-        let ends = page.starts.iter().rev().skip(1).map(|start| usize::from(*start));
-        let mut start = 0;
-        ends.chain(std::iter::once(page.entries.len())).enumerate().map(move |(i, end)| {
-            let list = page.list_between(i, start, end);
-            start = end;
-            list
-        })
+    pub fn lists(&self) -> Lists<'a> {
+        Lists { page: *self, next: 0, start: 0 }
     }
 
     /// The piece of a vertex's list, if the page has one.
@@ -213,6 +206,36 @@ impl<'a> Page<'a> {
         (i < self.list_count()).then(|| self.list(i))
     }
 }
+
+/// The lists of a page, one after the other.
+#[derive(Clone, Debug)]
+pub struct Lists<'a> {
+    page: Page<'a>,
+    next: usize,
+    start: usize,
+}
+
+impl<'a> Iterator for Lists<'a> {
+    type Item = List<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<List<'a>> {
+        let (i, start) = (self.next, self.start);
+        if i == self.page.list_count() {
+            return None;
+        }
+        self.start = self.page.end(i);
+        self.next += 1;
+        Some(self.page.list_between(i, start, self.start))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rest = self.page.list_count() - self.next;
+        (rest, Some(rest))
+    }
+}
+
+impl ExactSizeIterator for Lists<'_> {}
 
 fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
     if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }

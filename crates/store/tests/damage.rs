@@ -1,5 +1,7 @@
 //! Damage of every kind gives an error that names the page: never a wrong result, never a panic.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod common;
 
 use std::collections::BTreeSet;

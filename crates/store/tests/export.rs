@@ -1,5 +1,7 @@
 //! Exported edges are the graph's, each once, in the user's ids.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod common;
 
 use std::io::{self, Write};

@@ -3,6 +3,8 @@
 //! To add fixtures after a deliberate change of the format: `CENOTE_WRITE_FIXTURES=1 cargo test -p
 //! cenote-store --test fixtures` writes those that are missing. Existing ones are never rewritten.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod common;
 
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! What the pages cost on real social graphs. Skipped where the data is missing.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Graphs of every shape come back as they were written.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
 mod common;
 
 use std::collections::BTreeSet;
@@ -80,7 +82,7 @@ fn assert_lists_only(stored: &Graph, graph: &TestGraph) {
 
 #[test]
 fn random_graphs_come_back_whatever_the_page_size_ids_and_pieces() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         println!("seed {seed}");
         let graph = random_graph(&mut Random(seed));
         let device = MemoryDevice::default();

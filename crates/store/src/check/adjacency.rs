@@ -306,25 +306,29 @@ struct Words<'a> {
     section: Section,
     stream: PageStream,
     rest: u64,
-    batch: std::vec::IntoIter<u64>,
+    batch: Vec<u64>,
+    at: usize,
 }
 
 impl<'a> Words<'a> {
     fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
         let section = *graph.superblock().section(kind).expect("the superblock was checked");
         let stream = graph.stream(section, Ahead::NEAR)?;
-        Ok(Self { graph, section, stream, rest: section.items, batch: Vec::new().into_iter() })
+        Ok(Self { graph, section, stream, rest: section.items, batch: Vec::new(), at: 0 })
     }
 
     fn next(&mut self) -> Result<Option<u64>> {
-        if self.batch.len() == 0 {
+        if self.at == self.batch.len() {
             let Some((page, bytes)) = self.stream.next()? else { return Ok(None) };
             let header = self.graph.verify(self.section, page, bytes)?;
             let words = graph::words(bytes, &header, self.rest)
                 .map_err(|fault| self.graph.fault(page, self.section.kind.name(), fault))?;
             self.rest -= words.len() as u64;
-            self.batch = words.to_vec().into_iter();
+            self.batch.clear();
+            self.batch.extend_from_slice(words);
+            self.at = 0;
         }
-        Ok(self.batch.next())
+        self.at += 1;
+        Ok(Some(self.batch[self.at - 1]))
     }
 }

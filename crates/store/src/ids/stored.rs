@@ -15,6 +15,9 @@ use crate::graph;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 
+/// Takes a page of the section and says whether to go on.
+type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
+
 /// Ids that are read from the graph's file.
 #[derive(Debug)]
 pub struct StoredIds {
@@ -86,7 +89,7 @@ impl StoredIds {
     fn stream<E: From<StoreError>>(
         &self,
         pages: Range<u64>,
-        visit: &mut dyn FnMut(u64, &[u8]) -> Result<bool, E>,
+        visit: VisitPage<'_, E>,
     ) -> Result<(), E> {
         let first = self.section.first_page;
         let pages = first + pages.start..first + pages.end;

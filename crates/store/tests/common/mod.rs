@@ -1,13 +1,15 @@
 //! What the tests of this crate share: a device in memory, graphs as plain lists, and the comparison
 //! of a stored graph with such lists through every accessor.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod memory;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use cenote_device::Buffer;
+use cenote_device::{Buffer, Device};
 use cenote_store::{
     Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Result, StoreError,
     Superblock, VertexId, check,
@@ -117,7 +119,11 @@ impl TestGraph {
 
     /// Writes the graph, long lists in pieces of `piece` entries.
     pub fn write(&self, device: &MemoryDevice, piece: usize) -> Result<Superblock> {
-        let mut writer = GraphWriter::create(device.shared(), self.spec())?;
+        self.write_to(device.shared(), piece)
+    }
+
+    pub fn write_to(&self, device: Arc<dyn Device>, piece: usize) -> Result<Superblock> {
+        let mut writer = GraphWriter::create(device, self.spec())?;
         push_lists(&mut writer, &self.out, piece)?;
         if let Some(back) = &self.back {
             writer.begin_in()?;
@@ -271,9 +277,9 @@ fn assert_ids(graph: &Graph, expected: &TestGraph) {
         Ok::<(), StoreError>(())
     })
     .unwrap();
-    for v in 0..count {
+    for (v, found) in streamed.iter().enumerate() {
         let id = expected.id_of(v);
-        assert_eq!(streamed[v], id);
+        assert_eq!(found, &id);
         assert_eq!(ids.id_of(v as u32).unwrap(), id);
         assert_eq!(table.get(v as u32), id.as_ref());
         assert_eq!(ids.vertex_of(&id.to_string()).unwrap(), Some(v as u32), "{id}");
