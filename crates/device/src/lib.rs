@@ -4,13 +4,32 @@
 //! - [`request`]: what goes into a queue and what comes out of it
 //! - [`clock`]: the only clock of the rooms above; real or virtual
 //! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
-//! - [`wrapper`]: devices around devices: counting, throttling
+//! - [`wrapper`]: devices around devices: counting, slower, failing
 //! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile
 //!
 //! The native call is a batch: push requests into a [`Queue`], submit, reap completions. One I/O is
 //! a batch of one. Everything is synchronous; each worker thread owns its queue.
+//!
+//! ```
+//! use cenote_device::backend::file::{self, OpenOptions};
+//! use cenote_device::{Arena, Op, QueueConfig, Request};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("file");
+//! # std::fs::write(&path, [7; 16 << 12])?;
+//! let device = file::open(&path, &OpenOptions::reading())?;
+//! let (arena, buffers) = Arena::carve(4096, 8)?;
+//! let mut queue = device.queue(&QueueConfig { depth: 8, arenas: vec![arena] })?;
+//! for (block, buffer) in (0..).zip(buffers) {
+//!     queue.push(Request { tag: block, op: Op::Read, offset: block * 4096, len: 4096, buffer });
+//! }
+//! let mut completions = Vec::new();
+//! queue.reap(8, &mut completions)?; // submits, and sleeps until all eight are there
+//! assert!(completions.iter().all(|read| read.result == Ok(4096) && read.buffer[0] == 7));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod backend;
 pub mod clock;
