@@ -19,7 +19,7 @@ use super::ids::map::IdMap;
 use super::ids::strings::Dictionary;
 use super::input;
 use super::long_list::LongList;
-use super::parse::{Fault, Sink};
+use super::mapper::{Mapped, Mapper, Rule, mix};
 use super::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use super::report::{ImportReport, Phase, Progress};
 use super::spill::{Extent, SpillFile, SpillReader, full_disk};
@@ -304,7 +304,7 @@ impl<'a> Import<'a> {
         let make = || {
             let spreader = Spreader::new(ranges, file, block_bytes)?;
             let last = u32::try_from(ids.len() - 1).expect("dense ids are u32");
-            Ok(Mapper { ids, last, rule, spreader, loops: 0, sum: 0 })
+            Ok(Mapper::new(ids, last, rule, spreader))
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, input::total_bytes(self.inputs));
@@ -574,118 +574,6 @@ fn gathered<'a>(
     }
 }
 
-/// Which keys an edge brings.
-#[derive(Clone, Copy)]
-struct Rule {
-    space: KeySpace,
-    directed: bool,
-    loops: bool,
-}
-
-impl Rule {
-    #[inline]
-    fn keys(self, source: u32, target: u32, mut each: impl FnMut(u64)) {
-        if source != target {
-            each(self.space.key(source, target));
-            if !self.directed {
-                each(self.space.key(target, source));
-            }
-        } else if self.loops {
-            each(self.space.key(source, target));
-        }
-    }
-
-    fn keys_max(self, edges: u64) -> u64 {
-        if self.directed { edges } else { edges * 2 }
-    }
-}
-
-/// One worker of the second pass.
-struct Mapper<'a> {
-    ids: &'a IdMap<'a>,
-    last: u32,
-    rule: Rule,
-    spreader: Spreader<'a>,
-    loops: u64,
-    /// Sum of mixed keys: the same for the same edges in any order.
-    sum: u64,
-}
-
-/// What a worker of the second pass found.
-struct Mapped {
-    spread: Spread,
-    loops: u64,
-    sum: u64,
-}
-
-impl Mapper<'_> {
-    #[inline]
-    fn map(&mut self, source: u64, target: u64) -> Result<()> {
-        // A file that changed between its two readings may bring ids that are not in the map.
-        let source = self.ids.dense(source).min(self.last);
-        let target = self.ids.dense(target).min(self.last);
-        let rule = self.rule;
-        self.loops += u64::from(source == target);
-        let (low, high) =
-            if rule.directed || source < target { (source, target) } else { (target, source) };
-        self.sum = self.sum.wrapping_add(mix(rule.space.key(low, high)));
-        if source != target {
-            self.spreader.push(rule.space.key(source, target))?;
-            if !rule.directed {
-                self.spreader.push(rule.space.key(target, source))?;
-            }
-        } else if rule.loops {
-            self.spreader.push(rule.space.key(source, target))?;
-        }
-        Ok(())
-    }
-
-    fn spilled(&mut self, bytes: &[u8], records: u32, wide: bool) -> Result<()> {
-        let words = bytes.as_chunks::<8>().0;
-        if wide {
-            for pair in words.as_chunks::<2>().0.iter().take(records as usize) {
-                self.map(u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]))?;
-            }
-        } else {
-            for pair in &words[..records as usize] {
-                let pair = u64::from_le_bytes(*pair);
-                self.map(pair & u64::from(u32::MAX), pair >> 32)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Sink for Mapper<'_> {
-    const INTEGERS: bool = true;
-
-    fn id(&mut self, _: &[u8]) -> std::result::Result<u64, Fault> {
-        unreachable!("only pairs are read twice")
-    }
-
-    #[inline]
-    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
-        Ok(id)
-    }
-
-    #[inline]
-    fn edge(&mut self, source: u64, target: u64) -> std::result::Result<(), Fault> {
-        Ok(self.map(source, target)?)
-    }
-
-    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
-        Ok(())
-    }
-}
-
-impl Worker for Mapper<'_> {
-    type Output = Mapped;
-
-    fn finish(self) -> Result<Mapped> {
-        Ok(Mapped { spread: self.spreader.finish()?, loops: self.loops, sum: self.sum })
-    }
-}
-
 /// A full disk under the output, with what the graph needs.
 fn explain_output(error: ImportError, needed: u64) -> ImportError {
     match error {
@@ -701,13 +589,6 @@ fn explain_output(error: ImportError, needed: u64) -> ImportError {
         }
         other => other,
     }
-}
-
-/// The finaliser of splitmix64.
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 fn finish(writer: GraphWriter, ids: &IdMap<'_>, counts: Counts) -> Result<crate::Superblock> {

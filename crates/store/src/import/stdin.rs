@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn the_second_reading_gives_the_copy_and_then_the_rest() {
-        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES as u32 + 77).map(|i| (i * 7 >> 3) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..3 * BLOCK_BYTES as u32 + 77).map(|i| ((i * 7) >> 3) as u8).collect();
         let ends = [0, 1, BLOCK_BYTES, BLOCK_BYTES + 1, 2 * BLOCK_BYTES - 1, bytes.len()];
         for first_end in ends {
             let spill = tempfile::tempfile().unwrap();

@@ -156,9 +156,9 @@ fn binary_pairs_narrow_and_wide() {
     let bytes: Vec<u8> =
         narrow.iter().flat_map(|&(s, t)| [s as u32, t as u32]).flat_map(u32::to_le_bytes).collect();
     let plain = file(&folder, "a.u32", &bytes);
-    assert_imports(&[plain.clone()], &directed(), &integers(&narrow), &[]);
+    assert_imports(std::slice::from_ref(&plain), &directed(), &integers(&narrow), &[]);
     let packed = file(&folder, "b.u32.zst", &zstd::encode_all(&bytes[..], 1).unwrap());
-    assert_imports(&[packed.clone()], &directed(), &integers(&narrow), &[]);
+    assert_imports(std::slice::from_ref(&packed), &directed(), &integers(&narrow), &[]);
     let all = [integers(&pairs), integers(&narrow), integers(&narrow)].concat();
     let config = ImportConfig { keep_duplicates: true, keep_self_loops: true, ..undirected() };
     assert_imports(&[file(&folder, "a.u64", &wide), plain, packed], &config, &all, &[]);

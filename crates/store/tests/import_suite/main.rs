@@ -1,5 +1,7 @@
 //! Import against a naive oracle, in every format, with every way of failing.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod data;
 mod errors;
 mod faults;

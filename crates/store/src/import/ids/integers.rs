@@ -67,11 +67,11 @@ impl<'a> IntegerSet<'a> {
     /// Adds an id.
     #[inline]
     pub fn insert(&self, id: u64, local: &mut LocalIds) -> Result<()> {
-        if id < 1 << 32 {
-            if let Some(chunk) = self.chunks[(id >> CHUNK_BITS) as usize].get() {
-                set_bit(chunk, id);
-                return Ok(());
-            }
+        if id < 1 << 32
+            && let Some(chunk) = self.chunks[(id >> CHUNK_BITS) as usize].get()
+        {
+            set_bit(chunk, id);
+            return Ok(());
         }
         self.insert_rare(id, local)
     }
@@ -139,7 +139,7 @@ impl<'a> IntegerSet<'a> {
         ids.shrink_to_fit();
         sparse.memory.shrink_to(ids.len() * 8);
         let chunks = self.chunks.into_iter().map(OnceLock::into_inner);
-        let chunks = chunks.map(|chunk| chunk.map(RankedChunk::new)).collect();
+        let chunks = chunks.map(|chunk| chunk.map(|bits| RankedChunk::new(&bits))).collect();
         let memory = vec![
             self._directory,
             sparse.memory,
@@ -214,7 +214,7 @@ struct RankedChunk {
 }
 
 impl RankedChunk {
-    fn new(bits: Chunk) -> Self {
+    fn new(bits: &[AtomicU64]) -> Self {
         let bits: Box<[u64]> = bits.iter().map(|word| word.load(Ordering::Relaxed)).collect();
         let mut before = 0u32;
         let ranks = bits

@@ -4,9 +4,9 @@
 //! - [`edges`]: edge lists, with a fast way for plain integer pairs
 //! - [`delimited`]: CSV and TSV
 //! - [`lists`]: adjacency lists, METIS, vertex lists
-//! - [`matrix`]: Matrix Market
+//! - [`matrix`]: Matrix Market, coordinate layout
 //! - [`binary`]: `u32` and `u64` pairs, binary adjacency lists
-//! - [`columns`]: Parquet
+//! - [`columns`]: two columns of a Parquet file
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
