@@ -6,6 +6,7 @@
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
 //! - [`demo`]: the whole way on real input
+//! - [`profile`]: measure the drive under a path
 //! - [`estimate`]: tell the memory and the bytes that a run will need
 //! - [`neighbors`]: print one vertex's list
 //! - [`export`]: write the edges out again
@@ -18,6 +19,7 @@ mod generate;
 mod import;
 mod info;
 mod neighbors;
+mod profile;
 mod run;
 
 use anyhow::Result;
@@ -41,6 +43,7 @@ pub enum Verb {
     Check(check::Args),
     Run(run::Args),
     Demo(demo::Args),
+    Profile(profile::Args),
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
@@ -56,6 +59,7 @@ impl Verb {
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),
             Self::Demo(args) => demo::run(args),
+            Self::Profile(args) => profile::run(args),
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
