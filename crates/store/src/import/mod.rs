@@ -6,7 +6,8 @@
 //! 2. [`parse`]: one file per input format; workers parse blocks in parallel
 //! 3. [`ids`]: collects the outer ids and gives each its dense id, in ascending order
 //! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
-//! 5. `partition`, `mapper`: map outer to dense ids and spread the edges over key ranges that fit memory
+//! 5. `partition`, `mapper`: map outer to dense ids and spread the edges over ranges of keys, each
+//!    of which fits memory
 //! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
 //!
 //! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
