@@ -18,6 +18,10 @@ use crate::error::{DeviceError, Result};
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
+/// Buffers of at least this much together are worth whole huge pages: a request whose memory is
+/// physically contiguous reaches the device in one piece.
+const HUGE_ARENA_BYTES_MIN: usize = 1 << 20;
+
 /// An anonymous mapping, page-aligned, zeroed, unmapped on drop.
 struct Mapping {
     base: NonNull<u8>,
@@ -77,7 +81,13 @@ impl Arena {
     pub fn carve(buffer_bytes: usize, count: usize) -> Result<(Arc<Self>, Vec<Buffer>)> {
         assert!(buffer_bytes >= 512 && buffer_bytes.is_multiple_of(512), "buffers are aligned");
         assert!(count > 0, "an arena has buffers");
-        let arena = Arc::new(Self { mapping: Mapping::new(buffer_bytes * count)? });
+        let used = buffer_bytes.checked_mul(count).expect("an arena fits the address space");
+        let mapped = if used >= HUGE_ARENA_BYTES_MIN {
+            used.next_multiple_of(HUGE_PAGE_BYTES)
+        } else {
+            used
+        };
+        let arena = Arc::new(Self { mapping: Mapping::new(mapped)? });
         let buffers = (0..count)
             .map(|i| Buffer {
                 arena: Arc::clone(&arena),
