@@ -1,6 +1,7 @@
 //! Random reads of a file, io_uring against threads: what one thread and one queue move, and what
 //! CPU time a request costs. Compare with
-//! `fio --name=r --filename=FILE --rw=randread --bs=4k --iodepth=32 --direct=1 --ioengine=io_uring`.
+//! `fio --name=r --filename=FILE --rw=randread --bs=4k --iodepth=32 --direct=1
+//! --ioengine=io_uring`.
 //!
 //! `cargo run --release -p cenote-device --example iops -- FILE [SECONDS [THREADS]]`
 

@@ -66,7 +66,8 @@ pub struct Completion {
     pub len: usize,
     /// The memory, given back.
     pub buffer: Buffer,
-    /// Bytes moved (fewer than asked only at the end of the file or by an injected fault), or why not.
+    /// Bytes moved, fewer than asked only at the end of the file or by an injected fault; or why
+    /// not.
     pub result: Result<usize, IoFault>,
     /// Time from submission until it was reaped, by the device's clock.
     pub latency_ns: u64,

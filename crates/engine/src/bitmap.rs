@@ -130,11 +130,13 @@ mod tests {
             for v in vertices.into_iter().filter(|&v| (v as usize) < len) {
                 prop_assert_eq!(bitmap.insert(v), oracle.insert(v));
             }
-            prop_assert_eq!(bitmap.iter().collect::<Vec<_>>(), oracle.iter().copied().collect::<Vec<_>>());
+            let listed: Vec<u32> = oracle.iter().copied().collect();
+            prop_assert_eq!(bitmap.iter().collect::<Vec<_>>(), listed);
             prop_assert_eq!(bitmap.count(), oracle.len() as u64);
             for (a, b) in ranges {
                 let (a, b) = (a.min(len as u32), b.min(len as u32));
-                prop_assert_eq!(bitmap.any_in(a..b, false), a < b && oracle.range(a..b).next().is_some());
+                let inside = a < b && oracle.range(a..b).next().is_some();
+                prop_assert_eq!(bitmap.any_in(a..b, false), inside);
                 let outside = (a..b).any(|v| !oracle.contains(&v));
                 prop_assert_eq!(bitmap.any_in(a..b, true), outside);
             }

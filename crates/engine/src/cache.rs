@@ -54,7 +54,12 @@ struct Slot {
 impl PageCache {
     /// A cache that takes at most `bytes`, frames and bookkeeping together, and no more frames
     /// than `pages`.
-    pub fn new(bytes: u64, pages: u64, page_bytes: usize, replacement: Replacement) -> Result<Self> {
+    pub fn new(
+        bytes: u64,
+        pages: u64,
+        page_bytes: usize,
+        replacement: Replacement,
+    ) -> Result<Self> {
         let frames = Self::frames_in(bytes, page_bytes).min(pages);
         let mut shards: Vec<Shard> = (0..SHARDS).map(|_| Shard::default()).collect();
         if frames > 0 {

@@ -29,8 +29,8 @@ mod tasks;
 mod worker;
 
 pub use bitmap::Bitmap;
-pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_device::memory::prefetch;
+pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{Adjacency, Direction, Graph, List, Page, StoreError, VertexId};
 pub use config::{Cancel, EngineConfig, Strategy};
 pub use engine::Engine;
@@ -41,4 +41,3 @@ pub use kernel::Kernel;
 pub use memory_plan::{MemoryPlan, Needs};
 pub use schedule::Schedule;
 pub use serial::for_each_list;
-

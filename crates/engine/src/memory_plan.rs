@@ -79,7 +79,13 @@ impl MemoryPlan {
         let cache_bytes = (left - scratch_bytes).min(limit);
         let cache_bytes =
             if PageCache::frames_in(cache_bytes, page_bytes) == 0 { 0 } else { cache_bytes };
-        Ok(Self { index_bytes, state_bytes: needs.state_bytes, buffer_bytes, scratch_bytes, cache_bytes })
+        Ok(Self {
+            index_bytes,
+            state_bytes: needs.state_bytes,
+            buffer_bytes,
+            scratch_bytes,
+            cache_bytes,
+        })
     }
 }
 

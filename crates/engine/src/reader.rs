@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use cenote_device::{Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request};
+use cenote_device::{
+    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
+};
 
 use crate::error::Result;
 use crate::tasks::PageTask;

@@ -248,11 +248,9 @@ impl<K: Kernel> Visit<'_, K> {
     fn vertices_of(&self, task: PageTask) -> Vec<VertexId> {
         match self.wanted.list() {
             Some(list) => list[task.from as usize..task.to as usize].to_vec(),
-            None => self
-                .adjacency
-                .vertices_in(task.page)
-                .filter(|&v| self.wanted.contains(v))
-                .collect(),
+            None => {
+                self.adjacency.vertices_in(task.page).filter(|&v| self.wanted.contains(v)).collect()
+            }
         }
     }
 

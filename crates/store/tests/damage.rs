@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::collections::BTreeSet;
 
 use cenote_store::format::{PageHeader, PageKind, verify};
 use cenote_store::{Direction, Graph, StoreError, check_device};
-use common::{MemoryDevice, Random, TestGraph, TestIds, aligned};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned};
 
 /// Ten or so pages of every kind: long and short lists, in-edges, string ids with one that is
 /// longer than a page.

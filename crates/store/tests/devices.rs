@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
 use cenote_device::model::preset::Preset;
 use cenote_store::{Direction, Graph, Result, StoreError, check_device};
-use common::{TestGraph, TestIds, assert_same};
+use graphs::{TestGraph, TestIds, assert_same};
 
 const EIO: i32 = 5;
 

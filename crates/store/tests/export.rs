@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::io::{self, Write};
 
 use cenote_store::StoreError;
 use cenote_store::export::{ExportReport, export_parquet, export_text};
-use common::{Random, TestGraph, TestIds};
+use graphs::{Random, TestGraph, TestIds};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 

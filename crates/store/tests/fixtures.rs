@@ -5,12 +5,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::path::PathBuf;
 
 use cenote_store::{Graph, check_device};
-use common::{MemoryDevice, TestGraph, TestIds, assert_same};
+use graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)

@@ -2,15 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use cenote_store::superblock::SectionKind;
-use common::{MemoryDevice, TestGraph};
 use flate2::read::MultiGzDecoder;
+use graphs::{MemoryDevice, TestGraph};
 
 fn data(name: &str) -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");

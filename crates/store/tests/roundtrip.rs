@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod graphs;
 
 use std::collections::BTreeSet;
 
 use cenote_store::{Counts, Direction, Graph, GraphWriter, IdsSource, StoreError};
-use common::{MemoryDevice, Random, TestGraph, TestIds, assert_same};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same};
 
 #[test]
 fn triangle_with_tail_comes_back() {

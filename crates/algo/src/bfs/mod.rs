@@ -211,8 +211,7 @@ impl<'e> Search<'e> {
         if self.engine.memory().scratch_bytes == 0 {
             return None;
         }
-        let frontier_pages =
-            self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier));
+        let frontier_pages = self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier));
         // Counting the unvisited asks every page: only where the answer may matter.
         let all_pages = pages(self.engine.graph(), Direction::Out);
         if frontier_pages * 16 < all_pages {
@@ -454,7 +453,10 @@ pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
         }
     }
     if (bfs.reached, bfs.depth) != (reached, depth) {
-        return Err(wrong(format!("{} reached to depth {}, not {reached} to {depth}", bfs.reached, bfs.depth)));
+        return Err(wrong(format!(
+            "{} reached to depth {}, not {reached} to {depth}",
+            bfs.reached, bfs.depth
+        )));
     }
     Ok(())
 }

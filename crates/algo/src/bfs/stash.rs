@@ -63,9 +63,8 @@ impl Stash {
     /// Joins the workers' parts; `None` where a list did not fit, or came in pieces of which none
     /// was found in (so it is needed and not here).
     pub fn of(mut parts: Vec<StashPart>, visited: impl Fn(VertexId) -> bool) -> Option<Self> {
-        let whole = parts
-            .iter()
-            .all(|part| !part.overflown && part.in_pieces.iter().all(|&v| visited(v)));
+        let whole =
+            parts.iter().all(|part| !part.overflown && part.in_pieces.iter().all(|&v| visited(v)));
         if !whole {
             return None;
         }

@@ -141,7 +141,8 @@ pub fn estimate(
 ) -> Result<Estimate> {
     pagerank.check()?;
     let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let direction = if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
+    let direction =
+        if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
     let pass = (pages(graph, direction) * graph.page_bytes() as u64) as f64;
     let cached = memory.cached_fraction(graph);
     let iterations = f64::from(pagerank.iterations);
@@ -209,9 +210,8 @@ fn finish(
     change: Option<f64>,
     engine: &Engine,
 ) -> PageRank {
-    let converged = pagerank
-        .tolerance
-        .map(|tolerance| change.is_some_and(|change| change < tolerance));
+    let converged =
+        pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));
     PageRank { ranks, iterations, converged, change, run: Run::of(engine) }
 }
 
@@ -231,8 +231,7 @@ pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Re
     })?;
     let mut ranks = vec![1.0 / n as f64; n];
     for _ in 0..pagerank.iterations {
-        let dangling: f64 =
-            (0..n).filter(|&v| degrees[v] == 0).map(|v| ranks[v]).sum();
+        let dangling: f64 = (0..n).filter(|&v| degrees[v] == 0).map(|v| ranks[v]).sum();
         let base = (1.0 - config.damping + config.damping * dangling) / n as f64;
         let mut next = vec![base; n];
         for_each_list(graph, Direction::Out, |list| {

@@ -24,8 +24,7 @@ pub(super) struct Push<'e> {
 impl<'e> Push<'e> {
     pub fn new(engine: &'e Engine, damping: f64) -> Result<Self> {
         let n = engine.graph().vertices();
-        let push =
-            Self { engine, damping, ranks: HugeVec::zeroed(n)?, given: HugeVec::zeroed(n)? };
+        let push = Self { engine, damping, ranks: HugeVec::zeroed(n)?, given: HugeVec::zeroed(n)? };
         push.ranks.par_iter().for_each(|rank| store(rank, 1.0 / n as f64));
         Ok(push)
     }
@@ -38,15 +37,17 @@ impl<'e> Push<'e> {
         let n = self.ranks.len().max(1) as f64;
         let base = (1.0 - self.damping + self.damping * dangling) / n;
         let change = FixedSum::default();
-        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).for_each(|(ranks, given)| {
-            let mut block = 0;
-            for (rank, given) in ranks.iter().zip(given) {
-                let after = base + self.damping * from_fixed(given.swap(0, Ordering::Relaxed));
-                block += to_fixed((after - load(rank)).abs());
-                store(rank, after);
-            }
-            change.add(block);
-        });
+        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).for_each(
+            |(ranks, given)| {
+                let mut block = 0;
+                for (rank, given) in ranks.iter().zip(given) {
+                    let after = base + self.damping * from_fixed(given.swap(0, Ordering::Relaxed));
+                    block += to_fixed((after - load(rank)).abs());
+                    store(rank, after);
+                }
+                change.add(block);
+            },
+        );
         Ok(Step { change: change.mass() })
     }
 

@@ -114,7 +114,8 @@ impl fmt::Display for Summary<'_> {
         let plan = planner.plan();
         write!(
             f,
-            "plan: requests of {}, {} in flight; gaps of up to {} pages are read through; {:.0} MB/s",
+            "plan: requests of {}, {} in flight; gaps of up to {} pages are read through; \
+             {:.0} MB/s",
             size(plan.request_bytes as u64),
             plan.depth,
             plan.gap_pages,

@@ -1,3 +1,5 @@
+//! Tests of the model, held against the numbers of the papers.
+
 use super::knee::{SATURATION_SHARE, saturation_depth};
 use super::preset::{Collection, Preset};
 use super::*;

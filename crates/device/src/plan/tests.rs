@@ -1,3 +1,5 @@
+//! Tests of plans and extents.
+
 use proptest::prelude::*;
 
 use super::*;

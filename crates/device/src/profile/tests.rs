@@ -1,3 +1,5 @@
+//! Tests of the profiler on simulated devices.
+
 use super::*;
 use crate::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
 use crate::model::preset::Preset;

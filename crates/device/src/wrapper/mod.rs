@@ -2,7 +2,8 @@
 //!
 //! - [`StatsDevice`]: counts requests and bytes, keeps latency histograms
 //! - [`ThrottleDevice`]: a slower drive, in real time
-//! - [`FaultDevice`]: a failing drive, by the simulator's [`FaultPlan`](crate::backend::sim::FaultPlan)
+//! - [`FaultDevice`]: a failing drive, by the simulator's
+//!   [`FaultPlan`](crate::backend::sim::FaultPlan)
 
 mod fault;
 mod stats;

@@ -402,7 +402,8 @@ proptest! {
         for (sector, values) in allowed.iter().enumerate() {
             let bytes = &found[sector * 512..(sector + 1) * 512];
             prop_assert!(bytes.iter().all(|byte| *byte == bytes[0]), "sector {} is mixed", sector);
-            prop_assert!(values.contains(&bytes[0]), "sector {}: {}, not {:?}", sector, bytes[0], values);
+            let found = bytes[0];
+            prop_assert!(values.contains(&found), "sector {}: {}, not {:?}", sector, found, values);
         }
     }
 }
