@@ -1,0 +1,87 @@
+//! Simulated devices under an import.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_device::Device;
+use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_store::import::{ImportError, Workspace};
+
+use crate::random::Random;
+
+/// A drive of the papers with blocks of either size, whose completions may overtake each other.
+pub fn random_drive(random: &mut Random) -> SimConfig {
+    let presets = Preset::all();
+    let model = presets[random.index(presets.len())].model();
+    SimConfig {
+        block_bytes: random.pick(&[512, 4096]),
+        jitter: random.pick(&[0.0, 0.5, 3.0]),
+        ..SimConfig::new(model)
+    }
+}
+
+/// The same drive with these faults, durably holding `contents`.
+pub fn drive_with(config: &SimConfig, faults: FaultPlan, contents: &[u8]) -> Arc<SimDevice> {
+    Arc::new(SimDevice::with_contents(SimConfig { faults, ..config.clone() }, contents))
+}
+
+/// Gives an import its simulated devices.
+#[derive(Debug)]
+pub struct SimWorkspace {
+    drive: SimConfig,
+    spill_faults: FaultPlan,
+    output_faults: FaultPlan,
+    spills: Mutex<Vec<Arc<SimDevice>>>,
+    output: Mutex<Option<Arc<SimDevice>>>,
+    published: AtomicBool,
+}
+
+impl SimWorkspace {
+    /// Devices like `drive`, with these faults.
+    pub fn new(drive: SimConfig, spill_faults: FaultPlan, output_faults: FaultPlan) -> Self {
+        Self {
+            drive,
+            spill_faults,
+            output_faults,
+            spills: Mutex::default(),
+            output: Mutex::default(),
+            published: AtomicBool::new(false),
+        }
+    }
+
+    /// The output, if import came to make one.
+    pub fn written(&self) -> Option<Arc<SimDevice>> {
+        self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the output got its name.
+    pub fn is_published(&self) -> bool {
+        self.published.load(Ordering::SeqCst)
+    }
+
+    /// The most operations of any spill file.
+    pub fn spill_operations(&self) -> u64 {
+        let spills = self.spills.lock().unwrap_or_else(PoisonError::into_inner);
+        spills.iter().map(|spill| spill.operations()).max().unwrap_or(0)
+    }
+}
+
+impl Workspace for SimWorkspace {
+    fn spill(&self) -> Result<Arc<dyn Device>, ImportError> {
+        let spill = drive_with(&self.drive, self.spill_faults.clone(), &[]);
+        self.spills.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&spill));
+        Ok(spill)
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>, ImportError> {
+        let output = drive_with(&self.drive, self.output_faults.clone(), &[]);
+        *self.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&output));
+        Ok(output)
+    }
+
+    fn publish(&self) -> Result<(), ImportError> {
+        self.published.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! The registry of fuzzers: library functions, each with a name.
+//!
+//! - [`pages`]: damaged pages whose checksums are right
+//! - [`inputs`]: broken input files
+//! - [`ways`]: one answer, whatever the strategy, threads, device and page size
+//! - [`sets`]: bitmaps and frontiers against a tree set
+//! - [`canary`]: must fail, which proves that failures are seen
+//! - `house` and the faults are [`house::live`] and the functions of [`faults`]
+
+pub mod canary;
+pub mod inputs;
+pub mod pages;
+pub mod sets;
+pub mod ways;
+
+use crate::guard::{PATIENCE, guarded};
+use crate::random::Random;
+use crate::{Outcome, faults, house};
+
+/// Runs so many rounds from a seed; round i is round 0 of `seed + i`.
+pub type Fuzzer = fn(seed: u64, rounds: u32) -> Outcome;
+
+/// A fuzzer under its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+    /// Rounds that take about a second.
+    pub rounds: u32,
+    /// The function.
+    pub run: Fuzzer,
+}
+
+macro_rules! fuzzers {
+    ($($name:literal, $rounds:literal, $round:expr, $about:literal;)*) => {
+        &[$(Named {
+            name: $name,
+            about: $about,
+            rounds: $rounds,
+            run: |seed, rounds| play($name, seed, rounds, |random| $round(random).map(|_| ())),
+        }),*]
+    };
+}
+
+/// All fuzzers that must pass.
+pub const FUZZERS: &[Named] = fuzzers! {
+    "house", 15, house::live, "import, open, ask, compare with the oracle";
+    "import-fault", 15, faults::import_under_fault, "import on devices that fail";
+    "import-cut", 15, faults::import_under_power_cut, "import while the power is cut";
+    "import-durable", 5, faults::power_cut_after_import, "the power is cut after an import";
+    "run-fault", 8, faults::run_under_fault, "algorithms on devices that fail";
+    "page", 60, pages::adjacency, "the page parser on damaged pages with right checksums";
+    "superblock", 60, pages::superblock, "damaged superblocks with right checksums";
+    "image", 40, pages::any_page, "damaged pages of any kind with right checksums";
+    "input", 60, inputs::mutated, "broken input files of every format";
+    "ways", 2, ways::agree, "strategies x threads x backends x page sizes give one answer";
+    "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
+};
+
+/// The fuzzer that must fail.
+pub const CANARY: Named = Named {
+    name: "canary",
+    about: "must fail: it finds a fault that it made itself",
+    rounds: 1,
+    run: |seed, rounds| play("canary", seed, rounds, canary::sing),
+};
+
+/// The fuzzer of this name.
+pub fn find(name: &str) -> Option<Named> {
+    FUZZERS.iter().chain([&CANARY]).find(|fuzzer| fuzzer.name == name).copied()
+}
+
+/// Runs the fuzzer of this name.
+pub fn run(name: &str, seed: u64, rounds: u32) -> Outcome {
+    let fuzzer = find(name).ok_or_else(|| {
+        let names: Vec<&str> = FUZZERS.iter().map(|fuzzer| fuzzer.name).collect();
+        format!("no fuzzer is called {name}; there are {}", names.join(", "))
+    })?;
+    (fuzzer.run)(seed, rounds)
+}
+
+/// Plays rounds, each on a guarded thread; a fault says how to see it again.
+fn play(name: &str, seed: u64, rounds: u32, round: fn(&mut Random) -> Outcome) -> Outcome {
+    for i in 0..rounds {
+        let seed = seed.wrapping_add(u64::from(i));
+        let outcome = guarded(PATIENCE, move || round(&mut Random::new(seed)));
+        outcome.and_then(|outcome| outcome).map_err(|fault| {
+            format!(
+                "{name}, seed {seed}: {fault}\n\
+                 again: cargo run -p cenote-sim --example fuzz -- {name} {seed}"
+            )
+        })?;
+    }
+    Ok(())
+}

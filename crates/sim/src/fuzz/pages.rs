@@ -1,0 +1,200 @@
+//! Damaged pages whose checksums are right: what a checksum can't catch must be an error too, or
+//! a graph that is whole in itself. Never a panic, a hang, or an answer that does not follow from
+//! the lists.
+
+use std::sync::Arc;
+
+use cenote_device::Buffer;
+use cenote_device::backend::sim::FaultPlan;
+use cenote_store::format::{HEADER_BYTES, PageHeader};
+use cenote_store::{Adjacency, Direction, Graph, StoreError, check};
+
+use crate::disk::drive_with;
+use crate::faults::clean;
+use crate::house::{Case, compare_answer, lists};
+use crate::oracle::Oracle;
+use crate::question::{Question, ask_within_budget, random_config};
+use crate::random::Random;
+use crate::{Outcome, demand};
+
+/// Lists are read one by one of so many vertices at most.
+const LISTS_READ_MAX: usize = 200;
+
+/// A graph file in memory.
+struct Image {
+    case: Case,
+    bytes: Vec<u8>,
+    page_bytes: usize,
+    salt: u64,
+}
+
+impl Image {
+    fn random(random: &mut Random) -> Outcome<Self> {
+        let case = Case::random(random);
+        let stored = case.store()?;
+        let bytes = stored.device.contents();
+        let graph = Graph::open(stored.device).map_err(|e| format!("it does not open: {e}"))?;
+        let (page_bytes, salt) = (graph.page_bytes(), graph.superblock().salt);
+        Ok(Self { case, bytes, page_bytes, salt })
+    }
+
+    fn pages(&self) -> usize {
+        self.bytes.len() / self.page_bytes
+    }
+
+    fn page_mut(&mut self, page: usize) -> &mut [u8] {
+        &mut self.bytes[page * self.page_bytes..][..self.page_bytes]
+    }
+
+    /// Changes a page here and there and makes its checksum right.
+    fn damage(&mut self, page: usize, hot_bytes: usize, random: &mut Random) {
+        let salt = if page == 0 { 0 } else { self.salt };
+        let bytes = self.page_mut(page);
+        for _ in 0..1 + random.below(3) {
+            mutate(bytes, hot_bytes, random);
+        }
+        PageHeader::read(bytes).seal(bytes, salt, page as u64);
+    }
+
+    fn open(&self) -> Result<Graph, StoreError> {
+        Graph::open(drive_with(&self.case.drive, FaultPlan::none(), &self.bytes))
+    }
+}
+
+/// Changes a byte or a word: among the first `hot_bytes`, at the end, or anywhere.
+fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
+    let width = random.pick(&[1, 1, 2, 4, 8]);
+    let place = match random.below(10) {
+        0..6 => 4 + random.index(hot_bytes - 4),
+        6..8 => bytes.len() - 1 - random.index(64),
+        _ => random.index(bytes.len()),
+    };
+    let start = (place / width * width).max(4);
+    let field = &mut bytes[start..start + width];
+    let mut word = [0; 8];
+    word[..width].copy_from_slice(field);
+    let old = u64::from_le_bytes(word);
+    let new = match random.below(6) {
+        0 => old ^ (1 << random.below(8 * width as u64)),
+        1 => old.wrapping_add(1),
+        2 => old.wrapping_sub(1),
+        3 => 0,
+        4 => u64::MAX >> random.below(4),
+        _ => random.bits(),
+    };
+    field.copy_from_slice(&new.to_le_bytes()[..width]);
+}
+
+/// Damages an adjacency page and gives it to the parser, then to the whole house.
+pub fn adjacency(random: &mut Random) -> Outcome {
+    let mut image = Image::random(random)?;
+    let graph = image.open().map_err(|e| format!("it does not open: {e}"))?;
+    let direction = random.pick(&[Direction::Out, Direction::In]);
+    let adjacency = graph.adjacency(direction).or(graph.adjacency(Direction::Out));
+    let adjacency = adjacency.ok_or("no lists")?;
+    for _ in 0..20 {
+        let relative = random.below(adjacency.pages());
+        let page = (adjacency.first_page() + relative) as usize;
+        let sound = image.page_mut(page).to_vec();
+        image.damage(page, HEADER_BYTES, random);
+        parse(adjacency, relative, image.page_mut(page), graph.vertices())?;
+        if random.chance(5) {
+            use_all(&image, random)?;
+        }
+        image.page_mut(page).copy_from_slice(&sound);
+    }
+    Ok(())
+}
+
+/// A page that parses gives only vertices of the graph, within the lengths it tells.
+fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) -> Outcome {
+    let mut buffer = Buffer::new(bytes.len()).map_err(|e| format!("no memory: {e}"))?;
+    buffer.copy_from_slice(bytes);
+    let page = match adjacency.parse(relative, &buffer) {
+        Ok(page) => page,
+        Err(error) => return clean(&error).map(|_| ()),
+    };
+    let mut entries = 0;
+    for (i, list) in page.lists().enumerate() {
+        let told = || format!("page {relative} parses, but its list {i} is {list:?}");
+        let (start, len) = (list.skip, list.targets.len() as u64);
+        demand(start.checked_add(len).is_some_and(|end| end <= list.degree), told)?;
+        demand((list.vertex as usize) < vertices, told)?;
+        demand(list.targets.iter().all(|&target| (target as usize) < vertices), told)?;
+        demand(page.list(i) == list && page.list_of(list.vertex) == Some(list), told)?;
+        entries += list.targets.len();
+    }
+    demand(entries == page.entries().len(), || format!("page {relative}: entries of no list"))
+}
+
+/// Damages the superblock.
+pub fn superblock(random: &mut Random) -> Outcome {
+    let mut image = Image::random(random)?;
+    let sound = image.page_mut(0).to_vec();
+    for _ in 0..6 {
+        image.damage(0, 1000, random);
+        use_all(&image, random)?;
+        image.page_mut(0).copy_from_slice(&sound);
+    }
+    Ok(())
+}
+
+/// Damages pages of any kind.
+pub fn any_page(random: &mut Random) -> Outcome {
+    let mut image = Image::random(random)?;
+    let sound = image.bytes.clone();
+    for _ in 0..4 {
+        for _ in 0..1 + random.below(2) {
+            let page = random.index(image.pages());
+            image.damage(page, 200, random);
+        }
+        use_all(&image, random)?;
+        image.bytes.copy_from_slice(&sound);
+    }
+    Ok(())
+}
+
+/// Opens, checks, reads and asks. Where check finds nothing, every answer follows from the lists.
+fn use_all(image: &Image, random: &mut Random) -> Outcome {
+    let graph = match image.open() {
+        Ok(graph) => Arc::new(graph),
+        Err(error) => return clean(&error).map(|_| ()),
+    };
+    let report = check(&graph, &mut |_, _| {}).map_err(|e| format!("check fails: {e}"))?;
+    if report.is_whole() {
+        let out = lists(&graph, Direction::Out).map_err(|e| format!("whole, but: {e}"))?;
+        let oracle = Oracle::of_lists(&out);
+        for question in Question::all(graph.vertices(), random) {
+            compare_answer(&graph, &oracle, question, &random_config(random))?;
+        }
+        return Ok(());
+    }
+    for fault in &report.faults {
+        demand(!fault.message.contains('\n'), || format!("a fault is not one line: {fault}"))?;
+    }
+    read_all(&graph, random).or_else(|error| clean(&error).map(|_| ()))?;
+    if graph.vertices() > 0 {
+        for question in Question::all(graph.vertices(), random) {
+            let config = random_config(random);
+            // The answer may be anything, as long as there is an end to it.
+            if let Err(error) = ask_within_budget(question, &graph, &config) {
+                clean(&error)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_all(graph: &Graph, random: &mut Random) -> Result<(), StoreError> {
+    for direction in [Direction::Out, Direction::In] {
+        graph.degrees(direction, &mut |_, _| {})?;
+        for _ in 0..LISTS_READ_MAX.min(graph.vertices()) {
+            let vertex = random.index(graph.vertices()) as u32;
+            graph.read_list(direction, vertex, &mut Vec::new())?;
+        }
+    }
+    let ids = graph.ids()?;
+    ids.for_each(0..graph.vertices() as u32, |_, _| Ok::<(), StoreError>(()))?;
+    ids.vertex_of("n7")?;
+    ids.vertex_of("7").map(|_| ())
+}

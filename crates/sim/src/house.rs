@@ -1,0 +1,225 @@
+//! The whole house, once through: import, open, ask, compare.
+
+use std::fs;
+use std::sync::Arc;
+
+use cenote_algo::AlgoError;
+use cenote_device::Device;
+use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
+use cenote_engine::EngineConfig;
+use cenote_store::import::{
+    Format, ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, import_into,
+};
+use cenote_store::{Direction, Graph, StoreError, check};
+
+use crate::disk::{SimWorkspace, random_drive};
+use crate::input::{self, INTEGER_FORMATS, NAME_FORMATS};
+use crate::oracle::Oracle;
+use crate::question::{Question, ask_within_budget, random_config};
+use crate::random::Random;
+use crate::shape::{NAMINGS, Naming, SHAPES, Shape};
+use crate::{Outcome, demand};
+
+/// Page sizes that an import can be asked for.
+pub const PAGE_SIZES: [u32; 5] = [4096, 8192, 16384, 32768, 65536];
+
+/// Memory that a small import can do with.
+const IMPORT_MEMORY_MIN: usize = 16 << 20;
+
+/// An edge list, how it is written, and how it is to be imported.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Where the edges came from.
+    pub shape: Shape,
+    /// The edges, by numbers from 0.
+    pub edges: Vec<(u64, u64)>,
+    /// What the user calls the numbers.
+    pub naming: Naming,
+    /// How the file is written.
+    pub format: Format,
+    /// The options of the import.
+    pub options: ImportConfig,
+    /// The drive that everything lies on.
+    pub drive: SimConfig,
+}
+
+impl Case {
+    /// A random case.
+    pub fn random(random: &mut Random) -> Self {
+        let shape = random.pick(&SHAPES);
+        let naming = random.pick(&NAMINGS);
+        let format = match naming {
+            Naming::Names => random.pick(&NAME_FORMATS),
+            Naming::Dense if random.chance(20) => Format::U32,
+            _ => random.pick(&INTEGER_FORMATS),
+        };
+        let edges = shape.edges(random);
+        Self { shape, edges, naming, format, options: options(random), drive: random_drive(random) }
+    }
+
+    /// What should come of it.
+    pub fn oracle(&self) -> Oracle {
+        Oracle::import(&self.edges, self.naming, &self.options)
+    }
+
+    /// Imports into a workspace.
+    pub fn import(&self, workspace: &SimWorkspace) -> Result<ImportReport, ImportError> {
+        let bytes = input::write(self.format, self.naming, &self.edges);
+        import_bytes(&bytes, self.format, &self.options, workspace)
+    }
+
+    /// Imports without faults.
+    pub fn store(&self) -> Outcome<Stored> {
+        let none = FaultPlan::none;
+        let workspace = SimWorkspace::new(self.drive.clone(), none(), none());
+        let report = self.import(&workspace).map_err(|e| format!("import failed: {e}"))?;
+        demand(workspace.is_published(), || "a finished import was not published".into())?;
+        let device = workspace.written().ok_or("a finished import made no output")?;
+        Ok(Stored { device, spill_operations: workspace.spill_operations(), report })
+    }
+}
+
+/// A graph that was imported without faults.
+#[derive(Debug)]
+pub struct Stored {
+    /// Where it lies.
+    pub device: Arc<SimDevice>,
+    /// The most operations that a spill file saw.
+    pub spill_operations: u64,
+    /// What import told.
+    pub report: ImportReport,
+}
+
+/// Random options that fit each other.
+pub fn options(random: &mut Random) -> ImportConfig {
+    let directed = random.chance(50);
+    ImportConfig {
+        directed,
+        in_edges: directed && random.chance(50),
+        keep_duplicates: random.chance(25),
+        keep_self_loops: random.chance(40),
+        memory_bytes: IMPORT_MEMORY_MIN + random.index(16 << 20),
+        page_bytes: random.pick(&[4096, 4096, 4096, 8192, 16384, 32768, 65536]),
+        threads: 1 + random.index(3),
+        ..ImportConfig::default()
+    }
+}
+
+/// Imports a file of these bytes.
+pub fn import_bytes(
+    bytes: &[u8],
+    format: Format,
+    options: &ImportConfig,
+    workspace: &SimWorkspace,
+) -> Result<ImportReport, ImportError> {
+    let made = tempfile::NamedTempFile::new()
+        .and_then(|file| fs::write(file.path(), bytes).map(|()| file))
+        .map_err(|source| ImportError::Input {
+            input: "the simulation's temporary file".into(),
+            action: "write",
+            source,
+        })?;
+    let spec = InputSpec::with_format(made.path(), format);
+    import_into(&[spec], workspace, options, &NoProgress)
+}
+
+/// Opens a graph that must be whole.
+pub fn open_whole(device: Arc<dyn Device>) -> Outcome<Arc<Graph>> {
+    let graph = Graph::open(device).map_err(|e| format!("a whole graph does not open: {e}"))?;
+    let report = check(&graph, &mut |_, _| {}).map_err(|e| format!("check failed: {e}"))?;
+    demand(report.is_whole(), || format!("check finds faults: {:?}", report.faults))?;
+    Ok(Arc::new(graph))
+}
+
+/// The lists of a direction, read in order.
+pub fn lists(graph: &Graph, direction: Direction) -> Result<Vec<Vec<u32>>, StoreError> {
+    let mut lists = vec![Vec::new(); graph.vertices()];
+    graph.scan(direction, &mut |_, page| {
+        page.lists().for_each(|list| lists[list.vertex as usize].extend_from_slice(list.targets));
+        Ok(())
+    })?;
+    Ok(lists)
+}
+
+/// The stored graph must hold the lists and names of the oracle.
+pub fn compare_stored(graph: &Graph, oracle: &Oracle) -> Outcome {
+    let failed = |e: StoreError| format!("reading failed: {e}");
+    let out = lists(graph, Direction::Out).map_err(failed)?;
+    demand(out == oracle.out, || "the lists of targets are not those imported".into())?;
+    if graph.has_in_edges() {
+        let back = lists(graph, Direction::In).map_err(failed)?;
+        demand(back == oracle.back, || "the lists of sources are not those imported".into())?;
+    }
+    let mut names = Vec::new();
+    let mut degrees = Vec::new();
+    graph
+        .degrees(Direction::Out, &mut |_, some| degrees.extend_from_slice(some))
+        .map_err(failed)?;
+    let lengths: Vec<u64> = oracle.out.iter().map(|list| list.len() as u64).collect();
+    demand(degrees == lengths, || "the degrees are not the lengths of the lists".into())?;
+    let ids = graph.ids().map_err(failed)?;
+    let every = 0..graph.vertices() as u32;
+    ids.for_each(every, |_, id| {
+        names.push(id.to_string());
+        Ok::<(), StoreError>(())
+    })
+    .map_err(failed)?;
+    demand(names == oracle.names, || "the ids are not those imported".into())?;
+    let edges = graph.superblock().edges;
+    demand(edges == oracle.edges, || format!("{edges} edges, not {}", oracle.edges))
+}
+
+/// The engine's answer must be the oracle's; an algorithm may decline only where it says so.
+pub fn compare_answer(
+    graph: &Arc<Graph>,
+    oracle: &Oracle,
+    question: Question,
+    config: &EngineConfig,
+) -> Outcome {
+    let way = || {
+        let EngineConfig { strategy, threads, memory_bytes, depth, cache_bytes, .. } = config;
+        format!(
+            "{question:?} by {strategy}, {threads} threads, memory {memory_bytes}, \
+             depth {depth:?}, cache {cache_bytes:?}, profile {}",
+            config.profile.device
+        )
+    };
+    match ask_within_budget(question, graph, config) {
+        Ok(found) => match found.difference(&question.answer(oracle)) {
+            Some(difference) => Err(format!("{}: {difference}", way())),
+            None => Ok(()),
+        },
+        Err(AlgoError::Unsupported { .. })
+            if question.may_be_unsupported(graph, config.strategy) =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(format!("{}: {error}", way())),
+    }
+}
+
+/// Once through the house.
+pub fn live(random: &mut Random) -> Outcome {
+    let case = Case::random(random);
+    let context = |fault: String| {
+        let Case { shape, naming, format, options, .. } = &case;
+        format!("{shape:?} graph, {naming:?} ids, {format}, {options:?}: {fault}")
+    };
+    once(&case, random).map_err(context)
+}
+
+fn once(case: &Case, random: &mut Random) -> Outcome {
+    let stored = case.store()?;
+    let oracle = case.oracle();
+    let graph = open_whole(stored.device)?;
+    compare_stored(&graph, &oracle)?;
+    let counts = (stored.report.vertices, stored.report.edges);
+    let expected = (oracle.out.len() as u64, oracle.edges);
+    demand(counts == expected, || format!("import reports {counts:?}, not {expected:?}"))?;
+    for question in Question::all(graph.vertices(), random) {
+        for _ in 0..2 {
+            compare_answer(&graph, &oracle, question, &random_config(random))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! What is asked of a graph, and how answers are compared.
+
+use std::sync::Arc;
+
+use cenote_algo::bfs::{self, BfsConfig};
+use cenote_algo::pagerank::{self, PageRankConfig};
+use cenote_algo::{AlgoError, wcc};
+use cenote_device::model::preset::Preset;
+use cenote_device::profile::Profile;
+use cenote_engine::{EngineConfig, EngineError, Strategy};
+use cenote_store::{Graph, VertexId};
+
+use crate::oracle::Oracle;
+use crate::random::Random;
+
+/// All strategies.
+pub const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
+
+/// A question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Question {
+    /// Levels and parents from a source.
+    Bfs {
+        /// Where the search starts.
+        source: VertexId,
+    },
+    /// Components.
+    Wcc,
+    /// Ranks after so many iterations.
+    PageRank {
+        /// How many.
+        iterations: u32,
+    },
+}
+
+/// Its answer, by vertex.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Level and parent.
+    Bfs(Vec<Option<u32>>, Vec<Option<u32>>),
+    /// Smallest vertex of the component.
+    Wcc(Vec<u32>),
+    /// Rank.
+    PageRank(Vec<f64>),
+}
+
+impl Question {
+    /// One question about each algorithm.
+    pub fn all(vertices: usize, random: &mut Random) -> [Self; 3] {
+        let source = random.index(vertices) as VertexId;
+        let iterations = random.below(6) as u32;
+        [Question::Bfs { source }, Question::Wcc, Question::PageRank { iterations }]
+    }
+
+    /// Asks the engine.
+    pub fn ask(self, graph: &Arc<Graph>, config: EngineConfig) -> Result<Answer, AlgoError> {
+        let vertices = 0..graph.vertices() as VertexId;
+        Ok(match self {
+            Question::Bfs { source } => {
+                let search = BfsConfig { source: Some(source), parents: true };
+                let bfs = bfs::run(graph, config, &search)?;
+                let levels = vertices.clone().map(|v| bfs.level(v)).collect();
+                Answer::Bfs(levels, vertices.map(|v| bfs.parent(v)).collect())
+            }
+            Question::Wcc => {
+                let wcc = wcc::run(graph, config)?;
+                Answer::Wcc(vertices.map(|v| wcc.label(v)).collect())
+            }
+            Question::PageRank { iterations } => {
+                let walk = PageRankConfig { iterations, ..PageRankConfig::default() };
+                let ranks = pagerank::run(graph, config, &walk)?;
+                Answer::PageRank(vertices.map(|v| ranks.rank(v)).collect())
+            }
+        })
+    }
+
+    /// Asks the oracle.
+    pub fn answer(self, oracle: &Oracle) -> Answer {
+        match self {
+            Question::Bfs { source } => Answer::Bfs(oracle.levels(source), oracle.parents(source)),
+            Question::Wcc => Answer::Wcc(oracle.components()),
+            Question::PageRank { iterations } => {
+                Answer::PageRank(oracle.pagerank(PageRankConfig::default().damping, iterations))
+            }
+        }
+    }
+
+    /// Whether the algorithm may decline: the paper's search for components follows edges either
+    /// way, so it needs in-edges.
+    pub fn may_be_unsupported(self, graph: &Graph, strategy: Strategy) -> bool {
+        self == Question::Wcc && strategy != Strategy::Auto && !graph.has_in_edges()
+    }
+}
+
+impl Answer {
+    /// How it differs from what is right; ranks may by one part in 10^9.
+    pub fn difference(&self, right: &Answer) -> Option<String> {
+        match (self, right) {
+            (Answer::Bfs(levels, parents), Answer::Bfs(right_levels, right_parents)) => {
+                first("level", levels, right_levels, PartialEq::eq)
+                    .or_else(|| first("parent", parents, right_parents, PartialEq::eq))
+            }
+            (Answer::Wcc(labels), Answer::Wcc(right)) => {
+                first("label", labels, right, PartialEq::eq)
+            }
+            (Answer::PageRank(ranks), Answer::PageRank(right)) => {
+                first("rank", ranks, right, |a, b| (a - b).abs() <= 1e-9 * b)
+            }
+            _ => Some("an answer to another question".into()),
+        }
+    }
+}
+
+fn first<T: std::fmt::Debug>(
+    what: &str,
+    found: &[T],
+    right: &[T],
+    same: fn(&T, &T) -> bool,
+) -> Option<String> {
+    if found.len() != right.len() {
+        return Some(format!("{what}s of {} vertices, not of {}", found.len(), right.len()));
+    }
+    let v = found.iter().zip(right).position(|(found, right)| !same(found, right))?;
+    Some(format!("{what} of vertex {v} is {:?}, not {:?}", found[v], right[v]))
+}
+
+/// A way to run: small budgets, few or many threads, drives that are not the one it runs on.
+pub fn random_config(random: &mut Random) -> EngineConfig {
+    let presets = Preset::all();
+    let profile = Profile::of_model(&presets[random.index(presets.len())].model());
+    EngineConfig {
+        threads: 1 + random.index(4),
+        strategy: random.pick(&STRATEGIES),
+        profile: if random.chance(30) { Profile::assumed() } else { profile },
+        depth: random.pick(&[None, None, Some(1), Some(7), Some(64)]),
+        cache_bytes: random.pick(&[None, None, Some(0), Some(40_000)]),
+        explain: random.chance(20),
+        ..EngineConfig::with_memory(random.pick(&[1 << 16, 1 << 18, 1 << 20, 8 << 20, 64 << 20]))
+    }
+}
+
+/// Asks; where the budget is too small, again with the budget that the error says would do.
+pub fn ask_within_budget(
+    question: Question,
+    graph: &Arc<Graph>,
+    config: &EngineConfig,
+) -> Result<Answer, AlgoError> {
+    match question.ask(graph, config.clone()) {
+        Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
+            question.ask(graph, EngineConfig { memory_bytes: needed, ..config.clone() })
+        }
+        answer => answer,
+    }
+}
