@@ -13,6 +13,7 @@ use crate::house::{Case, compare_stored, open_whole};
 use crate::oracle::Oracle;
 use crate::question::{Answer, Question, ask_within_budget, random_config};
 use crate::random::Random;
+use crate::shape::LARGE_SHAPES;
 use crate::{Outcome, demand};
 
 /// `EIO` and `ENOSPC`.
@@ -160,6 +161,16 @@ pub fn power_cut_after_import(random: &mut Random) -> Outcome {
 /// Every algorithm under faults that strike while it opens the graph or runs.
 pub fn run_under_fault(random: &mut Random) -> Outcome<Vec<End>> {
     let case = Case::random(random);
+    struck_runs(&case, random)
+}
+
+/// The same on a graph of hundreds of pages.
+pub fn large_run_under_fault(random: &mut Random) -> Outcome<Vec<End>> {
+    let shape = random.pick(&LARGE_SHAPES);
+    struck_runs(&Case::of_shape(shape, random), random)
+}
+
+fn struck_runs(case: &Case, random: &mut Random) -> Outcome<Vec<End>> {
     let contents = case.store()?.device.contents();
     let oracle = case.oracle();
     let drive = &case.drive;

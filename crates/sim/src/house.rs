@@ -17,7 +17,7 @@ use crate::input::{self, INTEGER_FORMATS, NAME_FORMATS};
 use crate::oracle::Oracle;
 use crate::question::{Question, ask_within_budget, random_config};
 use crate::random::Random;
-use crate::shape::{NAMINGS, Naming, SHAPES, Shape};
+use crate::shape::{LARGE_SHAPES, NAMINGS, Naming, SHAPES, Shape};
 use crate::{Outcome, demand};
 
 /// Page sizes that an import can be asked for.
@@ -44,9 +44,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// A random case.
+    /// A random case of a small graph.
     pub fn random(random: &mut Random) -> Self {
         let shape = random.pick(&SHAPES);
+        Self::of_shape(shape, random)
+    }
+
+    /// A random case of this shape.
+    pub fn of_shape(shape: Shape, random: &mut Random) -> Self {
         let naming = random.pick(&NAMINGS);
         let format = match naming {
             Naming::Names => random.pick(&NAME_FORMATS),
@@ -201,11 +206,21 @@ pub fn compare_answer(
 /// Once through the house.
 pub fn live(random: &mut Random) -> Outcome {
     let case = Case::random(random);
+    told(&case, random)
+}
+
+/// Once through the house with a graph of hundreds of pages.
+pub fn live_large(random: &mut Random) -> Outcome {
+    let shape = random.pick(&LARGE_SHAPES);
+    told(&Case::of_shape(shape, random), random)
+}
+
+fn told(case: &Case, random: &mut Random) -> Outcome {
     let context = |fault: String| {
-        let Case { shape, naming, format, options, .. } = &case;
+        let Case { shape, naming, format, options, .. } = case;
         format!("{shape:?} graph, {naming:?} ids, {format}, {options:?}: {fault}")
     };
-    once(&case, random).map_err(context)
+    once(case, random).map_err(context)
 }
 
 fn once(case: &Case, random: &mut Random) -> Outcome {

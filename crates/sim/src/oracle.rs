@@ -135,11 +135,10 @@ impl Oracle {
         let n = self.out.len() as f64;
         let mut ranks = vec![1.0 / n; self.out.len()];
         for _ in 0..iterations {
-            let mut next = vec![(1.0 - damping) / n; self.out.len()];
+            let dangling = self.out.iter().zip(&ranks).filter(|(targets, _)| targets.is_empty());
+            let lost: f64 = dangling.map(|(_, rank)| rank).sum();
+            let mut next = vec![(1.0 - damping + damping * lost) / n; self.out.len()];
             for (targets, rank) in self.out.iter().zip(&ranks) {
-                if targets.is_empty() {
-                    next.iter_mut().for_each(|other| *other += damping * rank / n);
-                }
                 for &target in targets {
                     next[target as usize] += damping * rank / targets.len() as f64;
                 }

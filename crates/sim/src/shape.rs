@@ -30,9 +30,18 @@ pub enum Shape {
     Path,
     /// Many small components.
     Islands,
+    /// Hubs, and lists and pages enough that visits are planned, shared by workers and cached.
+    LargeKron,
+    /// Pages enough, and all alike.
+    LargeUniform,
+    /// Pages enough, and hundreds of steps.
+    LargeGrid,
 }
 
-/// All shapes.
+/// Shapes of graphs of hundreds of pages.
+pub const LARGE_SHAPES: [Shape; 3] = [Shape::LargeKron, Shape::LargeUniform, Shape::LargeGrid];
+
+/// All shapes of small graphs.
 pub const SHAPES: [Shape; 9] = [
     Shape::Tiny,
     Shape::Kron,
@@ -79,6 +88,19 @@ impl Shape {
             Shape::Star => star(random),
             Shape::Path => (0..1 + random.below(300)).map(|v| (v, v + 1)).collect(),
             Shape::Islands => islands(random),
+            Shape::LargeKron => {
+                let (scale, edge_factor) = (11 + random.below(4) as u32, 8 + random.below(16));
+                generated(Kron::new(KronConfig { scale, edge_factor, permute: true, seed }))
+            }
+            Shape::LargeUniform => {
+                let vertices = 5_000 + random.below(40_000);
+                let edges = 20_000 + random.below(200_000);
+                generated(Uniform::new(UniformConfig { vertices, edges, seed }))
+            }
+            Shape::LargeGrid => {
+                let (rows, columns) = (100 + random.below(60), 200 + random.below(300));
+                generated(Grid::new(GridConfig { rows, columns }))
+            }
         };
         for _ in 0..random.below(4) {
             let again = edges[random.index(edges.len())];

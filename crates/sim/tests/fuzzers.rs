@@ -1,6 +1,8 @@
 //! Every fuzzer for a moment, and the canary, which must fail.
 
-use cenote_sim::fuzz::{self, CANARY, FUZZERS};
+use cenote_sim::faults::End;
+use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages};
+use cenote_sim::random::Random;
 
 #[test]
 fn smoke() {
@@ -31,4 +33,24 @@ fn names_are_unique_and_unknown_ones_are_told_the_known() {
     }
     let fault = fuzz::run("nobody", 0, 1).expect_err("nobody is called so");
     assert!(fault.contains("house") && fault.contains("superblock"), "{fault}");
+}
+
+/// A fuzzer that never breaks anything, or leaves nothing that still works, tests nothing.
+#[test]
+fn damage_is_neither_always_fatal_nor_never() {
+    let mut random = Random::new(5);
+    let (mut pages, mut superblocks, mut images, mut files) = (vec![], vec![], vec![], vec![]);
+    for _ in 0..40 {
+        pages.extend(pages::adjacency(&mut random).expect("a fault of its own"));
+        superblocks.extend(pages::superblock(&mut random).expect("a fault of its own"));
+        images.extend(pages::any_page(&mut random).expect("a fault of its own"));
+        files.push(inputs::mutated(&mut random).expect("a fault of its own"));
+    }
+    for (what, ends) in
+        [("pages", pages), ("superblocks", superblocks), ("images", images), ("files", files)]
+    {
+        let errors = ends.iter().filter(|&&end| end == End::Error).count();
+        println!("{what}: {errors} of {} are refused", ends.len());
+        assert!(errors > 0 && errors < ends.len(), "{what}: {errors} of {}", ends.len());
+    }
 }

@@ -6,7 +6,7 @@ use cenote_device::backend::sim::FaultPlan;
 use cenote_store::import::{Format, IdKind, ImportConfig, ImportError};
 
 use crate::disk::{SimWorkspace, random_drive};
-use crate::faults::clean;
+use crate::faults::{End, clean};
 use crate::house::{compare_stored, import_bytes, open_whole, options};
 use crate::input::{self, DENSE_FORMATS, INTEGER_FORMATS};
 use crate::oracle::Oracle;
@@ -46,7 +46,7 @@ const TOKENS: [&[u8]; 24] = [
 ];
 
 /// Writes a file, breaks it, imports it.
-pub fn mutated(random: &mut Random) -> Outcome {
+pub fn mutated(random: &mut Random) -> Outcome<End> {
     let shape = random.pick(&[Shape::Tiny, Shape::Tiny, Shape::Path, Shape::Islands, Shape::Ring]);
     let edges = shape.edges(random);
     let naming = random.pick(&NAMINGS);
@@ -59,11 +59,12 @@ pub fn mutated(random: &mut Random) -> Outcome {
     options.ids = random.pick(&[IdKind::Auto, IdKind::Auto, IdKind::Integer, IdKind::String]);
     let mut bytes = input::write(format, naming, &edges);
     if format == Format::U64 && naming == Naming::Names {
-        return Ok(());
+        return Ok(End::Right);
     }
     let told = format!("{format}, {options:?}");
     if random.chance(15) {
         return sound(&bytes, (format, naming), &edges, &options, random)
+            .map(|()| End::Right)
             .map_err(|fault| format!("unbroken {told}: {fault}"));
     }
     for _ in 0..1 + random.below(4) {
@@ -75,7 +76,7 @@ pub fn mutated(random: &mut Random) -> Outcome {
     })
 }
 
-fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     let place = |random: &mut Random, bytes: &[u8]| {
         // Headers are where a byte means most.
         let reach = if random.chance(30) { bytes.len().min(60) } else { bytes.len() };
@@ -102,7 +103,12 @@ fn workspace(random: &mut Random) -> SimWorkspace {
     SimWorkspace::new(random_drive(random), full.clone(), full)
 }
 
-fn broken(bytes: &[u8], format: Format, options: &ImportConfig, random: &mut Random) -> Outcome {
+pub(super) fn broken(
+    bytes: &[u8],
+    format: Format,
+    options: &ImportConfig,
+    random: &mut Random,
+) -> Outcome<End> {
     let workspace = workspace(random);
     match import_bytes(bytes, format, options, &workspace) {
         Err(error) => {
@@ -113,14 +119,15 @@ fn broken(bytes: &[u8], format: Format, options: &ImportConfig, random: &mut Ran
                 let within = (1..=lines).contains(&line);
                 demand(within || is_packed(bytes), || format!("line {line} of {lines}: {error}"))?;
             }
-            Ok(())
+            Ok(End::Error)
         }
         Ok(report) => {
             let device = workspace.written().ok_or("no output")?;
             let graph = open_whole(Arc::new(device.restart(FaultPlan::none())))?;
             let found = (graph.vertices() as u64, graph.superblock().edges);
             let told = (report.vertices, report.edges);
-            demand(found == told, || format!("import reports {told:?}, the graph has {found:?}"))
+            demand(found == told, || format!("import reports {told:?}, the graph has {found:?}"))?;
+            Ok(End::Right)
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! - [`pages`]: damaged pages whose checksums are right
 //! - [`inputs`]: broken input files
+//! - [`roundtrip`]: out and in again; broken packed files
+//! - [`stops`]: cancelled work, and budgets too small
 //! - [`ways`]: one answer, whatever the strategy, threads, device and page size
 //! - [`sets`]: bitmaps and frontiers against a tree set
 //! - [`canary`]: must fail, which proves that failures are seen
@@ -10,7 +12,9 @@
 pub mod canary;
 pub mod inputs;
 pub mod pages;
+pub mod roundtrip;
 pub mod sets;
+pub mod stops;
 pub mod ways;
 
 use crate::guard::{PATIENCE, guarded};
@@ -50,11 +54,17 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "import-fault", 15, faults::import_under_fault, "import on devices that fail";
     "import-cut", 15, faults::import_under_power_cut, "import while the power is cut";
     "import-durable", 5, faults::power_cut_after_import, "the power is cut after an import";
+    "house-large", 2, house::live_large, "the same with graphs of hundreds of pages";
     "run-fault", 8, faults::run_under_fault, "algorithms on devices that fail";
+    "run-fault-large", 1, faults::large_run_under_fault, "the same with hundreds of pages";
     "page", 60, pages::adjacency, "the page parser on damaged pages with right checksums";
     "superblock", 60, pages::superblock, "damaged superblocks with right checksums";
     "image", 40, pages::any_page, "damaged pages of any kind with right checksums";
     "input", 60, inputs::mutated, "broken input files of every format";
+    "roundtrip", 15, roundtrip::live, "export, pack, import again: the same graph";
+    "packed", 30, roundtrip::mutated, "broken Parquet, gzip and zstd files";
+    "stop", 15, stops::cancelled, "import and runs that are cancelled at any time";
+    "budget", 10, stops::budgets, "budgets too small tell which would do";
     "ways", 2, ways::agree, "strategies x threads x backends x page sizes give one answer";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };

@@ -10,7 +10,7 @@ use cenote_store::format::{HEADER_BYTES, PageHeader};
 use cenote_store::{Adjacency, Direction, Graph, StoreError, check};
 
 use crate::disk::drive_with;
-use crate::faults::clean;
+use crate::faults::{End, clean};
 use crate::house::{Case, compare_answer, lists};
 use crate::oracle::Oracle;
 use crate::question::{Question, ask_within_budget, random_config};
@@ -86,33 +86,34 @@ fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
 }
 
 /// Damages an adjacency page and gives it to the parser, then to the whole house.
-pub fn adjacency(random: &mut Random) -> Outcome {
+pub fn adjacency(random: &mut Random) -> Outcome<Vec<End>> {
     let mut image = Image::random(random)?;
     let graph = image.open().map_err(|e| format!("it does not open: {e}"))?;
     let direction = random.pick(&[Direction::Out, Direction::In]);
     let adjacency = graph.adjacency(direction).or(graph.adjacency(Direction::Out));
     let adjacency = adjacency.ok_or("no lists")?;
+    let mut ends = Vec::new();
     for _ in 0..20 {
         let relative = random.below(adjacency.pages());
         let page = (adjacency.first_page() + relative) as usize;
         let sound = image.page_mut(page).to_vec();
         image.damage(page, HEADER_BYTES, random);
-        parse(adjacency, relative, image.page_mut(page), graph.vertices())?;
+        ends.push(parse(adjacency, relative, image.page_mut(page), graph.vertices())?);
         if random.chance(5) {
             use_all(&image, random)?;
         }
         image.page_mut(page).copy_from_slice(&sound);
     }
-    Ok(())
+    Ok(ends)
 }
 
 /// A page that parses gives only vertices of the graph, within the lengths it tells.
-fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) -> Outcome {
+fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) -> Outcome<End> {
     let mut buffer = Buffer::new(bytes.len()).map_err(|e| format!("no memory: {e}"))?;
     buffer.copy_from_slice(bytes);
     let page = match adjacency.parse(relative, &buffer) {
         Ok(page) => page,
-        Err(error) => return clean(&error).map(|_| ()),
+        Err(error) => return clean(&error),
     };
     let mut entries = 0;
     for (i, list) in page.lists().enumerate() {
@@ -124,23 +125,26 @@ fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) ->
         demand(page.list(i) == list && page.list_of(list.vertex) == Some(list), told)?;
         entries += list.targets.len();
     }
-    demand(entries == page.entries().len(), || format!("page {relative}: entries of no list"))
+    demand(entries == page.entries().len(), || format!("page {relative}: entries of no list"))?;
+    Ok(End::Right)
 }
 
 /// Damages the superblock.
-pub fn superblock(random: &mut Random) -> Outcome {
+pub fn superblock(random: &mut Random) -> Outcome<Vec<End>> {
+    let mut ends = Vec::new();
     let mut image = Image::random(random)?;
     let sound = image.page_mut(0).to_vec();
     for _ in 0..6 {
         image.damage(0, 1000, random);
-        use_all(&image, random)?;
+        ends.push(use_all(&image, random)?);
         image.page_mut(0).copy_from_slice(&sound);
     }
-    Ok(())
+    Ok(ends)
 }
 
 /// Damages pages of any kind.
-pub fn any_page(random: &mut Random) -> Outcome {
+pub fn any_page(random: &mut Random) -> Outcome<Vec<End>> {
+    let mut ends = Vec::new();
     let mut image = Image::random(random)?;
     let sound = image.bytes.clone();
     for _ in 0..4 {
@@ -148,17 +152,17 @@ pub fn any_page(random: &mut Random) -> Outcome {
             let page = random.index(image.pages());
             image.damage(page, 200, random);
         }
-        use_all(&image, random)?;
+        ends.push(use_all(&image, random)?);
         image.bytes.copy_from_slice(&sound);
     }
-    Ok(())
+    Ok(ends)
 }
 
 /// Opens, checks, reads and asks. Where check finds nothing, every answer follows from the lists.
-fn use_all(image: &Image, random: &mut Random) -> Outcome {
+fn use_all(image: &Image, random: &mut Random) -> Outcome<End> {
     let graph = match image.open() {
         Ok(graph) => Arc::new(graph),
-        Err(error) => return clean(&error).map(|_| ()),
+        Err(error) => return clean(&error),
     };
     let report = check(&graph, &mut |_, _| {}).map_err(|e| format!("check fails: {e}"))?;
     if report.is_whole() {
@@ -167,7 +171,7 @@ fn use_all(image: &Image, random: &mut Random) -> Outcome {
         for question in Question::all(graph.vertices(), random) {
             compare_answer(&graph, &oracle, question, &random_config(random))?;
         }
-        return Ok(());
+        return Ok(End::Right);
     }
     for fault in &report.faults {
         demand(!fault.message.contains('\n'), || format!("a fault is not one line: {fault}"))?;
@@ -182,7 +186,7 @@ fn use_all(image: &Image, random: &mut Random) -> Outcome {
             }
         }
     }
-    Ok(())
+    Ok(End::Error)
 }
 
 fn read_all(graph: &Graph, random: &mut Random) -> Result<(), StoreError> {

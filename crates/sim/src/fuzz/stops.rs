@@ -1,0 +1,125 @@
+//! Work that is cancelled at any time, and budgets that are too small.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_algo::AlgoError;
+use cenote_device::backend::sim::FaultPlan;
+use cenote_engine::{Cancel, EngineConfig, EngineError};
+use cenote_store::import::{ImportConfig, ImportError, InputSpec, Phase, Progress, import_into};
+
+use crate::disk::SimWorkspace;
+use crate::faults::End;
+use crate::house::{Case, compare_stored, open_whole};
+use crate::input;
+use crate::question::{Question, random_config};
+use crate::random::Random;
+use crate::{Outcome, demand};
+
+/// Says stop when it was asked so many times.
+struct StopAfter(AtomicU64);
+
+impl Progress for StopAfter {
+    fn begin(&self, _: Phase, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+/// Cancels an import, and a run before it begins.
+pub fn cancelled(random: &mut Random) -> Outcome<End> {
+    let case = Case::random(random);
+    let graph = open_whole(case.store()?.device)?;
+    let cancel = Cancel::default();
+    cancel.raise();
+    let config = EngineConfig { memory_bytes: 64 << 20, cancel, ..random_config(random) };
+    for question in Question::all(graph.vertices(), random) {
+        match question.ask(&graph, config.clone()) {
+            // No step, nothing to interrupt.
+            Ok(_) if question == (Question::PageRank { iterations: 0 }) => {}
+            Err(AlgoError::Engine(EngineError::Interrupted)) => {}
+            Err(AlgoError::Unsupported { .. })
+                if question.may_be_unsupported(&graph, config.strategy) => {}
+            other => return Err(format!("{question:?} was cancelled and gives {other:?}")),
+        }
+    }
+    cancelled_import(&case, random.below(12))
+}
+
+fn cancelled_import(case: &Case, asked: u64) -> Outcome<End> {
+    let failed = |e: std::io::Error| format!("no file: {e}");
+    let file = tempfile::NamedTempFile::new().map_err(failed)?;
+    let bytes = input::write(case.format, case.naming, &case.edges);
+    std::fs::write(file.path(), bytes).map_err(failed)?;
+    let none = FaultPlan::none;
+    let workspace = SimWorkspace::new(case.drive.clone(), none(), none());
+    let inputs = [InputSpec::with_format(file.path(), case.format)];
+    let stop = StopAfter(AtomicU64::new(asked));
+    match import_into(&inputs, &workspace, &case.options, &stop) {
+        Err(ImportError::Cancelled) => {
+            demand(!workspace.is_published(), || "a cancelled import was published".into())?;
+            Ok(End::Error)
+        }
+        Err(error) => Err(format!("cancelled when asked {asked} times: {error}")),
+        Ok(_) => {
+            let graph = open_whole(workspace.written().ok_or("no output")?)?;
+            compare_stored(&graph, &case.oracle())?;
+            Ok(End::Right)
+        }
+    }
+}
+
+/// A budget that is too small is refused with one that gets further; a run with the one that
+/// would do.
+pub fn budgets(random: &mut Random) -> Outcome {
+    let case = Case::random(random);
+    let graph = open_whole(case.store()?.device)?;
+    for question in Question::all(graph.vertices(), random) {
+        let small = random.pick(&[0, 1000, 100_000]);
+        let config = EngineConfig { memory_bytes: small, ..random_config(random) };
+        let refused = match question.ask(&graph, config.clone()) {
+            Err(AlgoError::Engine(EngineError::Budget { needed, suggested, .. })) => {
+                demand(needed > small && suggested << 20 >= needed, || {
+                    format!("{small} is too small, {needed} or {suggested} MiB would do")
+                })?;
+                [needed, suggested << 20]
+            }
+            _ => continue,
+        };
+        for memory_bytes in refused {
+            let config = EngineConfig { memory_bytes, ..config.clone() };
+            let answer = question.ask(&graph, config);
+            if let Err(error @ AlgoError::Engine(_)) = answer {
+                return Err(format!("{question:?} in {memory_bytes} bytes, as told: {error}"));
+            }
+        }
+    }
+    import_budgets(&case, random)
+}
+
+fn import_budgets(case: &Case, random: &mut Random) -> Outcome {
+    let mut case = case.clone();
+    let mut memory_bytes = random.pick(&[0, 100_000, 1 << 20]);
+    for _ in 0..20 {
+        let none = FaultPlan::none;
+        let workspace = SimWorkspace::new(case.drive.clone(), none(), none());
+        case.options = ImportConfig { memory_bytes, ..case.options };
+        match case.import(&workspace) {
+            Err(ImportError::Memory { needed, .. }) => {
+                demand(needed > memory_bytes, || format!("{memory_bytes} -> {needed}"))?;
+                memory_bytes = needed;
+            }
+            Err(error) => return Err(format!("import in {memory_bytes} bytes: {error}")),
+            Ok(report) => {
+                let peak = report.peak_memory_bytes;
+                demand(peak <= memory_bytes as u64, || format!("{peak} of {memory_bytes}"))?;
+                let device: Arc<_> = workspace.written().ok_or("no output")?;
+                return compare_stored(&*open_whole(device)?, &case.oracle());
+            }
+        }
+    }
+    Err(format!("after 20 budgets, each as told, {memory_bytes} is still too small"))
+}
