@@ -54,7 +54,7 @@ class Imported:
 def imported(request, cenote):
     """Every kind of graph, undirected and directed."""
     kind, directed = request.param
-    cenote("generate", *GENERATED[kind], "--seed", 5, "--out", "made.u32")
+    cenote("generate", *GENERATED[kind], "--out", "made.u32")
     pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
     return Imported(cenote, pairs, directed)
 

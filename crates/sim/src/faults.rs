@@ -83,7 +83,7 @@ fn struck_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<En
         Ok(_) => {
             let device = workspace.written().ok_or("no output")?;
             // A drive that lied about a write shows it when the power comes back.
-            nothing_but_the_graph(&device, &case.oracle())
+            nothing_but_the_graph(&device, &case.oracle(), Drive::Lied)
         }
     }
 }
@@ -112,7 +112,7 @@ fn cut_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> 
         Err(error) => {
             demand(!workspace.is_published(), || format!("published in spite of: {error}"))?;
             clean(&error)?;
-            nothing_but_the_graph(&device, &case.oracle())
+            nothing_but_the_graph(&device, &case.oracle(), Drive::Honest)
         }
         // With other threads' timing the operation was never reached.
         Ok(_) if !device.is_power_cut() => Ok(End::Right),
@@ -120,8 +120,16 @@ fn cut_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> 
     }
 }
 
-/// What is found when the power comes back does not open, or fails its check, or is the graph.
-fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle) -> Outcome<End> {
+/// Whether what the drive acknowledged and synced was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drive {
+    Honest,
+    Lied,
+}
+
+/// What is found when the power comes back does not open, or is the graph. Where the drive lied it
+/// may open, but then check sees the damage and no answer is wrong.
+fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle, drive: Drive) -> Outcome<End> {
     let found: Arc<SimDevice> = Arc::new(device.restart(FaultPlan::none()));
     let graph = match Graph::open(found) {
         Ok(graph) => graph,
@@ -132,6 +140,7 @@ fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle) -> Outcome<End> {
         compare_stored(&graph, oracle)?;
         return Ok(End::Right);
     }
+    demand(drive == Drive::Lied, || format!("half a graph opens: {:?}", report.faults))?;
     // Damage that check sees must not become an answer.
     let graph = Arc::new(graph);
     for question in Question::all(graph.vertices(), &mut Random::new(0)) {

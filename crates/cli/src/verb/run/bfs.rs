@@ -53,7 +53,7 @@ struct Answer {
 
 /// Runs it.
 pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(args.output.explain)?;
+    let (graph, config) = args.open()?;
     let bfs_config = args.params.config(&graph)?;
     let stopwatch = Stopwatch::start();
     let bfs = bfs::run(&graph, config.clone(), &bfs_config)?;

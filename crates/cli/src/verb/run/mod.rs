@@ -13,8 +13,10 @@ pub mod summary;
 pub mod wcc;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
+use cenote_engine::{EngineConfig, Graph};
 use clap::Subcommand;
 
 use crate::verb::Outcome;
@@ -55,6 +57,18 @@ pub struct RunOf<P: clap::Args> {
     params: P,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl<P: clap::Args> RunOf<P> {
+    /// Opens the graph and finds out how to run on it; refuses an output that could not be
+    /// written before anything runs.
+    fn open(&self) -> Result<(Arc<Graph>, EngineConfig)> {
+        let opened = self.plan.open(self.output.explain)?;
+        if let Some(path) = &self.output.out {
+            result_file::check(path, &opened.0)?;
+        }
+        Ok(opened)
+    }
 }
 
 /// What is done with the answer.

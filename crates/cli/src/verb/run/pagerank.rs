@@ -33,10 +33,11 @@ pub struct Params {
     #[arg(long, value_name = "N")]
     iterations: Option<u32>,
     /// Stop when the ranks change by less than this in an iteration, summed over all vertices
-    #[arg(long, value_name = "L1")]
+    #[arg(long, value_name = "L1", allow_negative_numbers = true)]
     tolerance: Option<f64>,
     /// Probability that the surfer follows an edge
-    #[arg(long, value_name = "P", default_value_t = PageRankConfig::default().damping)]
+    #[arg(long, value_name = "P", allow_negative_numbers = true,
+          default_value_t = PageRankConfig::default().damping)]
     damping: f64,
 }
 
@@ -71,7 +72,7 @@ struct Ranked {
 
 /// Runs it. A tolerance that was not met is an answer of no.
 pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(args.output.explain)?;
+    let (graph, config) = args.open()?;
     let pagerank_config = args.params.config();
     let stopwatch = Stopwatch::start();
     let pagerank = pagerank::run(&graph, config.clone(), &pagerank_config)?;

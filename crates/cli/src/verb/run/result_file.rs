@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use cenote_engine::{Graph, VertexId};
+use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, IdTable, Ids};
 use npyz::{DType, WriteOptions, WriterBuilder};
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
@@ -53,19 +54,33 @@ impl<'a> Column<'a> {
     }
 }
 
+type Format = fn(PartialFile, &Table<'_>) -> Result<PartialFile>;
+
+/// Whether answers of this graph can be written to `path`. Asked before a run, not after it.
+pub fn check(path: &Path, graph: &Graph) -> Result<()> {
+    let is_npy = std::ptr::fn_addr_eq(writer_of(path)?, write_npy as Format);
+    if is_npy && graph.superblock().ids == IdKind::Strings {
+        bail!("{}: npy has no place for names: write .parquet or .csv", path.display());
+    }
+    Ok(())
+}
+
+fn writer_of(path: &Path) -> Result<Format> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    Ok(match ending.to_ascii_lowercase().as_str() {
+        "csv" => write_csv,
+        "parquet" => write_parquet,
+        "npy" => write_npy,
+        _ => bail!(
+            "{}: the ending names no result format: expected .parquet, .csv or .npy",
+            path.display()
+        ),
+    })
+}
+
 /// Writes the columns for every vertex; the ending of `path` names the format.
 pub fn write(path: &Path, graph: &Graph, columns: &[Column<'_>]) -> Result<()> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let format: fn(PartialFile, &Table<'_>) -> Result<PartialFile> =
-        match ending.to_ascii_lowercase().as_str() {
-            "csv" => write_csv,
-            "parquet" => write_parquet,
-            "npy" => write_npy,
-            _ => bail!(
-                "{}: the ending names no result format: expected .parquet, .csv or .npy",
-                path.display()
-            ),
-        };
+    let format = writer_of(path)?;
     let ids = graph.ids()?;
     // Columns of vertices are looked up in random order: from memory, not page by page.
     let names = match columns.iter().any(|column| matches!(column, Column::Vertex(..))) {
@@ -234,9 +249,6 @@ impl IdValues {
 
 /// A structured array; the vertex as unsigned, other columns as signed 64-bit integers or f64.
 fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
-    if matches!(table.ids, Ids::Strings(_)) {
-        bail!("npy has no place for names: write .parquet or .csv");
-    }
     let fields = table.columns.iter().map(|column| {
         let code = if matches!(column, Column::Real(..)) { "<f8" } else { "<i8" };
         format!(", ('{}', '{code}')", column.name())
@@ -269,6 +281,6 @@ fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
 fn integer(id: IdRef<'_>) -> u64 {
     match id {
         IdRef::Integer(integer) => integer,
-        IdRef::String(_) => unreachable!("graphs whose ids are names were refused above"),
+        IdRef::String(_) => unreachable!("graphs whose ids are names were refused by `check`"),
     }
 }

@@ -35,7 +35,7 @@ struct Answer {
 
 /// Runs it.
 pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(args.output.explain)?;
+    let (graph, config) = args.open()?;
     let stopwatch = Stopwatch::start();
     let wcc = wcc::run(&graph, config.clone())?;
     let largest_label = match wcc.largest_label {
