@@ -82,7 +82,10 @@ pub fn profile(
         notes.push("writes were not measured".to_owned());
     }
     if sweep.left_out > 0 {
-        notes.push(format!("{} cells were left out: the device is too slow", sweep.left_out));
+        notes.push(format!(
+            "{} cells were left out: time was up, or one round of requests outlasts a cell",
+            sweep.left_out
+        ));
     }
     let seconds = elapsed_seconds(&*clock, sweep.start_ns);
     Ok(Profile {
