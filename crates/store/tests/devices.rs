@@ -1,6 +1,5 @@
 //! Graphs on real files and on a simulated device that fails in every way it can.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod graphs;
 
