@@ -207,9 +207,9 @@ fn struck_runs(case: &Case, random: &mut Random) -> Outcome<Vec<End>> {
 
 fn run_fault(random: &mut Random, operations: u64, bytes: u64) -> FaultPlan {
     let flipped = (random.below(bytes), random.below(8) as u32);
-    match random.below(4) {
+    match random.below(5) {
         0 => random_cut(random, operations),
-        1 => FaultPlan { flipped_bits: vec![flipped], ..FaultPlan::seeded(random.bits()) },
+        1 | 2 => FaultPlan { flipped_bits: vec![flipped], ..FaultPlan::seeded(random.bits()) },
         _ => FaultPlan { capacity_bytes: None, ..random_fault(random, operations) },
     }
 }

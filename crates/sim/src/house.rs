@@ -212,7 +212,25 @@ pub fn live(random: &mut Random) -> Outcome {
 /// Once through the house with a graph of hundreds of pages.
 pub fn live_large(random: &mut Random) -> Outcome {
     let shape = random.pick(&LARGE_SHAPES);
-    told(&Case::of_shape(shape, random), random)
+    let case = Case::of_shape(shape, random);
+    told(&case, random)?;
+    together(&case, random).map_err(|fault| format!("{shape:?} graph, two runs at once: {fault}"))
+}
+
+/// Two runs on one open graph at the same time.
+fn together(case: &Case, random: &mut Random) -> Outcome {
+    let graph = open_whole(case.store()?.device)?;
+    let oracle = case.oracle();
+    let questions = Question::all(graph.vertices(), random);
+    let [one, other] = [(); 2].map(|()| (random.pick(&questions), random_config(random)));
+    let ask = |(question, config): (Question, EngineConfig)| {
+        compare_answer(&graph, &oracle, question, &config)
+    };
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| ask(other));
+        ask(one)?;
+        other.join().unwrap_or_else(|_| Err("one of two runs panicked".into()))
+    })
 }
 
 fn told(case: &Case, random: &mut Random) -> Outcome {

@@ -133,7 +133,7 @@ pub fn random_config(random: &mut Random) -> EngineConfig {
         strategy: random.pick(&STRATEGIES),
         profile: if random.chance(30) { Profile::assumed() } else { profile },
         depth: random.pick(&[None, None, Some(1), Some(7), Some(64)]),
-        cache_bytes: random.pick(&[None, None, Some(0), Some(40_000)]),
+        cache_bytes: random.pick(&[None, None, Some(0), Some(40_000), Some(400_000)]),
         explain: random.chance(20),
         ..EngineConfig::with_memory(random.pick(&[1 << 16, 1 << 18, 1 << 20, 8 << 20, 64 << 20]))
     }

@@ -31,7 +31,7 @@ pub struct Named {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    /// Rounds that take about a second.
+    /// Rounds that take a second or a few.
     pub rounds: u32,
     /// The function.
     pub run: Fuzzer,
@@ -54,9 +54,9 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "import-fault", 15, faults::import_under_fault, "import on devices that fail";
     "import-cut", 15, faults::import_under_power_cut, "import while the power is cut";
     "import-durable", 5, faults::power_cut_after_import, "the power is cut after an import";
-    "house-large", 2, house::live_large, "the same with graphs of hundreds of pages";
-    "run-fault", 8, faults::run_under_fault, "algorithms on devices that fail";
-    "run-fault-large", 1, faults::large_run_under_fault, "the same with hundreds of pages";
+    "house-large", 5, house::live_large, "the same with graphs of hundreds of pages";
+    "run-fault", 20, faults::run_under_fault, "algorithms on devices that fail";
+    "run-fault-large", 2, faults::large_run_under_fault, "the same with hundreds of pages";
     "page", 60, pages::adjacency, "the page parser on damaged pages with right checksums";
     "superblock", 60, pages::superblock, "damaged superblocks with right checksums";
     "image", 40, pages::any_page, "damaged pages of any kind with right checksums";
@@ -65,7 +65,7 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "packed", 30, roundtrip::mutated, "broken Parquet, gzip and zstd files";
     "stop", 15, stops::cancelled, "import and runs that are cancelled at any time";
     "budget", 10, stops::budgets, "budgets too small tell which would do";
-    "ways", 2, ways::agree, "strategies x threads x backends x page sizes give one answer";
+    "ways", 3, ways::agree, "strategies x threads x backends x page sizes give one answer";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };
 

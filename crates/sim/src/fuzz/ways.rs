@@ -11,7 +11,7 @@ use cenote_store::Graph;
 use cenote_store::import::ImportConfig;
 
 use crate::disk::drive_with;
-use crate::house::{Case, PAGE_SIZES, compare_answer, open_whole};
+use crate::house::{Case, PAGE_SIZES, compare_answer, open_whole, options};
 use crate::question::{Answer, Question, STRATEGIES, ask_within_budget, random_config};
 use crate::random::Random;
 use crate::{Outcome, demand};
@@ -24,6 +24,7 @@ pub fn agree(random: &mut Random) -> Outcome {
     for page_bytes in [PAGE_SIZES[0], random.pick(&PAGE_SIZES[1..])] {
         case.options = ImportConfig { page_bytes, ..case.options };
         let contents = case.store()?.device.contents();
+        same_bytes(&case, &contents, random)?;
         let file = tempfile::NamedTempFile::new().map_err(|e| format!("no file: {e}"))?;
         std::fs::write(file.path(), &contents).map_err(|e| format!("no file: {e}"))?;
         let mut ranks: Option<Answer> = None;
@@ -53,6 +54,17 @@ fn devices(case: &Case, contents: &[u8], path: &Path) -> Outcome<Vec<Arc<dyn Dev
         devices.push(file::open(path, &options).map_err(|e| format!("no file: {e}"))?);
     }
     Ok(devices)
+}
+
+/// The file does not depend on threads, memory, or the order of the edges.
+fn same_bytes(case: &Case, contents: &[u8], random: &mut Random) -> Outcome {
+    let mut other = case.clone();
+    let ImportConfig { memory_bytes, threads, .. } = options(random);
+    other.options = ImportConfig { memory_bytes, threads, ..other.options };
+    let middle = random.index(other.edges.len());
+    other.edges.rotate_left(middle);
+    let same = other.store()?.device.contents() == contents;
+    demand(same, || format!("{:?}: another file with {threads} threads", case.options))
 }
 
 /// Ranks are the same to the last bit.
