@@ -122,7 +122,8 @@ def part_import(bench, pairs):
     for i in range(bench.options.repeats):
         for source, into in [(pairs, rates), (text, text_rates)]:
             run = bench.cenote(
-                "import", "import", source, "--out", out, "--overwrite", "--memory", "1GiB", repeat=i
+                "import", "import", source, "--out", out, "--overwrite", "--memory", "1GiB",
+                repeat=i,
             )
             size = Path(source).stat().st_size
             into.append((size / 8e6 if source == pairs else size / 1e6) / run["seconds"])
@@ -157,7 +158,8 @@ def part_runs(bench, graph, name="kron"):
         show_run(f"{name} {algorithm}", runs)
         if algorithm == "pagerank":
             fraction = statistics.median(r["cached_fraction"] for r in runs)
-            print(f"    allowed passes: (10 - 9 x {fraction:.4f}) x 1.02 = {(10 - 9 * fraction) * 1.02:.2f}")
+            allowed = (10 - 9 * fraction) * 1.02
+            print(f"    allowed passes: (10 - 9 x {fraction:.4f}) x 1.02 = {allowed:.2f}")
 
 
 def part_grid(bench, grid):
@@ -201,13 +203,16 @@ del keys, dense, pairs
 graph = nk.GraphFromCoo((np.ones(len(low)), (low, high)), n=n, weighted=False, directed=False)
 out = {}
 def timed(name, make):
-    started = time.perf_counter(); made = make(); made.run(); out[name] = time.perf_counter() - started
+    started = time.perf_counter()
+    made = make()
+    made.run()
+    out[name] = time.perf_counter() - started
 for _ in range(int(sys.argv[3])):
     timed("bfs", lambda: nk.distance.BFS(graph, source, storePaths=False))
     timed("wcc", lambda: nk.components.ConnectedComponents(graph))
     timed("wcc_parallel", lambda: nk.components.ParallelConnectedComponents(graph, False))
     def ranks():
-        made = nk.centrality.PageRank(graph, damp=0.85, tol=1e-300, distributeSinks=nk.centrality.SinkHandling.DISTRIBUTE_SINKS)
+        made = nk.centrality.PageRank(graph, damp=0.85, tol=1e-300)
         made.maxIterations = 10
         return made
     timed("pagerank", ranks)
@@ -324,7 +329,7 @@ def part_memory(bench, graph):
                 run = json.loads(done.stdout)
                 bench.record("memory", limit=memory + 64 * MIB, **run)
                 over = (run["peak_rss_bytes"] - memory) / MIB
-                print(f"{algorithm}, {strategy}: passes under budget + 64 MiB; peak is budget {over:+.1f} MiB")
+                print(f"{algorithm}, {strategy}: passes the limit; peak is budget {over:+.1f} MiB")
     finally:
         group.rmdir()
 

@@ -1,8 +1,8 @@
 //! Verifies every byte of a graph, reads only, within bounded memory.
 //!
 //! Of every page: checksum, kind, place, header, bytes that must be zero. Of the lists: order, no
-//! entry that the flags rule out, pieces of long lists that join, agreement with the page index, the
-//! degrees and the superblock. Of the ids: order, so that none is there twice.
+//! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
+//! the degrees and the superblock. Of the ids: order, so that none is there twice.
 //!
 //! That the two directions of an edge are both there is proven by sums that do not depend on order:
 //! every entry adds a 64-bit hash of the pair (source, target), seen from either side. Sums that

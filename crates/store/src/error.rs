@@ -140,8 +140,9 @@ pub enum StoreError {
 
 /// A fault of one page, with its place in the file.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: restore it or \
-         import again", self.page * self.page_bytes, (self.page + 1) * self.page_bytes)]
+#[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: \
+         restore it or import again",
+        self.page * self.page_bytes, (self.page + 1) * self.page_bytes)]
 pub struct PageError {
     /// Path of the file.
     pub file: String,

@@ -1,4 +1,5 @@
-//! Constants, page header and checksum. `FORMAT.md` is the document; this is its first half in code.
+//! Constants, page header and checksum. `FORMAT.md` is the document; this is its first half in
+//! code.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -1,6 +1,5 @@
 //! Graphs on real files and on a simulated device that fails in every way it can.
 
-
 mod graphs;
 
 use std::sync::Arc;

@@ -279,8 +279,8 @@ fn joins(before: &Before, list: &List<'_>, duplicates_kept: bool) -> Option<Page
     };
     if (open.vertex, open.degree, open.done) != (vertex, list.degree, list.skip) {
         let reason = format!(
-            "it continues the list of vertex {vertex} at {} of {}, but the page before ended in that \
-             of vertex {} at {} of {}",
+            "it continues the list of vertex {vertex} at {} of {}, but the page before ended in \
+             that of vertex {} at {} of {}",
             list.skip, list.degree, open.vertex, open.done, open.degree
         );
         return Some(PageFault::Other(reason));

@@ -2,8 +2,9 @@
 //!
 //! A record is `shared` and `len` as LEB128 numbers and `len` bytes: the string is the first
 //! `shared` bytes of the one before it in the page, and then these. The first record that starts in
-//! a page shares nothing. A record lies in one page, unless it is longer than a page: then it starts
-//! a page, fills it and runs on into the next ones, whose headers tell how many bytes continue it.
+//! a page shares nothing. A record lies in one page, unless it is longer than a page: then it
+//! starts a page, fills it and runs on into the next ones, whose headers
+//! tell how many bytes continue it.
 
 use crate::VertexId;
 use crate::degrees::take_varint;
@@ -24,7 +25,8 @@ type Visit<'a, E> = &'a mut dyn FnMut(VertexId, &str) -> Result<bool, E>;
 
 impl Records {
     /// Passes on the strings that end in this verified page, until `visit` says no. The inner
-    /// result is `visit`'s last answer. What continues a string whose start was not seen is skipped.
+    /// result is `visit`'s last answer. What continues a string whose start was not seen is
+    /// skipped.
     pub fn page<E>(
         &mut self,
         bytes: &[u8],

@@ -1,5 +1,5 @@
-//! What the tests of this crate share: a device in memory, graphs as plain lists, and the comparison
-//! of a stored graph with such lists through every accessor.
+//! What the tests of this crate share: a device in memory, graphs as plain lists, and the
+//! comparison of a stored graph with such lists through every accessor.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "each test file uses a part")]

@@ -123,7 +123,8 @@ fn metis_counts_each_edge_once_and_keeps_lonely_vertices() {
 #[test]
 fn a_symmetric_matrix_goes_both_ways_when_directed() {
     let folder = tempfile::tempdir().unwrap();
-    let text = b"%%MatrixMarket matrix coordinate real symmetric\n% c\n\n3 3 3\n2 1 0.5\n3 3 1\n3 2 -1e3\n";
+    let text = b"%%MatrixMarket matrix coordinate real symmetric\n% c\n\n\
+                 3 3 3\n2 1 0.5\n3 3 1\n3 2 -1e3\n";
     let spec = file(&folder, "a.mtx", text);
     let once = integers(&[(2, 1), (3, 3), (3, 2)]);
     assert_imports(std::slice::from_ref(&spec), &undirected(), &once, &[]);
