@@ -54,3 +54,11 @@ fn damage_is_neither_always_fatal_nor_never() {
         assert!(errors > 0 && errors < ends.len(), "{what}: {errors} of {}", ends.len());
     }
 }
+
+/// Seeds that found something once.
+#[test]
+fn lists_that_contradict_each_other_do_not_stop_pagerank() {
+    for seed in [777_303, 888_678, 999_356] {
+        assert_eq!(fuzz::run("image", seed, 1), Ok(()));
+    }
+}

@@ -216,9 +216,10 @@ impl Gather<'_> {
         let before = rank(load(&self.shares[v as usize]), degree);
         let after = self.base + self.damping * sum;
         store(&self.next[v as usize], share(after, degree));
-        masses.change += to_fixed((after - before).abs());
+        // Mass above 1 comes only of lists that contradict each other, which `check` finds.
+        masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
         if degree == 0 {
-            masses.dangling += to_fixed(after);
+            masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
         }
     }
 
