@@ -35,6 +35,14 @@ pub enum AlgoError {
         /// What to do.
         remedy: &'static str,
     },
+    /// The graph's pages have right checksums and cannot be right all the same.
+    #[error("{file}: its lists and degrees contradict each other ({fault}): run `cenote check`")]
+    Contradiction {
+        /// The graph's file.
+        file: String,
+        /// How that showed.
+        fault: String,
+    },
     /// The serial verifier found the answer wrong.
     #[error("verification of {what} failed: {fault}; this is a bug, please report it")]
     Wrong {

@@ -119,7 +119,7 @@ pub trait Queue {
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()>;
 }
 
-/// One read as a batch of one: fills `buffer[..len]` from `offset`, resuming short reads.
+/// One read as a batch of one: fills `buffer[..len]` from `offset`.
 /// Returns the buffer, and an error where the data ends early.
 pub fn read_exact(device: &dyn Device, offset: u64, len: usize, buffer: Buffer) -> Result<Buffer> {
     let mut queue = device.queue(&QueueConfig::with_depth(1))?;

@@ -78,6 +78,11 @@ impl PageCache {
         bytes / (page_bytes as u64 + FRAME_OVERHEAD_BYTES)
     }
 
+    /// Bytes that hold `frames`.
+    pub fn bytes_for(frames: u64, page_bytes: usize) -> u64 {
+        frames * (page_bytes as u64 + FRAME_OVERHEAD_BYTES)
+    }
+
     /// Pages it can hold.
     pub fn frames(&self) -> u64 {
         self.frames

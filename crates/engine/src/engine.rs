@@ -65,7 +65,7 @@ impl Engine {
     ) -> Result<(Schedule, MemoryPlan)> {
         let fixed = graph.memory_bytes() as u64 + needs.state_bytes;
         let left = config.memory_bytes.saturating_sub(fixed);
-        let schedule = Schedule::new(config, graph.page_bytes(), left / 2);
+        let schedule = Schedule::new(config, graph.page_bytes(), left);
         let memory = MemoryPlan::divide(graph, config, needs, schedule.buffer_bytes())?;
         Ok((schedule, memory))
     }

@@ -70,12 +70,13 @@ impl MemoryPlan {
                 ),
             });
         };
-        let scratch_bytes = needs.scratch_bytes.min(left / 2);
         let page_bytes = graph.page_bytes();
-        let pages = adjacency_pages(graph);
         // A frame more than there are pages would never be used.
-        let useful = pages * (page_bytes as u64 + 4096);
+        let useful = PageCache::bytes_for(adjacency_pages(graph), page_bytes);
         let limit = config.cache_bytes.unwrap_or(u64::MAX).min(useful);
+        // Where all pages fit, they go first: then nothing is read twice anyway.
+        let scratch_left = if limit <= left { left - limit } else { left / 2 };
+        let scratch_bytes = needs.scratch_bytes.min(scratch_left);
         let cache_bytes = (left - scratch_bytes).min(limit);
         let cache_bytes =
             if PageCache::frames_in(cache_bytes, page_bytes) == 0 { 0 } else { cache_bytes };

@@ -13,6 +13,13 @@ use crate::tasks::PageTask;
 /// Pages that a worker takes at a time, at least: finding the wanted ones among them is worth it.
 const CHUNK_PAGES_MIN: u64 = 256;
 
+/// Buffers take at most this part of what the budget leaves, unless that is very little: pages
+/// that stay in memory save more than the last requests in flight.
+const BUFFER_SHARE: u64 = 8;
+
+/// Buffers that are worth half of very little.
+const BUFFER_BYTES_MIN: u64 = 4 << 20;
+
 /// Full requests in a chunk, at least.
 const CHUNK_REQUESTS: u64 = 4;
 
@@ -34,10 +41,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `buffer_bytes_max`: memory that I/O buffers may take, over all workers.
-    pub(crate) fn new(config: &EngineConfig, page_bytes: usize, buffer_bytes_max: u64) -> Self {
+    /// `left_bytes`: what the budget has left for buffers, cached pages and optional memory.
+    pub(crate) fn new(config: &EngineConfig, page_bytes: usize, left_bytes: u64) -> Self {
         let workers = config.threads;
-        let buffer_bytes = usize::try_from(buffer_bytes_max).unwrap_or(usize::MAX);
+        let share = (left_bytes / BUFFER_SHARE).max(left_bytes.min(2 * BUFFER_BYTES_MIN) / 2);
+        let buffer_bytes = usize::try_from(share).unwrap_or(usize::MAX);
         let planner = Planner::new(&config.profile, page_bytes, buffer_bytes, workers);
         let coalesce = config.strategy == Strategy::Auto;
         let (request_bytes, planned) = if coalesce {
@@ -45,8 +53,10 @@ impl Schedule {
         } else {
             (page_bytes, k_r(config, page_bytes))
         };
-        let fitting = (buffer_bytes / request_bytes).max(workers);
-        let depth = config.depth.unwrap_or(planned).clamp(workers, fitting);
+        let depth = match config.depth {
+            Some(asked) => asked_depth(asked, left_bytes, request_bytes, workers),
+            None => planned.min(buffer_bytes / request_bytes).max(workers),
+        };
         let depth = depth.next_multiple_of(workers);
         let profile_assumed = config.profile.assumed;
         Self { request_bytes, depth, profile_assumed, page_bytes, workers, planner, coalesce }
@@ -115,4 +125,17 @@ impl Schedule {
 /// The device's read concurrency for requests of one page.
 fn k_r(config: &EngineConfig, page_bytes: usize) -> usize {
     config.profile.model().channels(Op::Read, page_bytes as u64) as usize
+}
+
+/// A depth that the user asked for, as far as half of the memory left holds it.
+fn asked_depth(asked: usize, left_bytes: u64, request_bytes: usize, workers: usize) -> usize {
+    let fitting = usize::try_from(left_bytes / 2).unwrap_or(usize::MAX) / request_bytes;
+    let depth = asked.clamp(workers, fitting.max(workers));
+    if depth != asked {
+        tracing::warn!(
+            "{depth} instead of {asked} requests of {request_bytes} bytes in flight: at least one \
+             for each of {workers} threads, and at most what the memory budget holds"
+        );
+    }
+    depth
 }

@@ -229,7 +229,9 @@ impl<K: Kernel> Visit<'_, K> {
                             self.take_waiting(reader, true, &mut waiting, local)?;
                         }
                         waiting.insert(task.page, vec![v]);
-                        let fetch = Fetch { first_page: task.page, pages: 1, tasks: vec![task] };
+                        let mut tasks = reader.task_list();
+                        tasks.push(task);
+                        let fetch = Fetch { first_page: task.page, pages: 1, tasks };
                         counts.pages_read += 1;
                         counts.pages_fetched += 1;
                         reader.start(self.adjacency.first_page(), fetch);

@@ -26,9 +26,14 @@ use cenote_engine::{
     Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, for_each_list,
 };
 
+use rayon::prelude::*;
+
 use crate::report::{AlgoError, Estimate, Result, Run, pages};
 
 const NAME: &str = "pagerank";
+
+/// Ranks that one thread sums at a time.
+const SUM_CHUNK: usize = 1 << 16;
 
 /// How long it iterates and how far the surfer follows edges.
 #[derive(Clone, Copy, Debug)]
@@ -179,11 +184,11 @@ pub fn run(
             let mut pull = pull::Pull::new(&engine, pagerank.damping)?;
             let (iterations, change) = iterate(pagerank, |i| pull.step(i))?;
             let ranks = pull.ranks()?;
-            Ok(finish(pagerank, ranks, iterations, change, &engine))
+            finish(pagerank, ranks, iterations, change, &engine)
         } else {
             let mut push = push::Push::new(&engine, pagerank.damping)?;
             let (iterations, change) = iterate(pagerank, |i| push.step(i))?;
-            Ok(finish(pagerank, push.ranks(), iterations, change, &engine))
+            finish(pagerank, push.ranks(), iterations, change, &engine)
         }
     })
 }
@@ -209,10 +214,19 @@ fn finish(
     iterations: u32,
     change: Option<f64>,
     engine: &Engine,
-) -> PageRank {
+) -> Result<PageRank> {
+    // Rounding is off by far less. Only lists that contradict the degrees make or lose mass.
+    let sum: f64 =
+        ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
+    if !ranks.is_empty() && !((sum - 1.0).abs() < 1e-6) {
+        return Err(AlgoError::Contradiction {
+            file: engine.graph().file().to_string(),
+            fault: format!("the ranks sum to {sum}, not 1"),
+        });
+    }
     let converged =
         pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));
-    PageRank { ranks, iterations, converged, change, run: Run::of(engine) }
+    Ok(PageRank { ranks, iterations, converged, change, run: Run::of(engine) })
 }
 
 // ------------------------------------------------------------------------------------------------
