@@ -218,7 +218,8 @@ fn finish(
     // Rounding is off by far less. Only lists that contradict the degrees make or lose mass.
     let sum: f64 =
         ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
-    if !ranks.is_empty() && !((sum - 1.0).abs() < 1e-6) {
+    let is_whole = (sum - 1.0).abs() < 1e-6;
+    if !ranks.is_empty() && !is_whole {
         return Err(AlgoError::Contradiction {
             file: engine.graph().file().to_string(),
             fault: format!("the ranks sum to {sum}, not 1"),
