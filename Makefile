@@ -31,6 +31,7 @@ lint: toolchain
 .PHONY: bench
 bench: build venv
 	$(VENV)/bin/python experiments/bench.py
+	-$(VENV)/bin/python experiments/profile_vs_fio.py
 
 .PHONY: build
 build: toolchain

@@ -1,0 +1,151 @@
+//! Graphs small enough to know the answers by heart, on a simulated device.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::sync::Arc;
+
+use cenote_algo::bfs::{self, BfsConfig};
+use cenote_algo::pagerank::{self, PageRankConfig};
+use cenote_algo::{AlgoError, wcc};
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_engine::{EngineConfig, EngineError, Strategy};
+use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
+
+/// Stores these lists, which are symmetric unless `directed`.
+fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {
+    let model = Preset::by_name("optane-p4800x").unwrap().model();
+    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
+    let spec = GraphSpec {
+        page_bytes: 4096,
+        vertices: lists.len() as u64,
+        directed,
+        in_edges: false,
+        duplicates_kept: false,
+        self_loops_kept: false,
+        salt: 7,
+    };
+    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+    lists.iter().for_each(|list| writer.push_list(list).unwrap());
+    let entries: u64 = lists.iter().map(|list| list.len() as u64).sum();
+    let edges = if directed { entries } else { entries / 2 };
+    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
+    Arc::new(Graph::open(device).unwrap())
+}
+
+fn config(strategy: Strategy) -> EngineConfig {
+    EngineConfig { strategy, threads: 2, ..EngineConfig::with_memory(64 << 20) }
+}
+
+/// A hub with so many leaves that its list runs over pages, and a tail of two behind leaf 1.
+fn star_with_a_tail(leaves: u32) -> Vec<Vec<u32>> {
+    let mut lists = vec![(1..=leaves).collect::<Vec<_>>()];
+    lists.extend((1..=leaves).map(|_| vec![0]));
+    lists.push(vec![1, leaves + 2]);
+    lists.push(vec![leaves + 1]);
+    lists[1].push(leaves + 1);
+    lists
+}
+
+#[test]
+fn levels_and_parents_of_a_star_with_a_tail() {
+    let leaves = 5000;
+    let graph = stored(&star_with_a_tail(leaves), false);
+    for strategy in STRATEGIES {
+        let search = BfsConfig { source: None, parents: true };
+        let found = bfs::run(&graph, config(strategy), &search).unwrap();
+        assert_eq!((found.source, found.reached, found.depth), (0, u64::from(leaves) + 3, 3));
+        assert_eq!((found.level(0), found.parent(0)), (Some(0), Some(0)));
+        assert_eq!((found.level(leaves), found.parent(leaves)), (Some(1), Some(0)));
+        assert_eq!((found.level(leaves + 1), found.parent(leaves + 1)), (Some(2), Some(1)));
+        assert_eq!(
+            (found.level(leaves + 2), found.parent(leaves + 2)),
+            (Some(3), Some(leaves + 1))
+        );
+        bfs::verify(&graph, &found).unwrap();
+    }
+}
+
+#[test]
+fn the_smallest_of_several_parents_is_told() {
+    // 0 to {1, 2, 3}, and all of these to 4.
+    let graph = stored(&[vec![1, 2, 3], vec![0, 4], vec![0, 4], vec![0, 4], vec![1, 2, 3]], false);
+    for strategy in STRATEGIES {
+        let search = BfsConfig { source: Some(0), parents: true };
+        let found = bfs::run(&graph, config(strategy), &search).unwrap();
+        assert_eq!(found.parent(4), Some(1));
+    }
+}
+
+#[test]
+fn unreached_vertices_have_no_level() {
+    let graph = stored(&[vec![1], vec![], vec![1]], true);
+    let search = BfsConfig { source: Some(0), parents: true };
+    let found = bfs::run(&graph, config(Strategy::Auto), &search).unwrap();
+    assert_eq!((found.reached, found.level(2), found.parent(2)), (2, None, None));
+}
+
+#[test]
+fn components_are_labelled_by_their_smallest_vertex() {
+    let graph = stored(&[vec![3], vec![2, 4], vec![1], vec![0], vec![1], vec![]], false);
+    for strategy in STRATEGIES {
+        let found = wcc::run(&graph, config(strategy)).unwrap();
+        let labels: Vec<u32> = (0..6).map(|v| found.label(v)).collect();
+        assert_eq!(labels, [0, 1, 1, 0, 1, 5]);
+        assert_eq!((found.components, found.largest, found.largest_label), (3, 3, Some(1)));
+        wcc::verify(&graph, &found).unwrap();
+    }
+}
+
+#[test]
+fn ranks_on_a_circle_are_equal_and_dangling_mass_is_spread() {
+    let circle: Vec<Vec<u32>> = (0..10).map(|v| vec![(v + 1) % 10]).collect();
+    let ranks =
+        pagerank::run(&stored(&circle, true), config(Strategy::Auto), &PageRankConfig::default())
+            .unwrap();
+    (0..10).for_each(|v| assert!((ranks.rank(v) - 0.1).abs() < 1e-12));
+    // 0 points at 1, which points nowhere: after one step 1 has given half of its mass to each.
+    let once = PageRankConfig { damping: 1.0, iterations: 1, tolerance: None };
+    let ranks =
+        pagerank::run(&stored(&[vec![1], vec![]], true), config(Strategy::Auto), &once).unwrap();
+    assert!((ranks.rank(0) - 0.25).abs() < 1e-12 && (ranks.rank(1) - 0.75).abs() < 1e-12);
+}
+
+#[test]
+fn a_list_over_pages_sums_the_same_by_every_strategy() {
+    let graph = stored(&star_with_a_tail(9000), false);
+    let ranks = |strategy| {
+        let found = pagerank::run(&graph, config(strategy), &PageRankConfig::default()).unwrap();
+        pagerank::verify(&graph, &PageRankConfig::default(), &found).unwrap();
+        (0..9003).map(|v| found.rank(v).to_bits()).collect::<Vec<_>>()
+    };
+    let auto = ranks(Strategy::Auto);
+    assert_eq!(auto, ranks(Strategy::Block));
+    assert_eq!(auto, ranks(Strategy::Vertex));
+}
+
+#[test]
+fn a_budget_too_small_names_one_that_does() {
+    let graph = stored(&star_with_a_tail(9000), false);
+    let with_memory = |bytes| EngineConfig { threads: 1, ..EngineConfig::with_memory(bytes) };
+    let refused = wcc::run(&graph, with_memory(1000));
+    let Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) = refused else {
+        panic!("1,000 bytes were enough: {refused:?}");
+    };
+    wcc::run(&graph, with_memory(suggested << 20)).unwrap();
+}
+
+#[test]
+fn a_verifier_sees_answers_of_another_graph() {
+    let one = stored(&[vec![1], vec![0], vec![3], vec![2]], false);
+    let other = stored(&[vec![1], vec![0, 2], vec![1, 3], vec![2]], false);
+    let search = BfsConfig { source: Some(0), parents: true };
+    let ranking = PageRankConfig::default();
+    let config = || config(Strategy::Auto);
+    assert!(bfs::verify(&other, &bfs::run(&one, config(), &search).unwrap()).is_err());
+    assert!(wcc::verify(&other, &wcc::run(&one, config()).unwrap()).is_err());
+    let ranks = pagerank::run(&one, config(), &ranking).unwrap();
+    assert!(pagerank::verify(&other, &ranking, &ranks).is_err());
+}

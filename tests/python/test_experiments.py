@@ -1,0 +1,24 @@
+"""The benchmarks in a tiny mode, so that none rots."""
+
+import json
+import os
+import subprocess
+import sys
+
+from conftest import ROOT, command_path
+
+
+def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/bench.py", "--scale", "12", "--repeats", "1",
+         "--dir", tmp_path / "graphs", "--rows", rows, "--only", "import,runs,papers,grid"],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["M edges/s", "pagerank: block / auto", "grid bfs: passes", "allowed passes"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert {"generate", "prepare", "import", "runs", "papers"} <= {row["part"] for row in found}
+    assert all("commit" in row and "host" in row for row in found)
+    assert str(tmp_path) not in rows.read_text()
