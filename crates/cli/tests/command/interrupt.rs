@@ -65,12 +65,8 @@ fn import_ends_and_leaves_nothing() {
     let import = format!("import {inputs} --out kron.cenote --memory 64MiB");
     for milliseconds in [0, 30, 100, 200, 300, 500] {
         let before = bench.names();
-        let mut child = bench
-            .command(&import)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            bench.command(&import).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // The handler must be there before the signal comes.
         std::thread::sleep(Duration::from_millis(20 + milliseconds));
         let status = signal(&mut child, Signal::INT);
