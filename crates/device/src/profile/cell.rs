@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
         let (mut seen, mut counted) = (0, 0);
         let mut latencies = Histogram::new();
         for _ in 0..cell.depth {
-            self.issue(cell, offsets.next());
+            self.issue(cell, offsets.next())?;
         }
         let mut start_ns = self.clock.now_ns();
         let mut cpu_ns = thread_cpu_ns();
@@ -122,15 +122,19 @@ impl<'a> Bench<'a> {
                 return Ok(CellResult { iops: counted as f64 / elapsed, latencies, cpu_share });
             }
             for _ in 0..arrived {
-                self.issue(cell, offsets.next());
+                self.issue(cell, offsets.next())?;
             }
         }
     }
 
-    fn issue(&mut self, cell: &Cell, offset: u64) {
+    /// Starts one request by itself, as fio does. A batch that is submitted in one call reaches
+    /// some drives as a lump that they serve in turn: at depth 32 a virtual NVMe drive made 64,000
+    /// requests a second in batches of what had arrived, and 76,000 one by one.
+    fn issue(&mut self, cell: &Cell, offset: u64) -> Result<()> {
         let buffer = self.free.pop().expect("a cell is no deeper than its worker");
         let len = cell.bytes as usize;
         self.queue.push(Request { tag: 0, op: cell.op, offset, len, buffer });
+        self.queue.submit()
     }
 
     /// Waits for at least one request; reports the latency of each. Any fault ends the profile.
