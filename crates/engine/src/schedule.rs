@@ -106,7 +106,7 @@ impl Schedule {
         }
     }
 
-    /// Seconds that the profile predicts for these requests.
+    /// Seconds that the profile predicts for these requests at the depth of `auto`.
     pub fn seconds_predicted(&self, requests: u64, bytes: u64) -> f64 {
         self.planner.predicted_seconds(requests, bytes)
     }
@@ -116,7 +116,8 @@ impl Schedule {
         self.seconds_predicted(bytes.div_ceil(self.request_bytes as u64), bytes)
     }
 
-    /// Bytes per second that the profile promises for full requests at this depth.
+    /// Bytes per second that the profile promises for the full requests of `auto`, whatever the
+    /// strategy: what the drive could do.
     pub fn bytes_per_second(&self) -> f64 {
         self.planner.bytes_per_second()
     }

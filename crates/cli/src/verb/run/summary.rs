@@ -27,7 +27,8 @@ pub struct Summary<R> {
     pub result: R,
     /// Processor time of the whole process while it ran, all threads.
     pub cpu_seconds: f64,
-    /// What the profile says that the drive moves with these requests.
+    /// What the profile says that the drive moves with the requests of `auto`, whatever the
+    /// strategy of this run.
     pub bytes_per_second_possible: f64,
     pub strategy: String,
     pub threads: usize,
