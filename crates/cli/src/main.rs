@@ -44,6 +44,8 @@ Examples:
   cenote generate kron --scale 20 --out kron.u32
   cenote import kron.u32 --undirected --out kron.cenote
   cenote info kron.cenote
+  cenote profile --quick .
+  cenote run pagerank kron.cenote --memory 256MiB
   cenote neighbors kron.cenote 17
 
 Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error.";
