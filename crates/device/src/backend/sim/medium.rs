@@ -206,7 +206,6 @@ impl Medium {
 
     /// Changes one bit in every layer.
     pub(super) fn flip_bit(&mut self, offset: u64, bit: u32) {
-        assert!(offset < self.len, "byte {offset} is beyond the device's {} bytes", self.len);
         let (chunk, within) = (offset / CHUNK_BYTES as u64, offset as usize % CHUNK_BYTES);
         let flip = |bytes: &mut Chunk| Arc::make_mut(bytes)[within] ^= 1 << (bit % 8);
         flip(self.durable.entry(chunk).or_insert_with(|| Arc::new([0; CHUNK_BYTES])));
@@ -219,13 +218,6 @@ impl Medium {
                 touched.for_each(|(_, bytes)| flip(bytes));
             }
         }
-    }
-
-    pub(super) fn contents(&self) -> Vec<u8> {
-        let len = usize::try_from(self.len).expect("simulated contents fit in memory");
-        let mut bytes = vec![0; len];
-        self.read(0, &mut bytes);
-        bytes
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! - [`FaultPlan`]: which operation fails and how; shared with
 //!   [`FaultDevice`](crate::wrapper::FaultDevice)
+//! - [`MediumKind`]: whether the device keeps its bytes, or time only
 //! - `medium`: the bytes, in two layers: a volatile cache over what is durable
 //! - `timing`: channels, latencies and [`SimClock`]
 //! - `queue`: requests in virtual flight
@@ -14,6 +15,7 @@
 //! `sync` cost nothing unless the caller moves the clock with [`SimClock::advance`]. Threads that
 //! wait in turn also pay in turn, so measure concurrency with one deep queue.
 
+mod contents;
 mod fault;
 mod medium;
 mod queue;
@@ -22,11 +24,12 @@ mod timing;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+pub use contents::MediumKind;
 pub use fault::{Effect, Fault, FaultPlan, POWER_CUT_ERRNO, Unsynced, When};
 pub(crate) use fault::{Fate, FaultState, Verdict, torn_prefix_bytes};
 pub use timing::SimClock;
 
-use self::medium::Medium;
+use self::contents::Contents;
 use self::queue::SimQueue;
 use self::timing::Timing;
 use super::assert_depth;
@@ -49,14 +52,27 @@ pub struct SimConfig {
     pub cache_bytes: u64,
     /// What goes wrong; its seed also drives the jitter.
     pub faults: FaultPlan,
+    /// Whether the bytes are kept.
+    pub medium: MediumKind,
 }
 
 impl SimConfig {
     /// A faultless device with blocks of 512 bytes and 64 MiB of volatile cache that keeps to the
     /// model exactly.
     pub fn new(model: DeviceModel) -> Self {
-        let faults = FaultPlan::none();
-        Self { model, block_bytes: 512, jitter: 0.0, cache_bytes: 64 << 20, faults }
+        Self {
+            model,
+            block_bytes: 512,
+            jitter: 0.0,
+            cache_bytes: 64 << 20,
+            faults: FaultPlan::none(),
+            medium: MediumKind::Kept,
+        }
+    }
+
+    /// The same without contents: takes as long, and no memory however long the file.
+    pub fn timing_only(model: DeviceModel) -> Self {
+        Self { medium: MediumKind::Forgotten, ..Self::new(model) }
     }
 }
 
@@ -76,7 +92,7 @@ struct Core {
 
 #[derive(Debug)]
 struct State {
-    medium: Medium,
+    contents: Contents,
     timing: Timing,
     faults: FaultState,
 }
@@ -94,13 +110,13 @@ impl SimDevice {
         Self::with_contents(config, &[])
     }
 
-    /// A device that durably holds `contents`.
+    /// A device that durably holds `contents`; only their length if it keeps none.
     pub fn with_contents(config: SimConfig, contents: &[u8]) -> Self {
-        let medium = Medium::of(contents, config.cache_bytes);
-        Self::assemble(config, Arc::default(), medium)
+        let contents = Contents::of(config.medium, contents, config.cache_bytes);
+        Self::assemble(config, Arc::default(), contents)
     }
 
-    fn assemble(config: SimConfig, clock: Arc<SimClock>, medium: Medium) -> Self {
+    fn assemble(config: SimConfig, clock: Arc<SimClock>, contents: Contents) -> Self {
         let block_bytes = config.block_bytes;
         assert!(
             block_bytes >= 512 && block_bytes.is_power_of_two(),
@@ -108,7 +124,7 @@ impl SimDevice {
         );
         let timing = Timing::new(config.jitter, config.faults.seed);
         let faults = FaultState::new(config.faults.clone(), block_bytes);
-        let state = Mutex::new(State { medium, timing, faults });
+        let state = Mutex::new(State { contents, timing, faults });
         Self { core: Arc::new(Core { config, clock, state }) }
     }
 
@@ -117,9 +133,9 @@ impl SimDevice {
     /// seed says. This device stays as it was. The new one obeys `faults` and goes on in time.
     pub fn restart(&self, faults: FaultPlan) -> Self {
         let state = self.core.lock();
-        let medium = state.medium.after_power_cut(&self.core.config.faults);
+        let contents = state.contents.after_power_cut(&self.core.config.faults);
         let config = SimConfig { faults, ..self.core.config.clone() };
-        Self::assemble(config, Arc::clone(&self.core.clock), medium)
+        Self::assemble(config, Arc::clone(&self.core.clock), contents)
     }
 
     /// Operations so far: requests, syncs and resizes, in the order in which they came. Running a
@@ -135,17 +151,17 @@ impl SimDevice {
 
     /// Changes one bit on the medium, behind the back of any cache.
     pub fn flip_bit(&self, offset: u64, bit: u32) {
-        self.core.lock().medium.flip_bit(offset, bit);
+        self.core.lock().contents.flip_bit(offset, bit);
     }
 
     /// All bytes, as a read would find them.
     pub fn contents(&self) -> Vec<u8> {
-        self.core.lock().medium.contents()
+        self.core.lock().contents.bytes()
     }
 
-    /// Bytes in the volatile cache: written and not yet durable.
+    /// Bytes in the volatile cache: written and not yet durable; 0 if no contents are kept.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.core.lock().medium.unsynced_bytes()
+        self.core.lock().contents.unsynced_bytes()
     }
 
     /// The virtual clock, to be moved by whoever simulates computing time.
@@ -173,7 +189,7 @@ impl Device for SimDevice {
         if state.faults.is_power_cut() {
             return Err(self.error("size", POWER_CUT_ERRNO));
         }
-        Ok(state.medium.len_bytes())
+        Ok(state.contents.len_bytes())
     }
 
     fn block_bytes(&self) -> usize {
@@ -188,14 +204,14 @@ impl Device for SimDevice {
     fn sync(&self) -> Result<()> {
         let mut state = self.core.lock();
         state.faults.control().map_err(|errno| self.error("sync", errno))?;
-        state.medium.sync();
+        state.contents.sync();
         Ok(())
     }
 
     fn set_len(&self, bytes: u64) -> Result<()> {
         let mut state = self.core.lock();
         state.faults.resize(bytes).map_err(|errno| self.error("resize", errno))?;
-        state.medium.set_len(bytes);
+        state.contents.set_len(bytes);
         Ok(())
     }
 

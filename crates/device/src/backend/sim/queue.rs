@@ -131,7 +131,7 @@ impl Drop for SimQueue {
 
 /// Moves the bytes of a request between its buffer and the medium.
 fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) {
-    let State { medium, faults, .. } = state;
+    let State { contents, faults, .. } = state;
     let Request { op, offset, len, ref mut buffer, .. } = *request;
     let bytes = &mut buffer[..len];
     if offset.checked_add(len as u64).is_none_or(|end| end > i64::MAX as u64) {
@@ -139,14 +139,14 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
     }
     match faults.judge(op, offset, len) {
         Verdict::Read(limit) => {
-            let moved = medium.read(offset, &mut bytes[..limit]);
+            let moved = contents.read(offset, &mut bytes[..limit]);
             faults.flip(offset, &mut bytes[..moved]);
             bytes[moved..].fill(POISON);
             (Ok(moved), None)
         }
-        Verdict::Write(fate) => (Ok(len), Some(medium.write(offset, bytes, fate))),
+        Verdict::Write(fate) => (Ok(len), contents.write(offset, bytes, fate)),
         Verdict::Cut => {
-            medium.write(offset, bytes, Fate::Whole);
+            contents.write(offset, bytes, Fate::Whole);
             (Err(IoFault { errno: POWER_CUT_ERRNO }), None)
         }
         Verdict::Fail(errno) => {
@@ -164,7 +164,7 @@ fn finish(state: &mut State, flying: Flying, now_ns: u64) -> Completion {
     if state.faults.is_power_cut() {
         outcome = Err(IoFault { errno: POWER_CUT_ERRNO });
     } else if let Some(write) = write {
-        state.medium.complete(write);
+        state.contents.complete(write);
     }
     request.complete(outcome, now_ns.saturating_sub(started_ns))
 }
