@@ -1,8 +1,11 @@
-//! What can be wrong with a request for a workload.
+//! What can be wrong with a request for a workload, or with the file that holds one.
+
+use std::io;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A parameter that no graph fits.
+/// A parameter that no workload fits, or a trace that cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
@@ -16,9 +19,51 @@ pub enum WorkloadError {
         /// What would do.
         expected: String,
     },
+
+    /// A trace says something that its format does not know.
+    #[error("{}, {unit} {number}: found {found}, expected {expected}", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What the file consists of: `line` or `record`.
+        unit: &'static str,
+        /// Which line or record, counted from 1.
+        number: u64,
+        /// What stands there, shortened.
+        found: String,
+        /// What the format wants there.
+        expected: String,
+    },
+
+    /// A trace whose format shows neither in its name nor in its first line.
+    #[error("{}: {reason}; say which format it has: {choices}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be told.
+        reason: String,
+        /// The names of the formats.
+        choices: String,
+    },
+
+    /// A trace could not be opened or read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the decompressor says.
+        source: io::Error,
+    },
+
+    /// A trace could not be written.
+    #[error("cannot write the trace: {source}")]
+    Write {
+        /// What the system says.
+        source: io::Error,
+    },
 }
 
-/// The result of building a workload.
+/// The result of building or reading a workload.
 pub type Result<T> = std::result::Result<T, WorkloadError>;
 
 /// Checks one parameter: an error that says what was expected unless `holds`.
@@ -32,4 +77,9 @@ pub(crate) fn require(
         return Ok(());
     }
     Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
+}
+
+/// The error of a file that could not be read.
+pub(crate) fn unreadable(path: &Path, source: io::Error) -> WorkloadError {
+    WorkloadError::Read { path: path.to_path_buf(), source }
 }

@@ -1,4 +1,4 @@
-//! Makes load: seeded graph generators whose edges can be computed in any order.
+//! Makes load: seeded graphs, and page accesses for a buffer pool, made or read from traces.
 //!
 //! - [`random`]: the counter-based generator that everything here draws from
 //! - [`permutation`]: bijections on `0..n` without a table
@@ -8,8 +8,9 @@
 //! - [`grid`]: a plane with four neighbours: huge diameter, no hubs
 //! - [`smallworld`]: Watts–Strogatz: a ring with shortcuts
 //! - [`stream`]: many threads generate, one consumer receives in order
+//! - [`page`]: reads and writes of pages: synthetic mixes, Zipf, TPC-C, trace files
 //!
-//! Every generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the seed
+//! Every graph generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the seed
 //! and `i`. So a graph of any size streams in constant memory, and its edges are the same on one
 //! thread and on a hundred.
 //!
@@ -26,6 +27,7 @@ pub mod ba;
 mod error;
 pub mod grid;
 pub mod kron;
+pub mod page;
 pub mod permutation;
 pub mod random;
 pub mod smallworld;

@@ -1,0 +1,31 @@
+//! Nanoseconds per page access for each generated load, on one thread.
+//!
+//! `cargo bench -p cenote-workload --bench page [-- --test]`; `--test` runs a thousandth of it.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use cenote_workload::Result;
+use cenote_workload::page::PageLoad;
+use cenote_workload::page::mix::{Mix, MixConfig};
+
+fn main() -> Result<()> {
+    let ops: u64 = if std::env::args().any(|arg| arg == "--test") { 1 << 14 } else { 1 << 24 };
+    let (pages, seed) = (1 << 20, 1);
+    measure(Mix::new(MixConfig::ms(pages, ops, seed))?)?;
+    measure(Mix::new(MixConfig::mu(pages, ops, seed))?)?;
+    Ok(())
+}
+
+fn measure(mut load: impl PageLoad) -> Result<()> {
+    let name = load.name();
+    let start = Instant::now();
+    let mut ops = 0u64;
+    for op in &mut load {
+        black_box(op?);
+        ops += 1;
+    }
+    let nanoseconds = start.elapsed().as_nanos() as f64 / ops as f64;
+    println!("{name:32} {nanoseconds:7.2} ns per access");
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Makes load for a buffer pool: reads and writes of pages, generated or read from a trace.
+//!
+//! - [`mix`]: the synthetic loads of the ACE chapter: MS, WIS, RIS, MU
+//! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
+//! - [`dense`]: renumbers the pages of a sparse load
+//!
+//! Every load is a [`PageLoad`]: an iterator over [`PageOp`]s that knows its name and, where that
+//! can be known beforehand, its size.
+//!
+//! ```
+//! use cenote_workload::page::{PageLoad, mix::{Mix, MixConfig}};
+//! let load = Mix::new(MixConfig::ms(10_000, 1_000, 1))?;
+//! assert_eq!(load.pages(), Some(10_000));
+//! let writes = load.filter(|op| op.as_ref().is_ok_and(|op| op.write)).count();
+//! assert!((400..600).contains(&writes));
+//! # Ok::<(), cenote_workload::WorkloadError>(())
+//! ```
+
+pub mod dense;
+pub mod mix;
+pub mod trace;
+
+use crate::error::{Result, require};
+use crate::random::Counter;
+
+/// One access to a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageOp {
+    /// The page's number, counted from 0.
+    pub page: u64,
+    /// Whether the access changes the page.
+    pub write: bool,
+}
+
+impl PageOp {
+    /// A read of `page`.
+    pub fn read(page: u64) -> Self {
+        Self { page, write: false }
+    }
+
+    /// A write to `page`.
+    pub fn write(page: u64) -> Self {
+        Self { page, write: true }
+    }
+}
+
+/// A sequence of page accesses. A generator never yields an error; a trace yields one where its
+/// file is broken, and then ends.
+pub trait PageLoad: Iterator<Item = Result<PageOp>> {
+    /// What the load is called in tables.
+    fn name(&self) -> String;
+
+    /// Pages of the database: every access is to a page below this. For a growing load, the pages
+    /// that it will have grown to. `None` for a stream that must be read to know.
+    fn pages(&self) -> Option<u64>;
+
+    /// Accesses of the whole load, taken ones included. `None` where the load must be read to know.
+    fn ops(&self) -> Option<u64>;
+}
+
+impl<L: PageLoad + ?Sized> PageLoad for Box<L> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn pages(&self) -> Option<u64> {
+        (**self).pages()
+    }
+
+    fn ops(&self) -> Option<u64> {
+        (**self).ops()
+    }
+}
+
+/// An event with a fixed probability, decided by 32 random bits.
+#[derive(Clone, Copy, Debug)]
+struct Chance {
+    /// The event happens for this many of the 2^32 values. Holds 0 and 1 exactly.
+    threshold: u64,
+}
+
+impl Chance {
+    fn new(name: &'static str, share: f64) -> Result<Self> {
+        require((0.0..=1.0).contains(&share), name, share, "a share from 0 to 1")?;
+        Ok(Self { threshold: (share * (1u64 << 32) as f64).round() as u64 })
+    }
+
+    #[inline(always)]
+    fn happens(self, bits: u32) -> bool {
+        u64::from(bits) < self.threshold
+    }
+}
+
+/// The position of an iterator over `ops` accesses, each a function of its index.
+#[derive(Clone, Copy, Debug)]
+struct Cursor {
+    next: u64,
+    ops: u64,
+}
+
+impl Cursor {
+    fn new(ops: u64) -> Self {
+        Self { next: 0, ops }
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> Option<u64> {
+        let index = self.next;
+        (index < self.ops).then(|| {
+            self.next += 1;
+            index
+        })
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.next = self.next.saturating_add(count as u64).min(self.ops);
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.ops - self.next);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+/// A uniform page of a range, from a sequence of random numbers.
+#[inline(always)]
+fn page_in(random: Counter, index: u64, first: u64, count: u64) -> u64 {
+    first + random.below(index, count)
+}
