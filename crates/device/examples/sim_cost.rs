@@ -1,4 +1,5 @@
-//! What a request costs on the simulated device, in nanoseconds of real time: `sim_cost [COUNT]`.
+//! What a request costs on the simulated device, in nanoseconds of real time: `sim_cost [COUNT [CASE]]`,
+//! where CASE is a part of the line to print.
 //!
 //! Reads one at a time and writes eight at a time, 4 KiB each at random places of 1 GiB, on the
 //! device that keeps its contents and on the one that keeps time only.
@@ -15,6 +16,7 @@ const BLOCKS: u64 = 1 << 18;
 
 fn main() {
     let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(2_000_000);
+    let only = std::env::args().nth(2).unwrap_or_default();
     let model = Preset::by_name("p4510").expect("it is a preset").model();
     let ideal = model.ideal(BYTES as u64);
     for (timing, model) in [("curve", model), ("ideal", ideal)] {
@@ -24,8 +26,12 @@ fn main() {
         for (contents, device) in [("kept", kept), ("forgotten", forgotten)] {
             device.set_len(BLOCKS * BYTES as u64).expect("no fault was planned");
             for (op, depth) in [(Op::Read, 1), (Op::Write, 8), (Op::Read, 128)] {
+                let case = format!("{timing} {contents} {op} at depth {depth}");
+                if !case.contains(&only) {
+                    continue;
+                }
                 let ns = nanoseconds_per_request(&*device, op, depth, count);
-                println!("{timing} {contents} {op} at depth {depth}: {ns:.0} ns per request");
+                println!("{case}: {ns:.0} ns per request");
             }
         }
     }

@@ -4,7 +4,7 @@
 //! - [`request`]: what goes into a queue and what comes out of it
 //! - [`clock`]: the only clock of the rooms above; real or virtual
 //! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
-//! - [`wrapper`]: devices around devices: counting, slower, failing
+//! - [`wrapper`]: devices around devices: counting, sharing a budget, slower, failing
 //! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile

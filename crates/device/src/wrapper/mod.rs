@@ -1,14 +1,17 @@
 //! Devices around devices.
 //!
 //! - [`StatsDevice`]: counts requests and bytes, keeps latency histograms
+//! - [`BudgetDevice`]: no more requests at once than the device takes, over all its users
 //! - [`ThrottleDevice`]: a slower drive, in real time
 //! - [`FaultDevice`]: a failing drive, by the simulator's
 //!   [`FaultPlan`](crate::backend::sim::FaultPlan)
 
+pub mod budget;
 mod fault;
 mod stats;
 mod throttle;
 
+pub use budget::{BudgetDevice, BudgetStats, IoBudget};
 pub use fault::FaultDevice;
 pub use stats::{Histogram, Stats, StatsDevice};
 pub use throttle::{Throttle, ThrottleDevice};

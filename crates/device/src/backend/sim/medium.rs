@@ -8,16 +8,35 @@
 //! Whole chunks are shared by the layers and the list, so a write is copied once.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use super::fault::{Fate, FaultPlan, SECTOR_BYTES, torn_sectors};
+use super::fault::{Fate, FaultPlan, SECTOR_BYTES, mix, torn_sectors};
 
 const CHUNK_BYTES: usize = 4096;
 
 type Chunk = Arc<[u8; CHUNK_BYTES]>;
 
 /// Bytes by chunk; a missing chunk is zero.
-type Chunks = HashMap<u64, Chunk>;
+type Chunks = HashMap<u64, Chunk, BuildHasherDefault<ChunkHasher>>;
+
+/// Spreads chunk numbers: they come from the program itself, so nobody can make them collide.
+#[derive(Default)]
+struct ChunkHasher(u64);
+
+impl Hasher for ChunkHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix(self.0, number);
+    }
+}
 
 /// A change that is not durable yet.
 #[derive(Debug)]
@@ -58,7 +77,7 @@ pub(super) struct Medium {
 impl Medium {
     pub(super) fn of(contents: &[u8], cache_bytes_max: u64) -> Self {
         let len = contents.len() as u64;
-        let mut durable = Chunks::new();
+        let mut durable = Chunks::default();
         for piece in pieces(0, contents.len()) {
             let chunk = chunk_mut(&mut durable, None, piece.chunk);
             chunk[piece.within()].copy_from_slice(&contents[piece.range()]);
@@ -66,7 +85,7 @@ impl Medium {
         Self {
             durable,
             durable_len: len,
-            cache: Chunks::new(),
+            cache: Chunks::default(),
             len,
             changes: Vec::new(),
             unsynced_bytes: 0,
@@ -102,9 +121,7 @@ impl Medium {
         let id = self.writes;
         self.writes += 1;
         let kept = pieces(offset, data.len()).map(|piece| {
-            let mut bytes = [0; CHUNK_BYTES];
-            bytes[piece.within()].copy_from_slice(&data[piece.range()]);
-            let chunk = Arc::new(bytes);
+            let chunk = chunk_of(&piece, &data[piece.range()]);
             lay(&mut self.cache, Some(&self.durable), &piece, &chunk);
             (piece, chunk)
         });
@@ -254,6 +271,16 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = Piece> {
         at += piece_len;
         Some(piece)
     })
+}
+
+/// A chunk with the bytes of a piece in their place; the rest is zero.
+fn chunk_of(piece: &Piece, data: &[u8]) -> Chunk {
+    if let Ok(whole) = Chunk::try_from(Arc::<[u8]>::from(data)) {
+        return whole;
+    }
+    let mut bytes = [0; CHUNK_BYTES];
+    bytes[piece.within()].copy_from_slice(data);
+    Arc::new(bytes)
 }
 
 /// The chunk of a layer, first copied from the layer `below` or zeroed.

@@ -30,6 +30,11 @@ struct Flying {
 
 pub(super) struct SimQueue {
     core: Arc<Core>,
+    air: Air,
+}
+
+/// What a queue has pushed and not yet reaped.
+struct Air {
     pushed: Vec<Request>,
     /// By time of finish, then order of submission; the last is the slot.
     order: BinaryHeap<Reverse<(u64, u64, usize)>>,
@@ -40,27 +45,23 @@ pub(super) struct SimQueue {
 
 impl SimQueue {
     pub(super) fn new(core: Arc<Core>, depth: usize) -> Self {
-        Self {
-            core,
+        let air = Air {
             pushed: Vec::with_capacity(depth),
             order: BinaryHeap::with_capacity(depth),
             flying: (0..depth).map(|_| None).collect(),
             free: (0..depth).rev().collect(),
             submitted: 0,
-        }
+        };
+        Self { core, air }
     }
+}
 
-    fn submit_all(&mut self) {
-        if self.pushed.is_empty() {
-            return;
-        }
-        let core = Arc::clone(&self.core);
-        let now_ns = core.clock.now_ns();
-        let mut state = core.lock();
+impl Air {
+    /// Starts everything that was pushed.
+    fn launch(&mut self, model: &DeviceModel, state: &mut State, now_ns: u64) {
         for mut request in self.pushed.drain(..) {
-            let (outcome, write) = transfer(&mut state, &mut request);
+            let (outcome, write) = transfer(state, &mut request);
             let len = request.len as u64;
-            let model: &DeviceModel = &core.config.model;
             let finish_ns = state.timing.start(model, request.op, len, now_ns);
             let slot = self.free.pop().expect("push counted the requests");
             self.flying[slot] = Some(Flying { request, started_ns: now_ns, outcome, write });
@@ -79,38 +80,43 @@ impl SimQueue {
 
 impl Queue for SimQueue {
     fn depth(&self) -> usize {
-        self.flying.len()
+        self.air.flying.len()
     }
 
     fn in_flight(&self) -> usize {
-        self.pushed.len() + self.order.len()
+        self.air.pushed.len() + self.air.order.len()
     }
 
     fn push(&mut self, request: Request) {
         let block_bytes = self.core.config.block_bytes;
         assert_request(&request, block_bytes, self.in_flight(), self.depth());
-        self.pushed.push(request);
+        self.air.pushed.push(request);
     }
 
     fn submit(&mut self) -> Result<()> {
-        self.submit_all();
+        let Self { core, air } = self;
+        if !air.pushed.is_empty() {
+            air.launch(&core.config.model, &mut core.lock(), core.clock.now_ns());
+        }
         Ok(())
     }
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
         assert_wait(wait_for, self.in_flight());
-        self.submit_all();
-        let core = Arc::clone(&self.core);
-        let mut now_ns = core.clock.now_ns();
-        let mut landed = 0;
+        let Self { core, air } = self;
         let mut state = core.lock();
-        while let Some(&Reverse((finish_ns, _, _))) = self.order.peek() {
-            if finish_ns > now_ns && landed >= wait_for {
-                break;
+        let mut now_ns = core.clock.now_ns();
+        air.launch(&core.config.model, &mut state, now_ns);
+        let mut landed = 0;
+        while let Some(&Reverse((finish_ns, _, _))) = air.order.peek() {
+            if finish_ns > now_ns {
+                if landed >= wait_for {
+                    break;
+                }
+                now_ns = core.clock.advance_to(finish_ns);
             }
-            now_ns = core.clock.advance_to(finish_ns.max(now_ns));
             landed += 1;
-            let Some(flying) = self.land() else { break };
+            let Some(flying) = air.land() else { break };
             completions.push(finish(&mut state, flying, now_ns));
         }
         Ok(())
@@ -120,10 +126,10 @@ impl Queue for SimQueue {
 impl Drop for SimQueue {
     /// Completes what was pushed, as the other backends do.
     fn drop(&mut self) {
-        self.submit_all();
-        let core = Arc::clone(&self.core);
+        let Self { core, air } = self;
         let mut state = core.lock();
-        while let Some(flying) = self.land() {
+        air.launch(&core.config.model, &mut state, core.clock.now_ns());
+        while let Some(flying) = air.land() {
             finish(&mut state, flying, 0);
         }
     }
@@ -141,7 +147,10 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
         Verdict::Read(limit) => {
             let moved = contents.read(offset, &mut bytes[..limit]);
             faults.flip(offset, &mut bytes[..moved]);
-            bytes[moved..].fill(POISON);
+            // Filling nothing at the end of a buffer is slow: a masked store to an unmapped page.
+            if moved < len {
+                bytes[moved..].fill(POISON);
+            }
             (Ok(moved), None)
         }
         Verdict::Write(fate) => (Ok(len), contents.write(offset, bytes, fate)),

@@ -1,5 +1,6 @@
 //! How long a request takes in virtual time.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::fault::{mix, unit};
@@ -42,50 +43,107 @@ pub(super) struct Timing {
     jitter: f64,
     seed: u64,
     started: u64,
-    /// By operation, in the order of finish.
-    reads: Vec<Busy>,
-    writes: Vec<Busy>,
+    reads: Work,
+    writes: Work,
+}
+
+/// The requests of one kind.
+#[derive(Debug, Default)]
+struct Work {
+    /// In the order of finish.
+    busy: VecDeque<Busy>,
+    /// What the model says of every size that was asked for, by size: asking it anew costs more
+    /// than all the rest of a request.
+    known: Vec<Known>,
+}
+
+/// What the model says of one operation and size.
+#[derive(Debug)]
+struct Known {
+    bytes: u64,
+    service_ns: u64,
+    channels: usize,
+    /// By concurrency less one; 0 where it was not asked yet.
+    latency_ns: Vec<u64>,
+}
+
+impl Known {
+    fn of(model: &DeviceModel, op: Op, bytes: u64) -> Self {
+        let channels = model.channels(op, bytes).max(1) as usize;
+        Self { bytes, service_ns: model.service_ns(op, bytes), channels, latency_ns: Vec::new() }
+    }
+
+    fn latency_ns(&mut self, model: &DeviceModel, op: Op, concurrency: usize) -> u64 {
+        if self.latency_ns.len() < concurrency {
+            self.latency_ns.resize(concurrency, 0);
+        }
+        let known = &mut self.latency_ns[concurrency - 1];
+        if *known == 0 {
+            let concurrency = u32::try_from(concurrency).unwrap_or(u32::MAX);
+            *known = model.latency_ns(op, self.bytes, concurrency);
+        }
+        *known
+    }
 }
 
 impl Timing {
     pub(super) fn new(jitter: f64, seed: u64) -> Self {
         assert!(jitter >= 0.0 && jitter.is_finite(), "jitter {jitter} is not a share");
-        Self { jitter, seed, started: 0, reads: Vec::new(), writes: Vec::new() }
+        Self { jitter, seed, started: 0, reads: Work::default(), writes: Work::default() }
     }
 
     /// Starts a request at `now_ns` and says when it finishes.
     pub(super) fn start(&mut self, model: &DeviceModel, op: Op, bytes: u64, now_ns: u64) -> u64 {
-        let longer = 1.0 + self.jitter * unit(mix(self.seed ^ 0x71e5, self.started));
-        self.started += 1;
-        let busy = match op {
+        let longer = self.longer();
+        let Work { busy, known } = match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         };
-        let past = busy.partition_point(|other| other.finish_ns <= now_ns);
-        busy.drain(..past);
+        while busy.front().is_some_and(|first| first.finish_ns <= now_ns) {
+            busy.pop_front();
+        }
+        let place = known.partition_point(|known| known.bytes < bytes);
+        if known.get(place).is_none_or(|known| known.bytes != bytes) {
+            known.insert(place, Known::of(model, op, bytes));
+        }
+        let known = &mut known[place];
         let (start_ns, service_ns) = match model.timing {
-            model::Timing::Ideal => {
-                let channels = model.channels(op, bytes).max(1) as usize;
-                (free_channel(busy, channels, now_ns), model.service_ns(op, bytes))
-            }
-            model::Timing::Curve => (now_ns, model.latency_ns(op, bytes, sharers(busy, bytes))),
+            model::Timing::Ideal => (free_channel(busy, known.channels, now_ns), known.service_ns),
+            model::Timing::Curve => (now_ns, known.latency_ns(model, op, sharers(busy, bytes))),
         };
         let finish_ns = start_ns + (service_ns as f64 * longer) as u64;
         let place = busy.partition_point(|other| other.finish_ns <= finish_ns);
         busy.insert(place, Busy { finish_ns, bytes });
         finish_ns
     }
+
+    /// By which factor the next request is longer than the model says.
+    fn longer(&mut self) -> f64 {
+        let index = self.started;
+        self.started += 1;
+        if self.jitter == 0.0 {
+            return 1.0;
+        }
+        1.0 + self.jitter * unit(mix(self.seed ^ 0x71e5, index))
+    }
 }
 
 /// When fewer than `channels` requests remain.
-fn free_channel(busy: &[Busy], channels: usize, now_ns: u64) -> u64 {
+fn free_channel(busy: &VecDeque<Busy>, channels: usize, now_ns: u64) -> u64 {
     let enough = busy.len().checked_sub(channels).map(|waits_for| busy[waits_for].finish_ns);
     enough.unwrap_or(now_ns).max(now_ns)
 }
 
 /// With how many requests of its own size, itself included, a request shares the device: a smaller
 /// one counts for less, by its bytes.
-fn sharers(busy: &[Busy], bytes: u64) -> u32 {
-    let others: f64 = busy.iter().map(|other| (other.bytes as f64 / bytes as f64).min(1.0)).sum();
-    1 + others.round() as u32
+fn sharers(busy: &VecDeque<Busy>, bytes: u64) -> usize {
+    let (mut whole, mut parts) = (1, 0.0);
+    for other in busy {
+        if other.bytes >= bytes {
+            whole += 1;
+        } else {
+            parts += other.bytes as f64 / bytes as f64;
+        }
+    }
+    whole + parts.round() as usize
 }

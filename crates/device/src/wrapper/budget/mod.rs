@@ -1,0 +1,223 @@
+//! The I/O budget of one device: k_r reads and k_w writes at once, shared by all who use it.
+//!
+//! - [`IoBudget`]: the permits, their limits and their statistics
+//! - [`BudgetDevice`]: a device whose queues start only what has a permit
+//!
+//! Beyond k a device gives no more, only longer latencies: whoever then waits for one page waits
+//! behind everybody's batches.
+//!
+//! # No deadlock
+//! A permit is taken when a request starts and comes back when it is reaped. Its holder may never
+//! reap again, so nobody may wait for a permit alone: a queue with nothing started always starts
+//! one request, permit or not. Thus a queue waits on its own requests only, inside the device's
+//! own `reap`, asleep; and a thread with several queues can wait on any of them.
+//!
+//! The price: a queue that finds all permits taken puts one request on top. At most
+//! `limit + queues - 1` requests of a kind are at the device. Those on top count, so nobody gets
+//! a permit before the sum is below the limit again.
+//!
+//! A deep queue that never pauses leaves others little more than their one request. Give each of
+//! several busy queues its share of k as depth.
+
+mod queue;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+pub use queue::BudgetDevice;
+
+use crate::model::DeviceModel;
+use crate::request::Op;
+
+/// How many reads and writes may be at a device at once.
+#[derive(Debug)]
+pub struct IoBudget {
+    reads: Gate,
+    writes: Gate,
+}
+
+/// The permits of one kind of request, on cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Gate {
+    limit: AtomicUsize,
+    in_flight: AtomicUsize,
+    in_flight_max: AtomicUsize,
+    overdrafts: AtomicU64,
+    waits: AtomicU64,
+    wait_ns: AtomicU64,
+}
+
+/// What passed a budget so far, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BudgetStats {
+    /// The reads.
+    pub reads: GateStats,
+    /// The writes.
+    pub writes: GateStats,
+}
+
+/// What one kind of request met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateStats {
+    /// Requests that may be at the device at once.
+    pub limit: usize,
+    /// Requests that are at the device.
+    pub in_flight: usize,
+    /// Most that ever were.
+    pub in_flight_max: usize,
+    /// Requests that started without a permit because their queue had nothing else at the device.
+    pub overdrafts: u64,
+    /// Requests that had to wait for a permit and have started since.
+    pub waits: u64,
+    /// How long they waited, all together, by the device's clock, in nanoseconds.
+    pub wait_ns: u64,
+}
+
+impl IoBudget {
+    /// A budget of so many reads and writes at once, at least one of each.
+    pub fn new(reads: usize, writes: usize) -> Arc<Self> {
+        Arc::new(Self { reads: Gate::new(reads), writes: Gate::new(writes) })
+    }
+
+    /// The budget k_r and k_w of a device for requests of `bytes`.
+    pub fn of(model: &DeviceModel, bytes: u64) -> Arc<Self> {
+        let size = model.at(bytes);
+        Self::new(size.k_r as usize, size.k_w as usize)
+    }
+
+    /// Changes the limits, at least one of each. What is at the device stays there: a smaller limit
+    /// is reached as requests are reaped, a larger one is used by each queue's next `submit` or
+    /// `reap`.
+    pub fn set_limits(&self, reads: usize, writes: usize) {
+        self.reads.limit.store(reads.max(1), Ordering::Relaxed);
+        self.writes.limit.store(writes.max(1), Ordering::Relaxed);
+    }
+
+    /// Requests of a kind that may be at the device at once.
+    pub fn limit(&self, op: Op) -> usize {
+        self.gate(op).limit.load(Ordering::Relaxed)
+    }
+
+    /// What passed so far. Numbers of requests under way may be ahead of each other.
+    pub fn stats(&self) -> BudgetStats {
+        BudgetStats { reads: self.reads.stats(), writes: self.writes.stats() }
+    }
+
+    fn gate(&self, op: Op) -> &Gate {
+        match op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
+        }
+    }
+}
+
+impl Gate {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit: AtomicUsize::new(limit.max(1)),
+            in_flight: AtomicUsize::new(0),
+            in_flight_max: AtomicUsize::new(0),
+            overdrafts: AtomicU64::new(0),
+            waits: AtomicU64::new(0),
+            wait_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes up to `wanted` permits; returns how many.
+    #[inline]
+    fn take(&self, wanted: usize) -> usize {
+        let mut in_flight = self.in_flight.load(Ordering::Relaxed);
+        loop {
+            let free = self.limit.load(Ordering::Relaxed).saturating_sub(in_flight);
+            let taken = wanted.min(free);
+            if taken == 0 {
+                return 0;
+            }
+            // What gave the permits back has left the device before: it happens before this.
+            match self.in_flight.compare_exchange_weak(
+                in_flight,
+                in_flight + taken,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    self.note_max(in_flight + taken);
+                    return taken;
+                }
+                Err(found) => in_flight = found,
+            }
+        }
+    }
+
+    /// Counts one more, whatever the limit.
+    fn overdraw(&self) {
+        let before = self.in_flight.fetch_add(1, Ordering::Acquire);
+        self.note_max(before + 1);
+        self.overdrafts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn give_back(&self, count: usize) {
+        if count > 0 {
+            let before = self.in_flight.fetch_sub(count, Ordering::Release);
+            debug_assert!(before >= count, "{count} permits came back of {before}");
+        }
+    }
+
+    #[inline]
+    fn note_max(&self, in_flight: usize) {
+        // Most of the time the maximum stands, and reading is cheaper than writing.
+        if in_flight > self.in_flight_max.load(Ordering::Relaxed) {
+            self.in_flight_max.fetch_max(in_flight, Ordering::Relaxed);
+        }
+    }
+
+    fn note_waits(&self, count: u64, wait_ns: u64) {
+        self.waits.fetch_add(count, Ordering::Relaxed);
+        self.wait_ns.fetch_add(wait_ns, Ordering::Relaxed);
+    }
+
+    fn stats(&self) -> GateStats {
+        GateStats {
+            limit: self.limit.load(Ordering::Relaxed),
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            in_flight_max: self.in_flight_max.load(Ordering::Relaxed),
+            overdrafts: self.overdrafts.load(Ordering::Relaxed),
+            waits: self.waits.load(Ordering::Relaxed),
+            wait_ns: self.wait_ns.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permits_run_out_come_back_and_follow_the_limit() {
+        let gate = Gate::new(4);
+        assert_eq!((gate.take(3), gate.take(3), gate.take(1)), (3, 1, 0));
+        gate.overdraw();
+        gate.give_back(1);
+        assert_eq!(gate.take(1), 0, "what is on top counts");
+        gate.limit.store(6, Ordering::Relaxed);
+        assert_eq!(gate.take(9), 2);
+        gate.limit.store(1, Ordering::Relaxed);
+        gate.give_back(5);
+        assert_eq!(gate.take(1), 0);
+        gate.give_back(1);
+        assert_eq!(gate.take(2), 1);
+        let stats = gate.stats();
+        assert_eq!((stats.in_flight, stats.in_flight_max, stats.overdrafts), (1, 6, 1));
+    }
+
+    #[test]
+    fn budget_of_a_model_is_its_k_and_never_zero() {
+        let model = crate::model::preset::Preset::by_name("p4510").unwrap().model();
+        let budget = IoBudget::of(&model, 4096);
+        assert_eq!((budget.limit(Op::Read), budget.limit(Op::Write)), (80, 8));
+        budget.set_limits(0, 3);
+        assert_eq!((budget.limit(Op::Read), budget.limit(Op::Write)), (1, 3));
+    }
+}

@@ -1,0 +1,273 @@
+//! A device whose queues start only what the budget permits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Gate, IoBudget};
+use crate::backend::{assert_request, assert_wait};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::request::{Completion, Op, Request};
+use crate::{Device, Queue, QueueConfig};
+
+/// A device under a budget, which other devices may share: other ways to the same drive.
+///
+/// A queue takes pushes up to its depth and starts them at `submit` or `reap`, each kind in the
+/// order of the pushes, as far as there are permits; the others wait in it until its next `submit`
+/// or `reap` finds some. A completion's latency is the device's own; [`IoBudget::stats`] has the
+/// time before it.
+#[derive(Debug)]
+pub struct BudgetDevice {
+    inner: Arc<dyn Device>,
+    budget: Arc<IoBudget>,
+}
+
+impl BudgetDevice {
+    /// Keeps all that passes to `inner` within `budget`.
+    pub fn new(device: Arc<dyn Device>, budget: Arc<IoBudget>) -> Self {
+        Self { inner: device, budget }
+    }
+
+    /// The budget.
+    pub fn budget(&self) -> &Arc<IoBudget> {
+        &self.budget
+    }
+}
+
+impl Device for BudgetDevice {
+    fn name(&self) -> String {
+        self.inner.name()
+    }
+
+    fn backend(&self) -> &'static str {
+        self.inner.backend()
+    }
+
+    fn len_bytes(&self) -> Result<u64> {
+        self.inner.len_bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.inner.block_bytes()
+    }
+
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        Ok(Box::new(BudgetQueue {
+            inner: self.inner.queue(config)?,
+            held: Held { budget: Arc::clone(&self.budget), reads: 0, writes: 0 },
+            reads: Lane::default(),
+            writes: Lane::default(),
+            pushed: 0,
+            clock: self.inner.clock(),
+            block_bytes: self.inner.block_bytes(),
+        }))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.inner.sync()
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        self.inner.set_len(bytes)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+}
+
+/// Permits of a queue's requests at the device. They come back with it, whatever happens.
+struct Held {
+    budget: Arc<IoBudget>,
+    reads: usize,
+    writes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.reads.give_back(self.reads);
+        self.budget.writes.give_back(self.writes);
+    }
+}
+
+/// A request that was pushed and is not at the device.
+struct Waiting {
+    /// How many were pushed before it.
+    index: u64,
+    request: Request,
+}
+
+/// Waiting requests of one kind, in the order of the pushes.
+#[derive(Default)]
+struct Lane {
+    waiting: VecDeque<Waiting>,
+    /// Since when the first ones lack a permit; the others were never refused.
+    refused_ns: VecDeque<u64>,
+}
+
+impl Lane {
+    /// How many of `waiting` get a permit now.
+    #[inline]
+    fn admit(&self, gate: &Gate) -> usize {
+        if self.waiting.is_empty() { 0 } else { gate.take(self.waiting.len()) }
+    }
+
+    fn first_index(&self) -> Option<u64> {
+        self.waiting.front().map(|waiting| waiting.index)
+    }
+
+    /// Counts the time that the first `count` have waited, since they start now.
+    fn note_start(&mut self, count: usize, gate: &Gate, clock: &dyn Clock) {
+        let refused = count.min(self.refused_ns.len());
+        if refused > 0 {
+            let now_ns = clock.now_ns();
+            let since = self.refused_ns.drain(..refused);
+            let wait_ns = since.map(|since_ns| now_ns.saturating_sub(since_ns)).sum();
+            gate.note_waits(refused as u64, wait_ns);
+        }
+    }
+
+    /// Notes since when those that are left wait.
+    fn note_refused(&mut self, clock: &dyn Clock) {
+        if self.refused_ns.len() < self.waiting.len() {
+            self.refused_ns.resize(self.waiting.len(), clock.now_ns());
+        }
+    }
+}
+
+struct BudgetQueue {
+    inner: Box<dyn Queue>,
+    /// Dropped after `inner`: the device is done with the requests by then.
+    held: Held,
+    reads: Lane,
+    writes: Lane,
+    pushed: u64,
+    clock: Arc<dyn Clock>,
+    block_bytes: usize,
+}
+
+impl BudgetQueue {
+    #[inline]
+    fn waiting(&self) -> usize {
+        self.reads.waiting.len() + self.writes.waiting.len()
+    }
+
+    /// Gives the device what has a permit, and one request at least if it has nothing of ours.
+    /// Returns how many.
+    #[inline]
+    fn start(&mut self) -> usize {
+        if self.waiting() == 0 {
+            return 0;
+        }
+        let mut reads = self.reads.admit(&self.held.budget.reads);
+        let mut writes = self.writes.admit(&self.held.budget.writes);
+        if reads + writes == 0 && self.inner.in_flight() == 0 {
+            match self.oldest(true, true) {
+                Op::Read => (self.held.budget.reads.overdraw(), reads = 1),
+                Op::Write => (self.held.budget.writes.overdraw(), writes = 1),
+            };
+        }
+        self.held.reads += reads;
+        self.held.writes += writes;
+        self.pass(reads, writes);
+        reads + writes
+    }
+
+    /// Pushes the first `reads` and `writes` in the order in which they came.
+    fn pass(&mut self, reads: usize, writes: usize) {
+        self.reads.note_start(reads, &self.held.budget.reads, &*self.clock);
+        self.writes.note_start(writes, &self.held.budget.writes, &*self.clock);
+        let (mut reads, mut writes) = (reads, writes);
+        while reads + writes > 0 {
+            let (lane, left) = match self.oldest(reads > 0, writes > 0) {
+                Op::Read => (&mut self.reads, &mut reads),
+                Op::Write => (&mut self.writes, &mut writes),
+            };
+            let first = lane.waiting.pop_front().expect("permits are taken for what waits");
+            *left -= 1;
+            self.inner.push(first.request);
+        }
+        self.reads.note_refused(&*self.clock);
+        self.writes.note_refused(&*self.clock);
+    }
+
+    /// Of the kinds in question, the one whose first request was pushed first.
+    #[inline]
+    fn oldest(&self, reads: bool, writes: bool) -> Op {
+        let first = |lane: &Lane, is_meant: bool| {
+            if is_meant { lane.first_index() } else { None }.unwrap_or(u64::MAX)
+        };
+        if first(&self.reads, reads) <= first(&self.writes, writes) { Op::Read } else { Op::Write }
+    }
+
+    /// Reaps from the device; the permits come back.
+    fn collect(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
+        let before = completions.len();
+        let outcome = self.inner.reap(wait_for, completions);
+        let landed = &completions[before..];
+        let reads = landed.iter().filter(|completion| completion.op == Op::Read).count();
+        let writes = landed.len() - reads;
+        self.held.reads -= reads;
+        self.held.writes -= writes;
+        self.held.budget.reads.give_back(reads);
+        self.held.budget.writes.give_back(writes);
+        outcome
+    }
+}
+
+impl Queue for BudgetQueue {
+    fn depth(&self) -> usize {
+        self.inner.depth()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight() + self.waiting()
+    }
+
+    fn push(&mut self, request: Request) {
+        assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
+        let lane = match request.op {
+            Op::Read => &mut self.reads,
+            Op::Write => &mut self.writes,
+        };
+        lane.waiting.push_back(Waiting { index: self.pushed, request });
+        self.pushed += 1;
+    }
+
+    fn submit(&mut self) -> Result<()> {
+        self.start();
+        self.inner.submit()
+    }
+
+    fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
+        assert_wait(wait_for, self.in_flight());
+        let target = completions.len() + wait_for;
+        loop {
+            self.start();
+            let missing = target.saturating_sub(completions.len());
+            // While some wait, every permit that comes back is used at once.
+            let wait_now = if self.waiting() == 0 { missing } else { missing.min(1) };
+            self.collect(wait_now, completions)?;
+            if completions.len() >= target {
+                break;
+            }
+        }
+        // The device shall not idle while the caller looks at what it got.
+        if self.start() > 0 { self.inner.submit() } else { Ok(()) }
+    }
+}
+
+impl Drop for BudgetQueue {
+    /// Completes what was pushed, as the other devices do.
+    fn drop(&mut self) {
+        let mut completions = Vec::new();
+        while self.waiting() > 0 {
+            self.start();
+            if self.collect(1, &mut completions).is_err() {
+                // The queue is broken: what never started is dropped with it.
+                return;
+            }
+            completions.clear();
+        }
+    }
+}
