@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod budget;
 mod faults;
 mod property;
 mod refused;
 mod sim;
 mod suite;
 mod support;
+mod timing_only;
 mod waiting;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::{DeviceModel, Pio};
-use cenote_device::wrapper::{FaultDevice, StatsDevice, Throttle, ThrottleDevice};
+use cenote_device::wrapper::{
+    BudgetDevice, FaultDevice, IoBudget, StatsDevice, Throttle, ThrottleDevice,
+};
 use cenote_device::{
     Buffer, Completion, Device, IoFault, Op, Queue, QueueConfig, Request, read_exact, write_all,
 };
@@ -70,6 +72,11 @@ impl Devices {
         list.push(("sim with jitter", Arc::new(SimDevice::new(jittery))));
         let inner = open(path("wrapped"), BackendChoice::Auto, true).unwrap();
         list.push(("wrapped", wrapped(inner)));
+        let inner = open(path("budget"), BackendChoice::Auto, true).unwrap();
+        let within = |inner| Arc::new(BudgetDevice::new(inner, IoBudget::new(3, 2)));
+        list.push(("within a budget", within(inner)));
+        let inner = Arc::new(SimDevice::new(SimConfig::new(ideal_model())));
+        list.push(("sim within a budget", within(inner)));
         Self { list, _directory: directory }
     }
 }

@@ -10,7 +10,7 @@ use cenote_device::{Buffer, Device, Op, QueueConfig};
 use crate::support::{BLOCK, directory, drain, open, request, write_pattern};
 
 /// CPU time of this thread, or of the whole process.
-fn cpu_time(who: libc::c_int) -> Duration {
+pub fn cpu_time(who: libc::c_int) -> Duration {
     // SAFETY: all zeros is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live rusage.
