@@ -1,6 +1,62 @@
 //! Keeps pages in memory: who leaves, who is written back, who comes early.
+//!
+//! - [`Pool`]: frames over a device; the order of latches stands there
+//! - [`Handle`]: a thread's way in: [`Handle::pin`], [`Handle::pin_mut`], [`Handle::ask`]
+//! - [`policy`]: replacement policies; each gives a virtual order and never knows what is done
+//!   with it
+//! - [`Writer`]: which dirty pages are written back when: the victim alone, a background
+//!   [`Cleaner`], or ACE
+//! - [`prefetch`]: TaP and the history table
+//! - [`scan`]: planned passes that never wash out the pool
+//! - [`check`]: how pages prove that they are whole
+//!
+//! ACE, the asymmetry- and concurrency-aware buffer pool (dissertation, chapter 4): when the
+//! victim is dirty, the next n_w dirty pages of the virtual order are written at once. On a device
+//! that does k_w writes in the time of one, n_w = k_w, the other writes are free, and the next
+//! victims are clean.
+//!
+//! ```
+//! use cenote_device::backend::file::{self, OpenOptions};
+//! use cenote_device::profile::Profile;
+//! use cenote_pool::{Pool, PoolConfig};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("file");
+//! # std::fs::write(&path, [7; 64 << 12])?;
+//! let device = file::open(&path, &OpenOptions::default())?;
+//! let pool = Pool::new(device, PoolConfig::ace(4096, 16, &Profile::assumed().model()))?;
+//! let handle = pool.handle()?; // one for each thread
+//! for page in 0..64 {
+//!     handle.pin_mut(page)?[0] = page as u8;
+//! }
+//! assert_eq!(handle.pin(3)?[..2], [3, 7]);
+//! handle.sync()?; // everything changed before is on stable storage
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod check;
+mod cleaner;
+mod config;
+mod error;
+mod frame;
+mod guard;
+mod handle;
 pub mod policy;
+mod pool;
 pub mod prefetch;
+pub mod scan;
+mod stats;
+mod sync;
+mod table;
+mod transfer;
+
+pub use cleaner::{Cleaner, CleanerThread};
+pub use config::{PoolConfig, Writer};
+pub use error::{PoolError, Result};
+pub use guard::{PageMut, PageRef};
+pub use handle::{Handle, RECORDS_MAX};
+pub use pool::Pool;
+pub use stats::{PoolCounts, PoolStats};
 
 /// Number of a page: its offset on the device divided by the page size.
 pub type PageId = u64;

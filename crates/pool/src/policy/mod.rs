@@ -87,6 +87,11 @@ pub trait Policy: Send + Debug {
     /// The page in `frame` was used again; only for [`HitRecording::Ordered`].
     fn touched(&mut self, frame: FrameId, write: bool);
 
+    /// The page in `frame` was written back; the page may have been changed again since.
+    fn cleaned(&mut self, frame: FrameId) {
+        let _ = frame;
+    }
+
     /// `page` left `frame`.
     fn removed(&mut self, frame: FrameId, page: PageId);
 

@@ -1,0 +1,65 @@
+//! How a client's pages prove that they are whole.
+
+use std::fmt::Debug;
+
+use crc_fast::{CrcAlgorithm, checksum};
+
+use crate::PageId;
+
+/// Seals pages before they are written and checks them after they were read. With one, a page that
+/// was torn by a power cut, or changed behind the pool's back, is an error and never data.
+pub trait PageCheck: Send + Sync + Debug {
+    /// Completes the copy of a page that is about to be written.
+    fn seal(&self, page: PageId, bytes: &mut [u8]);
+
+    /// Refuses a page that was read, with the reason.
+    fn check(&self, page: PageId, bytes: &[u8]) -> Result<(), String>;
+}
+
+/// CRC-32C over page number and contents in the last four bytes of each page, little-endian. A
+/// page of zeros, never written, is whole.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Crc32cTrailer;
+
+const TRAILER_BYTES: usize = 4;
+
+fn crc(page: PageId, body: &[u8]) -> u32 {
+    let number = checksum(CrcAlgorithm::Crc32Iscsi, &page.to_le_bytes());
+    // Two checksums are mixed so that a page that lands at another's place is noticed.
+    (checksum(CrcAlgorithm::Crc32Iscsi, body) ^ number.rotate_left(16)) as u32
+}
+
+impl PageCheck for Crc32cTrailer {
+    fn seal(&self, page: PageId, bytes: &mut [u8]) {
+        let (body, trailer) = bytes.split_at_mut(bytes.len() - TRAILER_BYTES);
+        trailer.copy_from_slice(&crc(page, body).to_le_bytes());
+    }
+
+    fn check(&self, page: PageId, bytes: &[u8]) -> Result<(), String> {
+        let (body, trailer) = bytes.split_at(bytes.len() - TRAILER_BYTES);
+        let (found, expected) = (trailer, crc(page, body).to_le_bytes());
+        if found == expected || bytes.iter().all(|&byte| byte == 0) {
+            return Ok(());
+        }
+        Err(format!("its checksum is {found:02x?}, its contents need {expected:02x?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_flipped_bit_and_any_swapped_page_is_noticed() {
+        let mut page = vec![7; 512];
+        Crc32cTrailer.seal(3, &mut page);
+        assert_eq!(Crc32cTrailer.check(3, &page), Ok(()));
+        assert!(Crc32cTrailer.check(4, &page).is_err());
+        for bit in 0..512 * 8 {
+            page[bit / 8] ^= 1 << (bit % 8);
+            assert!(Crc32cTrailer.check(3, &page).is_err(), "bit {bit}");
+            page[bit / 8] ^= 1 << (bit % 8);
+        }
+        assert_eq!(Crc32cTrailer.check(9, &[0; 512]), Ok(()), "a page never written");
+    }
+}

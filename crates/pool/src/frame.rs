@@ -1,0 +1,241 @@
+//! Frames: the memory of the pages, their latches and what is known of each.
+//!
+//! A page is pinned by holding its frame's latch: readers share it, a writer, a load and an
+//! eviction have it alone. Everything else about a frame is read without the latch and checked
+//! again under it.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use cenote_device::{Arena, Buffer};
+use std::sync::Arc;
+
+use crate::PageId;
+use crate::error::Result;
+use crate::policy::{FrameId, Frames};
+use crate::sync::Latch;
+
+/// The page differs from the device's.
+pub(crate) const DIRTY: u8 = 1;
+/// A copy of the page is on its way to the device.
+pub(crate) const WRITING: u8 = 2;
+
+/// Top bit of a use count: the page was prefetched and not used yet.
+const PREFETCHED: u8 = 0x80;
+/// Page number of an empty frame.
+const NO_PAGE: PageId = PageId::MAX;
+
+/// What a hit touches, in half a cache line.
+#[repr(align(32))]
+pub(crate) struct Frame {
+    pub latch: Latch,
+    /// Changes only under the exclusive latch and the page table's lock.
+    page: AtomicU64,
+    /// Next frame of the same bucket of the page table.
+    pub next: AtomicU32,
+}
+
+/// All frames of a pool.
+pub(crate) struct FrameSet {
+    frames: Box<[Frame]>,
+    /// Use counts, apart so that policies scan them cheaply.
+    uses: Box<[AtomicU8]>,
+    /// `DIRTY` and `WRITING`, apart for the same reason.
+    states: Box<[AtomicU8]>,
+    /// None while a read fills it.
+    buffers: Box<[UnsafeCell<Option<Buffer>>]>,
+    arena: Arc<Arena>,
+}
+
+// SAFETY: all but `buffers` is `Sync` by itself; a buffer is only reached through
+// `bytes` (shared latch held), `bytes_mut`, `take_buffer` and `put_buffer` (exclusive latch held).
+unsafe impl Sync for FrameSet {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for FrameSet {}
+
+/// Bytes that a frame takes beside its page: header, states, buffer and page table entry.
+pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
+    + 2 * size_of::<AtomicU8>()
+    + size_of::<UnsafeCell<Option<Buffer>>>()
+    + 2 * size_of::<AtomicU32>();
+
+impl FrameSet {
+    pub fn new(count: usize, page_bytes: usize) -> Result<Self> {
+        let (arena, buffers) = Arena::carve(page_bytes, count)?;
+        let frame = |_| Frame {
+            latch: Latch::new(),
+            page: AtomicU64::new(NO_PAGE),
+            next: AtomicU32::new(FrameId::MAX),
+        };
+        Ok(Self {
+            frames: (0..count).map(frame).collect(),
+            uses: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            states: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            buffers: buffers.into_iter().map(|b| UnsafeCell::new(Some(b))).collect(),
+            arena,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    #[inline]
+    pub fn frame(&self, frame: FrameId) -> &Frame {
+        &self.frames[frame as usize]
+    }
+
+    /// Numbers of all frames.
+    pub fn ids(&self) -> std::ops::Range<FrameId> {
+        0..FrameId::try_from(self.len()).expect("frames are counted by u32")
+    }
+
+    #[inline]
+    pub fn page(&self, frame: FrameId) -> Option<PageId> {
+        let page = self.frame(frame).page.load(Ordering::Acquire);
+        (page != NO_PAGE).then_some(page)
+    }
+
+    #[inline]
+    pub fn holds(&self, frame: FrameId, page: PageId) -> bool {
+        self.frame(frame).page.load(Ordering::Acquire) == page
+    }
+
+    /// Only the page table calls this, under its lock and the frame's exclusive latch.
+    pub fn set_page(&self, frame: FrameId, page: Option<PageId>) {
+        self.frame(frame).page.store(page.unwrap_or(NO_PAGE), Ordering::Release);
+    }
+
+    /// Counts a hit up to `max`; true where it is the first use of a prefetched page.
+    #[inline]
+    pub fn note_use(&self, frame: FrameId, max: u8) -> bool {
+        let uses = &self.uses[frame as usize];
+        let before = uses.load(Ordering::Relaxed);
+        // A lost update between two threads costs one count of many.
+        if before & PREFETCHED != 0 {
+            return uses.swap(max.min(1), Ordering::Relaxed) & PREFETCHED != 0;
+        }
+        if before < max {
+            uses.store(before + 1, Ordering::Relaxed);
+        }
+        false
+    }
+
+    pub fn mark_prefetched(&self, frame: FrameId) {
+        self.uses[frame as usize].fetch_or(PREFETCHED, Ordering::Relaxed);
+    }
+
+    /// Whether the page was prefetched and never used; forgets it.
+    pub fn take_prefetched(&self, frame: FrameId) -> bool {
+        self.uses[frame as usize].swap(0, Ordering::Relaxed) & PREFETCHED != 0
+    }
+
+    #[inline]
+    pub fn state(&self, frame: FrameId) -> u8 {
+        self.states[frame as usize].load(Ordering::Acquire)
+    }
+
+    pub fn set_dirty(&self, frame: FrameId) {
+        self.states[frame as usize].fetch_or(DIRTY, Ordering::AcqRel);
+    }
+
+    /// Takes the right to write a dirty page that nobody else is writing.
+    pub fn claim_write(&self, frame: FrameId) -> bool {
+        let state = &self.states[frame as usize];
+        state.compare_exchange(DIRTY, DIRTY | WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// The copy that goes to the device is about to be taken; a later change makes the page dirty
+    /// again. The caller holds the latch, so no change can fall in between.
+    pub fn begin_copy(&self, frame: FrameId) {
+        self.states[frame as usize].fetch_and(!DIRTY, Ordering::AcqRel);
+    }
+
+    /// The write ended. A page that could not be written is dirty as before.
+    pub fn end_write(&self, frame: FrameId, written: bool) {
+        let state = &self.states[frame as usize];
+        if !written {
+            state.fetch_or(DIRTY, Ordering::AcqRel);
+        }
+        let before = state.fetch_and(!WRITING, Ordering::AcqRel);
+        assert!(before & WRITING != 0, "a write ends once");
+    }
+
+    /// The page's bytes.
+    ///
+    /// # Safety
+    /// The caller holds the frame's latch, shared or exclusive, for as long as the slice lives.
+    #[inline]
+    pub unsafe fn bytes(&self, frame: FrameId) -> &[u8] {
+        // SAFETY: under the latch nobody takes or changes the buffer.
+        let buffer = unsafe { &*self.buffers[frame as usize].get() };
+        buffer.as_ref().expect("a frame whose page is loaded has its buffer")
+    }
+
+    /// The page's bytes, to be changed.
+    ///
+    /// # Safety
+    /// The caller holds the frame's latch exclusively for as long as the slice lives, and lets
+    /// nobody else make one.
+    #[inline]
+    #[expect(clippy::mut_from_ref, reason = "the latch, not the borrow, makes it exclusive")]
+    pub unsafe fn bytes_mut(&self, frame: FrameId) -> &mut [u8] {
+        // SAFETY: under the exclusive latch nobody else reaches the buffer.
+        let buffer = unsafe { &mut *self.buffers[frame as usize].get() };
+        buffer.as_mut().expect("a frame whose page is loaded has its buffer")
+    }
+
+    /// Takes the buffer out for a read.
+    ///
+    /// # Safety
+    /// The caller holds the frame's latch exclusively.
+    pub unsafe fn take_buffer(&self, frame: FrameId) -> Buffer {
+        // SAFETY: as the caller promises, nobody else reaches the buffer.
+        let buffer = unsafe { &mut *self.buffers[frame as usize].get() };
+        buffer.take().expect("only one read fills a frame")
+    }
+
+    /// Puts the buffer back after a read.
+    ///
+    /// # Safety
+    /// The caller holds the frame's latch exclusively.
+    pub unsafe fn put_buffer(&self, frame: FrameId, buffer: Buffer) {
+        // SAFETY: as the caller promises, nobody else reaches the buffer.
+        let place = unsafe { &mut *self.buffers[frame as usize].get() };
+        assert!(place.replace(buffer).is_none(), "a buffer comes back once");
+    }
+}
+
+impl Frames for FrameSet {
+    #[inline]
+    fn is_dirty(&self, frame: FrameId) -> bool {
+        self.state(frame) == DIRTY
+    }
+
+    #[inline]
+    fn is_evictable(&self, frame: FrameId) -> bool {
+        self.state(frame) & WRITING == 0 && !self.frame(frame).latch.is_held()
+    }
+
+    #[inline]
+    fn uses(&self, frame: FrameId) -> u8 {
+        self.uses[frame as usize].load(Ordering::Relaxed) & !PREFETCHED
+    }
+
+    #[inline]
+    fn set_uses(&self, frame: FrameId, uses: u8) {
+        let place = &self.uses[frame as usize];
+        let prefetched = place.load(Ordering::Relaxed) & PREFETCHED;
+        place.store(uses | prefetched, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for FrameSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FrameSet({} frames)", self.len())
+    }
+}

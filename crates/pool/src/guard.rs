@@ -1,0 +1,103 @@
+//! Guards: a page stays in memory, and whole, for as long as one is held.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::PageId;
+use crate::policy::FrameId;
+use crate::pool::Pool;
+
+/// A page, pinned for reading; others may read it too.
+pub struct PageRef<'a> {
+    pool: &'a Pool,
+    frame: FrameId,
+}
+
+impl<'a> PageRef<'a> {
+    /// The caller shares the frame's latch; the guard gives it back.
+    #[inline]
+    pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
+        Self { pool, frame }
+    }
+
+    /// The page's number.
+    pub fn page(&self) -> PageId {
+        self.pool.frames.page(self.frame).expect("a pinned page stays")
+    }
+}
+
+impl Deref for PageRef<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the guard shares the frame's latch until it is dropped.
+        unsafe { self.pool.frames.bytes(self.frame) }
+    }
+}
+
+impl Drop for PageRef<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.pool.frames.frame(self.frame).latch.release_shared();
+    }
+}
+
+impl fmt::Debug for PageRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageRef({})", self.page())
+    }
+}
+
+/// A page, pinned for changing; nobody else sees it meanwhile. It becomes dirty when its bytes are
+/// first borrowed mutably.
+pub struct PageMut<'a> {
+    pool: &'a Pool,
+    frame: FrameId,
+    changed: bool,
+}
+
+impl<'a> PageMut<'a> {
+    /// The caller holds the frame's latch exclusively; the guard gives it back.
+    pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
+        Self { pool, frame, changed: false }
+    }
+
+    /// The page's number.
+    pub fn page(&self) -> PageId {
+        self.pool.frames.page(self.frame).expect("a pinned page stays")
+    }
+}
+
+impl Deref for PageMut<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the guard holds the frame's latch until it is dropped.
+        unsafe { self.pool.frames.bytes(self.frame) }
+    }
+}
+
+impl DerefMut for PageMut<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.changed = true;
+        // SAFETY: the guard holds the frame's latch exclusively until it is dropped, and
+        // `&mut self` makes this the only borrow through it.
+        unsafe { self.pool.frames.bytes_mut(self.frame) }
+    }
+}
+
+impl Drop for PageMut<'_> {
+    fn drop(&mut self) {
+        if self.changed {
+            self.pool.frames.set_dirty(self.frame);
+        }
+        self.pool.frames.frame(self.frame).latch.release_exclusive();
+    }
+}
+
+impl fmt::Debug for PageMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageMut({})", self.page())
+    }
+}

@@ -1,0 +1,625 @@
+//! A thread's way into the pool.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::PageId;
+use crate::error::{PoolError, Result};
+use crate::frame::{DIRTY, WRITING};
+use crate::guard::{PageMut, PageRef};
+use crate::policy::{Entrance, FrameId, HitRecording};
+use crate::pool::{Choice, Pool};
+use crate::prefetch::Met;
+use crate::stats::Counter;
+use crate::sync;
+use crate::transfer::{Purpose, Transfer, WriteFaults};
+
+/// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
+pub const RECORDS_MAX: usize = 64;
+
+/// Nanoseconds between two looks for a frame that others may release.
+const PAUSE_US: u64 = 50;
+
+/// A request that the policy or the prefetcher wants to hear of.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    frame: FrameId,
+    page: PageId,
+    write: bool,
+    met: Met,
+}
+
+/// Read or change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
+/// it, so it outlives them.
+///
+/// Pages are asked for in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page
+/// is there; [`Handle::ask`] starts many reads, and [`Handle::take`] gives the pages in the order
+/// in which they arrive.
+pub struct Handle {
+    pool: Arc<Pool>,
+    hits: Arc<Counter>,
+    uses_max: u8,
+    records_hits: bool,
+    records: RefCell<Vec<Record>>,
+    transfer: RefCell<Transfer>,
+    /// Pages that were asked for and that another handle is reading.
+    deferred: RefCell<VecDeque<(u64, PageId)>>,
+    stream: u64,
+}
+
+impl Handle {
+    pub(crate) fn new(pool: Arc<Pool>) -> Result<Self> {
+        let transfer = RefCell::new(Transfer::new(&pool)?);
+        let (uses_max, ordered) = match pool.hit_recording() {
+            HitRecording::Counted { max } => (max, false),
+            HitRecording::Ordered => (0, true),
+        };
+        let wants_hits = pool.prefetcher.as_ref().is_some_and(|p| p.lock().wants_hits());
+        let hits = pool.register();
+        let stream = Arc::as_ptr(&hits) as u64;
+        Ok(Self {
+            pool,
+            hits,
+            uses_max,
+            records_hits: ordered || wants_hits,
+            records: RefCell::new(Vec::with_capacity(RECORDS_MAX)),
+            transfer,
+            deferred: RefCell::default(),
+            stream,
+        })
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Pins a page for reading; reads it from the device where it is not in memory.
+    ///
+    /// # Errors
+    /// A page behind the end, a read that failed, a page that the check refused; no frame that
+    /// could be emptied; a page that others hold for too long.
+    #[inline]
+    pub fn pin(&self, page: PageId) -> Result<PageRef<'_>> {
+        if let Some(guard) = self.resident_counted(page) {
+            return Ok(guard);
+        }
+        let frame = self.reach(page, Access::Read)?;
+        Ok(PageRef::new(&self.pool, frame))
+    }
+
+    /// Pins a page for changing it; reads it from the device where it is not in memory.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`].
+    pub fn pin_mut(&self, page: PageId) -> Result<PageMut<'_>> {
+        let frame = self.reach(page, Access::Write)?;
+        Ok(PageMut::new(&self.pool, frame))
+    }
+
+    /// Pins a page for changing it without reading it: its bytes are zero. A page behind the end
+    /// makes the device longer.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`], and a device that cannot grow.
+    pub fn pin_new(&self, page: PageId) -> Result<PageMut<'_>> {
+        self.pool.grow_to(page)?;
+        let frame = loop {
+            if let Some(frame) = self.latch_resident(page, Access::Write)? {
+                break frame;
+            }
+            let (frame, _) = self.make_room(page)?;
+            if self.enter(page, frame) {
+                self.pool.admit(frame, page, Entrance::Hot);
+                break frame;
+            }
+        };
+        let mut guard = PageMut::new(&self.pool, frame);
+        guard.fill(0);
+        Ok(guard)
+    }
+
+    /// The page if it is in memory. The policy does not hear of it: for planned passes, whose use
+    /// of a page says nothing about its next.
+    #[inline]
+    pub fn resident(&self, page: PageId) -> Option<PageRef<'_>> {
+        let frame = self.pool.table.find(&self.pool.frames, page)?;
+        self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
+    }
+
+    /// Keeps a copy of a page that a planned pass has read, if there is an empty frame. Nothing
+    /// ever leaves for it, so repeated passes find a fixed part of their pages in memory.
+    /// True where the page was kept.
+    pub fn offer(&self, page: PageId, bytes: &[u8]) -> bool {
+        assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
+        let Some(frame) = self.pool.take_free() else { return false };
+        if !self.enter(page, frame) {
+            return false;
+        }
+        // SAFETY: a free frame is latched exclusively, and `enter` leaves it so.
+        unsafe { self.pool.frames.bytes_mut(frame) }.copy_from_slice(bytes);
+        self.pool.admit(frame, page, Entrance::Cold);
+        self.pool.frames.frame(frame).latch.release_exclusive();
+        true
+    }
+
+    /// Whether another page can be asked for.
+    pub fn has_room(&self) -> bool {
+        self.asked() < self.pool.config.read_depth
+    }
+
+    /// Pages asked for and not yet taken.
+    pub fn asked(&self) -> usize {
+        let transfer = self.transfer.borrow();
+        transfer.reads_in_flight + transfer.landed.len() + self.deferred.borrow().len()
+    }
+
+    /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
+    /// once; others are read while the caller goes on.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::take`].
+    ///
+    /// # Panics
+    /// Where [`Handle::has_room`] is false.
+    pub fn ask(&self, page: PageId, tag: u64) -> Result<()> {
+        assert!(self.has_room(), "ask for no more pages than the read depth");
+        self.pool.check_page(page)?;
+        loop {
+            if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
+                if self.share_if_holds(frame, page) {
+                    self.note(frame, page, false);
+                    self.transfer.borrow_mut().landed.push_back((tag, Ok(frame)));
+                    return Ok(());
+                }
+                if self.pool.frames.holds(frame, page) {
+                    self.deferred.borrow_mut().push_back((tag, page));
+                    return Ok(());
+                }
+            }
+            if self.start_miss(page, Purpose::Ask(tag))?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next page that was asked for and is there, with its tag; None where none is. With
+    /// `wait` None means that none was asked for.
+    ///
+    /// # Errors
+    /// Why a page that was asked for cannot be had. The other pages asked for are not affected.
+    pub fn take(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+        loop {
+            if self.transfer.borrow().landed.is_empty() {
+                self.transfer.borrow_mut().collect(&self.pool, false)?;
+            }
+            if let Some((tag, landed)) = self.transfer.borrow_mut().landed.pop_front() {
+                return landed.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
+            }
+            if let Some(landed) = self.take_deferred(false)? {
+                return Ok(Some(landed));
+            }
+            if self.transfer.borrow().reads_in_flight > 0 {
+                if !wait {
+                    return Ok(None);
+                }
+                self.transfer.borrow_mut().collect(&self.pool, true)?;
+            } else {
+                // Nothing of ours is in flight, so waiting for another's read closes no circle.
+                return if wait { self.take_deferred(true) } else { Ok(None) };
+            }
+        }
+    }
+
+    /// The first of the pages that other handles were reading.
+    fn take_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+        let next = self.deferred.borrow_mut().pop_front();
+        let Some((tag, page)) = next else { return Ok(None) };
+        if let Some(guard) = self.resident_counted(page) {
+            return Ok(Some((tag, guard)));
+        }
+        if wait {
+            let frame = self.reach(page, Access::Read)?;
+            return Ok(Some((tag, PageRef::new(&self.pool, frame))));
+        }
+        self.deferred.borrow_mut().push_back((tag, page));
+        Ok(None)
+    }
+
+    #[inline]
+    fn resident_counted(&self, page: PageId) -> Option<PageRef<'_>> {
+        let frame = self.pool.table.find(&self.pool.frames, page)?;
+        if !self.share_if_holds(frame, page) {
+            return None;
+        }
+        self.note(frame, page, false);
+        Some(PageRef::new(&self.pool, frame))
+    }
+
+    /// Shares the latch of a frame that holds `page`.
+    #[inline]
+    fn share_if_holds(&self, frame: FrameId, page: PageId) -> bool {
+        let latch = &self.pool.frames.frame(frame).latch;
+        if !latch.try_share() {
+            return false;
+        }
+        if self.pool.frames.holds(frame, page) {
+            return true;
+        }
+        latch.release_shared();
+        false
+    }
+
+    /// Counts a hit and tells those who want to hear of it.
+    #[inline]
+    fn note(&self, frame: FrameId, page: PageId, write: bool) {
+        self.hits.add_one_unshared();
+        let first_use = self.pool.frames.note_use(frame, self.uses_max);
+        if self.records_hits || first_use {
+            self.record(Record {
+                frame,
+                page,
+                write,
+                met: if first_use { Met::PrefetchedHit } else { Met::Hit },
+            });
+        }
+    }
+
+    fn record(&self, record: Record) {
+        if record.met == Met::PrefetchedHit {
+            self.pool.counters.prefetched_useful.add(1);
+        }
+        let mut records = self.records.borrow_mut();
+        records.push(record);
+        if records.len() == RECORDS_MAX {
+            drop(records);
+            self.hand_over();
+        }
+    }
+
+    /// Tells the policy and the prefetcher what this handle recorded.
+    fn hand_over(&self) {
+        let mut records = self.records.borrow_mut();
+        if records.is_empty() {
+            return;
+        }
+        if self.pool.hit_recording() == HitRecording::Ordered {
+            self.pool.with_policy_locked(|policy| {
+                for record in records.iter() {
+                    // The page may have left, and another come, since the hit.
+                    if self.pool.frames.holds(record.frame, record.page) {
+                        policy.touched(record.frame, record.write);
+                    }
+                }
+            });
+        }
+        if let Some(prefetcher) = &self.pool.prefetcher {
+            let mut prefetcher = prefetcher.lock();
+            for record in records.iter() {
+                prefetcher.requested(self.stream, record.page, record.met);
+            }
+        }
+        records.clear();
+    }
+
+    /// The frame of a page, its latch taken for `access`.
+    fn reach(&self, page: PageId, access: Access) -> Result<FrameId> {
+        self.pool.check_page(page)?;
+        loop {
+            if let Some(frame) = self.latch_resident(page, access)? {
+                return Ok(frame);
+            }
+            let Some(frame) = self.start_miss(page, Purpose::Pin)? else { continue };
+            let mut transfer = self.transfer.borrow_mut();
+            // What was prefetched along belongs to the same batch: it takes no longer.
+            transfer.finish_reads(&self.pool)?;
+            transfer.pinned.take().expect("the read is done")?;
+            if access == Access::Read {
+                self.pool.frames.frame(frame).latch.downgrade();
+            }
+            return Ok(frame);
+        }
+    }
+
+    /// Latches a page that is in memory, or on its way, and counts the hit; None where it is not.
+    fn latch_resident(&self, page: PageId, access: Access) -> Result<Option<FrameId>> {
+        let Some(frame) = self.pool.table.find(&self.pool.frames, page) else { return Ok(None) };
+        let latch = &self.pool.frames.frame(frame).latch;
+        let at_once = match access {
+            Access::Read => latch.try_share(),
+            Access::Write => latch.try_exclude(),
+        };
+        if !at_once {
+            self.transfer.borrow_mut().finish_reads(&self.pool)?;
+            let patience = Duration::from_millis(self.pool.config.patience_ms);
+            let latched = match access {
+                Access::Read => latch.share_within(patience),
+                Access::Write => latch.exclude_within(patience),
+            };
+            if !latched {
+                let seconds = patience.as_secs_f64();
+                return Err(PoolError::Held { device: self.pool.name(), page, seconds });
+            }
+        }
+        if self.pool.frames.holds(frame, page) {
+            self.note(frame, page, access == Access::Write);
+            return Ok(Some(frame));
+        }
+        match access {
+            Access::Read => latch.release_shared(),
+            Access::Write => latch.release_exclusive(),
+        }
+        Ok(None)
+    }
+
+    /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
+    /// The page's frame; None where another thread came first.
+    fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
+        let (frame, prefetch_room) = self.make_room(page)?;
+        if !self.enter(page, frame) {
+            return Ok(None);
+        }
+        self.pool.counters.misses.add(1);
+        self.pool.counters.read_batches.add(1);
+        self.transfer.borrow_mut().read(&self.pool, frame, page, purpose)?;
+        let mut proposed = Vec::new();
+        if let Some(prefetcher) = &self.pool.prefetcher {
+            let n = self.pool.config.evict_batch - 1;
+            let mut prefetcher = prefetcher.lock();
+            prefetcher.requested(self.stream, page, Met::Miss);
+            if prefetch_room != PrefetchRoom::None {
+                prefetcher.propose(self.stream, page, n, &mut proposed);
+            }
+        }
+        self.prefetch(&proposed, prefetch_room)?;
+        Ok(Some(frame))
+    }
+
+    /// Starts reading pages that may be useful soon, each into a free frame or, where the victim
+    /// was dirty, into that of the next clean page.
+    fn prefetch(&self, proposed: &[PageId], room: PrefetchRoom) -> Result<()> {
+        let wanted = |page: &PageId| {
+            *page < self.pool.pages() && self.pool.table.find(&self.pool.frames, *page).is_none()
+        };
+        let pages: Vec<PageId> = proposed.iter().copied().filter(wanted).collect();
+        let mut frames = Vec::with_capacity(pages.len());
+        match room {
+            PrefetchRoom::None => return Ok(()),
+            PrefetchRoom::Free => {
+                frames.extend(std::iter::from_fn(|| self.pool.take_free()).take(pages.len()));
+            }
+            PrefetchRoom::Evict => self.pool.evict_clean(pages.len(), &mut frames),
+        }
+        for (page, frame) in pages.into_iter().zip(frames.drain(..)) {
+            if self.enter(page, frame) {
+                self.pool.counters.prefetched.add(1);
+                self.transfer.borrow_mut().read(&self.pool, frame, page, Purpose::Prefetch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters a page with an empty frame of ours; gives the frame back, and false, where another
+    /// thread entered it first.
+    fn enter(&self, page: PageId, frame: FrameId) -> bool {
+        let lock = self.pool.table.lock(page);
+        if self.pool.table.find_locked(&self.pool.frames, page, &lock).is_some() {
+            drop(lock);
+            self.pool.give_free(frame);
+            return false;
+        }
+        self.pool.table.insert(&self.pool.frames, page, frame, &lock);
+        true
+    }
+
+    /// An empty frame for `page`, latched exclusively, and where prefetched pages may go. Writes
+    /// back what the writer chooses if the victim is dirty.
+    fn make_room(&self, page: PageId) -> Result<(FrameId, PrefetchRoom)> {
+        if let Some(frame) = self.pool.take_free() {
+            return Ok((frame, PrefetchRoom::Free));
+        }
+        self.hand_over();
+        let mut waited_us = 0;
+        loop {
+            match self.pool.choose() {
+                Choice::Emptied(frame) => return Ok((frame, PrefetchRoom::None)),
+                Choice::Write(claimed) => {
+                    if let Some(frame) = self.write_and_evict(&claimed)? {
+                        return Ok((frame, PrefetchRoom::Evict));
+                    }
+                }
+                Choice::Nothing => self.wait_for_frame(page, &mut waited_us)?,
+            }
+            if let Some(frame) = self.pool.take_free() {
+                return Ok((frame, PrefetchRoom::None));
+            }
+        }
+    }
+
+    /// Writes the claimed pages at once and empties the frame of the first. None where somebody
+    /// pinned or changed it meanwhile.
+    fn write_and_evict(&self, claimed: &[FrameId]) -> Result<Option<FrameId>> {
+        let victim = claimed[0];
+        let page = self.pool.frames.page(victim).expect("a claimed page stays");
+        let faults = self.write_back(claimed)?;
+        if let Some(frame) = self.pool.evict_written(victim, page) {
+            return Ok(Some(frame));
+        }
+        let Some((page, source)) = faults.first else { return Ok(None) };
+        // Its page could not be written: another that is clean may leave instead.
+        let mut emptied = Vec::new();
+        self.pool.evict_clean(1, &mut emptied);
+        if let Some(frame) = emptied.pop() {
+            return Ok(Some(frame));
+        }
+        let (failed, tried) = (faults.failed, claimed.len());
+        Err(PoolError::WriteBack { device: self.pool.name(), failed, tried, page, source })
+    }
+
+    /// Writes claimed pages, all at once, and waits for them.
+    pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
+        let started = self.pool.clock.now_ns();
+        let mut transfer = self.transfer.borrow_mut();
+        for &frame in claimed {
+            transfer.write(&self.pool, frame)?;
+        }
+        self.pool.counters.count_batch(claimed.len());
+        let faults = transfer.finish_writes(&self.pool)?;
+        self.pool.counters.write_wait_ns.add(self.pool.clock.now_ns() - started);
+        tracing::trace!(pages = claimed.len(), failed = faults.failed, "write-back");
+        Ok(faults)
+    }
+
+    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] tells when all
+    /// are done.
+    pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
+        let mut transfer = self.transfer.borrow_mut();
+        for &frame in claimed {
+            transfer.write(&self.pool, frame)?;
+        }
+        self.pool.counters.count_batch(claimed.len());
+        Ok(())
+    }
+
+    /// Takes what has arrived; writes that are still on their way.
+    pub(crate) fn writes_pending(&self) -> Result<usize> {
+        let mut transfer = self.transfer.borrow_mut();
+        if transfer.writes_in_flight > 0 {
+            transfer.collect(&self.pool, false)?;
+        }
+        Ok(transfer.writes_in_flight)
+    }
+
+    /// No frame can be emptied at the moment: waits for one, or says that none will be.
+    fn wait_for_frame(&self, page: PageId, waited_us: &mut u64) -> Result<()> {
+        let mut transfer = self.transfer.borrow_mut();
+        if transfer.reads_in_flight > 0 {
+            return transfer.collect(&self.pool, true);
+        }
+        drop(transfer);
+        if !self.pool.is_shared() || *waited_us >= self.pool.config.patience_ms * 1000 {
+            let frames = self.pool.frames.len();
+            return Err(PoolError::AllPinned { device: self.pool.name(), page, frames });
+        }
+        *waited_us += PAUSE_US;
+        sync::pause();
+        Ok(())
+    }
+
+    /// Writes every page that was dirty when it was called, in batches of the writer's size.
+    ///
+    /// # Errors
+    /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
+    /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
+    pub fn flush(&self) -> Result<()> {
+        let frames = &self.pool.frames;
+        let mut dirty: Vec<(PageId, FrameId)> = frames
+            .ids()
+            .filter(|&frame| frames.state(frame) & (DIRTY | WRITING) != 0)
+            .filter_map(|frame| Some((frames.page(frame)?, frame)))
+            .collect();
+        // The device likes neighbours together, whatever the order in which they became dirty.
+        dirty.sort_unstable();
+        let tried = dirty.len();
+        let mut started = 0;
+        for (page, frame) in dirty {
+            if !self.claim_within_patience(page, frame)? {
+                continue;
+            }
+            // Copied at once, so that no latch is held while the next page is waited for.
+            let mut transfer = self.transfer.borrow_mut();
+            transfer.write(&self.pool, frame)?;
+            started += 1;
+            if transfer.write_room() == 0 {
+                transfer.collect(&self.pool, true)?;
+            }
+        }
+        self.pool.counters.count_stream(started, self.pool.config.writer.batch());
+        let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
+        let Some((page, source)) = faults.first else { return Ok(()) };
+        let device = self.pool.name();
+        Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
+    }
+
+    /// Claims a dirty page for writing; false where another thread has written it, and it is.
+    fn claim_within_patience(&self, page: PageId, frame: FrameId) -> Result<bool> {
+        let frames = &self.pool.frames;
+        let patience_ms = self.pool.config.patience_ms;
+        for _ in 0..=patience_ms * 1000 / PAUSE_US {
+            if !frames.holds(frame, page) || frames.state(frame) & (DIRTY | WRITING) == 0 {
+                return Ok(false);
+            }
+            if self.pool.claim(frame) {
+                if frames.holds(frame, page) {
+                    return Ok(true);
+                }
+                frames.end_write(frame, false);
+                frames.frame(frame).latch.release_shared();
+                return Ok(false);
+            }
+            sync::pause();
+        }
+        let seconds = patience_ms as f64 / 1000.0;
+        Err(PoolError::Held { device: self.pool.name(), page, seconds })
+    }
+
+    /// Writes every dirty page and returns when all that was changed before is on stable storage.
+    ///
+    /// # Errors
+    /// As [`Handle::flush`], and a device that cannot sync. After that nobody can know what it
+    /// lost: every later sync fails with [`PoolError::Poisoned`]; reading goes on.
+    pub fn sync(&self) -> Result<()> {
+        if self.pool.is_poisoned() {
+            return Err(PoolError::Poisoned { device: self.pool.name() });
+        }
+        self.flush()?;
+        let synced = cenote_device::Device::sync(self.pool.device.as_ref());
+        Ok(synced.inspect_err(|_| self.pool.poison())?)
+    }
+}
+
+/// Where prefetched pages may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PrefetchRoom {
+    /// Nowhere: the victim was clean (dissertation 4.3.1).
+    None,
+    /// Into free frames.
+    Free,
+    /// Into frames of clean pages that are emptied for them.
+    Evict,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.hand_over();
+        let transfer = self.transfer.get_mut();
+        while transfer.reads_in_flight + transfer.writes_in_flight > 0 {
+            if let Err(fault) = transfer.collect(&self.pool, true) {
+                // The queue is broken: its pages stay latched, and nobody sees them half read.
+                tracing::warn!("a handle of {} ends with requests lost: {fault}", self.pool.name());
+                break;
+            }
+        }
+        for (_, landed) in transfer.landed.drain(..) {
+            if let Ok(frame) = landed {
+                self.pool.frames.frame(frame).latch.release_shared();
+            }
+        }
+        self.pool.retire(&self.hits);
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Handle({:?})", self.pool)
+    }
+}

@@ -1,0 +1,380 @@
+//! The pool: frames over a device, the table that finds them, the policy that orders them.
+//!
+//! # Order of latches and locks
+//!
+//! From the outermost to the innermost:
+//!
+//! 1. a frame's latch, waited for only by a thread that holds no frame exclusively for I/O;
+//! 2. the policy;
+//! 3. a bucket of the page table;
+//! 4. the prefetcher, the list of free frames, the list of handles: taken alone, for a moment.
+//!
+//! Under the policy's lock a frame's latch is only ever *tried*. A thread whose own reads are in
+//! flight finishes them before it waits for a latch. So nobody waits in a circle, whatever pages a
+//! client pins, as long as the client's own guards do not: it should pin pages in ascending order,
+//! or be ready for [`PoolError::Held`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cenote_device::wrapper::StatsDevice;
+use cenote_device::{Clock, Device};
+
+use crate::PageId;
+use crate::config::{PoolConfig, Writer};
+use crate::error::{PoolError, Result};
+use crate::frame::{DIRTY, FRAME_OVERHEAD_BYTES, FrameSet, WRITING};
+use crate::handle::Handle;
+use crate::policy::{Entrance, FrameId, HitRecording, Policy};
+use crate::prefetch::Prefetcher;
+use crate::stats::{Counter, Counters, PoolStats};
+use crate::sync::Mutex;
+use crate::table::PageTable;
+
+/// A victim is chosen again at most this often under one hold of the policy's lock, where other
+/// threads pin what was chosen.
+const CHOICES_MAX: usize = 64;
+
+/// A buffer pool over a device. Shared by threads; each works through its own [`Handle`].
+pub struct Pool {
+    pub(crate) device: Arc<StatsDevice>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) config: PoolConfig,
+    pub(crate) frames: FrameSet,
+    pub(crate) table: PageTable,
+    pub(crate) prefetcher: Option<Mutex<Box<dyn Prefetcher>>>,
+    pub(crate) counters: Counters,
+    policy: Mutex<Box<dyn Policy>>,
+    hits: HitRecording,
+    /// Empty frames, each latched exclusively.
+    free: Mutex<Vec<FrameId>>,
+    handles: Mutex<Vec<Arc<Counter>>>,
+    pages: AtomicU64,
+    poisoned: AtomicBool,
+}
+
+/// What the policy says is to be done for a frame.
+pub(crate) enum Choice {
+    /// The frame is empty and latched exclusively for the caller.
+    Emptied(FrameId),
+    /// These dirty pages are to be written, the first of them so that it can leave. Each is
+    /// claimed for writing and its latch is shared.
+    Write(Vec<FrameId>),
+    /// No frame can be had at the moment.
+    Nothing,
+}
+
+impl Pool {
+    /// A pool over `device` with the policy of `config`.
+    ///
+    /// # Errors
+    /// [`PoolError::Config`] where the configuration cannot work; memory that cannot be had.
+    pub fn new(device: Arc<dyn Device>, config: PoolConfig) -> Result<Arc<Self>> {
+        let policy = config.policy.build(config.frames);
+        Self::with_policy(device, config, policy)
+    }
+
+    /// A pool with a policy of the caller's own (`config.policy` then means nothing).
+    ///
+    /// # Errors
+    /// As [`Pool::new`].
+    pub fn with_policy(
+        device: Arc<dyn Device>,
+        config: PoolConfig,
+        policy: Box<dyn Policy>,
+    ) -> Result<Arc<Self>> {
+        check_config(&config, device.as_ref())?;
+        let pages = device.len_bytes()? / config.page_bytes as u64;
+        let frames = FrameSet::new(config.frames, config.page_bytes)?;
+        for frame in frames.ids() {
+            assert!(frames.frame(frame).latch.try_exclude(), "a new frame is nobody's");
+        }
+        let free = frames.ids().rev().collect();
+        Ok(Arc::new(Self {
+            clock: device.clock(),
+            device: Arc::new(StatsDevice::new(device)),
+            table: PageTable::new(config.frames),
+            prefetcher: config.prefetch.build(pages).map(Mutex::new),
+            counters: Counters::new(config.writer.batch()),
+            hits: policy.hits(),
+            policy: Mutex::new(policy),
+            free: Mutex::new(free),
+            handles: Mutex::new(Vec::new()),
+            pages: AtomicU64::new(pages),
+            poisoned: AtomicBool::new(false),
+            frames,
+            config,
+        }))
+    }
+
+    /// A way in for the calling thread, with a queue and buffers of its own
+    /// ([`Pool::handle_bytes`]).
+    ///
+    /// # Errors
+    /// A queue or memory that cannot be had.
+    pub fn handle(self: &Arc<Self>) -> Result<Handle> {
+        Handle::new(Arc::clone(self))
+    }
+
+    /// Memory of a pool: frames and all that is kept per frame.
+    pub fn memory_bytes(config: &PoolConfig) -> u64 {
+        (config.frames * (config.page_bytes + FRAME_OVERHEAD_BYTES)) as u64
+    }
+
+    /// Frames that a pool of `bytes` has.
+    pub fn frames_in(bytes: u64, page_bytes: usize) -> u64 {
+        bytes / (page_bytes + FRAME_OVERHEAD_BYTES) as u64
+    }
+
+    /// Memory of one handle beside the frames: copies of the pages that it writes.
+    pub fn handle_bytes(config: &PoolConfig) -> u64 {
+        (config.writer.batch() * config.page_bytes) as u64
+    }
+
+    /// How it was made.
+    pub fn config(&self) -> &PoolConfig {
+        &self.config
+    }
+
+    /// How errors name its device.
+    pub fn name(&self) -> String {
+        self.device.name()
+    }
+
+    /// Pages of the device.
+    pub fn pages(&self) -> u64 {
+        self.pages.load(Ordering::Acquire)
+    }
+
+    /// Pages in memory that the device does not have yet, or has not confirmed.
+    pub fn dirty_pages(&self) -> usize {
+        self.frames.ids().filter(|&f| self.frames.state(f) & (DIRTY | WRITING) != 0).count()
+    }
+
+    /// Frames without a page.
+    pub fn free_frames(&self) -> usize {
+        self.free.lock().len()
+    }
+
+    /// What it did so far.
+    pub fn stats(&self) -> PoolStats {
+        let mut stats = self.counters.snapshot();
+        stats.hits += self.handles.lock().iter().map(|hits| hits.get()).sum::<u64>();
+        let device = self.device.stats();
+        stats.read_latency = device.read_latency;
+        stats.write_latency = device.write_latency;
+        stats
+    }
+
+    /// Writes every dirty page and returns when all that was changed before is on stable storage.
+    /// See [`Handle::sync`].
+    ///
+    /// # Errors
+    /// As [`Handle::sync`].
+    pub fn sync(self: &Arc<Self>) -> Result<()> {
+        self.handle()?.sync()
+    }
+
+    pub(crate) fn hit_recording(&self) -> HitRecording {
+        self.hits
+    }
+
+    pub(crate) fn register(&self) -> Arc<Counter> {
+        let hits = Arc::new(Counter::default());
+        self.handles.lock().push(Arc::clone(&hits));
+        hits
+    }
+
+    pub(crate) fn retire(&self, hits: &Arc<Counter>) {
+        self.handles.lock().retain(|other| !Arc::ptr_eq(other, hits));
+        self.counters.hits_retired.add(hits.get());
+    }
+
+    /// Whether other handles could release what this one waits for.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.handles.lock().len() > 1
+    }
+
+    pub(crate) fn check_page(&self, page: PageId) -> Result<()> {
+        let pages = self.pages();
+        if page < pages {
+            return Ok(());
+        }
+        Err(PoolError::NoSuchPage { device: self.name(), page, pages })
+    }
+
+    /// Makes the device long enough for `page`.
+    pub(crate) fn grow_to(&self, page: PageId) -> Result<()> {
+        // The list of handles' lock is at hand and growth is rare: two threads must not shrink
+        // the file under each other.
+        let _alone = self.handles.lock();
+        if page >= self.pages() {
+            let bytes = (page + 1).checked_mul(self.config.page_bytes as u64);
+            let bytes = bytes.ok_or_else(|| PoolError::Config {
+                reason: format!("page {page} lies beyond any device"),
+            })?;
+            self.device.set_len(bytes)?;
+            self.pages.store(page + 1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn poison(&self) {
+        self.poisoned.store(true, Ordering::Release);
+    }
+
+    /// An empty frame, latched exclusively.
+    pub(crate) fn take_free(&self) -> Option<FrameId> {
+        self.free.lock().pop()
+    }
+
+    /// Gives an empty frame back, latched exclusively.
+    pub(crate) fn give_free(&self, frame: FrameId) {
+        debug_assert!(self.frames.page(frame).is_none(), "only empty frames are free");
+        self.free.lock().push(frame);
+    }
+
+    /// Runs `tell` on the policy; for records of hits and pages that came or were written.
+    pub(crate) fn with_policy_locked<R>(&self, tell: impl FnOnce(&mut dyn Policy) -> R) -> R {
+        tell(self.policy.lock().as_mut())
+    }
+
+    /// The page of `frame`, latched exclusively by the caller, has arrived.
+    pub(crate) fn admit(&self, frame: FrameId, page: PageId, entrance: Entrance) {
+        self.policy.lock().admitted(frame, page, entrance, &self.frames);
+    }
+
+    /// Asks the policy for a frame: a clean victim leaves at once, a dirty one is claimed for
+    /// writing together with what the writer takes along.
+    pub(crate) fn choose(&self) -> Choice {
+        let mut policy = self.policy.lock();
+        for _ in 0..CHOICES_MAX {
+            let Some(victim) = policy.victim(&self.frames) else { return Choice::Nothing };
+            if self.frames.state(victim) & DIRTY == 0 {
+                if let Some(frame) = self.evict(policy.as_mut(), victim) {
+                    self.counters.evicted_clean.add(1);
+                    return Choice::Emptied(frame);
+                }
+            } else if self.claim(victim) {
+                let mut claimed = vec![victim];
+                if let Writer::Ace { batch } = self.config.writer {
+                    self.claim_dirty(policy.as_mut(), batch - 1, self.reach(), &mut claimed);
+                }
+                return Choice::Write(claimed);
+            }
+        }
+        Choice::Nothing
+    }
+
+    /// How many frames a search for dirty or clean pages looks at: half of them. A page in the hot
+    /// half is likely to be changed again before it would leave (FACTS: a limit is left open).
+    fn reach(&self) -> usize {
+        (self.frames.len() / 2).max(1)
+    }
+
+    /// Claims up to `n` further dirty pages among the next `reach` of the order.
+    pub(crate) fn claim_dirty(
+        &self,
+        policy: &mut dyn Policy,
+        n: usize,
+        reach: usize,
+        claimed: &mut Vec<FrameId>,
+    ) {
+        let mut dirty = Vec::with_capacity(n);
+        policy.next_dirty(n, reach, &self.frames, &mut dirty);
+        if dirty.len() < n {
+            self.counters.searches_cut.add(1);
+        }
+        claimed.extend(dirty.into_iter().filter(|&frame| self.claim(frame)));
+    }
+
+    /// Claims a dirty page for writing and shares its latch, so that it can be copied.
+    pub(crate) fn claim(&self, frame: FrameId) -> bool {
+        if !self.frames.frame(frame).latch.try_share() {
+            return false;
+        }
+        if self.frames.claim_write(frame) {
+            return true;
+        }
+        self.frames.frame(frame).latch.release_shared();
+        false
+    }
+
+    /// Empties a frame whose page is clean and unpinned: it is then latched exclusively.
+    fn evict(&self, policy: &mut dyn Policy, frame: FrameId) -> Option<FrameId> {
+        if !self.frames.frame(frame).latch.try_exclude() {
+            return None;
+        }
+        if self.frames.state(frame) != 0 || self.frames.page(frame).is_none() {
+            self.frames.frame(frame).latch.release_exclusive();
+            return None;
+        }
+        let page = self.table.remove(&self.frames, frame);
+        policy.removed(frame, page);
+        if self.frames.take_prefetched(frame) {
+            self.counters.prefetched_wasted.add(1);
+        }
+        Some(frame)
+    }
+
+    /// Empties the frame of a page that was just written, unless somebody pinned or changed it.
+    pub(crate) fn evict_written(&self, frame: FrameId, page: PageId) -> Option<FrameId> {
+        let mut policy = self.policy.lock();
+        if !self.frames.holds(frame, page) {
+            return None;
+        }
+        let emptied = self.evict(policy.as_mut(), frame);
+        self.counters.evicted_dirty.add(u64::from(emptied.is_some()));
+        emptied
+    }
+
+    /// Empties up to `n` frames of clean pages, the next of the order.
+    pub(crate) fn evict_clean(&self, n: usize, emptied: &mut Vec<FrameId>) {
+        let mut policy = self.policy.lock();
+        let mut clean = Vec::with_capacity(n);
+        policy.next_clean(n, self.frames.len(), &self.frames, &mut clean);
+        let before = emptied.len();
+        emptied.extend(clean.into_iter().filter_map(|f| self.evict(policy.as_mut(), f)));
+        self.counters.evicted_clean.add((emptied.len() - before) as u64);
+    }
+}
+
+fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
+    let fault = |reason: String| Err(PoolError::Config { reason });
+    let block = device.block_bytes().max(512);
+    if config.page_bytes < block || !config.page_bytes.is_multiple_of(block) {
+        let page = config.page_bytes;
+        return fault(format!("pages of {page} bytes; the device needs multiples of {block}"));
+    }
+    if config.frames == 0 || config.frames >= FrameId::MAX as usize {
+        return fault(format!("{} frames; give it 1 to {}", config.frames, FrameId::MAX - 1));
+    }
+    if config.writer.batch() == 0 || config.read_depth == 0 || config.evict_batch == 0 {
+        return fault("batches and depths are at least 1".to_owned());
+    }
+    if config.writer.batch() + config.read_depth + config.evict_batch > 4096 {
+        return fault("batches and depths together are at most 4,096".to_owned());
+    }
+    Ok(())
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let dirty = self.dirty_pages();
+        if dirty > 0 {
+            tracing::warn!("{}: dropped with {dirty} dirty pages: call sync first", self.name());
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, .. } = self;
+        write!(f, "Pool({}, {} frames, {})", self.name(), config.frames, config.policy)
+    }
+}

@@ -1,0 +1,238 @@
+//! Planned passes: many pages in large requests, past the frames.
+//!
+//! A pass says nothing about which pages will be wanted next, so it takes none of them into the
+//! policy's order: pages in memory are read there, all others stream through buffers of the pass
+//! itself. Pages are kept only while frames are empty ([`Handle::offer`]); repeated passes then
+//! find that fixed part in memory, where LRU or Clock would find nothing at all.
+
+use std::collections::VecDeque;
+
+use cenote_device::plan::Planner;
+use cenote_device::{
+    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
+};
+
+use crate::PageId;
+use crate::error::{PoolError, Result};
+use crate::handle::Handle;
+
+/// Adjacent pages that are read by one request, and what the caller wants to know of them when
+/// they arrive.
+#[derive(Debug, Default)]
+pub struct Extent<T> {
+    /// First page.
+    pub first_page: PageId,
+    /// Pages.
+    pub pages: u64,
+    /// The caller's own.
+    pub load: T,
+}
+
+/// An extent that has arrived, with its bytes.
+#[derive(Debug)]
+pub struct Arrived<T> {
+    /// What was asked for.
+    pub extent: Extent<T>,
+    buffer: Buffer,
+}
+
+impl<T> Arrived<T> {
+    /// The bytes of one of its pages.
+    ///
+    /// # Panics
+    /// If the extent does not hold the page.
+    pub fn page(&self, page: PageId, page_bytes: usize) -> &[u8] {
+        let Extent { first_page, pages, .. } = self.extent;
+        assert!((first_page..first_page + pages).contains(&page), "page {page} is in the extent");
+        let at = (page - first_page) as usize * page_bytes;
+        &self.buffer[at..at + page_bytes]
+    }
+}
+
+/// Large reads of one thread. Every buffer is free, in flight, or in an [`Arrived`] that comes
+/// back through [`Scan::recycle`].
+pub struct Scan<T> {
+    queue: Box<dyn Queue>,
+    device: String,
+    page_bytes: u64,
+    free: Vec<Buffer>,
+    in_flight: Vec<Option<Extent<T>>>,
+    free_slots: Vec<usize>,
+    completions: Vec<Completion>,
+    arrived: VecDeque<Arrived<T>>,
+    /// Requests started since it was made.
+    pub requests: u64,
+    /// Bytes that they asked for.
+    pub bytes: u64,
+}
+
+impl<T> Scan<T> {
+    /// `depth` requests of at most `request_bytes` in flight.
+    ///
+    /// # Errors
+    /// A queue or memory that cannot be had.
+    pub fn new(
+        device: &dyn Device,
+        depth: usize,
+        request_bytes: usize,
+        page_bytes: usize,
+    ) -> Result<Self> {
+        assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are read");
+        let (arena, free) = Arena::carve(request_bytes, depth)?;
+        let queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
+        Ok(Self {
+            queue,
+            device: device.name(),
+            page_bytes: page_bytes as u64,
+            free,
+            in_flight: (0..depth).map(|_| None).collect(),
+            free_slots: (0..depth).rev().collect(),
+            completions: Vec::with_capacity(depth),
+            arrived: VecDeque::with_capacity(depth),
+            requests: 0,
+            bytes: 0,
+        })
+    }
+
+    /// Whether another extent can start now.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// Requests on their way.
+    pub fn in_flight(&self) -> usize {
+        self.queue.in_flight()
+    }
+
+    /// Starts an extent.
+    ///
+    /// # Panics
+    /// Where [`Scan::has_room`] is false, or the extent is larger than a request.
+    pub fn start(&mut self, extent: Extent<T>) {
+        let buffer = self.free.pop().expect("the caller asked for room");
+        let slot = self.free_slots.pop().expect("a slot per buffer");
+        let len = extent.pages * self.page_bytes;
+        let offset = extent.first_page * self.page_bytes;
+        self.requests += 1;
+        self.bytes += len;
+        self.in_flight[slot] = Some(extent);
+        let len = usize::try_from(len).expect("a request fits its buffer");
+        self.queue.push(Request { tag: slot as u64, op: Op::Read, offset, len, buffer });
+    }
+
+    /// Submits what was started and collects what has arrived; waits for one where `wait`.
+    ///
+    /// # Errors
+    /// A read that failed; the scan is then of no further use.
+    pub fn collect(&mut self, wait: bool) -> Result<()> {
+        let wait_for = usize::from(wait && self.arrived.is_empty() && self.in_flight() > 0);
+        self.queue.reap(wait_for, &mut self.completions)?;
+        for completion in self.completions.drain(..) {
+            let slot = usize::try_from(completion.tag).expect("tags are slots");
+            let extent = self.in_flight[slot].take().expect("a completion has its extent");
+            self.free_slots.push(slot);
+            let (device, op) = (self.device.clone(), Op::Read);
+            let (offset, len) = (completion.offset, completion.len);
+            match completion.result {
+                Ok(bytes) if bytes == len => {}
+                Ok(found) => {
+                    let fault = DeviceError::Short { device, op, offset, expected: len, found };
+                    return Err(fault.into());
+                }
+                Err(fault) => {
+                    return Err(DeviceError::Io { device, op, offset, len, fault }.into());
+                }
+            }
+            self.arrived.push_back(Arrived { extent, buffer: completion.buffer });
+        }
+        Ok(())
+    }
+
+    /// The oldest extent that has arrived.
+    pub fn next_arrived(&mut self) -> Option<Arrived<T>> {
+        self.arrived.pop_front()
+    }
+
+    /// Gives the buffer back, and the caller's own to the caller.
+    pub fn recycle(&mut self, arrived: Arrived<T>) -> T {
+        self.free.push(arrived.buffer);
+        arrived.extent.load
+    }
+}
+
+impl<T> std::fmt::Debug for Scan<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scan({}, {} in flight)", self.device, self.in_flight())
+    }
+}
+
+/// Shows each of the `wanted` pages (ascending) once, in no particular order, read as `planner`
+/// plans: pages in memory as they are there, dirty or not; the others from the device.
+///
+/// # Errors
+/// A read that failed, a page that the pool's check refuses, and what `each` returns.
+pub fn pass<E: From<PoolError>>(
+    handle: &Handle,
+    planner: &Planner,
+    wanted: impl IntoIterator<Item = PageId>,
+    mut each: impl FnMut(PageId, &[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let (pool, plan) = (handle.pool(), planner.plan());
+    let page_bytes = pool.config().page_bytes;
+    let device = pool.device.as_ref();
+    let mut scan = Scan::new(device, plan.depth, plan.request_bytes, page_bytes)?;
+    let mut wanted = wanted.into_iter().peekable();
+    let mut missing = Vec::new();
+    let mut extents: VecDeque<Extent<Vec<PageId>>> = VecDeque::new();
+    while wanted.peek().is_some() || !extents.is_empty() || scan.in_flight() > 0 {
+        if extents.is_empty() {
+            for page in wanted.by_ref().take(plan.depth * planner.extent_pages_max() as usize) {
+                pool.check_page(page)?;
+                match handle.resident(page) {
+                    Some(guard) => each(page, &guard)?,
+                    None => missing.push(page),
+                }
+            }
+            let mut rest = missing.as_slice();
+            for extent in planner.extents(missing.iter().copied()) {
+                let end = extent.first_page + extent.pages;
+                let (load, after) = rest.split_at(rest.partition_point(|&page| page < end));
+                rest = after;
+                let (first_page, pages) = (extent.first_page, extent.pages);
+                extents.push_back(Extent { first_page, pages, load: load.to_vec() });
+            }
+            missing.clear();
+        }
+        while scan.has_room() {
+            let Some(extent) = extents.pop_front() else { break };
+            scan.start(extent);
+        }
+        scan.collect(true)?;
+        while let Some(arrived) = scan.next_arrived() {
+            for &page in &arrived.extent.load {
+                show(handle, page, arrived.page(page, page_bytes), &mut each)?;
+            }
+            scan.recycle(arrived);
+        }
+    }
+    Ok(())
+}
+
+/// Shows a page that a scan has read, or the pool's own where that is newer.
+fn show<E: From<PoolError>>(
+    handle: &Handle,
+    page: PageId,
+    bytes: &[u8],
+    each: &mut impl FnMut(PageId, &[u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    if let Some(newer) = handle.resident(page) {
+        return each(page, &newer);
+    }
+    let check = handle.pool().config().check.as_ref();
+    if check.is_some_and(|check| check.check(page, bytes).is_err()) {
+        // It may have been written while it was read; a read of its own tells.
+        return each(page, &handle.pin(page)?);
+    }
+    handle.offer(page, bytes);
+    each(page, bytes)
+}

@@ -1,0 +1,235 @@
+//! A handle's requests: pages on their way in and copies of pages on their way out.
+//!
+//! A page is written from a copy. So it can be read, and changed, while it is being written; what
+//! reaches the device is the page as it was when the copy was taken; and if the write fails the
+//! page itself is still there, dirty.
+
+use std::collections::VecDeque;
+
+use cenote_device::{Arena, Buffer, Completion, DeviceError, Op, Queue, QueueConfig, Request};
+
+use crate::PageId;
+use crate::error::{PoolError, Result};
+use crate::policy::{Entrance, FrameId};
+use crate::pool::Pool;
+
+/// What a page is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The calling thread waits for it.
+    Pin,
+    /// The client asked for it ahead, under this tag.
+    Ask(u64),
+    /// It may be useful soon.
+    Prefetch,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    frame: FrameId,
+    page: PageId,
+    /// None for a write.
+    purpose: Option<Purpose>,
+}
+
+/// A page that was asked for and has come, its latch shared, or why it has not.
+pub(crate) type Landed = (u64, Result<FrameId>);
+
+/// Dirty pages that could not be written.
+#[derive(Debug, Default)]
+pub(crate) struct WriteFaults {
+    pub failed: usize,
+    pub first: Option<(PageId, DeviceError)>,
+}
+
+/// Requests in flight of one handle.
+pub(crate) struct Transfer {
+    queue: Box<dyn Queue>,
+    /// For copies of pages that are written.
+    staging: Vec<Buffer>,
+    flights: Vec<Option<Flight>>,
+    free_slots: Vec<usize>,
+    completions: Vec<Completion>,
+    /// Pages that were asked for, and their tags.
+    pub landed: VecDeque<Landed>,
+    /// The page that the calling thread waits for; its latch stays exclusive.
+    pub pinned: Option<Result<()>>,
+    pub reads_in_flight: usize,
+    pub writes_in_flight: usize,
+    pub faults: WriteFaults,
+}
+
+impl Transfer {
+    pub fn new(pool: &Pool) -> Result<Self> {
+        let config = &pool.config;
+        let writes = config.writer.batch();
+        let depth = config.read_depth + config.evict_batch + writes;
+        let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
+        let arenas = vec![arena, std::sync::Arc::clone(pool.frames.arena())];
+        Ok(Self {
+            queue: cenote_device::Device::queue(
+                pool.device.as_ref(),
+                &QueueConfig { depth, arenas },
+            )?,
+            staging,
+            flights: vec![None; depth],
+            free_slots: (0..depth).rev().collect(),
+            completions: Vec::with_capacity(depth),
+            landed: VecDeque::new(),
+            pinned: None,
+            reads_in_flight: 0,
+            writes_in_flight: 0,
+            faults: WriteFaults::default(),
+        })
+    }
+
+    /// Starts reading `page` into `frame`, which the caller latches exclusively and has entered
+    /// into the page table.
+    pub fn read(
+        &mut self,
+        pool: &Pool,
+        frame: FrameId,
+        page: PageId,
+        purpose: Purpose,
+    ) -> Result<()> {
+        // SAFETY: the caller holds the frame's latch exclusively.
+        let buffer = unsafe { pool.frames.take_buffer(frame) };
+        self.reads_in_flight += 1;
+        self.start(pool, Flight { frame, page, purpose: Some(purpose) }, Op::Read, buffer)
+    }
+
+    /// Copies `frame`, claimed for writing and its latch shared, and starts writing the copy. The
+    /// latch is released.
+    pub fn write(&mut self, pool: &Pool, frame: FrameId) -> Result<()> {
+        let mut copy = self.staging.pop().expect("batches are no larger than the staging area");
+        let page = pool.frames.page(frame).expect("a claimed page stays");
+        pool.frames.begin_copy(frame);
+        // SAFETY: the claim came with a share of the frame's latch.
+        copy.copy_from_slice(unsafe { pool.frames.bytes(frame) });
+        pool.frames.frame(frame).latch.release_shared();
+        if let Some(check) = &pool.config.check {
+            check.seal(page, &mut copy);
+        }
+        self.writes_in_flight += 1;
+        self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy)
+    }
+
+    /// Room for further copies.
+    pub fn write_room(&self) -> usize {
+        self.staging.len()
+    }
+
+    fn start(&mut self, pool: &Pool, flight: Flight, op: Op, buffer: Buffer) -> Result<()> {
+        let slot = self.free_slots.pop().expect("the queue is deep enough for reads and writes");
+        self.flights[slot] = Some(flight);
+        let len = pool.config.page_bytes;
+        let offset = flight.page * len as u64;
+        self.queue.push(Request { tag: slot as u64, op, offset, len, buffer });
+        // One by one: some virtual drives serve what is submitted together as one lump.
+        Ok(self.queue.submit()?)
+    }
+
+    /// Takes what has arrived; waits for at least one request where `wait` and any is in flight.
+    pub fn collect(&mut self, pool: &Pool, wait: bool) -> Result<()> {
+        let wait_for = usize::from(wait && self.reads_in_flight + self.writes_in_flight > 0);
+        self.queue.reap(wait_for, &mut self.completions)?;
+        for completion in std::mem::take(&mut self.completions) {
+            let slot = usize::try_from(completion.tag).expect("tags are slots");
+            let flight = self.flights[slot].take().expect("a completion has its flight");
+            self.free_slots.push(slot);
+            match flight.purpose {
+                Some(purpose) => self.end_read(pool, flight, purpose, completion),
+                None => self.end_write(pool, flight, completion),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all reads are done.
+    pub fn finish_reads(&mut self, pool: &Pool) -> Result<()> {
+        while self.reads_in_flight > 0 {
+            self.collect(pool, true)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all writes are done; what failed since the last call, of `tried`.
+    pub fn finish_writes(&mut self, pool: &Pool) -> Result<WriteFaults> {
+        while self.writes_in_flight > 0 {
+            self.collect(pool, true)?;
+        }
+        Ok(std::mem::take(&mut self.faults))
+    }
+
+    fn end_write(&mut self, pool: &Pool, flight: Flight, completion: Completion) {
+        self.writes_in_flight -= 1;
+        let fault = fault_of(pool, &completion);
+        self.staging.push(completion.buffer);
+        pool.with_policy_locked(|policy| {
+            pool.frames.end_write(flight.frame, fault.is_none());
+            if fault.is_none() {
+                policy.cleaned(flight.frame);
+            }
+        });
+        let Some(fault) = fault else {
+            pool.counters.pages_written.add(1);
+            return;
+        };
+        pool.counters.writes_failed.add(1);
+        tracing::warn!("page {} stays dirty: {fault}", flight.page);
+        self.faults.failed += 1;
+        self.faults.first.get_or_insert((flight.page, fault));
+    }
+
+    fn end_read(&mut self, pool: &Pool, flight: Flight, purpose: Purpose, completion: Completion) {
+        self.reads_in_flight -= 1;
+        let Flight { frame, page, .. } = flight;
+        let fault = fault_of(pool, &completion).map(PoolError::from).or_else(|| {
+            let check = pool.config.check.as_ref()?;
+            let reason = check.check(page, &completion.buffer).err()?;
+            Some(PoolError::Damaged { device: pool.name(), page, reason })
+        });
+        // SAFETY: whoever starts a read latches the frame exclusively; it still is.
+        unsafe { pool.frames.put_buffer(frame, completion.buffer) };
+        let landed = match fault {
+            None => {
+                let entrance =
+                    if purpose == Purpose::Prefetch { Entrance::Cold } else { Entrance::Hot };
+                pool.admit(frame, page, entrance);
+                Ok(())
+            }
+            Some(fault) => {
+                pool.counters.reads_failed.add(1);
+                pool.table.remove(&pool.frames, frame);
+                pool.give_free(frame);
+                Err(fault)
+            }
+        };
+        let latch = &pool.frames.frame(frame).latch;
+        match (purpose, landed) {
+            (Purpose::Pin, landed) => self.pinned = Some(landed),
+            (Purpose::Ask(tag), Ok(())) => {
+                latch.downgrade();
+                self.landed.push_back((tag, Ok(frame)));
+            }
+            (Purpose::Ask(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
+            (Purpose::Prefetch, Ok(())) => {
+                pool.frames.mark_prefetched(frame);
+                latch.release_exclusive();
+            }
+            (Purpose::Prefetch, Err(fault)) => tracing::debug!("not prefetched: {fault}"),
+        }
+    }
+}
+
+/// Why a request did not do its work.
+fn fault_of(pool: &Pool, done: &Completion) -> Option<DeviceError> {
+    let (op, offset, len) = (done.op, done.offset, done.len);
+    match done.result {
+        Ok(bytes) if bytes == len => None,
+        Ok(found) => {
+            Some(DeviceError::Short { device: pool.name(), op, offset, expected: len, found })
+        }
+        Err(fault) => Some(DeviceError::Io { device: pool.name(), op, offset, len, fault }),
+    }
+}
