@@ -45,14 +45,9 @@ impl Policy for Lru {
         self.queue.iter().find(|&frame| frames.is_evictable(frame))
     }
 
-    fn next_dirty(
-        &mut self,
-        n: usize,
-        reach: usize,
-        frames: &dyn Frames,
-        out: &mut Vec<FrameId>,
-    ) {
-        out.extend(self.queue.iter().take(reach).filter(|&f| frames.is_dirty(f)).take(n));
+    fn next_dirty(&mut self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {
+        let dirty = |&f: &FrameId| frames.is_dirty(f) && frames.is_evictable(f);
+        out.extend(self.queue.iter().take(reach).filter(dirty).take(n));
     }
 
     fn next_clean(&self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {

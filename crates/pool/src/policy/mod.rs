@@ -14,7 +14,10 @@
 //! The pool calls a policy under one lock. So that hits need not take it, a policy says how it
 //! wants to hear of them ([`HitRecording`]).
 
+mod levels;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 pub mod cflru;
 pub mod clock_sweep;
@@ -87,10 +90,8 @@ pub trait Policy: Send + Debug {
     /// The page in `frame` was used again; only for [`HitRecording::Ordered`].
     fn touched(&mut self, frame: FrameId, write: bool);
 
-    /// The page in `frame` was written back; the page may have been changed again since.
-    fn cleaned(&mut self, frame: FrameId) {
-        let _ = frame;
-    }
+    /// The page in `frame` was written back and is clean, for now.
+    fn cleaned(&mut self, _frame: FrameId) {}
 
     /// `page` left `frame`.
     fn removed(&mut self, frame: FrameId, page: PageId);
@@ -100,16 +101,11 @@ pub trait Policy: Send + Debug {
     /// frame is evictable.
     fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId>;
 
-    /// Appends up to `n` frames whose pages are dirty, in the order in which they would leave,
-    /// looking at no more than `reach` frames. Changes nothing but what the policy's own paper
-    /// says (LRU-WSR sets cold flags).
-    fn next_dirty(
-        &mut self,
-        n: usize,
-        reach: usize,
-        frames: &dyn Frames,
-        out: &mut Vec<FrameId>,
-    );
+    /// Appends up to `n` frames whose pages are dirty and evictable, in the order in which they
+    /// would leave, looking at no more than `reach` frames; asked after [`Policy::victim`] named a
+    /// dirty page, that page is the first. Changes nothing but what the policy's own paper says
+    /// (LRU-WSR sets cold flags).
+    fn next_dirty(&mut self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>);
 
     /// Appends up to `n` frames whose pages are clean and evictable, in the order in which they
     /// would leave, looking at no more than `reach` frames. Changes nothing.

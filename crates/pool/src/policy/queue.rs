@@ -55,6 +55,11 @@ impl Queue {
         some(self.links[frame as usize].hotter)
     }
 
+    /// The neighbour that leaves earlier.
+    pub fn colder(&self, frame: FrameId) -> Option<FrameId> {
+        some(self.links[frame as usize].colder)
+    }
+
     /// Adds a frame that is not in the list, to leave last.
     pub fn push_hot(&mut self, frame: FrameId) {
         self.insert(frame, self.hottest, NONE);
@@ -63,6 +68,12 @@ impl Queue {
     /// Adds a frame that is not in the list, to leave first.
     pub fn push_cold(&mut self, frame: FrameId) {
         self.insert(frame, NONE, self.coldest);
+    }
+
+    /// Adds a frame that is not in the list, to leave just before one that is.
+    pub fn insert_colder(&mut self, frame: FrameId, hotter: FrameId) {
+        assert!(self.contains(hotter), "frame {hotter} is in the list");
+        self.insert(frame, self.links[hotter as usize].colder, hotter);
     }
 
     /// Takes a frame out.

@@ -1,0 +1,256 @@
+//! S3-FIFO: a small queue for new pages, a main queue, and a memory of what left the small one.
+//!
+//! A new page enters the small queue, a tenth of the pool. At its old end a page that was used
+//! more than once moves to the main queue; any other leaves and only its number is remembered, in
+//! the ghost queue. A page that comes back while it is remembered enters the main queue at once.
+//! There, a page at the old end that was used goes round again with one use less (Yang et al.,
+//! SOSP 2023, Algorithm 1; counts up to 3).
+//!
+//! The virtual order is a dry run of that in which each page that leaves is followed by a new one
+//! in the small queue, as it is in a pool that misses: without these the small queue would soon
+//! fall below its share and the run would take from the main queue what really stays.
+//!
+//! A prefetched page enters at the old end of the small queue. It is not remembered when it
+//! leaves: nobody asked for it when it came.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::queue::Queue;
+use super::{Entrance, FrameId, Frames, HitRecording, Policy};
+use crate::PageId;
+
+/// Greatest count of uses.
+pub const USES_MAX: u8 = 3;
+
+/// The pages in their two queues, and the numbers of those that left the small one.
+#[derive(Debug)]
+pub struct S3Fifo {
+    small: Queue,
+    main: Queue,
+    /// Pages of the small queue from which on it is that one which gives.
+    small_share: usize,
+    ghost: Ghost,
+    /// Prefetched, so not to be remembered.
+    unasked: Box<[bool]>,
+}
+
+impl S3Fifo {
+    /// For a pool of `frames`.
+    pub fn new(frames: usize) -> Self {
+        let small_share = (frames / 10).max(1);
+        Self {
+            small: Queue::new(frames),
+            main: Queue::new(frames),
+            small_share,
+            ghost: Ghost::new(frames.saturating_sub(small_share)),
+            unasked: vec![false; frames].into(),
+        }
+    }
+
+    /// Moves a page to the main queue; gives the frame to look at next in the small one.
+    fn promote(&mut self, frame: FrameId, frames: &dyn Frames) -> Option<FrameId> {
+        let next = self.small.hotter(frame);
+        self.small.remove(frame);
+        self.main.push_hot(frame);
+        frames.set_uses(frame, 0);
+        next
+    }
+
+    /// Sends a page round again; gives the frame to look at next in the main queue.
+    fn recycle(&mut self, frame: FrameId, uses: u8, frames: &dyn Frames) -> FrameId {
+        // The newest has nowhere to go: nothing else can leave, so it is its own successor.
+        let next = self.main.hotter(frame).unwrap_or(frame);
+        self.main.heat(frame);
+        frames.set_uses(frame, uses - 1);
+        next
+    }
+
+    fn dry_run<'a>(&'a self, frames: &'a dyn Frames, reach: usize) -> DryRun<'a> {
+        DryRun {
+            policy: self,
+            frames,
+            looks_left: reach,
+            small: self.small.coldest(),
+            main: self.main.coldest(),
+            recycled: VecDeque::new(),
+            small_len: self.small.len(),
+        }
+    }
+}
+
+impl Policy for S3Fifo {
+    fn name(&self) -> &'static str {
+        "s3-fifo"
+    }
+
+    fn hits(&self) -> HitRecording {
+        HitRecording::Counted { max: USES_MAX }
+    }
+
+    fn admitted(&mut self, frame: FrameId, page: PageId, entrance: Entrance, frames: &dyn Frames) {
+        frames.set_uses(frame, 0);
+        self.unasked[frame as usize] = entrance == Entrance::Cold;
+        match entrance {
+            Entrance::Cold => self.small.push_cold(frame),
+            Entrance::Hot if self.ghost.forget(page) => self.main.push_hot(frame),
+            Entrance::Hot => self.small.push_hot(frame),
+        }
+    }
+
+    fn touched(&mut self, _: FrameId, _write: bool) {}
+
+    fn removed(&mut self, frame: FrameId, page: PageId) {
+        if self.main.contains(frame) {
+            self.main.remove(frame);
+            return;
+        }
+        self.small.remove(frame);
+        if !self.unasked[frame as usize] {
+            self.ghost.remember(page);
+        }
+    }
+
+    fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId> {
+        let mut small = self.small.coldest();
+        let mut main = self.main.coldest();
+        let looks_max = (self.small.len() + self.main.len()) * (usize::from(USES_MAX) + 2);
+        for _ in 0..looks_max {
+            let of_small = small.filter(|_| main.is_none() || self.small.len() >= self.small_share);
+            if let Some(frame) = of_small {
+                if !frames.is_evictable(frame) {
+                    small = self.small.hotter(frame);
+                } else if frames.uses(frame) > 1 {
+                    small = self.promote(frame, frames);
+                    main = main.or(Some(frame));
+                } else {
+                    return Some(frame);
+                }
+                continue;
+            }
+            let frame = main?;
+            main = match frames.uses(frame) {
+                _ if !frames.is_evictable(frame) => self.main.hotter(frame),
+                0 => return Some(frame),
+                uses => Some(self.recycle(frame, uses, frames)),
+            };
+        }
+        // Hits came faster than the walk: rather a used page than none.
+        self.small.iter().chain(self.main.iter()).find(|&frame| frames.is_evictable(frame))
+    }
+
+    fn next_dirty(&mut self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {
+        out.extend(self.dry_run(frames, reach).filter(|&f| frames.is_dirty(f)).take(n));
+    }
+
+    fn next_clean(&self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {
+        out.extend(self.dry_run(frames, reach).filter(|&f| !frames.is_dirty(f)).take(n));
+    }
+}
+
+/// The pages that would leave, in their order, without a change of anything.
+struct DryRun<'a> {
+    policy: &'a S3Fifo,
+    frames: &'a dyn Frames,
+    looks_left: usize,
+    small: Option<FrameId>,
+    main: Option<FrameId>,
+    /// What the main queue would hold behind its newest page: with the uses left.
+    recycled: VecDeque<(FrameId, u8)>,
+    /// Pages that the small queue would hold.
+    small_len: usize,
+}
+
+impl DryRun<'_> {
+    /// Looks at the next page of the small queue; it leaves or is promoted.
+    fn look_small(&mut self, frame: FrameId) -> Option<FrameId> {
+        self.small = self.policy.small.hotter(frame);
+        if !self.frames.is_evictable(frame) {
+            return None;
+        }
+        if self.frames.uses(frame) > 1 {
+            self.recycled.push_back((frame, 0));
+            self.small_len -= 1;
+            return None;
+        }
+        Some(frame)
+    }
+
+    /// Looks at the next page of the main queue; it leaves or goes round again.
+    fn look_main(&mut self) -> Option<FrameId> {
+        let (frame, uses) = match self.main {
+            Some(frame) => {
+                self.main = self.policy.main.hotter(frame);
+                if !self.frames.is_evictable(frame) {
+                    return None;
+                }
+                (frame, self.frames.uses(frame))
+            }
+            None => self.recycled.pop_front()?,
+        };
+        if uses > 0 {
+            self.recycled.push_back((frame, uses - 1));
+            return None;
+        }
+        // A new page takes the room in the small queue.
+        self.small_len += 1;
+        Some(frame)
+    }
+}
+
+impl Iterator for DryRun<'_> {
+    type Item = FrameId;
+
+    fn next(&mut self) -> Option<FrameId> {
+        while self.looks_left > 0 {
+            self.looks_left -= 1;
+            let main_is_empty = self.main.is_none() && self.recycled.is_empty();
+            let gives = main_is_empty || self.small_len >= self.policy.small_share;
+            let leaves = match self.small.filter(|_| gives) {
+                Some(frame) => self.look_small(frame),
+                None if main_is_empty => return None,
+                None => self.look_main(),
+            };
+            if leaves.is_some() {
+                return leaves;
+            }
+        }
+        None
+    }
+}
+
+/// Numbers of pages that left, the last `capacity`.
+#[derive(Debug)]
+struct Ghost {
+    capacity: usize,
+    /// In the order in which they left; also those that came back.
+    order: VecDeque<(PageId, u64)>,
+    /// With the time at which they left, which tells the same page's two leavings apart.
+    times: FxHashMap<PageId, u64>,
+    now: u64,
+}
+
+impl Ghost {
+    fn new(capacity: usize) -> Self {
+        Self { capacity, order: VecDeque::new(), times: FxHashMap::default(), now: 0 }
+    }
+
+    fn remember(&mut self, page: PageId) {
+        self.now += 1;
+        self.order.push_back((page, self.now));
+        self.times.insert(page, self.now);
+        while self.order.len() > self.capacity
+            && let Some((oldest, time)) = self.order.pop_front()
+        {
+            if self.times.get(&oldest) == Some(&time) {
+                self.times.remove(&oldest);
+            }
+        }
+    }
+
+    /// Whether the page was remembered; it no longer is.
+    fn forget(&mut self, page: PageId) -> bool {
+        self.times.remove(&page).is_some()
+    }
+}

@@ -1,0 +1,118 @@
+//! SIEVE: one queue in the order of arrival, and a hand that goes from old to new.
+//!
+//! The hand passes a page that was used since its last visit and forgets that use; the first one
+//! that was not used leaves, wherever it stands (Zhang et al., NSDI 2024, Algorithm 1). Unlike
+//! Clock, pages that stay keep their place, so new pages are sifted soon.
+//!
+//! A prefetched page enters under the hand. The virtual order is a dry run of the hand: pages that
+//! were not used by distance from it, then those that were.
+
+use super::levels::Levels;
+use super::queue::Queue;
+use super::{Entrance, FrameId, Frames, HitRecording, Policy};
+use crate::PageId;
+
+/// The pages in the order of their arrival.
+#[derive(Debug)]
+pub struct Sieve {
+    queue: Queue,
+    /// The frame to look at next; None for the oldest. It stays on a victim until that has left.
+    hand: Option<FrameId>,
+}
+
+impl Sieve {
+    /// For a pool of `frames`.
+    pub fn new(frames: usize) -> Self {
+        Self { queue: Queue::new(frames), hand: None }
+    }
+
+    fn at_hand(&self) -> Option<FrameId> {
+        self.hand.or(self.queue.coldest())
+    }
+
+    /// All frames, from the hand once around.
+    fn lap(&self) -> impl Iterator<Item = FrameId> + '_ {
+        let newer = |&frame: &FrameId| self.queue.hotter(frame);
+        std::iter::successors(self.at_hand(), move |&frame| newer(&frame).or(self.queue.coldest()))
+            .take(self.queue.len())
+    }
+
+    fn order(
+        &self,
+        n: usize,
+        reach: usize,
+        frames: &dyn Frames,
+        dirty: bool,
+        out: &mut Vec<FrameId>,
+    ) {
+        let mut levels = Levels::<2>::new(n);
+        for frame in self.lap().take(reach) {
+            if levels.is_full() {
+                break;
+            }
+            let uses = frames.uses(frame);
+            if levels.wants(uses) && frames.is_dirty(frame) == dirty && frames.is_evictable(frame) {
+                levels.push(uses, frame);
+            }
+        }
+        levels.append_to(out);
+    }
+}
+
+impl Policy for Sieve {
+    fn name(&self) -> &'static str {
+        "sieve"
+    }
+
+    fn hits(&self) -> HitRecording {
+        HitRecording::Counted { max: 1 }
+    }
+
+    fn admitted(&mut self, frame: FrameId, _: PageId, entrance: Entrance, frames: &dyn Frames) {
+        frames.set_uses(frame, 0);
+        match (entrance, self.hand) {
+            (Entrance::Hot, _) => self.queue.push_hot(frame),
+            (Entrance::Cold, None) => self.queue.push_cold(frame),
+            (Entrance::Cold, Some(hand)) => {
+                self.queue.insert_colder(frame, hand);
+                self.hand = Some(frame);
+            }
+        }
+    }
+
+    fn touched(&mut self, _: FrameId, _write: bool) {}
+
+    fn removed(&mut self, frame: FrameId, _: PageId) {
+        if self.hand == Some(frame) {
+            self.hand = self.queue.hotter(frame);
+        }
+        self.queue.remove(frame);
+    }
+
+    fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId> {
+        // The first lap forgets all uses; a second finds what can leave, if anything can.
+        for _ in 0..2 * self.queue.len() {
+            let frame = self.at_hand()?;
+            if frames.is_evictable(frame) {
+                if frames.uses(frame) == 0 {
+                    self.hand = Some(frame);
+                    return Some(frame);
+                }
+                frames.set_uses(frame, 0);
+            }
+            self.hand = self.queue.hotter(frame);
+        }
+        // Hits came faster than the hand: rather a used page than none.
+        let victim = self.lap().find(|&frame| frames.is_evictable(frame))?;
+        self.hand = Some(victim);
+        Some(victim)
+    }
+
+    fn next_dirty(&mut self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {
+        self.order(n, reach, frames, true, out);
+    }
+
+    fn next_clean(&self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>) {
+        self.order(n, reach, frames, false, out);
+    }
+}
