@@ -1,6 +1,8 @@
 //! Makes load for a buffer pool: reads and writes of pages, generated or read from a trace.
 //!
 //! - [`mix`]: the synthetic loads of the ACE chapter: MS, WIS, RIS, MU
+//! - [`zipf`]: Zipf's law, as YCSB's loads have it
+//! - [`tpcc`]: the pages that TPC-C's five transactions touch
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
 //! - [`dense`]: renumbers the pages of a sparse load
 //!
@@ -18,7 +20,9 @@
 
 pub mod dense;
 pub mod mix;
+pub mod tpcc;
 pub mod trace;
+pub mod zipf;
 
 use crate::error::{Result, require};
 use crate::random::Counter;

@@ -1,0 +1,177 @@
+//! Zipf's law over pages, as YCSB's request generators have it: page of rank k with a probability
+//! proportional to 1 / k^skew.
+//!
+//! YCSB draws from an approximation (Gray et al., "Quickly generating billion-record synthetic
+//! databases", SIGMOD 1994) that needs skew below 1 and a sum over all pages first. Here: Hörmann
+//! and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", TOMACS 6(3), 1996: exact, for every skew from 0 (uniform) up, in constant
+//! memory and time. The area under 1 / x^skew is inverted in closed form; the few draws that hit
+//! the area between the curve and its steps are drawn again.
+
+use super::{Chance, Cursor, PageLoad, PageOp};
+use crate::error::{Result, require};
+use crate::permutation::Permutation;
+use crate::random::Counter;
+
+/// Most pages: up to here the arithmetic tells neighbours apart.
+pub const PAGES_MAX: u64 = 1 << 48;
+
+/// What a Zipf load is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ZipfConfig {
+    /// Pages of the database.
+    pub pages: u64,
+    /// Accesses of the load.
+    pub ops: u64,
+    /// The exponent: 0 is uniform, YCSB's default is 0.99.
+    pub skew: f64,
+    /// Share of the accesses that read.
+    pub read_share: f64,
+    /// Scatter the ranks over the pages. Without, page 0 is the hottest, page 1 the next.
+    /// YCSB scatters with a hash, which merges some ranks; here it is a bijection.
+    pub scramble: bool,
+    /// The same seed gives the same load.
+    pub seed: u64,
+}
+
+impl Default for ZipfConfig {
+    fn default() -> Self {
+        let (pages, ops) = (1 << 20, 1 << 20);
+        Self { pages, ops, skew: 0.99, read_share: 0.5, scramble: true, seed: 1 }
+    }
+}
+
+/// Reads and writes of pages by Zipf's law.
+#[derive(Clone, Debug)]
+pub struct Zipf {
+    pages: u64,
+    ranks: Ranks,
+    read: Chance,
+    labels: Option<Permutation>,
+    random: Counter,
+    cursor: Cursor,
+    name: String,
+}
+
+impl Zipf {
+    /// Checks the parameters and computes the constants.
+    pub fn new(config: ZipfConfig) -> Result<Self> {
+        let ZipfConfig { pages, ops, skew, read_share, scramble, seed } = config;
+        require((1..=PAGES_MAX).contains(&pages), "pages", pages, "1 to 2^48")?;
+        require((0.0..=100.0).contains(&skew), "skew", skew, "an exponent from 0 to 100")?;
+        Ok(Self {
+            pages,
+            ranks: Ranks::new(pages, skew),
+            read: Chance::new("read-share", read_share)?,
+            labels: scramble.then(|| Permutation::new(pages, Counter::new(seed, 1))),
+            random: Counter::new(seed, 0),
+            cursor: Cursor::new(ops),
+            name: format!("Zipf {skew}"),
+        })
+    }
+
+    /// Access number `index`: a pure function of the parameters, the seed and `index`.
+    #[inline]
+    pub fn op(&self, index: u64) -> PageOp {
+        let rank = self.ranks.draw(self.random.at(2 * index));
+        PageOp {
+            page: self.labels.as_ref().map_or(rank, |labels| labels.apply(rank)),
+            write: !self.read.happens(self.random.at(2 * index + 1) as u32),
+        }
+    }
+}
+
+impl Iterator for Zipf {
+    type Item = Result<PageOp>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.cursor.take().map(|index| Ok(self.op(index)))
+    }
+
+    fn nth(&mut self, count: usize) -> Option<Self::Item> {
+        self.cursor.skip(count);
+        self.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.cursor.size_hint()
+    }
+}
+
+impl PageLoad for Zipf {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pages(&self) -> Option<u64> {
+        Some(self.pages)
+    }
+
+    fn ops(&self) -> Option<u64> {
+        Some(self.cursor.ops)
+    }
+}
+
+/// Draws ranks, counted from 0. The names are the paper's: h is the density, H its integral.
+#[derive(Clone, Debug)]
+struct Ranks {
+    count: f64,
+    skew: f64,
+    /// H(1.5) - h(1): where the inverted area begins.
+    first: f64,
+    /// H(count + 0.5): where it ends.
+    last: f64,
+    /// A point this close below its rank is accepted without computing the step.
+    sure: f64,
+}
+
+impl Ranks {
+    fn new(count: u64, skew: f64) -> Self {
+        let count = count as f64;
+        let mut ranks = Self { count, skew, first: 0.0, last: 0.0, sure: 0.0 };
+        ranks.first = ranks.integral(1.5) - 1.0;
+        ranks.last = ranks.integral(count + 0.5);
+        ranks.sure = 2.0 - ranks.inverse(ranks.integral(2.5) - ranks.density(2.0));
+        ranks
+    }
+
+    #[inline]
+    fn draw(&self, mut word: u64) -> u64 {
+        loop {
+            // 53 bits: every value of a double in [0, 1).
+            let uniform = (word >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+            let area = self.last + uniform * (self.first - self.last);
+            let x = self.inverse(area);
+            let rank = (x + 0.5).floor().clamp(1.0, self.count);
+            let accepted =
+                rank - x <= self.sure || area >= self.integral(rank + 0.5) - self.density(rank);
+            if accepted {
+                return rank as u64 - 1;
+            }
+            word = Counter::new(word, 2).at(0);
+        }
+    }
+
+    /// h(x) = x^-skew.
+    fn density(&self, x: f64) -> f64 {
+        (-self.skew * x.ln()).exp()
+    }
+
+    /// H(x) = (x^(1 - skew) - 1) / (1 - skew), or ln x at skew 1; stable near it.
+    fn integral(&self, x: f64) -> f64 {
+        let log = x.ln();
+        log * ratio((1.0 - self.skew) * log, f64::exp_m1)
+    }
+
+    /// The inverse of H. Rounding may push the argument of the logarithm below its domain.
+    fn inverse(&self, area: f64) -> f64 {
+        let scaled = (area * (1.0 - self.skew)).max(-1.0);
+        (area * ratio(scaled, f64::ln_1p)).exp()
+    }
+}
+
+/// f(x) / x, and its limit 1 at 0.
+fn ratio(x: f64, f: fn(f64) -> f64) -> f64 {
+    if x.abs() < 1e-15 { 1.0 } else { f(x) / x }
+}
