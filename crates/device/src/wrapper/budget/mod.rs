@@ -80,7 +80,8 @@ impl IoBudget {
         Arc::new(Self { reads: Gate::new(reads), writes: Gate::new(writes) })
     }
 
-    /// The budget k_r and k_w of a device for requests of `bytes`.
+    /// The budget k_r and k_w of a device for requests of `bytes`; a profile's
+    /// [`model`](crate::profile::Profile::model) tells them too.
     pub fn of(model: &DeviceModel, bytes: u64) -> Arc<Self> {
         let size = model.at(bytes);
         Self::new(size.k_r as usize, size.k_w as usize)
