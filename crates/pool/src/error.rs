@@ -3,6 +3,7 @@
 use cenote_device::DeviceError;
 
 use crate::PageId;
+use crate::check::Damage;
 
 /// The result of a pool call.
 pub type Result<T> = std::result::Result<T, PoolError>;
@@ -25,14 +26,14 @@ pub enum PoolError {
         pages: u64,
     },
     /// The client's own check refused a page that was read.
-    #[error("{device}: page {page} is damaged: {reason}")]
+    #[error("{device}: page {page} is damaged: {source}")]
     Damaged {
         /// Name of the device.
         device: String,
         /// The page.
         page: PageId,
         /// What the check found.
-        reason: String,
+        source: Damage,
     },
     /// Every frame is pinned.
     #[error(

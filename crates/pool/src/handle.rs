@@ -164,14 +164,14 @@ impl Handle {
     }
 
     /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
-    /// once; others are read while the caller goes on.
+    /// once; others are read while the caller goes on. True where a read was started for it.
     ///
     /// # Errors
     /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::take`].
     ///
     /// # Panics
     /// Where [`Handle::has_room`] is false.
-    pub fn ask(&self, page: PageId, tag: u64) -> Result<()> {
+    pub fn ask(&self, page: PageId, tag: u64) -> Result<bool> {
         assert!(self.has_room(), "ask for no more pages than the read depth");
         self.pool.check_page(page)?;
         loop {
@@ -179,15 +179,15 @@ impl Handle {
                 if self.share_if_holds(frame, page) {
                     self.note(frame, page, false);
                     self.transfer.borrow_mut().landed.push_back((tag, Ok(frame)));
-                    return Ok(());
+                    return Ok(false);
                 }
                 if self.pool.frames.holds(frame, page) {
                     self.deferred.borrow_mut().push_back((tag, page));
-                    return Ok(());
+                    return Ok(false);
                 }
             }
             if self.start_miss(page, Purpose::Ask(tag))?.is_some() {
-                return Ok(());
+                return Ok(true);
             }
         }
     }

@@ -186,8 +186,8 @@ impl Transfer {
         let Flight { frame, page, .. } = flight;
         let fault = fault_of(pool, &completion).map(PoolError::from).or_else(|| {
             let check = pool.config.check.as_ref()?;
-            let reason = check.check(page, &completion.buffer).err()?;
-            Some(PoolError::Damaged { device: pool.name(), page, reason })
+            let source = check.check(page, &completion.buffer).err()?;
+            Some(PoolError::Damaged { device: pool.name(), page, source })
         });
         // SAFETY: whoever starts a read latches the frame exclusively; it still is.
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
