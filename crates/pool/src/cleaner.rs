@@ -30,13 +30,13 @@ impl Cleaner {
     /// A cleaner for a pool whose writer is [`Writer::Cleaner`].
     ///
     /// # Errors
-    /// [`PoolError::Config`] where the writer is another; a queue or memory that cannot be had.
+    /// [`PoolError::Config`] where the writer is another.
     pub fn new(pool: &Arc<Pool>) -> Result<Self> {
         let Writer::Cleaner { batch } = pool.config().writer else {
             let reason = format!("the writer is {}, which has no cleaner", pool.config().writer);
             return Err(PoolError::Config { reason });
         };
-        Ok(Self { handle: pool.handle()?, batch })
+        Ok(Self { handle: pool.handle(), batch })
     }
 
     /// Starts a batch if none is on its way and half of one is dirty at the cold end; never waits.

@@ -57,8 +57,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    pub(crate) fn new(pool: Arc<Pool>) -> Result<Self> {
-        let transfer = RefCell::new(Transfer::new(&pool)?);
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
         let (uses_max, ordered) = match pool.hit_recording() {
             HitRecording::Counted { max } => (max, false),
             HitRecording::Ordered => (0, true),
@@ -66,16 +65,16 @@ impl Handle {
         let wants_hits = pool.prefetcher.as_ref().is_some_and(|p| p.lock().wants_hits());
         let hits = pool.register();
         let stream = Arc::as_ptr(&hits) as u64;
-        Ok(Self {
+        Self {
             pool,
             hits,
             uses_max,
             records_hits: ordered || wants_hits,
             records: RefCell::new(Vec::with_capacity(RECORDS_MAX)),
-            transfer,
+            transfer: RefCell::new(Transfer::new()),
             deferred: RefCell::default(),
             stream,
-        })
+        }
     }
 
     /// The pool.
@@ -364,6 +363,7 @@ impl Handle {
     /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
     /// The page's frame; None where another thread came first.
     fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
+        self.transfer.borrow_mut().open(&self.pool)?;
         let (frame, prefetch_room) = self.make_room(page)?;
         if !self.enter(page, frame) {
             return Ok(None);
@@ -469,6 +469,7 @@ impl Handle {
     pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
         let started = self.pool.clock.now_ns();
         let mut transfer = self.transfer.borrow_mut();
+        transfer.open(&self.pool)?;
         for &frame in claimed {
             transfer.write(&self.pool, frame)?;
         }
@@ -483,6 +484,7 @@ impl Handle {
     /// are done.
     pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
         let mut transfer = self.transfer.borrow_mut();
+        transfer.open(&self.pool)?;
         for &frame in claimed {
             transfer.write(&self.pool, frame)?;
         }
@@ -521,6 +523,7 @@ impl Handle {
     /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
     /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
     pub fn flush(&self) -> Result<()> {
+        self.transfer.borrow_mut().open(&self.pool)?;
         let frames = &self.pool.frames;
         let mut dirty: Vec<(PageId, FrameId)> = frames
             .ids()

@@ -25,7 +25,7 @@
 //! # std::fs::write(&path, [7; 64 << 12])?;
 //! let device = file::open(&path, &OpenOptions::default())?;
 //! let pool = Pool::new(device, PoolConfig::ace(4096, 16, &Profile::assumed().model()))?;
-//! let handle = pool.handle()?; // one for each thread
+//! let handle = pool.handle(); // one for each thread
 //! for page in 0..64 {
 //!     handle.pin_mut(page)?[0] = page as u8;
 //! }

@@ -108,12 +108,9 @@ impl Pool {
         }))
     }
 
-    /// A way in for the calling thread, with a queue and buffers of its own
-    /// ([`Pool::handle_bytes`]).
-    ///
-    /// # Errors
-    /// A queue or memory that cannot be had.
-    pub fn handle(self: &Arc<Self>) -> Result<Handle> {
+    /// A way in for the calling thread. It opens a queue, and takes buffers of its own
+    /// ([`Pool::handle_bytes`]), when it first has to read or to write.
+    pub fn handle(self: &Arc<Self>) -> Handle {
         Handle::new(Arc::clone(self))
     }
 
@@ -173,7 +170,7 @@ impl Pool {
     /// # Errors
     /// As [`Handle::sync`].
     pub fn sync(self: &Arc<Self>) -> Result<()> {
-        self.handle()?.sync()
+        self.handle().sync()
     }
 
     pub(crate) fn hit_recording(&self) -> HitRecording {

@@ -5,8 +5,9 @@
 //! page itself is still there, dirty.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use cenote_device::{Arena, Buffer, Completion, DeviceError, Op, Queue, QueueConfig, Request};
+use cenote_device::{Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request};
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
@@ -44,7 +45,8 @@ pub(crate) struct WriteFaults {
 
 /// Requests in flight of one handle.
 pub(crate) struct Transfer {
-    queue: Box<dyn Queue>,
+    /// Opened for the first request: who only finds pages in memory needs none.
+    queue: Option<Box<dyn Queue>>,
     /// For copies of pages that are written.
     staging: Vec<Buffer>,
     flights: Vec<Option<Flight>>,
@@ -60,27 +62,39 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    pub fn new(pool: &Pool) -> Result<Self> {
-        let config = &pool.config;
-        let writes = config.writer.batch();
-        let depth = config.read_depth + config.evict_batch + writes;
-        let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
-        let arenas = vec![arena, std::sync::Arc::clone(pool.frames.arena())];
-        Ok(Self {
-            queue: cenote_device::Device::queue(
-                pool.device.as_ref(),
-                &QueueConfig { depth, arenas },
-            )?,
-            staging,
-            flights: vec![None; depth],
-            free_slots: (0..depth).rev().collect(),
-            completions: Vec::with_capacity(depth),
+    /// Without a queue yet.
+    pub fn new() -> Self {
+        Self {
+            queue: None,
+            staging: Vec::new(),
+            flights: Vec::new(),
+            free_slots: Vec::new(),
+            completions: Vec::new(),
             landed: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
             writes_in_flight: 0,
             faults: WriteFaults::default(),
-        })
+        }
+    }
+
+    /// Opens the queue, if that was not done before. To be called before anything is latched for
+    /// a request, so that a queue that cannot be had leaves nothing behind.
+    pub fn open(&mut self, pool: &Pool) -> Result<()> {
+        if self.queue.is_some() {
+            return Ok(());
+        }
+        let config = &pool.config;
+        let writes = config.writer.batch();
+        let depth = config.read_depth + config.evict_batch + writes;
+        let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
+        let arenas = vec![arena, Arc::clone(pool.frames.arena())];
+        self.queue = Some(pool.device.queue(&QueueConfig { depth, arenas })?);
+        self.staging = staging;
+        self.flights = vec![None; depth];
+        self.free_slots = (0..depth).rev().collect();
+        self.completions.reserve(depth);
+        Ok(())
     }
 
     /// Starts reading `page` into `frame`, which the caller latches exclusively and has entered
@@ -124,15 +138,17 @@ impl Transfer {
         self.flights[slot] = Some(flight);
         let len = pool.config.page_bytes;
         let offset = flight.page * len as u64;
-        self.queue.push(Request { tag: slot as u64, op, offset, len, buffer });
+        let queue = self.queue.as_mut().expect("the queue is open");
+        queue.push(Request { tag: slot as u64, op, offset, len, buffer });
         // One by one: some virtual drives serve what is submitted together as one lump.
-        Ok(self.queue.submit()?)
+        Ok(queue.submit()?)
     }
 
     /// Takes what has arrived; waits for at least one request where `wait` and any is in flight.
     pub fn collect(&mut self, pool: &Pool, wait: bool) -> Result<()> {
         let wait_for = usize::from(wait && self.reads_in_flight + self.writes_in_flight > 0);
-        self.queue.reap(wait_for, &mut self.completions)?;
+        let Some(queue) = &mut self.queue else { return Ok(()) };
+        queue.reap(wait_for, &mut self.completions)?;
         for completion in std::mem::take(&mut self.completions) {
             let slot = usize::try_from(completion.tag).expect("tags are slots");
             let flight = self.flights[slot].take().expect("a completion has its flight");
