@@ -8,13 +8,20 @@ use std::time::Instant;
 use cenote_workload::Result;
 use cenote_workload::page::PageLoad;
 use cenote_workload::page::mix::{Mix, MixConfig};
+use cenote_workload::page::tpcc::{Tpcc, TpccConfig};
+use cenote_workload::page::zipf::{Zipf, ZipfConfig};
 
 fn main() -> Result<()> {
     let ops: u64 = if std::env::args().any(|arg| arg == "--test") { 1 << 14 } else { 1 << 24 };
     let (pages, seed) = (1 << 20, 1);
     measure(Mix::new(MixConfig::ms(pages, ops, seed))?)?;
     measure(Mix::new(MixConfig::mu(pages, ops, seed))?)?;
-    Ok(())
+    for (skew, scramble) in [(0.0, false), (0.99, false), (0.99, true), (1.2, true)] {
+        let read_share = 0.5;
+        measure(Zipf::new(ZipfConfig { pages, ops: ops / 4, skew, read_share, scramble, seed })?)?;
+    }
+    let (warehouses, transactions) = (16, ops / 512);
+    measure(Tpcc::new(TpccConfig { warehouses, transactions, ..TpccConfig::default() })?)
 }
 
 fn measure(mut load: impl PageLoad) -> Result<()> {

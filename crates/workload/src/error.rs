@@ -47,10 +47,12 @@ pub enum WorkloadError {
     },
 
     /// A trace could not be opened or read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}{}: {source}", path.display(), place(*after))]
     Read {
         /// The file.
         path: PathBuf,
+        /// Lines or records that were read before.
+        after: u64,
         /// What the system or the decompressor says.
         source: io::Error,
     },
@@ -79,7 +81,11 @@ pub(crate) fn require(
     Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
 }
 
-/// The error of a file that could not be read.
-pub(crate) fn unreadable(path: &Path, source: io::Error) -> WorkloadError {
-    WorkloadError::Read { path: path.to_path_buf(), source }
+/// The error of a file that could not be read on `after` some lines or records.
+pub(crate) fn unreadable(path: &Path, after: u64, source: io::Error) -> WorkloadError {
+    WorkloadError::Read { path: path.to_path_buf(), after, source }
+}
+
+fn place(after: u64) -> String {
+    if after == 0 { String::new() } else { format!(" after line or record {after}") }
 }

@@ -10,9 +10,9 @@
 //! - [`stream`]: many threads generate, one consumer receives in order
 //! - [`page`]: reads and writes of pages: synthetic mixes, Zipf, TPC-C, trace files
 //!
-//! Every graph generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the seed
-//! and `i`. So a graph of any size streams in constant memory, and its edges are the same on one
-//! thread and on a hundred.
+//! Every graph generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the
+//! seed and `i`. So a graph of any size streams in constant memory, and its edges are the same on
+//! one thread and on a hundred.
 //!
 //! ```
 //! use cenote_workload::{EdgeSource, kron::{Kron, KronConfig}};

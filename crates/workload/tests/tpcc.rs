@@ -208,7 +208,9 @@ fn a_stock_level_reads_the_lines_of_twenty_orders_and_their_stock() {
 #[test]
 fn items_and_customers_are_as_skewed_as_nurand_makes_them() {
     let mut stock: HashMap<u64, u64> = HashMap::new();
-    for (_, ops) in all(load(1, 20_000, TpccMix::only(Transaction::NewOrder))) {
+    let load = load(1, 20_000, TpccMix::only(Transaction::NewOrder));
+    let fifth = load.layout().table_pages(Table::Stock) as usize / 5;
+    for (_, ops) in all(load) {
         for (op, area) in ops {
             if op.write && area == Area::Rows(Table::Stock) {
                 *stock.entry(op.page).or_default() += 1;
@@ -217,12 +219,11 @@ fn items_and_customers_are_as_skewed_as_nurand_makes_them() {
     }
     let mut heat: Vec<u64> = stock.into_values().collect();
     heat.sort_unstable_by(|a, b| b.cmp(a));
-    let (all, hot) = (heat.iter().sum::<u64>(), heat[..heat.len() / 5].iter().sum::<u64>());
-    // Leutenegger and Dias: of the stock's pages the hottest fifth takes about 75% of the
-    // accesses when rows are packed in order of their keys.
+    let (all, hot) = (heat.iter().sum::<u64>(), heat[..fifth].iter().sum::<u64>());
+    // Summed over both numbers that NURand draws, with 13 rows a page: 75.4%. Picking the hottest
+    // pages of a sample favours those that were lucky.
     let share = hot as f64 / all as f64;
-    println!("hottest fifth: {share}");
-    assert!((0.40..0.85).contains(&share), "the hottest fifth takes {share}");
+    assert!((0.75..0.78).contains(&share), "the hottest fifth takes {share}");
     assert!((9.5..10.5).contains(&(all as f64 / 20_000.0)), "lines an order: {all}");
 }
 

@@ -4,6 +4,7 @@
 //! - [`zipf`]: Zipf's law, as YCSB's loads have it
 //! - [`tpcc`]: the pages that TPC-C's five transactions touch
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
+//! - [`census`]: counts a load's accesses and pages
 //! - [`dense`]: renumbers the pages of a sparse load
 //!
 //! Every load is a [`PageLoad`]: an iterator over [`PageOp`]s that knows its name and, where that
@@ -18,6 +19,7 @@
 //! # Ok::<(), cenote_workload::WorkloadError>(())
 //! ```
 
+pub mod census;
 pub mod dense;
 pub mod mix;
 pub mod tpcc;

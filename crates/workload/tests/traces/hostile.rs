@@ -73,7 +73,7 @@ fn text_that_is_none_is_named() {
 fn a_cut_package_is_an_error_not_a_short_load() {
     let text = (0..50_000).map(|page| format!("R {}\n", page * 7919 % 50_021)).collect::<String>();
     let zst = zstd::encode_all(text.as_bytes(), 3).expect("packed");
-    refused("a.txt.zst", &zst[..zst.len() / 2], &["cannot read"]);
+    refused("a.txt.zst", &zst[..zst.len() - 9], &["cannot read", "after line or record"]);
     refused("a.txt.zst", &text[..100], &["cannot read"]);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, text.as_bytes()).expect("packed");
@@ -127,6 +127,10 @@ fn try_all(bytes: &[u8], most: usize) {
     }
 }
 
+/// Lines of words that the formats know, numbers and separators.
+const PLAUSIBLE: &str =
+    "((R|W|r|page|offset|lbn|op|size|2a|[*]|#|-?[0-9]{1,21}|,|,| |\t|\"|\u{feff})*\r?\n){0,8}";
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -137,7 +141,7 @@ proptest! {
 
     #[test]
     fn any_plausible_text_ends_in_accesses_or_an_error(
-        text in "((R|W|r|page|offset|lbn|op|size|2a|[*]|#|-?[0-9]{1,21}|,|,| |\t|\"|\u{feff})*\r?\n){0,8}",
+        text in PLAUSIBLE,
     ) {
         try_all(text.as_bytes(), 1_000);
     }
@@ -159,7 +163,10 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bits_in_packed_files_never_panic(place in any::<prop::sample::Index>(), bit in 0..8u32) {
+    fn a_flipped_bit_in_a_packed_file_never_panics(
+        place in any::<prop::sample::Index>(),
+        bit in 0..8u32,
+    ) {
         let mut packed = zstd::encode_all(&b"R 5\nW 7\nR 12345\n"[..], 3).expect("packed");
         let at = place.index(packed.len());
         packed[at] ^= 1 << bit;

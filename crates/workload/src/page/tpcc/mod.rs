@@ -22,11 +22,12 @@
 //!
 //! **Simplified.** (1) An index has from the start the shape that it will have at the end: there
 //! are no splits, and inner pages are only read. (2) Updates are in place: no row versions, no
-//! vacuum, and the place of a delivered New-Order row is not used again. (3) Pages are full, without
-//! heads or free space. (4) Exactly three customers of a district share a last name; one of them
-//! is always the middle one by first name. (5) Warehouse and district of a transaction are
-//! uniform; there are no terminals and no think time, and transactions come one after another.
-//! (6) A rolled-back New-Order has written its pages, but leaves no rows. (7) No log.
+//! vacuum, and the place of a delivered New-Order row is not used again. (3) Pages are full,
+//! without heads or free space. (4) Exactly three customers of a district share each last name,
+//! and the same one of them is always the middle one by first name. (5) Warehouse and district of
+//! a transaction are uniform; there are no terminals and no think time, and transactions come one
+//! after another. (6) A rolled-back New-Order has written its pages, but leaves no rows. (7) No
+//! log.
 
 mod book;
 mod layout;

@@ -1,13 +1,16 @@
 //! Page traces from files: streaming, in bounded memory, packed (`.zst`, `.gz`) or not.
 //!
-//! | [`TraceFormat`] | guessed from | what it holds |
+//! | [`TraceFormat`] | guessed from | a line or record |
 //! |---|---|---|
-//! | `text` | `.txt`, `.trace` whose first line starts with R or W | lines `R page`, `W page` |
-//! | `numbers` | `.txt`, `.trace` whose first line is a number | a page a line, all read; `*` lines are marks (the LIRS collection) |
-//! | `arc` | `.lis` | lines `start count ignored sequence`, each block a page, all read (the ARC collection) |
-//! | `arc-sectors` | never | the same, blocks taken as 512-byte sectors and gathered into pages |
-//! | `csv` | `.csv` | a header that names columns, or the lines of MSR Cambridge ([`csv`]) |
-//! | `oracle-general` | `.oracleGeneral`, also with `.bin` behind | libCacheSim's 24-byte records, all read |
+//! | `text` | `.txt`, `.trace`, first line R or W | `R page` or `W page` |
+//! | `numbers` | `.txt`, `.trace`, first line a number | `page`, a read |
+//! | `arc` | `.lis` | `start count ignored sequence`: reads, each block a page |
+//! | `arc-sectors` | never | the same, blocks of 512 bytes gathered into pages |
+//! | `csv` | `.csv` | columns by their header, or those of MSR Cambridge ([`csv`]) |
+//! | `oracle-general` | `.oracleGeneral`, `.oracleGeneral.bin` | 24 bytes, reads |
+//!
+//! `numbers` are the LIRS collection, whose `*` lines are marks; `arc` is the ARC collection, in
+//! which the literature counts a block as a page; `oracle-general` is libCacheSim's.
 //!
 //! In text, blank lines and lines that start with `#` are passed over. A request over several
 //! pages yields each of them. What a format does not know is an error that names the file, the

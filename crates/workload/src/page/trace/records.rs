@@ -33,7 +33,7 @@ impl Records {
     pub(super) fn request(&mut self) -> Result<Option<Request>> {
         let mut record = [0u8; RECORD_BYTES];
         let read = read_full(&mut self.bytes, &mut record);
-        let read = read.map_err(|source| unreadable(&self.path, source))?;
+        let read = read.map_err(|source| unreadable(&self.path, self.number, source))?;
         if read == 0 {
             return Ok(None);
         }

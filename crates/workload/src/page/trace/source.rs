@@ -24,7 +24,7 @@ pub(super) type Bytes = Box<dyn BufRead + Send>;
 /// Opens a file, unpacked if its name ends in `.zst` or `.gz`. Also returns the name without that
 /// ending. A file of no bytes is an empty stream in every case.
 pub(super) fn open(path: &Path) -> Result<(Bytes, PathBuf)> {
-    let fail = |source| unreadable(path, source);
+    let fail = |source| unreadable(path, 0, source);
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(fail)?);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let inner = path.with_extension("");
@@ -102,7 +102,7 @@ impl Lines {
             self.buffer.clear();
             let mut limited = (&mut self.bytes).take(LINE_BYTES_MAX);
             let read = limited.read_until(b'\n', &mut self.buffer);
-            if read.map_err(|source| unreadable(&self.path, source))? == 0 {
+            if read.map_err(|source| unreadable(&self.path, self.number, source))? == 0 {
                 return Ok(false);
             }
             self.number += 1;
