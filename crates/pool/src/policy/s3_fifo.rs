@@ -153,6 +153,7 @@ impl Policy for S3Fifo {
 struct DryRun<'a> {
     policy: &'a S3Fifo,
     frames: &'a dyn Frames,
+    /// Pages that may still be looked at for the first time.
     looks_left: usize,
     small: Option<FrameId>,
     main: Option<FrameId>,
@@ -163,13 +164,16 @@ struct DryRun<'a> {
 }
 
 impl DryRun<'_> {
+    /// The next frame's uses, unless it cannot leave.
+    fn look(&mut self, frame: FrameId) -> Option<u8> {
+        self.looks_left -= 1;
+        self.frames.is_evictable(frame).then(|| self.frames.uses(frame))
+    }
+
     /// Looks at the next page of the small queue; it leaves or is promoted.
-    fn look_small(&mut self, frame: FrameId) -> Option<FrameId> {
+    fn step_small(&mut self, frame: FrameId) -> Option<FrameId> {
         self.small = self.policy.small.hotter(frame);
-        if !self.frames.is_evictable(frame) {
-            return None;
-        }
-        if self.frames.uses(frame) > 1 {
+        if self.look(frame)? > 1 {
             self.recycled.push_back((frame, 0));
             self.small_len -= 1;
             return None;
@@ -178,14 +182,11 @@ impl DryRun<'_> {
     }
 
     /// Looks at the next page of the main queue; it leaves or goes round again.
-    fn look_main(&mut self) -> Option<FrameId> {
+    fn step_main(&mut self) -> Option<FrameId> {
         let (frame, uses) = match self.main {
             Some(frame) => {
                 self.main = self.policy.main.hotter(frame);
-                if !self.frames.is_evictable(frame) {
-                    return None;
-                }
-                (frame, self.frames.uses(frame))
+                (frame, self.look(frame)?)
             }
             None => self.recycled.pop_front()?,
         };
@@ -203,20 +204,22 @@ impl Iterator for DryRun<'_> {
     type Item = FrameId;
 
     fn next(&mut self) -> Option<FrameId> {
-        while self.looks_left > 0 {
-            self.looks_left -= 1;
+        loop {
             let main_is_empty = self.main.is_none() && self.recycled.is_empty();
-            let gives = main_is_empty || self.small_len >= self.policy.small_share;
-            let leaves = match self.small.filter(|_| gives) {
-                Some(frame) => self.look_small(frame),
-                None if main_is_empty => return None,
-                None => self.look_main(),
+            let small_gives = main_is_empty || self.small_len >= self.policy.small_share;
+            let small = self.small.filter(|_| small_gives);
+            let is_new = small.is_some() || self.main.is_some();
+            if (is_new && self.looks_left == 0) || (small.is_none() && main_is_empty) {
+                return None;
+            }
+            let leaves = match small {
+                Some(frame) => self.step_small(frame),
+                None => self.step_main(),
             };
             if leaves.is_some() {
                 return leaves;
             }
         }
-        None
     }
 }
 
