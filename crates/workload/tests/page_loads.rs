@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use cenote_workload::page::census::Census;
+use cenote_workload::page::dense::Dense;
 use cenote_workload::page::mix::{Mix, MixConfig};
+use cenote_workload::page::tpcc::{Tpcc, TpccConfig};
 use cenote_workload::page::zipf::{Zipf, ZipfConfig};
 use cenote_workload::page::{PageLoad, PageOp};
 use cenote_workload::{Result, WorkloadError};
@@ -114,8 +116,8 @@ fn impossible_parameters_are_errors_that_name_them() {
 
 #[test]
 fn zipf_has_the_distribution_of_the_naive_sum() {
-    let draws = 200_000;
-    for pages in [1u64, 2, 3, 10, 1_000] {
+    // Enough draws that accepting too few points between curve and steps shows.
+    for (pages, draws) in [(1u64, 1_000), (2, 100_000), (3, 100_000), (1_000, 2_000_000)] {
         for skew in [0.0, 0.3, 0.99, 1.0, 1.0 + 1e-12, 1.5, 3.0] {
             let config = ZipfConfig {
                 pages,
@@ -188,4 +190,23 @@ fn a_census_counts_what_a_load_holds() {
     assert_eq!(Some(census.pages_end - 1), pages.into_iter().max());
     let none = Mix::new(MixConfig::ris(500, 0, 3)).expect("valid");
     assert_eq!(Census::of(none).expect("no errors"), Census::default());
+}
+
+#[test]
+fn loads_of_any_kind_fit_one_list_that_moves_between_threads() {
+    let zipf = Zipf::new(ZipfConfig { ops: 7, ..ZipfConfig::default() }).expect("valid");
+    let loads: Vec<Box<dyn PageLoad + Send>> = vec![
+        Box::new(Mix::new(MixConfig::mu(10, 5, 1)).expect("valid")),
+        Box::new(Dense::new(zipf.clone())),
+        Box::new(zipf),
+        Box::new(Tpcc::new(TpccConfig { transactions: 1, ..Default::default() }).expect("valid")),
+    ];
+    let counts = std::thread::spawn(|| {
+        loads.into_iter().map(|load| (load.name(), ops(load).len())).collect::<Vec<_>>()
+    });
+    let counts = counts.join().expect("no panic");
+    assert_eq!(counts[0], ("MU".to_owned(), 5));
+    assert_eq!(counts[1], ("Zipf 0.99".to_owned(), 7));
+    assert_eq!(counts[2], counts[1]);
+    assert_eq!(counts[3].0, "TPC-C");
 }
