@@ -155,6 +155,27 @@ fn inner_pages_are_hot_and_only_read() {
 }
 
 #[test]
+fn a_look_up_walks_from_the_root_to_the_leaf() {
+    let load = load(20, 500, TpccMix::STANDARD);
+    let layout = load.layout().clone();
+    for (kind, ops) in all(load) {
+        for pair in ops.windows(2) {
+            let [(_, before), (op, area)] = pair else { unreachable!("windows of two") };
+            if let Area::Index { index, height: height @ 1.. } = *before {
+                let next = Area::Index { index, height: height - 1 };
+                assert_eq!(*area, next, "{}: {op:?} leaves the path", kind.name());
+            }
+            if let Area::Index { index, height: 1.. } = *area {
+                let above = matches!(*before, Area::Index { index: same, height } if same == index
+                    && area != before && height > 0);
+                let at_root = *area == Area::Index { index, height: layout.levels(index) - 1 };
+                assert!(above || at_root, "{}: {op:?} skips the root", kind.name());
+            }
+        }
+    }
+}
+
+#[test]
 fn inserts_append() {
     let load = load(2, 3_000, TpccMix([1, 1, 0, 0, 0]));
     let start = load.layout().clone();
