@@ -148,7 +148,7 @@ impl Row {
         if self.page() != page && !self.give_to(page) {
             return;
         }
-        let known = |&slot: &usize| self.weights[slot] > 0 && self.get(slot) == successor;
+        let known = |&slot: &usize| self.get(slot) == successor;
         if let Some(slot) = (0..SUCCESSORS_MAX).find(known) {
             self.weights[slot] = self.weights[slot].saturating_add(1);
         } else if let Some(slot) = (0..SUCCESSORS_MAX).find(|&slot| self.weights[slot] == 0) {

@@ -8,8 +8,8 @@ use super::models::{Clock, Model, S3, SieveModel, WindowedLru, Wsr};
 use super::{Fake, Frames, Random};
 use crate::PageId;
 
-const STEPS: usize = 400;
-const SEEDS: u64 = 150;
+const STEPS: usize = 1500;
+const SEEDS: u64 = 40;
 
 /// A pool without pages: the same told to a policy and its model.
 struct Pair<M> {
