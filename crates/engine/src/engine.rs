@@ -4,16 +4,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Clock;
+use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Graph};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::cache::{PageCache, Replacement};
-use crate::config::{EngineConfig, Strategy};
+use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
 use crate::frontier::Wanted;
 use crate::kernel::Kernel;
-use crate::memory_plan::{MemoryPlan, Needs, adjacency_pages};
+use crate::memory_plan::{MemoryPlan, Needs};
+use crate::pages;
 use crate::schedule::Schedule;
 use crate::tasks::{TaskSource, pages_wanted};
 use crate::worker::{Counts, Visit};
@@ -28,8 +29,9 @@ pub struct Engine {
     pub(crate) config: EngineConfig,
     memory: MemoryPlan,
     pub(crate) schedule: Schedule,
-    pub(crate) cache: PageCache,
-    pool: ThreadPool,
+    /// None where the budget leaves no frame and the strategy needs none.
+    pub(crate) pages: Option<Arc<Pool>>,
+    workers: ThreadPool,
     clock: Arc<dyn Clock>,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
@@ -42,19 +44,23 @@ impl Engine {
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
         assert!(config.threads > 0, "somebody has to work");
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
-        let replacement = match config.strategy {
-            Strategy::Auto => Replacement::Fixed,
-            Strategy::Block | Strategy::Vertex => Replacement::Clock,
-        };
-        let pages = adjacency_pages(&graph);
-        let cache = PageCache::new(memory.cache_bytes, pages, graph.page_bytes(), replacement)?;
-        let pool = ThreadPoolBuilder::new()
+        let pages = pages::pool(&graph, &schedule, &memory)?;
+        let workers = ThreadPoolBuilder::new()
             .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
             .build()
             .map_err(|e| EngineError::Threads { threads: config.threads, reason: e.to_string() })?;
         let clock = graph.device().clock();
-        Ok(Self { graph, config, memory, schedule, cache, pool, clock, totals: Mutex::default() })
+        Ok(Self {
+            graph,
+            config,
+            memory,
+            schedule,
+            pages,
+            workers,
+            clock,
+            totals: Mutex::default(),
+        })
     }
 
     /// What [`Engine::new`] would do with the budget, without taking any memory.
@@ -97,7 +103,7 @@ impl Engine {
 
     /// Runs `work` on a worker thread, where visits and Rayon's parallel iterators use all workers.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(work)
+        self.workers.install(work)
     }
 
     /// Totals so far.
@@ -141,9 +147,9 @@ impl Engine {
         let failed = AtomicBool::new(false);
         let visit = Visit { engine: self, adjacency, wanted, kernel, source, failed };
         let outcomes: Vec<Result<(K::Local, Counts)>> = if inline {
-            self.pool.install(|| vec![visit.work()])
+            self.workers.install(|| vec![visit.work()])
         } else {
-            self.pool.broadcast(|_| visit.work())
+            self.workers.broadcast(|_| visit.work())
         };
         let mut counts = Counts::default();
         let mut locals = Vec::with_capacity(outcomes.len());

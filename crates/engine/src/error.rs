@@ -1,6 +1,7 @@
 //! What can end a run before its answer.
 
 use cenote_device::DeviceError;
+use cenote_pool::PoolError;
 use cenote_store::StoreError;
 
 /// The result of an engine call.
@@ -16,6 +17,9 @@ pub enum EngineError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The pool could not bring a page.
+    #[error(transparent)]
+    Pool(PoolError),
     /// The memory budget cannot hold what the run must keep in memory.
     #[error(
         "a memory budget of {given} bytes is too small: {what} needs {needed} bytes \
@@ -44,4 +48,18 @@ pub enum EngineError {
         /// The system's reason.
         reason: String,
     },
+}
+
+impl From<PoolError> for EngineError {
+    /// What the store or the device said of a page is the error, whichever way the page came.
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Device(fault) => Self::Device(fault),
+            PoolError::Damaged { device, page, source } => match source.downcast::<StoreError>() {
+                Ok(fault) => Self::Store(*fault),
+                Err(source) => Self::Pool(PoolError::Damaged { device, page, source }),
+            },
+            other => Self::Pool(other),
+        }
+    }
 }

@@ -14,7 +14,6 @@
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).
 
 mod bitmap;
-mod cache;
 mod config;
 mod engine;
 mod error;
@@ -22,7 +21,7 @@ mod explain;
 mod frontier;
 mod kernel;
 mod memory_plan;
-mod reader;
+mod pages;
 mod schedule;
 mod serial;
 mod tasks;

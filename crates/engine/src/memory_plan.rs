@@ -1,9 +1,9 @@
 //! One memory budget for everything that a run keeps.
 
+use cenote_pool::Pool;
 use cenote_store::{Direction, Graph};
 use serde::Serialize;
 
-use crate::cache::PageCache;
 use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 
@@ -25,7 +25,7 @@ pub struct MemoryPlan {
     pub index_bytes: u64,
     /// The algorithm's state.
     pub state_bytes: u64,
-    /// I/O buffers of all workers.
+    /// I/O buffers of all workers; for `block` and `vertex` the frames that they read into.
     pub buffer_bytes: u64,
     /// The algorithm's optional memory.
     pub scratch_bytes: u64,
@@ -45,7 +45,7 @@ impl MemoryPlan {
 
     /// Share of the graph's adjacency pages that the cache can hold, 0 to 1.
     pub fn cached_fraction(&self, graph: &Graph) -> f64 {
-        let frames = PageCache::frames_in(self.cache_bytes, graph.page_bytes());
+        let frames = self.cache_bytes / Pool::frame_bytes(graph.page_bytes());
         (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
     }
 
@@ -70,16 +70,15 @@ impl MemoryPlan {
                 ),
             });
         };
-        let page_bytes = graph.page_bytes();
+        let frame_bytes = Pool::frame_bytes(graph.page_bytes());
         // A frame more than there are pages would never be used.
-        let useful = PageCache::bytes_for(adjacency_pages(graph), page_bytes);
+        let useful = frame_bytes * adjacency_pages(graph);
         let limit = config.cache_bytes.unwrap_or(u64::MAX).min(useful);
         // Where all pages fit, they go first: then nothing is read twice anyway.
         let scratch_left = if limit <= left { left - limit } else { left / 2 };
         let scratch_bytes = needs.scratch_bytes.min(scratch_left);
         let cache_bytes = (left - scratch_bytes).min(limit);
-        let cache_bytes =
-            if PageCache::frames_in(cache_bytes, page_bytes) == 0 { 0 } else { cache_bytes };
+        let cache_bytes = if cache_bytes < frame_bytes { 0 } else { cache_bytes };
         Ok(Self {
             index_bytes,
             state_bytes: needs.state_bytes,

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use cenote_device::Op;
 use cenote_device::plan::Planner;
+use cenote_pool::Pool;
+use cenote_pool::scan::Extent;
 use serde::Serialize;
 
 use crate::config::{EngineConfig, Strategy};
-use crate::reader::Fetch;
 use crate::tasks::PageTask;
 
 /// Pages that a worker takes at a time, at least: finding the wanted ones among them is worth it.
@@ -62,9 +63,19 @@ impl Schedule {
         Self { request_bytes, depth, profile_assumed, page_bytes, workers, planner, coalesce }
     }
 
-    /// Memory that the buffers of all workers take.
+    /// Memory that the buffers of all workers take: of `auto` its requests; of the others the
+    /// frames that are in flight and the one that each worker looks at.
     pub fn buffer_bytes(&self) -> u64 {
-        (self.request_bytes * self.depth) as u64
+        if self.coalesce {
+            (self.request_bytes * self.depth) as u64
+        } else {
+            self.frames_in_use() as u64 * Pool::frame_bytes(self.page_bytes)
+        }
+    }
+
+    /// Frames that workers of `block` and `vertex` may hold at once.
+    pub(crate) fn frames_in_use(&self) -> usize {
+        if self.coalesce { 0 } else { self.depth + self.workers }
     }
 
     /// Requests that one worker keeps in flight.
@@ -82,27 +93,24 @@ impl Schedule {
         (CHUNK_REQUESTS * (self.request_bytes / self.page_bytes) as u64).max(CHUNK_PAGES_MIN)
     }
 
-    /// Groups ascending tasks into fetches.
-    pub(crate) fn fetches(
+    /// Groups ascending tasks into extents; `section_page` is the page number in the file of a
+    /// task's page 0, `list` makes an empty list.
+    pub(crate) fn extents(
         &self,
         tasks: &[PageTask],
+        section_page: u64,
         mut list: impl FnMut() -> Vec<PageTask>,
-        into: &mut VecDeque<Fetch>,
+        into: &mut VecDeque<Extent<Vec<PageTask>>>,
     ) {
         let mut rest = tasks;
-        let mut add = |first_page: u64, pages: u64| {
-            let served = rest.partition_point(|task| task.page < first_page + pages);
-            let mut tasks = list();
-            tasks.extend_from_slice(&rest[..served]);
-            rest = &rest[served..];
-            into.push_back(Fetch { first_page, pages, tasks });
-        };
-        if self.coalesce {
-            for extent in self.planner.extents(tasks.iter().map(|task| task.page)) {
-                add(extent.first_page, extent.pages);
-            }
-        } else {
-            tasks.iter().for_each(|task| add(task.page, 1));
+        for extent in self.planner.extents(tasks.iter().map(|task| task.page)) {
+            let end = extent.first_page + extent.pages;
+            let (served, after) = rest.split_at(rest.partition_point(|task| task.page < end));
+            let mut load = list();
+            load.extend_from_slice(served);
+            rest = after;
+            let first_page = section_page + extent.first_page;
+            into.push_back(Extent { first_page, pages: extent.pages, load });
         }
     }
 

@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote_pool::scan::{Arrived, Extent, Scan};
+use cenote_pool::{Handle, PageRef};
 use cenote_store::{Adjacency, Page, VertexId};
 use rustc_hash::FxHashMap;
 
-use crate::cache::CachedPage;
 use crate::config::Strategy;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::frontier::Wanted;
 use crate::kernel::Kernel;
-use crate::reader::{Arrived, Fetch, Reader};
 use crate::tasks::{PageTask, TaskSource};
 
 /// Pages found in memory that a worker sets aside before it processes some, so that its requests
@@ -26,8 +26,19 @@ use crate::tasks::{PageTask, TaskSource};
 const READY_MAX: usize = 512;
 
 thread_local! {
-    /// The worker's reader, kept from visit to visit. Worker threads belong to one engine.
-    static READER: RefCell<Option<Reader>> = const { RefCell::new(None) };
+    /// The worker's ways to its pages, kept from visit to visit. Worker threads belong to one
+    /// engine.
+    static ACCESS: RefCell<Option<Access>> = const { RefCell::new(None) };
+}
+
+/// A worker's ways to its pages.
+struct Access {
+    /// To single pages; None where there is no frame.
+    handle: Option<Handle>,
+    /// To extents; opened when the first is read.
+    scan: Option<Scan<Vec<PageTask>>>,
+    /// Task lists to be used again.
+    lists: Vec<Vec<PageTask>>,
 }
 
 /// What the workers of one visit counted.
@@ -63,22 +74,25 @@ pub(crate) struct Visit<'a, K: Kernel> {
 impl<K: Kernel> Visit<'_, K> {
     /// One worker's part, on its own thread.
     pub fn work(&self) -> Result<(K::Local, Counts)> {
-        READER.with_borrow_mut(|reader| {
+        ACCESS.with_borrow_mut(|access| {
+            let handle = || self.engine.pages.as_ref().map(cenote_pool::Pool::handle);
+            let ways = access.get_or_insert_with(|| Access {
+                handle: handle(),
+                scan: None,
+                lists: Vec::new(),
+            });
             let mut local = self.kernel.local();
             let mut counts = Counts::default();
-            let outcome = match self.engine.config.strategy {
-                Strategy::Vertex => self.by_vertex(reader, &mut local, &mut counts),
-                _ => self.by_extent(reader, &mut local, &mut counts),
+            let outcome = match (self.engine.config.strategy, &ways.handle) {
+                (Strategy::Vertex, Some(handle)) => self.by_vertex(handle, &mut local, &mut counts),
+                (Strategy::Block, Some(handle)) => self.by_page(handle, &mut local, &mut counts),
+                _ => self.by_extent(ways, &mut local, &mut counts),
             };
             if let Err(error) = outcome {
-                // Requests may still be in flight: the reader is not fit for another visit.
-                *reader = None;
+                // Requests may still be in flight: they end with the ways to them.
+                *access = None;
                 self.failed.store(true, Ordering::Relaxed);
                 return Err(error);
-            }
-            if let Some(reader) = reader {
-                counts.requests += std::mem::take(&mut reader.requests);
-                counts.bytes += std::mem::take(&mut reader.bytes);
             }
             Ok((local, counts))
         })
@@ -88,61 +102,69 @@ impl<K: Kernel> Visit<'_, K> {
         self.failed.load(Ordering::Relaxed) || self.engine.config.cancel.is_raised()
     }
 
-    fn reader<'r>(&self, reader: &'r mut Option<Reader>) -> Result<&'r mut Reader> {
-        if reader.is_none() {
-            let schedule = &self.engine.schedule;
-            *reader = Some(Reader::new(
-                self.engine.graph.device().as_ref(),
-                schedule.worker_depth(),
-                schedule.request_bytes(),
-                self.engine.graph.page_bytes(),
-            )?);
+    fn scan<'r>(
+        &self,
+        scan: &'r mut Option<Scan<Vec<PageTask>>>,
+    ) -> Result<&'r mut Scan<Vec<PageTask>>> {
+        if scan.is_none() {
+            let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
+            let (depth, request_bytes) = (schedule.worker_depth(), schedule.request_bytes());
+            let device = graph.device().as_ref();
+            *scan = Some(Scan::new(device, depth, request_bytes, graph.page_bytes())?);
         }
-        Ok(reader.as_mut().expect("it was just made"))
+        Ok(scan.as_mut().expect("it was just made"))
     }
 
-    /// `auto` and `block`: wanted pages in file order, as extents.
+    /// `auto`: wanted pages in file order, as extents; pages in memory while those are read.
     fn by_extent(
         &self,
-        reader: &mut Option<Reader>,
+        access: &mut Access,
         local: &mut K::Local,
         counts: &mut Counts,
     ) -> Result<()> {
+        let Access { handle, scan, lists } = access;
+        let handle = handle.as_ref();
+        let section_page = self.adjacency.first_page();
         let mut tasks = Vec::new();
         let mut missing: Vec<PageTask> = Vec::new();
-        let mut ready: VecDeque<(PageTask, CachedPage)> = VecDeque::new();
-        let mut fetches: VecDeque<Fetch> = VecDeque::new();
+        let mut ready: VecDeque<(PageTask, PageRef<'_>)> = VecDeque::new();
+        let mut extents: VecDeque<Extent<Vec<PageTask>>> = VecDeque::new();
         let mut exhausted = false;
         loop {
             if self.stopped() {
-                return reader.as_mut().map_or(Ok(()), drain);
+                return scan.as_mut().map_or(Ok(()), drain);
             }
-            while !exhausted && fetches.is_empty() && ready.len() < READY_MAX {
+            while !exhausted && extents.is_empty() && ready.len() < READY_MAX {
                 tasks.clear();
                 exhausted = !self.source.next_chunk(&mut tasks);
                 missing.clear();
                 for task in &tasks {
-                    match self.engine.cache.get(self.adjacency.first_page() + task.page) {
+                    match handle.and_then(|handle| handle.resident(section_page + task.page)) {
                         Some(page) => ready.push_back((*task, page)),
                         None => missing.push(*task),
                     }
                 }
-                if !missing.is_empty() {
-                    let reader = self.reader(reader)?;
-                    self.engine.schedule.fetches(&missing, || reader.task_list(), &mut fetches);
+                let list = || lists.pop().unwrap_or_default();
+                self.engine.schedule.extents(&missing, section_page, list, &mut extents);
+            }
+            if !extents.is_empty() {
+                let scan = self.scan(scan)?;
+                while scan.has_room() {
+                    let Some(extent) = extents.pop_front() else { break };
+                    counts.requests += 1;
+                    counts.bytes += extent.pages * self.adjacency.page_bytes() as u64;
+                    counts.pages_read += extent.load.len() as u64;
+                    counts.pages_fetched += extent.pages;
+                    scan.start(extent);
                 }
             }
-            if let Some(reader) = reader.as_mut() {
-                while reader.has_room() {
-                    let Some(fetch) = fetches.pop_front() else { break };
-                    counts.pages_read += fetch.tasks.len() as u64;
-                    counts.pages_fetched += fetch.pages;
-                    reader.start(self.adjacency.first_page(), fetch);
-                }
-                reader.collect(ready.is_empty())?;
-                if let Some(arrived) = reader.next_arrived() {
-                    self.process_arrived(&arrived, local)?;
-                    reader.recycle(arrived);
+            if let Some(scan) = scan {
+                scan.collect(ready.is_empty())?;
+                if let Some(arrived) = scan.next_arrived() {
+                    self.process_arrived(&arrived, handle, local)?;
+                    let mut list = scan.recycle(arrived);
+                    list.clear();
+                    lists.push(list);
                     continue;
                 }
             }
@@ -150,22 +172,28 @@ impl<K: Kernel> Visit<'_, K> {
                 counts.pages_cached += 1;
                 self.process(&self.adjacency.reparse(task.page, &page)?, task, local);
             } else if exhausted
-                && fetches.is_empty()
-                && reader.as_ref().is_none_or(|r| r.in_flight() == 0)
+                && extents.is_empty()
+                && scan.as_ref().is_none_or(|scan| scan.in_flight() == 0)
             {
                 return Ok(());
             }
         }
     }
 
-    fn process_arrived(&self, arrived: &Arrived, local: &mut K::Local) -> Result<()> {
-        let page_bytes = self.engine.graph.page_bytes();
-        for task in &arrived.fetch.tasks {
-            let at = (task.page - arrived.fetch.first_page) as usize * page_bytes;
-            let bytes = &arrived.buffer[at..at + page_bytes];
+    fn process_arrived(
+        &self,
+        arrived: &Arrived<Vec<PageTask>>,
+        handle: Option<&Handle>,
+        local: &mut K::Local,
+    ) -> Result<()> {
+        for task in &arrived.extent.load {
+            let number = self.adjacency.first_page() + task.page;
+            let bytes = arrived.page(number, self.adjacency.page_bytes());
             let page = self.adjacency.parse(task.page, bytes)?;
             self.process(&page, *task, local);
-            self.offer(task.page, bytes);
+            if let Some(handle) = handle.filter(|_| self.is_kept(task.page)) {
+                handle.offer(number, bytes);
+            }
         }
         Ok(())
     }
@@ -186,63 +214,85 @@ impl<K: Kernel> Visit<'_, K> {
         self.kernel.list(local, &list);
     }
 
-    /// Keeps a page that was read. Full passes keep whole chunks spread evenly over the file, so
-    /// that on the next pass there is always something to read beside what is in memory.
-    fn offer(&self, page: u64, bytes: &[u8]) {
-        let cache = &self.engine.cache;
-        if self.engine.config.strategy == Strategy::Auto && matches!(self.wanted, Wanted::All) {
-            let chunk = u128::from(page / self.engine.schedule.chunk_pages());
-            let (frames, pages) =
-                (u128::from(cache.frames()), u128::from(self.adjacency.pages().max(1)));
-            if frames < pages && (chunk + 1) * frames / pages == chunk * frames / pages {
-                return;
-            }
+    /// Whether a page that was read is worth a frame. Full passes keep whole chunks spread evenly
+    /// over the file, so that on the next pass there is always something to read beside what is in
+    /// memory.
+    fn is_kept(&self, page: u64) -> bool {
+        if !matches!(self.wanted, Wanted::All) {
+            return true;
         }
-        cache.offer(self.adjacency.first_page() + page, bytes);
+        let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames);
+        let chunk = u128::from(page / self.engine.schedule.chunk_pages());
+        let (frames, pages) = (frames as u128, u128::from(self.adjacency.pages().max(1)));
+        frames >= pages || (chunk + 1) * frames / pages != chunk * frames / pages
     }
 
-    /// `vertex`: CAVE's `ProcessQueue`. Each vertex fetches its pages through the cache; a page
-    /// that several vertices of this worker wait for is in flight once.
-    fn by_vertex(
-        &self,
-        reader: &mut Option<Reader>,
-        local: &mut K::Local,
-        counts: &mut Counts,
-    ) -> Result<()> {
-        let reader = self.reader(reader)?;
+    /// `block`: CAVE's `ProcessQueueBlock`. Each wanted page once, in file order, one a request.
+    fn by_page(&self, handle: &Handle, local: &mut K::Local, counts: &mut Counts) -> Result<()> {
+        let mut tasks = Vec::new();
+        let mut next = 0;
+        let mut exhausted = false;
+        loop {
+            if self.stopped() {
+                return settle(handle);
+            }
+            while handle.has_room() {
+                if next == tasks.len() && !exhausted {
+                    (next, exhausted) = (0, {
+                        tasks.clear();
+                        !self.source.next_chunk(&mut tasks)
+                    });
+                    continue;
+                }
+                let Some(task) = tasks.get(next) else { break };
+                next += 1;
+                // The task travels as the tag: what of the frontier's list wants the page.
+                let tag = u64::from(task.from) << 32 | u64::from(task.to);
+                self.ask(handle, task.page, tag, counts)?;
+            }
+            let Some((tag, guard)) = handle.take(true)? else { return Ok(()) };
+            let page = guard.page() - self.adjacency.first_page();
+            let task = PageTask { page, from: (tag >> 32) as u32, to: tag as u32 };
+            self.process(&self.adjacency.reparse(page, &guard)?, task, local);
+        }
+    }
+
+    /// Asks for a page and counts how it will come.
+    fn ask(&self, handle: &Handle, page: u64, tag: u64, counts: &mut Counts) -> Result<()> {
+        let read = handle.ask(self.adjacency.first_page() + page, tag)?;
+        counts.pages_cached += u64::from(!read);
+        counts.requests += u64::from(read);
+        counts.bytes += u64::from(read) * self.adjacency.page_bytes() as u64;
+        counts.pages_read += u64::from(read);
+        counts.pages_fetched += u64::from(read);
+        Ok(())
+    }
+
+    /// `vertex`: CAVE's `ProcessQueue`. Each vertex fetches its pages through the pool; a page
+    /// that several vertices of this worker wait for is asked for once.
+    fn by_vertex(&self, handle: &Handle, local: &mut K::Local, counts: &mut Counts) -> Result<()> {
         let mut waiting: FxHashMap<u64, Vec<VertexId>> = FxHashMap::default();
         let mut tasks = Vec::new();
         while self.source.next_chunk(&mut tasks) {
             for task in tasks.drain(..) {
                 for v in self.vertices_of(task) {
                     if self.stopped() {
-                        return drain(reader);
+                        return settle(handle);
                     }
-                    let number = self.adjacency.first_page() + task.page;
                     if let Some(vertices) = waiting.get_mut(&task.page) {
                         vertices.push(v);
-                    } else if let Some(page) = self.engine.cache.get(number) {
-                        counts.pages_cached += 1;
-                        self.process_vertex(&self.adjacency.reparse(task.page, &page)?, v, local);
-                    } else {
-                        while !reader.has_room() {
-                            self.take_waiting(reader, true, &mut waiting, local)?;
-                        }
-                        waiting.insert(task.page, vec![v]);
-                        let mut tasks = reader.task_list();
-                        tasks.push(task);
-                        let fetch = Fetch { first_page: task.page, pages: 1, tasks };
-                        counts.pages_read += 1;
-                        counts.pages_fetched += 1;
-                        reader.start(self.adjacency.first_page(), fetch);
-                        self.take_waiting(reader, false, &mut waiting, local)?;
+                        continue;
                     }
+                    while !handle.has_room() {
+                        self.take_waiting(handle, true, &mut waiting, local)?;
+                    }
+                    waiting.insert(task.page, vec![v]);
+                    self.ask(handle, task.page, 0, counts)?;
+                    while self.take_waiting(handle, false, &mut waiting, local)? {}
                 }
             }
         }
-        while reader.in_flight() > 0 {
-            self.take_waiting(reader, true, &mut waiting, local)?;
-        }
+        while self.take_waiting(handle, true, &mut waiting, local)? {}
         Ok(())
     }
 
@@ -256,36 +306,38 @@ impl<K: Kernel> Visit<'_, K> {
         }
     }
 
-    /// Processes the pages that have arrived, for each vertex that waits for them.
+    /// Processes the next page that has arrived, for each vertex that waits for it; false where
+    /// there is none.
     fn take_waiting(
         &self,
-        reader: &mut Reader,
+        handle: &Handle,
         wait: bool,
         waiting: &mut FxHashMap<u64, Vec<VertexId>>,
         local: &mut K::Local,
-    ) -> Result<()> {
-        reader.collect(wait)?;
-        while let Some(arrived) = reader.next_arrived() {
-            let page_number = arrived.fetch.first_page;
-            let bytes = &arrived.buffer[..self.engine.graph.page_bytes()];
-            let page = self.adjacency.parse(page_number, bytes)?;
-            for v in waiting.remove(&page_number).expect("somebody wanted the page") {
-                self.process_vertex(&page, v, local);
-            }
-            self.offer(page_number, bytes);
-            reader.recycle(arrived);
+    ) -> Result<bool> {
+        let Some((_, guard)) = handle.take(wait)? else { return Ok(false) };
+        let number = guard.page() - self.adjacency.first_page();
+        let page = self.adjacency.reparse(number, &guard)?;
+        for v in waiting.remove(&number).expect("somebody wanted the page") {
+            self.process_vertex(&page, v, local);
         }
-        Ok(())
+        Ok(true)
     }
 }
 
-/// Waits until nothing is in flight, so that the reader can be used again.
-fn drain(reader: &mut Reader) -> Result<()> {
-    while reader.in_flight() > 0 {
-        reader.collect(true)?;
-        while let Some(arrived) = reader.next_arrived() {
-            reader.recycle(arrived);
+/// Waits until nothing is in flight, so that the scan can be used again.
+fn drain(scan: &mut Scan<Vec<PageTask>>) -> Result<()> {
+    while scan.in_flight() > 0 {
+        scan.collect(true)?;
+        while let Some(arrived) = scan.next_arrived() {
+            scan.recycle(arrived);
         }
     }
+    Ok(())
+}
+
+/// Takes what was asked for and lets it go, so that the handle can be used again.
+fn settle(handle: &Handle) -> Result<()> {
+    while handle.take(true)?.is_some() {}
     Ok(())
 }
