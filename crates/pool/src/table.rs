@@ -84,13 +84,7 @@ impl PageTable {
     }
 
     /// Enters a page. The caller has found that it is not here, and latches `frame` exclusively.
-    pub fn insert(
-        &self,
-        frames: &FrameSet,
-        page: PageId,
-        frame: FrameId,
-        _lock: &BucketLock<'_>,
-    ) {
+    pub fn insert(&self, frames: &FrameSet, page: PageId, frame: FrameId, _lock: &BucketLock<'_>) {
         assert!(frames.page(frame).is_none(), "the frame is empty");
         let bucket = &self.buckets[self.bucket(page)];
         frames.frame(frame).next.store(bucket.load(Ordering::Relaxed), Ordering::Release);

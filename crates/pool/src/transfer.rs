@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cenote_device::{Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request};
+use cenote_device::{
+    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
+};
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
