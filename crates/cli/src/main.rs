@@ -5,6 +5,7 @@
 //! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
+//! - [`replay`]: page loads through the buffer pool
 //! - [`partial`]: a file that appears under its name only when it is whole
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
@@ -20,6 +21,7 @@ mod memory;
 mod output;
 mod partial;
 mod progress;
+mod replay;
 mod verb;
 mod warning;
 
@@ -47,6 +49,7 @@ Examples:
   cenote profile --quick .
   cenote run pagerank kron.cenote --memory 256MiB
   cenote neighbors kron.cenote 17
+  cenote pool replay --workload ms --device sim:optane-p4800x
 
 Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error.";
 

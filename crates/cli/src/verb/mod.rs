@@ -10,6 +10,7 @@
 //! - [`estimate`]: tell the memory and the bytes that a run will need
 //! - [`neighbors`]: print one vertex's list
 //! - [`export`]: write the edges out again
+//! - [`pool`]: replay page loads through the buffer pool
 
 mod check;
 mod demo;
@@ -19,6 +20,7 @@ mod generate;
 mod import;
 mod info;
 mod neighbors;
+mod pool;
 mod profile;
 mod run;
 
@@ -47,6 +49,7 @@ pub enum Verb {
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
+    Pool(pool::Args),
 }
 
 impl Verb {
@@ -63,6 +66,7 @@ impl Verb {
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
+            Self::Pool(args) => pool::run(args),
         }
     }
 }

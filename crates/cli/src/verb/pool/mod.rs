@@ -1,0 +1,38 @@
+//! `cenote pool`: what a buffer pool that knows its drive is worth.
+//!
+//! - [`replay`]: runs page loads through the pool, in every combination, side by side
+//! - `grid`: the lists and the values that options name
+//! - `table`: the rows as a person reads them
+//! - `plot`: the speedups as SVG
+
+mod grid;
+mod plot;
+mod replay;
+mod table;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::verb::Outcome;
+
+/// Run page loads through the buffer pool: policies, ACE on and off
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote pool replay --workload ms --device sim:optane-p4800x")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Replay(Box<replay::Args>),
+}
+
+/// Does it.
+pub fn run(args: &Args) -> Result<Outcome> {
+    match &args.what {
+        What::Replay(args) => replay::run(args),
+    }
+}

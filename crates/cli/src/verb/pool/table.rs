@@ -1,0 +1,60 @@
+//! The rows as a person reads them.
+
+use comfy_table::{CellAlignment, Table};
+
+use crate::output::count;
+use crate::replay::row::Row;
+
+const NONE: &str = "-";
+
+/// Columns of words; the others hold numbers.
+const WORDS: usize = 4;
+
+/// All rows in one table.
+pub fn table(rows: &[Row]) -> Table {
+    let swept = rows.iter().find_map(|row| row.sweep.as_ref()).map(|sweep| sweep.name);
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    let mut header = vec!["workload", "policy", "writer", "prefetch"];
+    header.extend(swept);
+    header.extend(["seconds", "hits", "reads", "writes", "extra", "batches"]);
+    header.extend(["speedup", "PIO", "curves"]);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(cells(row));
+    }
+    for column in table.column_iter_mut().skip(WORDS) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let mut cells: Vec<String> =
+        [&row.workload, row.policy, row.writer, row.prefetch].map(str::to_owned).into();
+    cells.extend(row.sweep.as_ref().map(|sweep| sweep.value.to_string()));
+    let hit_share = row.hits as f64 / (row.hits + row.misses).max(1) as f64;
+    let extra = row.extra_writes.filter(|_| row.writer != "classical");
+    cells.extend([
+        seconds(row),
+        format!("{:.1}%", hit_share * 100.0),
+        count(row.misses + row.prefetched),
+        count(row.logical_writes),
+        extra.map_or(NONE.to_owned(), |extra| format!("{:+.2}%", extra * 100.0)),
+        count(row.write_batches),
+        row.speedup.map_or(NONE.to_owned(), |speedup| format!("{speedup:.2}")),
+        format!("{:.2}", row.pio_speedup),
+        format!("{:.2}", row.curve_speedup),
+    ]);
+    cells
+}
+
+/// The median, and how far the repetitions lie apart.
+fn seconds(row: &Row) -> String {
+    let digits = if row.seconds < 10.0 { 3 } else { 1 };
+    let median = format!("{:.digits$}", row.seconds);
+    if row.repeats == 1 {
+        return median;
+    }
+    format!("{median} ({:.digits$}..{:.digits$})", row.seconds_min, row.seconds_max)
+}
