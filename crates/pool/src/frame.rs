@@ -53,9 +53,11 @@ unsafe impl Sync for FrameSet {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for FrameSet {}
 
-/// Bytes that a frame takes beside its page: header, states, buffer and page table entry.
+/// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer and
+/// page table entry.
 pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
+    + size_of::<bool>()
     + size_of::<UnsafeCell<Option<Buffer>>>()
     + 2 * size_of::<AtomicU32>();
 

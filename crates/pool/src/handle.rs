@@ -19,8 +19,12 @@ use crate::transfer::{Purpose, Transfer, WriteFaults};
 /// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
 pub const RECORDS_MAX: usize = 64;
 
-/// Nanoseconds between two looks for a frame that others may release.
+/// Microseconds between two looks for a frame that others may release.
 const PAUSE_US: u64 = 50;
+
+/// A latch is waited for in slices of this length, with a look between them at whether the frame
+/// still holds the page.
+const LATCH_SLICE_MS: u64 = 5;
 
 /// A request that the policy or the prefetcher wants to hear of.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +163,8 @@ impl Handle {
     /// Pages asked for and not yet taken.
     pub fn asked(&self) -> usize {
         let transfer = self.transfer.borrow();
-        transfer.reads_in_flight + transfer.landed.len() + self.deferred.borrow().len()
+        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
+        reads + transfer.landed.len() + self.deferred.borrow().len()
     }
 
     /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
@@ -207,6 +212,9 @@ impl Handle {
             if let Some(landed) = self.take_deferred(false)? {
                 return Ok(Some(landed));
             }
+            if !self.transfer.borrow().landed.is_empty() {
+                continue;
+            }
             if self.transfer.borrow().reads_in_flight > 0 {
                 if !wait {
                     return Ok(None);
@@ -214,7 +222,12 @@ impl Handle {
                 self.transfer.borrow_mut().collect(&self.pool, true)?;
             } else {
                 // Nothing of ours is in flight, so waiting for another's read closes no circle.
-                return if wait { self.take_deferred(true) } else { Ok(None) };
+                if !wait || self.asked() == 0 {
+                    return Ok(None);
+                }
+                if let Some(landed) = self.take_deferred(true)? {
+                    return Ok(Some(landed));
+                }
             }
         }
     }
@@ -225,6 +238,11 @@ impl Handle {
         let Some((tag, page)) = next else { return Ok(None) };
         if let Some(guard) = self.resident_counted(page) {
             return Ok(Some((tag, guard)));
+        }
+        if self.pool.table.find(&self.pool.frames, page).is_none() {
+            // It left, or could not be read: then it is ours to read.
+            self.ask(page, tag)?;
+            return Ok(None);
         }
         if wait {
             let frame = self.reach(page, Access::Read)?;
@@ -292,14 +310,7 @@ impl Handle {
             return;
         }
         if self.pool.hit_recording() == HitRecording::Ordered {
-            self.pool.with_policy_locked(|policy| {
-                for record in records.iter() {
-                    // The page may have left, and another come, since the hit.
-                    if self.pool.frames.holds(record.frame, record.page) {
-                        policy.touched(record.frame, record.write);
-                    }
-                }
-            });
+            self.pool.touch(records.iter().map(|hit| (hit.frame, hit.page, hit.write)));
         }
         if let Some(prefetcher) = &self.pool.prefetcher {
             let mut prefetcher = prefetcher.lock();
@@ -339,14 +350,8 @@ impl Handle {
         };
         if !at_once {
             self.transfer.borrow_mut().finish_reads(&self.pool)?;
-            let patience = Duration::from_millis(self.pool.config.patience_ms);
-            let latched = match access {
-                Access::Read => latch.share_within(patience),
-                Access::Write => latch.exclude_within(patience),
-            };
-            if !latched {
-                let seconds = patience.as_secs_f64();
-                return Err(PoolError::Held { device: self.pool.name(), page, seconds });
+            if !self.wait_for_latch(frame, page, access)? {
+                return Ok(None);
             }
         }
         if self.pool.frames.holds(frame, page) {
@@ -358,6 +363,32 @@ impl Handle {
             Access::Write => latch.release_exclusive(),
         }
         Ok(None)
+    }
+
+    /// Waits for the latch of a frame for as long as the frame holds the page; false where the
+    /// page left. Whoever latched the frame for another page, or could not read this one, shall
+    /// not be waited for.
+    fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
+        let latch = &self.pool.frames.frame(frame).latch;
+        let patience_ms = self.pool.config.patience_ms;
+        let mut waited_ms = 0;
+        while self.pool.frames.holds(frame, page) {
+            let slice_ms = LATCH_SLICE_MS.min(patience_ms - waited_ms);
+            let slice = Duration::from_millis(slice_ms);
+            let latched = match access {
+                Access::Read => latch.share_within(slice),
+                Access::Write => latch.exclude_within(slice),
+            };
+            if latched {
+                return Ok(true);
+            }
+            waited_ms += slice_ms;
+            if waited_ms == patience_ms {
+                let seconds = patience_ms as f64 / 1000.0;
+                return Err(PoolError::Held { device: self.pool.name(), page, seconds });
+            }
+        }
+        Ok(false)
     }
 
     /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
@@ -373,7 +404,8 @@ impl Handle {
         self.transfer.borrow_mut().read(&self.pool, frame, page, purpose)?;
         let mut proposed = Vec::new();
         if let Some(prefetcher) = &self.pool.prefetcher {
-            let n = self.pool.config.evict_batch - 1;
+            let in_flight = self.transfer.borrow().prefetches_in_flight;
+            let n = self.pool.config.evict_batch - 1 - in_flight;
             let mut prefetcher = prefetcher.lock();
             prefetcher.requested(self.stream, page, Met::Miss);
             if prefetch_room != PrefetchRoom::None {
@@ -523,7 +555,11 @@ impl Handle {
     /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
     /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
     pub fn flush(&self) -> Result<()> {
-        self.transfer.borrow_mut().open(&self.pool)?;
+        let mut transfer = self.transfer.borrow_mut();
+        transfer.open(&self.pool)?;
+        // Whoever holds what is waited for below may wait for these.
+        transfer.finish_reads(&self.pool)?;
+        drop(transfer);
         let frames = &self.pool.frames;
         let mut dirty: Vec<(PageId, FrameId)> = frames
             .ids()
@@ -533,8 +569,19 @@ impl Handle {
         // The device likes neighbours together, whatever the order in which they became dirty.
         dirty.sort_unstable();
         let tried = dirty.len();
+        let started = self.start_writing(&dirty);
+        // What was started ends, whatever became of the others.
+        let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
+        self.pool.counters.count_stream(started?, self.pool.config.writer.batch());
+        let Some((page, source)) = faults.first else { return Ok(()) };
+        let device = self.pool.name();
+        Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
+    }
+
+    /// Writes pages, as many at once as the writer may; returns how many were still dirty.
+    fn start_writing(&self, dirty: &[(PageId, FrameId)]) -> Result<usize> {
         let mut started = 0;
-        for (page, frame) in dirty {
+        for &(page, frame) in dirty {
             if !self.claim_within_patience(page, frame)? {
                 continue;
             }
@@ -546,11 +593,7 @@ impl Handle {
                 transfer.collect(&self.pool, true)?;
             }
         }
-        self.pool.counters.count_stream(started, self.pool.config.writer.batch());
-        let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
-        let Some((page, source)) = faults.first else { return Ok(()) };
-        let device = self.pool.name();
-        Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
+        Ok(started)
     }
 
     /// Claims a dirty page for writing; false where another thread has written it, and it is.
@@ -585,8 +628,7 @@ impl Handle {
             return Err(PoolError::Poisoned { device: self.pool.name() });
         }
         self.flush()?;
-        let synced = cenote_device::Device::sync(self.pool.device.as_ref());
-        Ok(synced.inspect_err(|_| self.pool.poison())?)
+        self.pool.sync_device()
     }
 }
 

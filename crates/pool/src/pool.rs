@@ -7,7 +7,8 @@
 //! 1. a frame's latch, waited for only by a thread that holds no frame exclusively for I/O;
 //! 2. the policy;
 //! 3. a bucket of the page table;
-//! 4. the prefetcher, the list of free frames, the list of handles: taken alone, for a moment.
+//! 4. the prefetcher, the list of free frames, the list of handles: taken alone, for a moment;
+//!    the lock of `sync`: taken alone, for as long as the device takes.
 //!
 //! Under the policy's lock a frame's latch is only ever *tried*. A thread whose own reads are in
 //! flight finishes them before it waits for a latch. So nobody waits in a circle, whatever pages a
@@ -45,13 +46,21 @@ pub struct Pool {
     pub(crate) table: PageTable,
     pub(crate) prefetcher: Option<Mutex<Box<dyn Prefetcher>>>,
     pub(crate) counters: Counters,
-    policy: Mutex<Box<dyn Policy>>,
+    order: Mutex<Order>,
     hits: HitRecording,
     /// Empty frames, each latched exclusively.
     free: Mutex<Vec<FrameId>>,
     handles: Mutex<Vec<Arc<Counter>>>,
     pages: AtomicU64,
     poisoned: AtomicBool,
+    syncing: Mutex<()>,
+}
+
+/// The policy, and the frames that it knows. A page that left and is being read again into the
+/// same frame is in the table already; late news of its earlier uses must not reach the policy.
+struct Order {
+    policy: Box<dyn Policy>,
+    knows: Box<[bool]>,
 }
 
 /// What the policy says is to be done for a frame.
@@ -71,6 +80,7 @@ impl Pool {
     /// # Errors
     /// [`PoolError::Config`] where the configuration cannot work; memory that cannot be had.
     pub fn new(device: Arc<dyn Device>, config: PoolConfig) -> Result<Arc<Self>> {
+        check_config(&config, device.as_ref())?;
         let policy = config.policy.build(config.frames);
         Self::with_policy(device, config, policy)
     }
@@ -98,11 +108,12 @@ impl Pool {
             prefetcher: config.prefetch.build(pages).map(Mutex::new),
             counters: Counters::new(config.writer.batch()),
             hits: policy.hits(),
-            policy: Mutex::new(policy),
+            order: Mutex::new(Order { policy, knows: vec![false; config.frames].into() }),
             free: Mutex::new(free),
             handles: Mutex::new(Vec::new()),
             pages: AtomicU64::new(pages),
             poisoned: AtomicBool::new(false),
+            syncing: Mutex::new(()),
             frames,
             config,
         }))
@@ -207,7 +218,8 @@ impl Pool {
         // the file under each other.
         let _alone = self.handles.lock();
         if page >= self.pages() {
-            let bytes = (page + 1).checked_mul(self.config.page_bytes as u64);
+            let pages = page.checked_add(1);
+            let bytes = pages.and_then(|pages| pages.checked_mul(self.config.page_bytes as u64));
             let bytes = bytes.ok_or_else(|| PoolError::Config {
                 reason: format!("page {page} lies beyond any device"),
             })?;
@@ -221,8 +233,15 @@ impl Pool {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    pub(crate) fn poison(&self) {
-        self.poisoned.store(true, Ordering::Release);
+    /// Syncs the device. One at a time: a device tells of a failure only once, and a second sync
+    /// beside it would call lost pages safe.
+    pub(crate) fn sync_device(&self) -> Result<()> {
+        let _alone = self.syncing.lock();
+        if self.is_poisoned() {
+            return Err(PoolError::Poisoned { device: self.name() });
+        }
+        let synced = self.device.sync();
+        Ok(synced.inspect_err(|_| self.poisoned.store(true, Ordering::Release))?)
     }
 
     /// An empty frame, latched exclusively.
@@ -236,31 +255,44 @@ impl Pool {
         self.free.lock().push(frame);
     }
 
-    /// Runs `tell` on the policy; for records of hits and pages that came or were written.
+    /// Runs `tell` on the policy; for pages that were written.
     pub(crate) fn with_policy_locked<R>(&self, tell: impl FnOnce(&mut dyn Policy) -> R) -> R {
-        tell(self.policy.lock().as_mut())
+        tell(self.order.lock().policy.as_mut())
+    }
+
+    /// Tells the policy of hits: frame, the page that was found there, whether it was changed.
+    pub(crate) fn touch(&self, hits: impl Iterator<Item = (FrameId, PageId, bool)>) {
+        let mut order = self.order.lock();
+        for (frame, page, write) in hits {
+            // The page may have left, and another come, since the hit.
+            if order.knows[frame as usize] && self.frames.holds(frame, page) {
+                order.policy.touched(frame, write);
+            }
+        }
     }
 
     /// The page of `frame`, latched exclusively by the caller, has arrived.
     pub(crate) fn admit(&self, frame: FrameId, page: PageId, entrance: Entrance) {
-        self.policy.lock().admitted(frame, page, entrance, &self.frames);
+        let mut order = self.order.lock();
+        order.policy.admitted(frame, page, entrance, &self.frames);
+        order.knows[frame as usize] = true;
     }
 
     /// Asks the policy for a frame: a clean victim leaves at once, a dirty one is claimed for
     /// writing together with what the writer takes along.
     pub(crate) fn choose(&self) -> Choice {
-        let mut policy = self.policy.lock();
+        let mut order = self.order.lock();
         for _ in 0..CHOICES_MAX {
-            let Some(victim) = policy.victim(&self.frames) else { return Choice::Nothing };
+            let Some(victim) = order.policy.victim(&self.frames) else { return Choice::Nothing };
             if self.frames.state(victim) & DIRTY == 0 {
-                if let Some(frame) = self.evict(policy.as_mut(), victim) {
+                if let Some(frame) = self.evict(&mut order, victim) {
                     self.counters.evicted_clean.add(1);
                     return Choice::Emptied(frame);
                 }
             } else if self.claim(victim) {
                 let mut claimed = vec![victim];
                 if let Writer::Ace { batch } = self.config.writer {
-                    self.claim_dirty(policy.as_mut(), batch - 1, self.reach(), &mut claimed);
+                    self.claim_dirty(order.policy.as_mut(), batch - 1, self.reach(), &mut claimed);
                 }
                 return Choice::Write(claimed);
             }
@@ -303,7 +335,7 @@ impl Pool {
     }
 
     /// Empties a frame whose page is clean and unpinned: it is then latched exclusively.
-    fn evict(&self, policy: &mut dyn Policy, frame: FrameId) -> Option<FrameId> {
+    fn evict(&self, order: &mut Order, frame: FrameId) -> Option<FrameId> {
         if !self.frames.frame(frame).latch.try_exclude() {
             return None;
         }
@@ -312,7 +344,8 @@ impl Pool {
             return None;
         }
         let page = self.table.remove(&self.frames, frame);
-        policy.removed(frame, page);
+        order.policy.removed(frame, page);
+        order.knows[frame as usize] = false;
         if self.frames.take_prefetched(frame) {
             self.counters.prefetched_wasted.add(1);
         }
@@ -321,22 +354,22 @@ impl Pool {
 
     /// Empties the frame of a page that was just written, unless somebody pinned or changed it.
     pub(crate) fn evict_written(&self, frame: FrameId, page: PageId) -> Option<FrameId> {
-        let mut policy = self.policy.lock();
+        let mut order = self.order.lock();
         if !self.frames.holds(frame, page) {
             return None;
         }
-        let emptied = self.evict(policy.as_mut(), frame);
+        let emptied = self.evict(&mut order, frame);
         self.counters.evicted_dirty.add(u64::from(emptied.is_some()));
         emptied
     }
 
     /// Empties up to `n` frames of clean pages, the next of the order.
     pub(crate) fn evict_clean(&self, n: usize, emptied: &mut Vec<FrameId>) {
-        let mut policy = self.policy.lock();
+        let mut order = self.order.lock();
         let mut clean = Vec::with_capacity(n);
-        policy.next_clean(n, self.frames.len(), &self.frames, &mut clean);
+        order.policy.next_clean(n, self.frames.len(), &self.frames, &mut clean);
         let before = emptied.len();
-        emptied.extend(clean.into_iter().filter_map(|f| self.evict(policy.as_mut(), f)));
+        emptied.extend(clean.into_iter().filter_map(|f| self.evict(&mut order, f)));
         self.counters.evicted_clean.add((emptied.len() - before) as u64);
     }
 }
@@ -354,7 +387,13 @@ fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     if config.writer.batch() == 0 || config.read_depth == 0 || config.evict_batch == 0 {
         return fault("batches and depths are at least 1".to_owned());
     }
-    if config.writer.batch() + config.read_depth + config.evict_batch > 4096 {
+    if config.page_bytes.checked_mul(config.frames).is_none_or(|bytes| bytes > isize::MAX as usize)
+    {
+        let (page, frames) = (config.page_bytes, config.frames);
+        return fault(format!("{frames} frames of {page} bytes are more than memory can hold"));
+    }
+    let requests = config.writer.batch().saturating_add(config.read_depth);
+    if requests.saturating_add(config.evict_batch) > 4096 {
         return fault("batches and depths together are at most 4,096".to_owned());
     }
     Ok(())

@@ -131,6 +131,9 @@ impl Counters {
     }
 
     pub fn count_batch(&self, pages: usize) {
+        if pages == 0 {
+            return;
+        }
         self.write_batches.add(1);
         self.batch_sizes[pages].add(1);
     }

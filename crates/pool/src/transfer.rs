@@ -59,6 +59,8 @@ pub(crate) struct Transfer {
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
+    /// Of the reads; at most n_e - 1.
+    pub prefetches_in_flight: usize,
     pub writes_in_flight: usize,
     pub faults: WriteFaults,
 }
@@ -75,6 +77,7 @@ impl Transfer {
             landed: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
+            prefetches_in_flight: 0,
             writes_in_flight: 0,
             faults: WriteFaults::default(),
         }
@@ -88,6 +91,7 @@ impl Transfer {
         }
         let config = &pool.config;
         let writes = config.writer.batch();
+        // Pages asked for, one pinned, n_e - 1 prefetched; a batch of writes.
         let depth = config.read_depth + config.evict_batch + writes;
         let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
         let arenas = vec![arena, Arc::clone(pool.frames.arena())];
@@ -111,6 +115,7 @@ impl Transfer {
         // SAFETY: the caller holds the frame's latch exclusively.
         let buffer = unsafe { pool.frames.take_buffer(frame) };
         self.reads_in_flight += 1;
+        self.prefetches_in_flight += usize::from(purpose == Purpose::Prefetch);
         self.start(pool, Flight { frame, page, purpose: Some(purpose) }, Op::Read, buffer)
     }
 
@@ -201,6 +206,7 @@ impl Transfer {
 
     fn end_read(&mut self, pool: &Pool, flight: Flight, purpose: Purpose, completion: Completion) {
         self.reads_in_flight -= 1;
+        self.prefetches_in_flight -= usize::from(purpose == Purpose::Prefetch);
         let Flight { frame, page, .. } = flight;
         let fault = fault_of(pool, &completion).map(PoolError::from).or_else(|| {
             let check = pool.config.check.as_ref()?;
