@@ -5,7 +5,7 @@
 //! again under it.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use cenote_device::{Arena, Buffer};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub(crate) struct FrameSet {
     uses: Box<[AtomicU8]>,
     /// `DIRTY` and `WRITING`, apart for the same reason.
     states: Box<[AtomicU8]>,
+    /// Frames in the state `DIRTY`, so that nobody searches for more than there are.
+    dirty: AtomicUsize,
     /// None while a read fills it.
     buffers: Box<[UnsafeCell<Option<Buffer>>]>,
     arena: Arc<Arena>,
@@ -73,6 +75,7 @@ impl FrameSet {
             frames: (0..count).map(frame).collect(),
             uses: (0..count).map(|_| AtomicU8::new(0)).collect(),
             states: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            dirty: AtomicUsize::new(0),
             buffers: buffers.into_iter().map(|b| UnsafeCell::new(Some(b))).collect(),
             arena,
         })
@@ -142,7 +145,13 @@ impl FrameSet {
     }
 
     pub fn set_dirty(&self, frame: FrameId) {
-        self.states[frame as usize].fetch_or(DIRTY, Ordering::AcqRel);
+        let before = self.states[frame as usize].fetch_or(DIRTY, Ordering::AcqRel);
+        self.dirty.fetch_add(usize::from(before & DIRTY == 0), Ordering::Relaxed);
+    }
+
+    /// Dirty frames.
+    pub fn dirty(&self) -> usize {
+        self.dirty.load(Ordering::Relaxed)
     }
 
     /// Takes the right to write a dirty page that nobody else is writing.
@@ -154,16 +163,17 @@ impl FrameSet {
     /// The copy that goes to the device is about to be taken; a later change makes the page dirty
     /// again. The caller holds the latch, so no change can fall in between.
     pub fn begin_copy(&self, frame: FrameId) {
-        self.states[frame as usize].fetch_and(!DIRTY, Ordering::AcqRel);
+        let before = self.states[frame as usize].fetch_and(!DIRTY, Ordering::AcqRel);
+        assert!(before & DIRTY != 0, "only dirty pages are written");
+        self.dirty.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The write ended. A page that could not be written is dirty as before.
     pub fn end_write(&self, frame: FrameId, written: bool) {
-        let state = &self.states[frame as usize];
         if !written {
-            state.fetch_or(DIRTY, Ordering::AcqRel);
+            self.set_dirty(frame);
         }
-        let before = state.fetch_and(!WRITING, Ordering::AcqRel);
+        let before = self.states[frame as usize].fetch_and(!WRITING, Ordering::AcqRel);
         assert!(before & WRITING != 0, "a write ends once");
     }
 

@@ -314,6 +314,8 @@ impl Pool {
         reach: usize,
         claimed: &mut Vec<FrameId>,
     ) {
+        // A search for more than there are would walk through the whole reach.
+        let n = n.min(self.frames.dirty());
         let mut dirty = Vec::with_capacity(n);
         policy.next_dirty(n, reach, &self.frames, &mut dirty);
         if dirty.len() < n {
