@@ -61,7 +61,7 @@ pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
     + size_of::<bool>()
     + size_of::<UnsafeCell<Option<Buffer>>>()
-    + 2 * size_of::<AtomicU32>();
+    + 3 * size_of::<AtomicU32>();
 
 impl FrameSet {
     pub fn new(count: usize, page_bytes: usize) -> Result<Self> {

@@ -35,6 +35,10 @@ struct Record {
     met: Met,
 }
 
+/// State of a page on the device at one moment: [`Handle::stamp`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(u32);
+
 /// Read or change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
@@ -139,13 +143,43 @@ impl Handle {
         self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
     }
 
+    /// What [`Handle::is_current`] and [`Handle::offer_since`] want to know: to be taken before
+    /// the page is read past the pool.
+    pub fn stamp(&self, page: PageId) -> Stamp {
+        Stamp(self.pool.table.stamp(page))
+    }
+
+    /// Whether a copy of the page that was read past the pool after `stamp` was taken is whole
+    /// and the page as it is now. If not, the page is in memory, or was changed there and
+    /// written back while the copy was read: pin it. (Sometimes it says no without need.)
+    pub fn is_current(&self, page: PageId, stamp: Stamp) -> bool {
+        self.pool.table.is_current(&self.pool.frames, page, stamp.0)
+    }
+
     /// Keeps a copy of a page that a planned pass has read, if there is an empty frame. Nothing
     /// ever leaves for it, so repeated passes find a fixed part of their pages in memory.
     /// True where the page was kept.
+    ///
+    /// Only for pages that nobody changes while the pass is under way; for others there is
+    /// [`Handle::offer_since`].
     pub fn offer(&self, page: PageId, bytes: &[u8]) -> bool {
+        self.offer_since(page, bytes, self.stamp(page))
+    }
+
+    /// As [`Handle::offer`], and refuses a copy that was overtaken by a change after `stamp`.
+    pub fn offer_since(&self, page: PageId, bytes: &[u8], stamp: Stamp) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
+        if page >= self.pool.pages() {
+            return false;
+        }
         let Some(frame) = self.pool.take_free() else { return false };
         if !self.enter(page, frame) {
+            return false;
+        }
+        // From here on nobody can change the page.
+        if self.stamp(page) != stamp {
+            self.pool.table.remove(&self.pool.frames, frame);
+            self.pool.give_free(frame);
             return false;
         }
         // SAFETY: a free frame is latched exclusively, and `enter` leaves it so.
@@ -331,8 +365,7 @@ impl Handle {
             let Some(frame) = self.start_miss(page, Purpose::Pin)? else { continue };
             let mut transfer = self.transfer.borrow_mut();
             // What was prefetched along belongs to the same batch: it takes no longer.
-            transfer.finish_reads(&self.pool)?;
-            transfer.pinned.take().expect("the read is done")?;
+            transfer.finish_pin(&self.pool, frame)?;
             if access == Access::Read {
                 self.pool.frames.frame(frame).latch.downgrade();
             }
@@ -371,6 +404,7 @@ impl Handle {
     fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
         let latch = &self.pool.frames.frame(frame).latch;
         let patience_ms = self.pool.config.patience_ms;
+        debug_assert_eq!(self.transfer.borrow().reads_in_flight, 0, "own reads come first");
         let mut waited_ms = 0;
         while self.pool.frames.holds(frame, page) {
             let slice_ms = LATCH_SLICE_MS.min(patience_ms - waited_ms);
@@ -412,20 +446,20 @@ impl Handle {
                 prefetcher.propose(self.stream, page, n, &mut proposed);
             }
         }
-        self.prefetch(&proposed, prefetch_room)?;
+        self.prefetch(&proposed, prefetch_room);
         Ok(Some(frame))
     }
 
     /// Starts reading pages that may be useful soon, each into a free frame or, where the victim
     /// was dirty, into that of the next clean page.
-    fn prefetch(&self, proposed: &[PageId], room: PrefetchRoom) -> Result<()> {
+    fn prefetch(&self, proposed: &[PageId], room: PrefetchRoom) {
         let wanted = |page: &PageId| {
             *page < self.pool.pages() && self.pool.table.find(&self.pool.frames, *page).is_none()
         };
         let pages: Vec<PageId> = proposed.iter().copied().filter(wanted).collect();
         let mut frames = Vec::with_capacity(pages.len());
         match room {
-            PrefetchRoom::None => return Ok(()),
+            PrefetchRoom::None => return,
             PrefetchRoom::Free => {
                 frames.extend(std::iter::from_fn(|| self.pool.take_free()).take(pages.len()));
             }
@@ -434,10 +468,13 @@ impl Handle {
         for (page, frame) in pages.into_iter().zip(frames.drain(..)) {
             if self.enter(page, frame) {
                 self.pool.counters.prefetched.add(1);
-                self.transfer.borrow_mut().read(&self.pool, frame, page, Purpose::Prefetch)?;
+                let mut transfer = self.transfer.borrow_mut();
+                if let Err(fault) = transfer.read(&self.pool, frame, page, Purpose::Prefetch) {
+                    // Whoever waits for pages will hear of it.
+                    tracing::debug!("not prefetched: {fault}");
+                }
             }
         }
-        Ok(())
     }
 
     /// Enters a page with an empty frame of ours; gives the frame back, and false, where another
@@ -501,11 +538,7 @@ impl Handle {
     pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
         let started = self.pool.clock.now_ns();
         let mut transfer = self.transfer.borrow_mut();
-        transfer.open(&self.pool)?;
-        for &frame in claimed {
-            transfer.write(&self.pool, frame)?;
-        }
-        self.pool.counters.count_batch(claimed.len());
+        self.start_claimed(&mut transfer, claimed)?;
         let faults = transfer.finish_writes(&self.pool)?;
         self.pool.counters.write_wait_ns.add(self.pool.clock.now_ns() - started);
         tracing::trace!(pages = claimed.len(), failed = faults.failed, "write-back");
@@ -515,13 +548,18 @@ impl Handle {
     /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] tells when all
     /// are done.
     pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
-        let mut transfer = self.transfer.borrow_mut();
-        transfer.open(&self.pool)?;
-        for &frame in claimed {
-            transfer.write(&self.pool, frame)?;
-        }
+        self.start_claimed(&mut self.transfer.borrow_mut(), claimed)
+    }
+
+    /// Starts writing claimed pages; those that a broken queue does not take are given back.
+    fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
+        let mut rest = claimed.iter();
+        let started = transfer
+            .open(&self.pool)
+            .and_then(|()| rest.by_ref().try_for_each(|&frame| transfer.write(&self.pool, frame)));
+        rest.for_each(|&frame| self.pool.unclaim(frame));
         self.pool.counters.count_batch(claimed.len());
-        Ok(())
+        started
     }
 
     /// Takes what has arrived; writes that are still on their way.
@@ -608,8 +646,7 @@ impl Handle {
                 if frames.holds(frame, page) {
                     return Ok(true);
                 }
-                frames.end_write(frame, false);
-                frames.frame(frame).latch.release_shared();
+                self.pool.unclaim(frame);
                 return Ok(false);
             }
             sync::pause();

@@ -54,7 +54,7 @@ pub use cleaner::{Cleaner, CleanerThread};
 pub use config::{PoolConfig, Writer};
 pub use error::{PoolError, Result};
 pub use guard::{PageMut, PageRef};
-pub use handle::{Handle, RECORDS_MAX};
+pub use handle::{Handle, RECORDS_MAX, Stamp};
 pub use pool::Pool;
 pub use stats::{PoolCounts, PoolStats};
 

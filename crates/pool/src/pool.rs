@@ -336,6 +336,12 @@ impl Pool {
         false
     }
 
+    /// Gives a claimed page back unwritten.
+    pub(crate) fn unclaim(&self, frame: FrameId) {
+        self.frames.end_write(frame, false);
+        self.frames.frame(frame).latch.release_shared();
+    }
+
     /// Empties a frame whose page is clean and unpinned: it is then latched exclusively.
     fn evict(&self, order: &mut Order, frame: FrameId) -> Option<FrameId> {
         if !self.frames.frame(frame).latch.try_exclude() {

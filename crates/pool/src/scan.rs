@@ -14,7 +14,7 @@ use cenote_device::{
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
-use crate::handle::Handle;
+use crate::handle::{Handle, Stamp};
 
 /// Adjacent pages that are read by one request, and what the caller wants to know of them when
 /// they arrive.
@@ -183,7 +183,7 @@ pub fn pass<E: From<PoolError>>(
     let mut scan = Scan::new(device, plan.depth, plan.request_bytes, page_bytes)?;
     let mut wanted = wanted.into_iter().peekable();
     let mut missing = Vec::new();
-    let mut extents: VecDeque<Extent<Vec<PageId>>> = VecDeque::new();
+    let mut extents: VecDeque<Extent<Vec<(PageId, Stamp)>>> = VecDeque::new();
     while wanted.peek().is_some() || !extents.is_empty() || scan.in_flight() > 0 {
         if extents.is_empty() {
             for page in wanted.by_ref().take(plan.depth * planner.extent_pages_max() as usize) {
@@ -199,7 +199,8 @@ pub fn pass<E: From<PoolError>>(
                 let (load, after) = rest.split_at(rest.partition_point(|&page| page < end));
                 rest = after;
                 let (first_page, pages) = (extent.first_page, extent.pages);
-                extents.push_back(Extent { first_page, pages, load: load.to_vec() });
+                let load = load.iter().map(|&page| (page, handle.stamp(page))).collect();
+                extents.push_back(Extent { first_page, pages, load });
             }
             missing.clear();
         }
@@ -209,8 +210,8 @@ pub fn pass<E: From<PoolError>>(
         }
         scan.collect(true)?;
         while let Some(arrived) = scan.next_arrived() {
-            for &page in &arrived.extent.load {
-                show(handle, page, arrived.page(page, page_bytes), &mut each)?;
+            for &(page, stamp) in &arrived.extent.load {
+                show(handle, page, stamp, arrived.page(page, page_bytes), &mut each)?;
             }
             scan.recycle(arrived);
         }
@@ -218,10 +219,11 @@ pub fn pass<E: From<PoolError>>(
     Ok(())
 }
 
-/// Shows a page that a scan has read, or the pool's own where that is newer.
+/// Shows a page that a scan has read since `stamp`, or the pool's own where that is newer.
 fn show<E: From<PoolError>>(
     handle: &Handle,
     page: PageId,
+    stamp: Stamp,
     bytes: &[u8],
     each: &mut impl FnMut(PageId, &[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
@@ -229,10 +231,11 @@ fn show<E: From<PoolError>>(
         return each(page, &newer);
     }
     let check = handle.pool().config().check.as_ref();
-    if check.is_some_and(|check| check.check(page, bytes).is_err()) {
+    let is_damaged = || check.is_some_and(|check| check.check(page, bytes).is_err());
+    if !handle.is_current(page, stamp) || is_damaged() {
         // It may have been written while it was read; a read of its own tells.
         return each(page, &handle.pin(page)?);
     }
-    handle.offer(page, bytes);
+    handle.offer_since(page, bytes, stamp);
     each(page, bytes)
 }

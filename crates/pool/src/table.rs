@@ -12,6 +12,9 @@ use crate::frame::FrameSet;
 use crate::policy::FrameId;
 use crate::sync::{Mutex, MutexGuard};
 
+/// Counts of writes, each for many pages, at most.
+const STAMPS_MAX: usize = 4096;
+
 const NONE: FrameId = FrameId::MAX;
 
 /// Locks, each for every `LOCKS`-th bucket.
@@ -24,6 +27,8 @@ const STEPS_MAX: usize = 32;
 pub(crate) struct PageTable {
     buckets: Box<[AtomicU32]>,
     locks: Box<[Mutex<()>]>,
+    /// Begins and ends of writes to the device, each for some of the pages.
+    stamps: Box<[AtomicU32]>,
     /// Bits of a hash that are not the bucket's number.
     shift: u32,
 }
@@ -38,6 +43,7 @@ impl PageTable {
         Self {
             buckets: (0..buckets).map(|_| AtomicU32::new(NONE)).collect(),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            stamps: (0..(buckets / 2).min(STAMPS_MAX)).map(|_| AtomicU32::new(0)).collect(),
             shift: 64 - buckets.trailing_zeros(),
         }
     }
@@ -62,6 +68,28 @@ impl PageTable {
             frame = frames.frame(frame).next.load(Ordering::Acquire);
         }
         None
+    }
+
+    fn stamp_of(&self, page: PageId) -> &AtomicU32 {
+        &self.stamps[self.bucket(page) % self.stamps.len()]
+    }
+
+    /// A number that changes when a write of the page to the device begins and when it ends.
+    pub fn stamp(&self, page: PageId) -> u32 {
+        self.stamp_of(page).load(Ordering::Acquire)
+    }
+
+    /// A write of the page begins, or has ended and the page may leave.
+    pub fn stamp_write(&self, page: PageId) {
+        self.stamp_of(page).fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether a copy of the page that was read from the device since `stamp` is whole and is the
+    /// page as it is: it is not in memory, and was not written meanwhile. A write that began
+    /// before `stamp` and still goes on would find the page in memory.
+    pub fn is_current(&self, frames: &FrameSet, page: PageId, stamp: u32) -> bool {
+        let lock = self.lock(page);
+        self.find_locked(frames, page, &lock).is_none() && self.stamp(page) == stamp
     }
 
     /// Locks the page's bucket: what [`PageTable::find_locked`] finds is so until it is released.

@@ -116,7 +116,12 @@ impl Transfer {
         let buffer = unsafe { pool.frames.take_buffer(frame) };
         self.reads_in_flight += 1;
         self.prefetches_in_flight += usize::from(purpose == Purpose::Prefetch);
-        self.start(pool, Flight { frame, page, purpose: Some(purpose) }, Op::Read, buffer)
+        let flight = Flight { frame, page, purpose: Some(purpose) };
+        let (slot, started) = self.start(pool, flight, Op::Read, buffer);
+        if started.is_err() {
+            self.disown(slot);
+        }
+        started
     }
 
     /// Copies `frame`, claimed for writing and its latch shared, and starts writing the copy. The
@@ -131,8 +136,9 @@ impl Transfer {
         if let Some(check) = &pool.config.check {
             check.seal(page, &mut copy);
         }
+        pool.table.stamp_write(page);
         self.writes_in_flight += 1;
-        self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy)
+        self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy).1
     }
 
     /// Room for further copies.
@@ -140,7 +146,39 @@ impl Transfer {
         self.staging.len()
     }
 
-    fn start(&mut self, pool: &Pool, flight: Flight, op: Op, buffer: Buffer) -> Result<()> {
+    /// Who waited for this read has heard of a fault: if it ever ends, its page is nobody's.
+    fn disown(&mut self, slot: usize) {
+        let flight = self.flights[slot].as_mut().expect("the read is in flight");
+        if flight.purpose != Some(Purpose::Prefetch) {
+            flight.purpose = Some(Purpose::Prefetch);
+            self.prefetches_in_flight += 1;
+        }
+    }
+
+    /// Waits until all reads are done, that of the pinned page in `frame` among them: its latch
+    /// then is exclusive.
+    pub fn finish_pin(&mut self, pool: &Pool, frame: FrameId) -> Result<()> {
+        let Err(fault) = self.finish_reads(pool) else {
+            return self.pinned.take().expect("the read is done");
+        };
+        let is_pin = |flight: &Flight| flight.purpose == Some(Purpose::Pin);
+        if let Some(slot) = self.flights.iter().position(|f| f.as_ref().is_some_and(is_pin)) {
+            self.disown(slot);
+        }
+        if let Some(Ok(())) = self.pinned.take() {
+            pool.frames.frame(frame).latch.release_exclusive();
+        }
+        Err(fault)
+    }
+
+    /// Starts a request; its slot.
+    fn start(
+        &mut self,
+        pool: &Pool,
+        flight: Flight,
+        op: Op,
+        buffer: Buffer,
+    ) -> (usize, Result<()>) {
         let slot = self.free_slots.pop().expect("the queue is deep enough for reads and writes");
         self.flights[slot] = Some(flight);
         let len = pool.config.page_bytes;
@@ -148,7 +186,7 @@ impl Transfer {
         let queue = self.queue.as_mut().expect("the queue is open");
         queue.push(Request { tag: slot as u64, op, offset, len, buffer });
         // One by one: some virtual drives serve what is submitted together as one lump.
-        Ok(queue.submit()?)
+        (slot, queue.submit().map_err(PoolError::from))
     }
 
     /// Takes what has arrived; waits for at least one request where `wait` and any is in flight.
@@ -188,6 +226,7 @@ impl Transfer {
         self.writes_in_flight -= 1;
         let fault = fault_of(pool, &completion);
         self.staging.push(completion.buffer);
+        pool.table.stamp_write(flight.page);
         pool.with_policy_locked(|policy| {
             pool.frames.end_write(flight.frame, fault.is_none());
             if fault.is_none() {
