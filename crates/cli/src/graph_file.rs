@@ -1,11 +1,18 @@
 //! A stored graph under its path, for the verbs that only read.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use cenote_device::Op;
 use cenote_device::backend::file::{self, OpenOptions};
+use cenote_device::profile::{Profile, ProfileStore};
+use cenote_device::wrapper::{BudgetDevice, IoBudget};
 use cenote_store::{Graph, Id, IdRef, Ids, VertexId};
 use serde::{Serialize, Serializer};
+
+/// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
+const PAGE_BYTES_USUAL: u64 = 4096;
 
 /// The graph that a verb reads.
 #[derive(clap::Args, Clone, Debug)]
@@ -24,7 +31,18 @@ impl GraphArg {
 
 /// Opens a graph for reading.
 pub fn open(path: &Path) -> Result<Graph> {
-    Ok(Graph::open(file::open(path, &OpenOptions::reading())?)?)
+    open_with_budget(path, &ProfileStore::of_user()?.find_or_assume(path)?, 0)
+}
+
+/// Opens a graph for reading. Whoever reads it shares the I/O budget of its drive: k_r requests
+/// in flight, or `depth` where that is more.
+pub fn open_with_budget(path: &Path, profile: &Profile, depth: usize) -> Result<Graph> {
+    let model = profile.model();
+    let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
+    let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
+    let device = file::open(path, &OpenOptions::reading())?;
+    let budget = IoBudget::new(reads.max(depth), writes);
+    Ok(Graph::open(Arc::new(BudgetDevice::new(device, budget)))?)
 }
 
 /// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.

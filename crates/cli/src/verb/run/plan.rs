@@ -8,7 +8,7 @@ use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
 
 use crate::args::Threads;
 use crate::cancel;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, open_with_budget};
 use crate::memory::{self, MemorySize};
 
 /// Flags that say how a run is to be done.
@@ -39,8 +39,9 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Opens the graph and finds out how to run on it.
     pub fn open(&self, explain: bool) -> Result<(Arc<Graph>, EngineConfig)> {
-        let graph = Arc::new(self.graph.open()?);
         let profile = ProfileStore::of_user()?.find_or_assume(&self.graph.graph)?;
+        let depth = self.depth.unwrap_or(0);
+        let graph = Arc::new(open_with_budget(&self.graph.graph, &profile, depth)?);
         if profile.assumed {
             tracing::warn!(
                 "no profile of the drive under {}: reads are planned for an assumed one; \
