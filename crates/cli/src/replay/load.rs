@@ -105,6 +105,8 @@ pub struct Load {
     config: LoadConfig,
     /// What tables call it.
     pub name: String,
+    /// The same without a share of reads that was set.
+    pub name_plain: String,
     /// Every access is to a page below this.
     pub pages: u64,
     /// Accesses.
@@ -120,12 +122,14 @@ impl Load {
     /// Finds out how large a load is. A trace is read once.
     pub fn survey(kind: LoadKind, config: LoadConfig) -> Result<Self> {
         let ops = config.ops.unwrap_or(config.ops_default);
-        let mut load =
-            Self { kind, name: String::new(), pages: config.pages, ops, writes: true, config };
+        let (name, name_plain) = Default::default();
+        let pages = config.pages;
+        let mut load = Self { kind, name, name_plain, pages, ops, writes: true, config };
         if let LoadKind::Trace(path) = load.kind.clone() {
             load.survey_trace(&path)?;
         } else {
             let opened = load.open()?;
+            load.name_plain = opened.name();
             load.name = load.spell(opened.name());
             load.pages = opened.pages().context("a made load knows its pages")?;
             let all_read = load.config.read_share == Some(1.0);
@@ -148,6 +152,7 @@ impl Load {
         let limit = self.config.ops.unwrap_or(u64::MAX);
         let mut opened = self.open()?;
         self.name = opened.name();
+        self.name_plain.clone_from(&self.name);
         while ops < limit {
             let Some(op) = opened.next() else { break };
             let op = op?;

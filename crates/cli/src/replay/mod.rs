@@ -126,6 +126,8 @@ pub struct Measured {
     pub misses: u64,
     /// Pages that the pool wrote back.
     pub pages_written: u64,
+    /// Pages of a full batch of writes.
+    pub batch: usize,
     /// Pages that were dirty at the end.
     pub dirty_at_end: u64,
     /// See [`PoolStats::prefetched`].
@@ -346,6 +348,7 @@ impl Replay<'_> {
             hits: count(|s| s.hits),
             misses,
             pages_written: count(|s| s.pages_written),
+            batch: self.pool.config().writer.batch(),
             dirty_at_end: self.pool.dirty_pages() as u64,
             prefetched,
             prefetched_useful: count(|s| s.prefetched_useful),
@@ -354,7 +357,6 @@ impl Replay<'_> {
                 reads: misses + prefetched,
                 read_batches: count(|s| s.read_batches),
                 write_batches: sizes.map(|(after, before)| after - before).collect(),
-                batch: self.pool.config().writer.batch() as u32,
             },
             device: after.device.since(&before.device),
         }

@@ -12,8 +12,6 @@ pub struct Requests {
     pub read_batches: u64,
     /// Write batches by their number of pages; the index is the number.
     pub write_batches: Vec<u64>,
-    /// n_w: pages of a full write batch.
-    pub batch: u32,
 }
 
 impl Requests {
@@ -53,10 +51,11 @@ impl Requests {
     pub fn curve_speedup(&self, model: &DeviceModel, page_bytes: u64) -> f64 {
         let alone = |op| 1.0 / model.iops(op, page_bytes, 1);
         let (read, write) = (alone(Op::Read), alone(Op::Write));
-        let batch = f64::from(self.batch) / model.iops(Op::Write, page_bytes, self.batch);
+        let at_once = |pages: u32| f64::from(pages) / model.iops(Op::Write, page_bytes, pages);
+        let batches = (0..).zip(&self.write_batches).skip(1);
+        let batched: f64 = batches.map(|(pages, &count)| count as f64 * at_once(pages)).sum();
         let one_by_one = self.reads as f64 * read + self.writes() as f64 * write;
-        let batched = self.read_batches as f64 * read + self.batches() as f64 * batch;
-        ratio(one_by_one, batched)
+        ratio(one_by_one, self.read_batches as f64 * read + batched)
     }
 }
 
@@ -71,15 +70,15 @@ mod tests {
 
     use super::*;
 
-    fn requests(write_batches: &[u64], batch: u32) -> Requests {
-        Requests { reads: 100, read_batches: 100, write_batches: write_batches.to_vec(), batch }
+    fn requests(write_batches: &[u64]) -> Requests {
+        Requests { reads: 100, read_batches: 100, write_batches: write_batches.to_vec() }
     }
 
     #[test]
     fn the_dissertations_example_is_exact() {
         // Half reads, half writes, alpha = k_w = 8: 4.5 (section 3.2.1). 104 of each.
-        let even = Requests { reads: 104, read_batches: 104, ..requests(&[0; 8], 8) };
-        let even = Requests { write_batches: vec![0, 0, 0, 0, 0, 0, 0, 0, 13], ..even };
+        let batches = [0, 0, 0, 0, 0, 0, 0, 0, 13];
+        let even = Requests { reads: 104, read_batches: 104, ..requests(&batches) };
         assert_eq!(even.pio_speedup(8.0, 8), 4.5);
         assert_eq!(even.cost(8.0, 8), 208.0);
         let ideal = DeviceModel::pio("x", 4096, 10.0, &Pio::new(0, 8, 8, 8.0));
@@ -88,7 +87,7 @@ mod tests {
 
     #[test]
     fn one_by_one_nothing_is_gained() {
-        let classical = requests(&[0, 50], 1);
+        let classical = requests(&[0, 50]);
         assert_eq!(classical.pio_speedup(2.8, 8), 1.0);
         let model = Preset::by_name("p4510").unwrap().model();
         assert!((classical.curve_speedup(&model, 4096) - 1.0).abs() < 1e-9);
@@ -97,7 +96,7 @@ mod tests {
 
     #[test]
     fn batches_beyond_the_concurrency_take_another_turn() {
-        let nine = requests(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 10], 9);
+        let nine = requests(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 10]);
         assert_eq!((nine.writes(), nine.batches()), (90, 10));
         assert_eq!(nine.cost(2.0, 8), 140.0);
         assert_eq!(nine.cost(2.0, 9), 120.0);
@@ -106,7 +105,7 @@ mod tests {
     #[test]
     fn a_device_whose_writes_gain_nothing_from_depth_predicts_no_gain() {
         let model = Preset::by_name("hdd-2t").unwrap().model();
-        let eights = requests(&[0, 0, 0, 0, 0, 0, 0, 0, 10], 8);
+        let eights = requests(&[0, 0, 0, 0, 0, 0, 0, 0, 10]);
         assert!((eights.curve_speedup(&model, 4096) - 1.0).abs() < 1e-9);
     }
 }

@@ -65,7 +65,7 @@ pub struct Row {
     /// Pages that leave at once where there is something to prefetch.
     pub n_e: usize,
     /// Pages of a full batch of this writer.
-    pub batch: u32,
+    pub batch: usize,
     /// alpha of PIO.
     pub alpha: f64,
     /// Reads that the device runs at once.
@@ -137,7 +137,7 @@ impl Row {
             frames: setting.frames,
             n_w: setting.n_w,
             n_e: setting.n_e,
-            batch: requests.batch,
+            batch: median.batch,
             alpha: target.alpha,
             k_r: size.k_r,
             k_w: size.k_w,

@@ -3,6 +3,7 @@
 //! - [`generate`]: what it writes and what it refuses
 //! - [`graph`]: import, info, check, neighbors, export
 //! - [`manners`]: help, pipes, exit status, messages of one line
+//! - [`pool`]: page loads through the buffer pool
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
@@ -11,6 +12,7 @@ mod generate;
 mod graph;
 mod interrupt;
 mod manners;
+mod pool;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -54,6 +56,18 @@ impl Bench {
         assert_eq!(text(&output.stdout), "", "cenote {args}");
         assert_one_line(&message);
         message.trim_end().to_owned()
+    }
+
+    /// The same for a run that may warn first, such as of a drive that nobody measured.
+    fn fail_quietly(&self, args: &str) -> String {
+        let output = self.run(args);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "cenote {args}: {told}");
+        assert_eq!(text(&output.stdout), "", "cenote {args}");
+        let known = |line: &&str| line.contains("warning: ") || line.contains("numbered by first");
+        let errors: Vec<&str> = told.lines().filter(|line| !known(line)).collect();
+        assert_eq!(errors.len(), 1, "cenote {args}: {told}");
+        errors[0].to_owned()
     }
 
     /// A run in which no file may grow beyond so many KiB: a write fails as on a full disk.

@@ -11,11 +11,12 @@ use crate::{expect_none, root};
 const ROOMS: &[(&str, &[&str])] = &[
     ("device", &[]),
     ("workload", &[]),
-    ("store", &["device"]),
-    ("engine", &["store", "device"]),
+    ("pool", &["device"]),
+    ("store", &["pool", "device"]),
+    ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
-    ("cli", &["device", "store", "engine", "algo", "workload"]),
-    ("sim", &["device", "store", "engine", "algo", "workload", "cli"]),
+    ("cli", &["device", "pool", "store", "engine", "algo", "workload"]),
+    ("sim", &["device", "pool", "store", "engine", "algo", "workload", "cli"]),
 ];
 
 /// What any room's tests may use besides: graphs to test on, and for algo the way to store them.
@@ -101,6 +102,7 @@ fn arrows_that_the_table_lacks_are_found() {
     };
     assert!(fault("device", "store", false));
     assert!(fault("workload", "device", false));
+    assert!(fault("pool", "store", false));
     assert!(fault("algo", "store", false));
     assert!(fault("store", "engine", true));
     assert!(fault("attic", "device", false));

@@ -149,6 +149,12 @@ pub fn share(text: &str) -> Result<f64, String> {
     Err("expected a share such as 0.9 or 90%".to_owned())
 }
 
+/// A number of threads that a system gives without a question.
+pub fn threads(text: &str) -> Result<usize, String> {
+    let count = text.parse().unwrap_or(0);
+    if (1..=1024).contains(&count) { Ok(count) } else { Err("expected 1 to 1024".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! `cenote pool replay`: page loads through the pool, in every combination, side by side.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,7 +11,7 @@ use cenote_pool::prefetch::PrefetchKind;
 use cenote_workload::page::trace::TraceFormat;
 use serde::Serialize;
 
-use super::grid::{List, Sweep, Value, share};
+use super::grid::{List, Sweep, Value, share, threads};
 use super::{plot, table};
 use crate::args::Report;
 use crate::cancel;
@@ -86,8 +87,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME=LIST")]
     sweep: Option<Sweep>,
     /// Runs of each combination, all in turn; the median counts
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    repeats: u32,
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
+    repeats: NonZeroUsize,
     /// Draw the speedups into this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
@@ -146,12 +147,12 @@ struct PoolArgs {
     /// Pages that leave at once where there is something to prefetch [default: k_w]
     #[arg(long, value_name = "N")]
     n_e: Option<usize>,
-    /// Pages that the background cleaner writes at once
+    /// Pages that the background cleaner writes at once, at most half of the pool
     #[arg(long, value_name = "N", default_value_t = 64)]
     cleaner_batch: usize,
     /// Threads that replay, on a file
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: u16,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = threads)]
+    threads: usize,
 }
 
 /// Parameters of an ideal device.
@@ -198,7 +199,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let cases = args.cases()?;
     let combinations = args.combinations();
-    let mut rows = run_all(&cases, &combinations, args.repeats as usize)?;
+    let mut rows = run_all(&cases, &combinations, args.repeats.get())?;
     compare(&mut rows);
     if let Some(path) = &args.plot {
         plot::draw(&rows, path).with_context(|| format!("cannot write {}", path.display()))?;
@@ -248,24 +249,34 @@ fn run_all(cases: &[Case], combinations: &[Combination], repeats: usize) -> Resu
     Ok(rows.collect())
 }
 
+/// The device, and a line for each load.
 fn title(cases: &[Case], args: &Args) -> String {
-    let Case { target, load, setting, .. } = &cases[0];
+    let Case { target, setting, .. } = &cases[0];
     let size = target.model.at(setting.page_bytes as u64);
-    format!(
-        "{}: alpha {:.2}, k_r {}, k_w {}; pool of {} frames for {} pages of {}; n_w {}, cleaner's \
-         batch {}; {} accesses, seed {}",
+    let mut lines = vec![format!(
+        "{}: alpha {:.2}, k_r {}, k_w {}; n_w {}, cleaner's batch {}; pages of {}, seed {}",
         target.name,
         target.alpha,
         size.k_r,
         size.k_w,
-        count(setting.frames as u64),
-        count(load.pages),
-        output::size(setting.page_bytes as u64),
         setting.n_w,
         setting.cleaner_batch,
-        count(load.ops),
+        output::size(setting.page_bytes as u64),
         args.load.seed,
-    )
+    )];
+    for case in cases {
+        let line = format!(
+            "{}: {} accesses to {} pages, pool of {}",
+            case.load,
+            count(case.load.ops),
+            count(case.load.pages),
+            count(case.setting.frames as u64)
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 impl Args {
@@ -345,7 +356,10 @@ impl Args {
         let survey = |read_share: Option<f64>| -> Result<Vec<Load>> {
             let config = LoadConfig { read_share, ..config.clone() };
             let kinds = self.kinds().into_iter();
-            kinds.map(|kind| Load::survey(kind, config.clone())).collect()
+            let loads = kinds.map(|kind| Load::survey(kind, config.clone()));
+            let loads: Vec<Load> = loads.collect::<Result<_>>()?;
+            refuse_equal_names(&loads)?;
+            Ok(loads)
         };
         let varies_load = matches!(self.sweep, Some(Sweep::ReadShare(_)));
         if !varies_load {
@@ -363,8 +377,7 @@ impl Args {
             let Some(Value::ReadShare(percent)) = value else { continue };
             let mut loads = survey(Some(percent / 100.0))?;
             // The share is a column of its own here.
-            let strip = |load: &mut Load| load.name.truncate(load.name.find(' ').unwrap_or(99));
-            loads.iter_mut().for_each(strip);
+            loads.iter_mut().for_each(|load| load.name.clone_from(&load.name_plain));
             surveys.push(loads);
         }
         Ok(surveys)
@@ -459,16 +472,32 @@ impl Args {
             (None, None) if load.pages == PAPER_PAGES => PAPER_FRAMES,
             (None, None) => frames_in(POOL).max(1) as usize,
         };
+        ensure!(
+            frames > 1 || !self.writer.0.contains(&WriterKind::Cleaner),
+            "{load}: a pool of {frames} frames: the cleaner needs 2, one to write and one to use; \
+             give more with --frames or --pool, or leave the cleaner out of --writer"
+        );
+        // What the cleaner writes cannot leave meanwhile, and somebody has to.
+        let cleaner_batch = self.pool.cleaner_batch.min((frames / 2).max(1));
         Ok(Setting {
             page_bytes: page_bytes as usize,
             frames,
             n_w,
             n_e: self.pool.n_e.unwrap_or(k_w),
-            cleaner_batch: self.pool.cleaner_batch,
-            threads: usize::from(self.pool.threads),
+            cleaner_batch,
+            threads: self.pool.threads,
             warm_up: self.load.warm_up,
         })
     }
+}
+
+/// Rows are told apart, and compared, by the names of their loads.
+fn refuse_equal_names(loads: &[Load]) -> Result<()> {
+    for (place, load) in loads.iter().enumerate() {
+        let again = loads[..place].iter().any(|other| other.name == load.name);
+        ensure!(!again, "two loads are called {load}: replay them in two runs, or rename a file");
+    }
+    Ok(())
 }
 
 /// What a reader of the table should know of the traces in it.
