@@ -22,6 +22,9 @@ pub const RECORDS_MAX: usize = 64;
 /// Microseconds between two looks for a frame that others may release.
 const PAUSE_US: u64 = 50;
 
+/// Batches that are tried in place of a victim that could not be written.
+const OTHER_BATCHES_MAX: usize = 3;
+
 /// A latch is waited for in slices of this length, with a look between them at whether the frame
 /// still holds the page.
 const LATCH_SLICE_MS: u64 = 5;
@@ -524,14 +527,27 @@ impl Handle {
             return Ok(Some(frame));
         }
         let Some((page, source)) = faults.first else { return Ok(None) };
-        // Its page could not be written: another that is clean may leave instead.
-        let mut emptied = Vec::new();
-        self.pool.evict_clean(1, &mut emptied);
-        if let Some(frame) = emptied.pop() {
+        if let Some(frame) = self.evict_another(victim)? {
             return Ok(Some(frame));
         }
         let (failed, tried) = (faults.failed, claimed.len());
         Err(PoolError::WriteBack { device: self.pool.name(), failed, tried, page, source })
+    }
+
+    /// The victim could not be written: another page that is clean, or can be written, may leave
+    /// instead.
+    fn evict_another(&self, victim: FrameId) -> Result<Option<FrameId>> {
+        let mut emptied = Vec::new();
+        self.pool.evict_clean(1, &mut emptied);
+        for _ in 0..OTHER_BATCHES_MAX {
+            if !emptied.is_empty() {
+                break;
+            }
+            let others = self.pool.claim_others(victim);
+            self.write_back(&others)?;
+            self.pool.evict_clean(1, &mut emptied);
+        }
+        Ok(emptied.pop())
     }
 
     /// Writes claimed pages, all at once, and waits for them.
@@ -555,8 +571,8 @@ impl Handle {
     fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
         let mut rest = claimed.iter();
         let started = transfer
-            .open(&self.pool)
-            .and_then(|()| rest.by_ref().try_for_each(|&frame| transfer.write(&self.pool, frame)));
+            .make_write_room(&self.pool, claimed.len())
+            .and_then(|()| rest.try_for_each(|&frame| transfer.write(&self.pool, frame)));
         rest.for_each(|&frame| self.pool.unclaim(frame));
         self.pool.counters.count_batch(claimed.len());
         started
@@ -620,15 +636,11 @@ impl Handle {
     fn start_writing(&self, dirty: &[(PageId, FrameId)]) -> Result<usize> {
         let mut started = 0;
         for &(page, frame) in dirty {
-            if !self.claim_within_patience(page, frame)? {
-                continue;
-            }
-            // Copied at once, so that no latch is held while the next page is waited for.
-            let mut transfer = self.transfer.borrow_mut();
-            transfer.write(&self.pool, frame)?;
-            started += 1;
-            if transfer.write_room() == 0 {
-                transfer.collect(&self.pool, true)?;
+            self.transfer.borrow_mut().make_write_room(&self.pool, 1)?;
+            if self.claim_within_patience(page, frame)? {
+                // Copied at once, so that no latch is held while the next page is waited for.
+                self.transfer.borrow_mut().write(&self.pool, frame)?;
+                started += 1;
             }
         }
         Ok(started)

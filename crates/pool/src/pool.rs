@@ -324,6 +324,18 @@ impl Pool {
         claimed.extend(dirty.into_iter().filter(|&frame| self.claim(frame)));
     }
 
+    /// Claims a batch of dirty pages, the next of the order without `victim`.
+    pub(crate) fn claim_others(&self, victim: FrameId) -> Vec<FrameId> {
+        let batch = self.config.writer.batch();
+        let mut dirty = Vec::with_capacity(batch + 1);
+        let mut order = self.order.lock();
+        order.policy.next_dirty(batch + 1, self.frames.len(), &self.frames, &mut dirty);
+        dirty.retain(|&frame| frame != victim);
+        dirty.truncate(batch);
+        dirty.retain(|&frame| self.claim(frame));
+        dirty
+    }
+
     /// Claims a dirty page for writing and shares its latch, so that it can be copied.
     pub(crate) fn claim(&self, frame: FrameId) -> bool {
         if !self.frames.frame(frame).latch.try_share() {

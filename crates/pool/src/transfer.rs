@@ -141,9 +141,13 @@ impl Transfer {
         self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy).1
     }
 
-    /// Room for further copies.
-    pub fn write_room(&self) -> usize {
-        self.staging.len()
+    /// Waits until there is room for `copies`; writes that a broken queue kept may be in the way.
+    pub fn make_write_room(&mut self, pool: &Pool, copies: usize) -> Result<()> {
+        self.open(pool)?;
+        while self.staging.len() < copies {
+            self.collect(pool, true)?;
+        }
+        Ok(())
     }
 
     /// Who waited for this read has heard of a fault: if it ever ends, its page is nobody's.

@@ -19,6 +19,8 @@ pub enum Door {
         /// Writes pushed and not reaped.
         writes: usize,
     },
+    /// After requests were collected.
+    Reaped,
     /// Before a sync.
     Sync,
     /// After a sync that worked.
@@ -130,6 +132,6 @@ impl Queue for HookedQueue {
         for completion in &completions[before..] {
             *self.count(completion.op) -= 1;
         }
-        Ok(())
+        (self.hook)(Door::Reaped)
     }
 }

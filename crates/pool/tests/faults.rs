@@ -1,0 +1,652 @@
+//! What fails, and who hears of it: writes, reads, checks, syncs, pins, configurations.
+
+#![cfg(not(feature = "model"))]
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
+use cenote_device::{Device, DeviceError};
+use cenote_pool::prefetch::PrefetchKind;
+use cenote_pool::{Handle, Pool, PoolConfig, PoolError, Writer};
+use support::hooked::{Door, Hooked};
+use support::{PAGE_BYTES, Random, WRITERS, bump, config, fill, sim, version_of};
+
+const EIO: Effect = Effect::Errno(libc::EIO);
+const PAGES: u64 = 40;
+
+fn bytes_of(page: u64) -> (u64, u64) {
+    (page * PAGE_BYTES as u64, (page + 1) * PAGE_BYTES as u64)
+}
+
+fn read_of(page: u64) -> When {
+    let (from, to) = bytes_of(page);
+    When::ReadIn(from, to)
+}
+
+fn write_of(page: u64) -> When {
+    let (from, to) = bytes_of(page);
+    When::WriteIn(from, to)
+}
+
+fn pool(device: &Arc<SimDevice>, config: PoolConfig) -> Arc<Pool> {
+    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).unwrap()
+}
+
+fn disk_version(device: &SimDevice, page: u64) -> u64 {
+    let at = page as usize * PAGE_BYTES;
+    version_of(page, &device.contents()[at..at + PAGE_BYTES])
+}
+
+fn bump_all(handle: &Handle, pages: u64) {
+    for page in 0..pages {
+        bump(handle, page).unwrap();
+    }
+}
+
+/// No latch and no frame is lost: all frames can be had exclusively at once. The pages start at
+/// `first`.
+fn expect_all_frames(handle: &Handle, first: u64) {
+    let frames = handle.pool().config().frames as u64;
+    let guards: Vec<_> = (first..first + frames).map(|p| handle.pin_mut(p).unwrap()).collect();
+    assert_eq!(guards.len(), frames as usize);
+}
+
+fn held_pages(fault: &PoolError) -> bool {
+    matches!(fault, PoolError::Held { .. })
+}
+
+#[test]
+fn a_page_that_cannot_be_written_stays_and_is_reported_once() {
+    for writer in WRITERS {
+        let device = sim(PAGES, FaultPlan::seeded(1).with(write_of(3), EIO));
+        let pool = pool(&device, config(8, writer));
+        let handle = pool.handle();
+        for page in 0..6 {
+            assert_eq!(bump(&handle, page).unwrap(), 1);
+        }
+        let fault = handle.flush().unwrap_err();
+        let PoolError::WriteBack { failed: 1, tried: 6, page: 3, .. } = fault else {
+            panic!("{writer}: {fault:?}")
+        };
+        assert_eq!(pool.dirty_pages(), 1, "{writer}: the others are written");
+        for page in [0, 1, 2, 4, 5] {
+            assert_eq!(disk_version(&device, page), 1);
+        }
+        // Every other page can go on, through all frames, with the bad one in memory.
+        for page in (0..PAGES).filter(|&page| page != 3) {
+            bump(&handle, page).unwrap();
+        }
+        assert_eq!(version_of(3, &handle.resident(3).expect("it stays in memory")), 1);
+        assert!(handle.sync().is_err(), "{writer}: a sync never passes over it");
+        assert_eq!(pool.dirty_pages(), 1);
+        assert_eq!(disk_version(&device, 3), 0);
+    }
+}
+
+#[test]
+fn a_write_that_fails_once_succeeds_at_the_next_sync() {
+    for writer in WRITERS {
+        let device = sim(PAGES, FaultPlan::seeded(1).with(When::Write(2), EIO));
+        let pool = pool(&device, config(8, writer));
+        let handle = pool.handle();
+        bump_all(&handle, 6);
+        assert!(matches!(handle.sync(), Err(PoolError::WriteBack { failed: 1, .. })));
+        handle.sync().unwrap();
+        (0..6).for_each(|page| assert_eq!(disk_version(&device, page), 1, "{writer}"));
+        assert_eq!(pool.stats().writes_failed, 1);
+    }
+}
+
+#[test]
+fn when_no_dirty_page_can_be_written_the_miss_fails_and_nothing_is_lost() {
+    for writer in WRITERS {
+        let plan = FaultPlan::seeded(1).with(When::WriteIn(0, u64::MAX), EIO);
+        let device = sim(PAGES, plan);
+        let pool = pool(&device, config(4, writer));
+        let handle = pool.handle();
+        bump_all(&handle, 4);
+        let fault = handle.pin(9).unwrap_err();
+        assert!(matches!(fault, PoolError::WriteBack { .. }), "{writer}: {fault:?}");
+        (0..4).for_each(|page| assert_eq!(version_of(page, &handle.pin(page).unwrap()), 1));
+        assert_eq!(pool.dirty_pages(), 4);
+    }
+}
+
+#[test]
+fn a_read_that_fails_is_reported_and_the_next_try_works() {
+    for effect in [EIO, Effect::ShortRead] {
+        let device = sim(PAGES, FaultPlan::seeded(1).with(When::Read(0), effect));
+        let pool = pool(&device, config(4, Writer::Ace { batch: 4 }));
+        let handle = pool.handle();
+        let fault = handle.pin(7).unwrap_err();
+        assert!(matches!(fault, PoolError::Device(_)), "{fault:?}");
+        assert_eq!(version_of(7, &handle.pin(7).unwrap()), 0);
+        assert_eq!(pool.stats().reads_failed, 1);
+        expect_all_frames(&handle, 10);
+    }
+}
+
+#[test]
+fn a_failed_ask_leaves_the_other_asks_alone() {
+    let device = sim(PAGES, FaultPlan::seeded(1).with(read_of(2), EIO));
+    let pool = pool(&device, config(8, Writer::Ace { batch: 4 }));
+    let handle = pool.handle();
+    (0..4).for_each(|page| assert!(handle.ask(page, page).unwrap()));
+    let (mut came, mut failed) = (Vec::new(), 0);
+    for _ in 0..4 {
+        match handle.take(true) {
+            Ok(taken) => came.push(taken.expect("four were asked for").0),
+            Err(_) => failed += 1,
+        }
+    }
+    came.sort_unstable();
+    assert_eq!((came, failed), (vec![0, 1, 3], 1));
+    assert!(handle.take(true).unwrap().is_none());
+    expect_all_frames(&handle, 10);
+}
+
+/// The first read of page 7 is held up until others wait for it, and then fails.
+#[test]
+fn threads_that_wait_for_a_page_whose_read_fails_read_it_themselves() {
+    let plan = FaultPlan::seeded(1).with(When::Read(0), EIO);
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&waiting);
+    let first = AtomicBool::new(true);
+    let device = Hooked::new(sim(PAGES, plan), move |door| {
+        if matches!(door, Door::Reap { reads: 1.., .. }) && first.swap(false, Ordering::AcqRel) {
+            while seen.load(Ordering::Acquire) < 3 {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    });
+    let config = PoolConfig { patience_ms: 10_000, ..config(4, Writer::Classical) };
+    let pool = Pool::new(device, config).unwrap();
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| pool.handle().pin(7).map(|_| ()));
+        for n in 0..3 {
+            let (pool, waiting) = (&pool, &waiting);
+            scope.spawn(move || {
+                let handle = pool.handle();
+                while pool.stats().misses == 0 {
+                    std::thread::yield_now();
+                }
+                waiting.fetch_add(1, Ordering::AcqRel);
+                let page = if n == 0 {
+                    handle.ask(7, 0).unwrap();
+                    handle.take(true).unwrap().expect("it was asked for").1
+                } else {
+                    handle.pin(7).unwrap()
+                };
+                assert_eq!(version_of(7, &page), 0);
+            });
+        }
+        assert!(reader.join().unwrap().is_err(), "who read it hears of the fault");
+    });
+    assert!(started.elapsed() < Duration::from_secs(5), "nobody waits for a read that failed");
+    assert_eq!(pool.stats().misses, 2, "one failed read, and one for all who waited");
+}
+
+#[test]
+fn a_changed_bit_is_an_error_that_names_the_page() {
+    let device = sim(PAGES, FaultPlan::none());
+    device.flip_bit(7 * PAGE_BYTES as u64 + 100, 3);
+    let pool = pool(&device, config(4, Writer::Ace { batch: 4 }));
+    let handle = pool.handle();
+    let fault = handle.pin(7).unwrap_err();
+    assert!(matches!(fault, PoolError::Damaged { page: 7, .. }), "{fault:?}");
+    assert!(fault.to_string().contains("page 7 is damaged"), "{fault}");
+    handle.ask(7, 0).unwrap();
+    assert!(matches!(handle.take(true), Err(PoolError::Damaged { page: 7, .. })));
+    device.flip_bit(7 * PAGE_BYTES as u64 + 100, 3);
+    assert_eq!(version_of(7, &handle.pin(7).unwrap()), 0);
+    expect_all_frames(&handle, 10);
+}
+
+#[test]
+fn prefetched_pages_that_cannot_be_read_disturb_nobody() {
+    let mut failed = 0;
+    for end in 12..20 {
+        // Reads from here on fail; only the prefetcher tries them.
+        let plan = FaultPlan::seeded(1).with(When::ReadIn(bytes_of(end).0, u64::MAX), EIO);
+        let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, Writer::Ace { batch: 4 }) };
+        let pool = pool(&sim(PAGES, plan), tap);
+        let handle = pool.handle();
+        for page in 0..end {
+            assert_eq!(bump(&handle, page).unwrap(), 1);
+        }
+        failed += pool.stats().reads_failed;
+        expect_all_frames(&handle, 0);
+    }
+    assert!(failed > 0, "the prefetcher reads ahead");
+}
+
+#[test]
+fn a_sync_that_fails_poisons_syncs_and_nothing_else() {
+    let failing = Arc::new(AtomicBool::new(false));
+    let fails = Arc::clone(&failing);
+    let device = Hooked::new(sim(PAGES, FaultPlan::none()), move |door| {
+        if door == Door::Sync && fails.load(Ordering::Acquire) {
+            return Err(device_fault());
+        }
+        Ok(())
+    });
+    let pool = Pool::new(device, config(4, Writer::Classical)).unwrap();
+    let handle = pool.handle();
+    bump(&handle, 1).unwrap();
+    handle.sync().unwrap();
+    bump(&handle, 1).unwrap();
+    failing.store(true, Ordering::Release);
+    assert!(matches!(handle.sync(), Err(PoolError::Device(_))));
+    failing.store(false, Ordering::Release);
+    assert!(matches!(handle.sync(), Err(PoolError::Poisoned { .. })));
+    assert!(matches!(pool.sync(), Err(PoolError::Poisoned { .. })));
+    assert_eq!(bump(&handle, 1).unwrap(), 3);
+    handle.flush().unwrap();
+    expect_all_frames(&handle, 10);
+}
+
+/// A kernel tells of a lost page once: only one of two syncs at a time hears of it.
+#[test]
+fn of_two_syncs_at_once_none_succeeds_after_the_other_failed() {
+    for _ in 0..20 {
+        let told = AtomicBool::new(false);
+        let device = Hooked::new(sim(PAGES, FaultPlan::none()), move |door| match door {
+            Door::Sync if !told.swap(true, Ordering::AcqRel) => {
+                std::thread::sleep(Duration::from_millis(2));
+                Err(device_fault())
+            }
+            _ => Ok(()),
+        });
+        let pool = Pool::new(device, config(4, Writer::Classical)).unwrap();
+        bump(&pool.handle(), 1).unwrap();
+        std::thread::scope(|scope| {
+            let syncs: Vec<_> = (0..2).map(|_| scope.spawn(|| pool.sync())).collect();
+            for sync in syncs {
+                assert!(sync.join().unwrap().is_err(), "the page may be lost");
+            }
+        });
+    }
+}
+
+fn device_fault() -> DeviceError {
+    let source = std::io::Error::from_raw_os_error(libc::EIO);
+    DeviceError::File { device: "hooked".to_owned(), action: "test", source }
+}
+
+#[test]
+fn more_pins_than_frames_are_an_error() {
+    let pool = pool(&sim(PAGES, FaultPlan::none()), config(3, Writer::Ace { batch: 4 }));
+    let handle = pool.handle();
+    let guards: Vec<_> = (0..3).map(|page| handle.pin(page).unwrap()).collect();
+    let fault = handle.pin(3).unwrap_err();
+    assert!(matches!(fault, PoolError::AllPinned { page: 3, frames: 3, .. }), "{fault:?}");
+    assert!(matches!(handle.ask(4, 0), Err(PoolError::AllPinned { .. })));
+    assert!(matches!(handle.pin_new(5), Err(PoolError::AllPinned { .. })));
+    drop(guards);
+    handle.pin(3).unwrap();
+    expect_all_frames(&handle, 10);
+}
+
+#[test]
+fn threads_that_pin_more_than_the_frames_end_with_errors_and_not_in_a_deadlock() {
+    let pool = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
+    let barrier = std::sync::Barrier::new(4);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (pool, barrier) = (&pool, &barrier);
+            scope.spawn(move || {
+                let handle = pool.handle();
+                let first = handle.pin_mut(thread).unwrap();
+                barrier.wait();
+                let fault = handle.pin_mut(10 + thread).unwrap_err();
+                assert!(matches!(fault, PoolError::AllPinned { .. }), "{fault:?}");
+                barrier.wait();
+                drop(first);
+            });
+        }
+    });
+    expect_all_frames(&pool.handle(), 20);
+}
+
+#[test]
+fn a_thread_that_waits_for_itself_hears_of_it() {
+    let pool = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
+    let handle = pool.handle();
+    let mut guard = handle.pin_mut(3).unwrap();
+    guard[0] ^= 1;
+    let started = Instant::now();
+    assert!(held_pages(&handle.pin(3).unwrap_err()));
+    assert!(started.elapsed() >= Duration::from_millis(pool.config().patience_ms));
+    assert!(held_pages(&handle.pin_mut(3).unwrap_err()));
+    assert!(!handle.ask(3, 0).unwrap(), "it is not read again");
+    assert!(handle.take(false).unwrap().is_none());
+    assert!(held_pages(&handle.take(true).unwrap_err()));
+    guard[0] ^= 1;
+    drop(guard);
+    assert_eq!(version_of(3, &handle.pin(3).unwrap()), 0);
+}
+
+#[test]
+fn a_flush_that_gives_up_leaves_no_write_behind() {
+    for writer in WRITERS {
+        let device = sim(PAGES, FaultPlan::none());
+        let pool = pool(&device, config(8, writer));
+        let handle = pool.handle();
+        bump_all(&handle, 6);
+        let mut guard = handle.pin_mut(2).unwrap();
+        fill(&mut guard, 2, 2);
+        let other = pool.handle();
+        assert!(held_pages(&other.flush().unwrap_err()), "{writer}");
+        drop(guard);
+        // The same handle has all its room for the next batches.
+        for page in 0..PAGES {
+            bump(&other, page).unwrap();
+        }
+        handle.sync().unwrap();
+        assert_eq!(disk_version(&device, 2), 3);
+        assert_eq!(disk_version(&device, 0), 2);
+    }
+}
+
+/// Thread A asked for page 9 and flushes; B holds page 2, which A waits for, and waits for 9.
+#[test]
+fn a_flush_ends_the_reads_that_others_may_wait_for() {
+    let quick = PoolConfig { patience_ms: 3_000, ..config(8, Writer::Classical) };
+    let pool = pool(&sim(PAGES, FaultPlan::none()), quick);
+    bump(&pool.handle(), 2).unwrap();
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let handle = pool.handle();
+            let guard = handle.pin_mut(2).unwrap();
+            barrier.wait();
+            handle.pin(9).unwrap();
+            drop(guard);
+        });
+        let handle = pool.handle();
+        handle.ask(9, 0).unwrap();
+        barrier.wait();
+        std::thread::sleep(Duration::from_millis(10));
+        handle.flush().unwrap();
+    });
+}
+
+#[test]
+fn pages_behind_the_end_are_errors() {
+    let pool = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
+    let handle = pool.handle();
+    for page in [PAGES, u64::MAX - 1, u64::MAX] {
+        assert!(matches!(handle.pin(page), Err(PoolError::NoSuchPage { pages: PAGES, .. })));
+        assert!(matches!(handle.pin_mut(page), Err(PoolError::NoSuchPage { .. })));
+        assert!(matches!(handle.ask(page, 0), Err(PoolError::NoSuchPage { .. })));
+        assert!(handle.resident(page).is_none());
+        assert!(!handle.offer(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
+    }
+    expect_all_frames(&handle, 0);
+}
+
+#[test]
+fn a_new_page_far_behind_the_end_is_an_error_and_the_file_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pages");
+    std::fs::write(&path, support::first_contents(4, 4096)).unwrap();
+    let device = file::open(&path, &OpenOptions::default()).unwrap();
+    let pages = PoolConfig { page_bytes: 4096, ..config(4, Writer::Classical) };
+    let pool = Pool::new(device, pages).unwrap();
+    let handle = pool.handle();
+    for page in [u64::MAX, u64::MAX - 1, u64::MAX / 4096] {
+        assert!(handle.pin_new(page).is_err(), "page {page}");
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 4 * 4096);
+    }
+    assert_eq!(version_of(3, &handle.pin(3).unwrap()), 0);
+    fill(&mut handle.pin_new(6).unwrap(), 6, 1);
+    assert_eq!(pool.pages(), 7);
+    handle.sync().unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 7 * 4096);
+    assert_eq!(handle.pin(5).unwrap()[..], [0; 4096], "a page never written");
+}
+
+#[test]
+fn configurations_that_cannot_work_are_errors() {
+    let good = config(4, Writer::Ace { batch: 4 });
+    let bad: Vec<(&str, PoolConfig)> = vec![
+        ("no frames", PoolConfig { frames: 0, ..good.clone() }),
+        ("frames beyond count", PoolConfig { frames: usize::MAX, ..good.clone() }),
+        ("u32 frames", PoolConfig { frames: u32::MAX as usize, ..good.clone() }),
+        ("tiny pages", PoolConfig { page_bytes: 256, ..good.clone() }),
+        ("odd pages", PoolConfig { page_bytes: 1000, ..good.clone() }),
+        ("endless pages", PoolConfig { page_bytes: 1 << 62, ..good.clone() }),
+        ("no batch", PoolConfig { writer: Writer::Ace { batch: 0 }, ..good.clone() }),
+        ("no cleaner batch", PoolConfig { writer: Writer::Cleaner { batch: 0 }, ..good.clone() }),
+        ("endless batch", PoolConfig { writer: Writer::Ace { batch: usize::MAX }, ..good.clone() }),
+        ("no depth", PoolConfig { read_depth: 0, ..good.clone() }),
+        ("endless depth", PoolConfig { read_depth: usize::MAX, ..good.clone() }),
+        ("no eviction", PoolConfig { evict_batch: 0, ..good.clone() }),
+        ("endless eviction", PoolConfig { evict_batch: usize::MAX, ..good.clone() }),
+    ];
+    for (name, config) in bad {
+        let pool = Pool::new(sim(PAGES, FaultPlan::none()) as Arc<dyn Device>, config);
+        assert!(matches!(pool, Err(PoolError::Config { .. })), "{name}: {pool:?}");
+    }
+    let classical = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
+    assert!(matches!(cenote_pool::Cleaner::new(&classical), Err(PoolError::Config { .. })));
+}
+
+/// Most requests at once: all asks, a pin, and whatever is prefetched along, with few writes.
+#[test]
+fn asks_pins_and_prefetches_together_fit_the_queue() {
+    for writer in WRITERS {
+        for prefetch in PrefetchKind::ALL {
+            let device = sim(400, FaultPlan::none());
+            let deep =
+                PoolConfig { prefetch, evict_batch: 16, read_depth: 2, ..config(200, writer) };
+            let pool = pool(&device, deep);
+            let handle = pool.handle();
+            for page in (0..400).step_by(3) {
+                while handle.has_room() && page + 1 < 400 {
+                    handle.ask(page, page).unwrap();
+                    handle.ask(page + 1, page).unwrap();
+                }
+                assert_eq!(version_of(page, &handle.pin(page).unwrap()), 0);
+                while handle.take(true).unwrap().is_some() {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_handle_that_goes_with_asks_on_their_way_leaves_nothing_latched() {
+    for prefetch in PrefetchKind::ALL {
+        let with = PoolConfig { prefetch, ..config(8, Writer::Ace { batch: 4 }) };
+        let pool = pool(&sim(PAGES, FaultPlan::none()), with);
+        for round in 0..5 {
+            let handle = pool.handle();
+            while handle.has_room() {
+                handle.ask(round * 4 + handle.asked() as u64, 0).unwrap();
+            }
+            if round % 2 == 0 {
+                drop(handle.take(true).unwrap());
+            }
+        }
+        expect_all_frames(&pool.handle(), 20);
+    }
+}
+
+#[test]
+fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
+    let broken = Arc::new(AtomicUsize::new(usize::MAX));
+    for writer in WRITERS {
+        for door in 0..60 {
+            let device = sim(PAGES, FaultPlan::none());
+            let count = Arc::clone(&broken);
+            count.store(usize::MAX, Ordering::Release);
+            let hooked = Hooked::new(Arc::clone(&device) as Arc<dyn Device>, move |at| {
+                let breaks = matches!(at, Door::Open | Door::Submit | Door::Reap { .. });
+                let before = count.load(Ordering::Acquire);
+                if !breaks || before == usize::MAX {
+                    return Ok(());
+                }
+                count.store(before.wrapping_sub(1), Ordering::Release);
+                if before == 0 { Err(device_fault()) } else { Ok(()) }
+            });
+            let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, writer) };
+            let pool = Pool::new(hooked, tap).unwrap();
+            let handle = pool.handle();
+            broken.store(door, Ordering::Release);
+            let mut versions = [0; PAGES as usize];
+            let mut work = |n: u64| {
+                let page = if n % 3 == 0 { n % PAGES } else { n * 7 % PAGES };
+                if let Ok(version) = bump(&handle, page) {
+                    assert_eq!(version, versions[page as usize] + 1);
+                    versions[page as usize] = version;
+                }
+                if n % 5 == 0 && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok() {
+                    while matches!(handle.take(true), Ok(Some(_)) | Err(_)) {}
+                }
+            };
+            (0..30).for_each(&mut work);
+            while handle.flush().is_err() {}
+            assert_eq!(pool.dirty_pages(), 0);
+            for (page, &version) in versions.iter().enumerate() {
+                let page = page as u64;
+                assert_eq!(version_of(page, &handle.pin(page).unwrap()), version, "door {door}");
+            }
+            expect_all_frames(&handle, 0);
+        }
+    }
+}
+
+/// Fails every single operation of a small run, one at a time.
+#[test]
+fn whichever_operation_fails_every_page_is_right_or_reported() {
+    for writer in WRITERS {
+        for prefetch in [PrefetchKind::None, PrefetchKind::Both] {
+            let whole = sim(PAGES, FaultPlan::seeded(3));
+            for n in 0..run_with_a_fault(&whole, writer, prefetch) {
+                for effect in [EIO, Effect::ShortRead] {
+                    let plan = FaultPlan::seeded(3).with(When::Operation(n), effect);
+                    run_with_a_fault(&sim(PAGES, plan), writer, prefetch);
+                }
+            }
+        }
+    }
+}
+
+/// Returns its operations: those at which it can be met by a fault.
+fn run_with_a_fault(device: &Arc<SimDevice>, writer: Writer, prefetch: PrefetchKind) -> u64 {
+    let pool = pool(device, PoolConfig { prefetch, ..config(6, writer) });
+    let handle = pool.handle();
+    let mut random = Random::new(7);
+    let mut versions = [0; PAGES as usize];
+    let mut reported = 0;
+    for n in 0..40 {
+        let page = if n < 10 { n } else { random.skewed(PAGES) };
+        match bump(&handle, page) {
+            Ok(version) => {
+                versions[page as usize] += 1;
+                assert_eq!(version, versions[page as usize]);
+            }
+            Err(_) => reported += 1,
+        }
+        if n % 13 == 12 {
+            let synced = handle.sync();
+            let again = matches!(synced, Err(PoolError::Poisoned { .. }));
+            reported += usize::from(synced.is_err() && !again);
+        }
+    }
+    // A fault that met a prefetch or another page of a batch is counted only.
+    let stats = pool.stats();
+    let heard = reported as u64 <= 1 + stats.writes_failed + stats.reads_failed;
+    assert!(heard, "{reported} reports of one fault");
+    let operations = device.operations();
+    match handle.sync() {
+        Ok(()) => {}
+        Err(PoolError::Poisoned { .. }) => handle.flush().unwrap(),
+        Err(fault) => panic!("one fault heals by itself, except a sync's: {fault}"),
+    }
+    for (page, &version) in versions.iter().enumerate() {
+        let page = page as u64;
+        assert_eq!(disk_version(device, page), version, "{writer} {prefetch}: page {page}");
+    }
+    expect_all_frames(&handle, 0);
+    operations
+}
+
+/// Page 5 is dirty and held by a writer while a pass comes by: the device's copy is old.
+#[test]
+fn a_pass_waits_for_a_page_that_is_being_changed() {
+    use cenote_device::plan::Planner;
+    use cenote_device::profile::Profile;
+    let slow = PoolConfig { patience_ms: 5_000, ..config(8, Writer::Classical) };
+    let pool = pool(&sim(PAGES, FaultPlan::none()), slow);
+    let planner = Planner::new(&Profile::assumed(), PAGE_BYTES, 8 * PAGE_BYTES, 1);
+    let handle = pool.handle();
+    bump(&handle, 5).unwrap();
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mine = pool.handle();
+            let guard = mine.pin_mut(5).unwrap();
+            barrier.wait();
+            std::thread::sleep(Duration::from_millis(30));
+            drop(guard);
+        });
+        barrier.wait();
+        cenote_pool::scan::pass(&handle, &planner, 0..PAGES, |page, bytes| {
+            assert_eq!(version_of(page, bytes), u64::from(page == 5));
+            Ok::<(), PoolError>(())
+        })
+        .unwrap();
+    });
+}
+
+/// After a pass has read page 5 from the device, another handle changes it, and it is written
+/// back and leaves; then a frame becomes free.
+#[test]
+fn a_pass_neither_shows_nor_keeps_a_page_that_was_changed_behind_it() {
+    use cenote_device::plan::Planner;
+    use cenote_device::profile::Profile;
+    let place: Arc<OnceLock<Arc<Pool>>> = Arc::default();
+    let (hooks, armed) = (Arc::clone(&place), AtomicBool::new(true));
+    let inner = sim(PAGES, FaultPlan::seeded(1).with(read_of(30), EIO));
+    let device = Hooked::new(inner, move |door| {
+        let Some(pool) = hooks.get().filter(|_| door == Door::Reaped) else { return Ok(()) };
+        if !armed.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let other = pool.handle();
+        bump(&other, 5).unwrap();
+        (20..22).for_each(|page| drop(other.pin(page).unwrap()));
+        assert!(other.resident(5).is_none(), "it has left");
+        assert!(other.pin(30).is_err());
+        assert_eq!(pool.free_frames(), 1, "a failed read leaves a free frame");
+        Ok(())
+    });
+    let pool = Pool::new(device, config(2, Writer::Classical)).unwrap();
+    let planner = Planner::new(&Profile::assumed(), PAGE_BYTES, 8 * PAGE_BYTES, 1);
+    let handle = pool.handle();
+    assert!(place.set(Arc::clone(&pool)).is_ok());
+    cenote_pool::scan::pass(&handle, &planner, [5], |page, bytes| {
+        assert_eq!(version_of(page, bytes), 1, "the pass shows what is newer");
+        Ok::<(), PoolError>(())
+    })
+    .unwrap();
+    assert_eq!(version_of(5, &handle.pin(5).unwrap()), 1);
+    let stamp = handle.stamp(7);
+    let old = support::sealed_image(7, 0, PAGE_BYTES);
+    bump(&handle, 7).unwrap();
+    (20..22).for_each(|page| drop(handle.pin(page).unwrap()));
+    assert!(handle.pin(30).is_err());
+    assert!(!handle.offer_since(7, &old, stamp), "an overtaken copy is not kept");
+    assert_eq!(version_of(7, &handle.pin(7).unwrap()), 1);
+    // The pool can be dropped only when the device's hook forgets it.
+    drop(place);
+}
