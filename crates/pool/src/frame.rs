@@ -5,7 +5,6 @@
 //! again under it.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use cenote_device::{Arena, Buffer};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use crate::PageId;
 use crate::error::Result;
 use crate::policy::{FrameId, Frames};
 use crate::sync::Latch;
+use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The page differs from the device's.
 pub(crate) const DIRTY: u8 = 1;

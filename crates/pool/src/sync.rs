@@ -4,8 +4,14 @@
 #[cfg(not(feature = "model"))]
 pub(crate) use real::{Latch, Mutex, MutexGuard, pause};
 
+#[cfg(not(feature = "model"))]
+pub(crate) use std::sync::atomic;
+
 #[cfg(feature = "model")]
 pub(crate) use model::{Latch, Mutex, MutexGuard, pause};
+
+#[cfg(feature = "model")]
+pub(crate) use shuttle::sync::atomic;
 
 #[cfg(not(feature = "model"))]
 mod real {
@@ -13,7 +19,77 @@ mod real {
 
     use parking_lot::RawRwLock;
     use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
-    pub(crate) use parking_lot::{Mutex, MutexGuard};
+
+    /// Locks that this thread holds, in debug builds: under the policy's that of a bucket, no
+    /// more, and none while it waits for a latch. This checks the order that `pool.rs` states.
+    mod held {
+        #[cfg(debug_assertions)]
+        thread_local! {
+            static COUNT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+        }
+
+        #[inline]
+        pub fn take() {
+            #[cfg(debug_assertions)]
+            COUNT.with(|count| {
+                assert!(count.get() < 2, "locks nest no deeper than policy and bucket");
+                count.set(count.get() + 1);
+            });
+        }
+
+        #[inline]
+        pub fn release() {
+            #[cfg(debug_assertions)]
+            COUNT.with(|count| count.set(count.get() - 1));
+        }
+
+        #[inline]
+        pub fn expect_none() {
+            #[cfg(debug_assertions)]
+            COUNT.with(|count| assert_eq!(count.get(), 0, "no latch is waited for under a lock"));
+        }
+    }
+
+    /// A lock that is held for a moment.
+    pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
+
+    /// Releases it.
+    pub(crate) struct MutexGuard<'a, T>(parking_lot::MutexGuard<'a, T>);
+
+    impl<T> Mutex<T> {
+        pub const fn new(value: T) -> Self {
+            Self(parking_lot::Mutex::new(value))
+        }
+
+        #[inline]
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            held::take();
+            MutexGuard(self.0.lock())
+        }
+    }
+
+    impl<T> std::ops::Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        #[inline]
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+
+    impl<T> std::ops::DerefMut for MutexGuard<'_, T> {
+        #[inline]
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.0
+        }
+    }
+
+    impl<T> Drop for MutexGuard<'_, T> {
+        #[inline]
+        fn drop(&mut self) {
+            held::release();
+        }
+    }
 
     /// A frame's latch: many readers or one writer. Holding it is what pins the page.
     pub(crate) struct Latch(RawRwLock);
@@ -34,10 +110,12 @@ mod real {
         }
 
         pub fn share_within(&self, patience: Duration) -> bool {
+            held::expect_none();
             self.0.try_lock_shared_for(patience)
         }
 
         pub fn exclude_within(&self, patience: Duration) -> bool {
+            held::expect_none();
             self.0.try_lock_exclusive_for(patience)
         }
 
@@ -78,7 +156,28 @@ mod real {
 
     /// Lets others go on while this thread waits for something that no latch announces.
     pub(crate) fn pause() {
+        held::expect_none();
         std::thread::sleep(Duration::from_micros(50));
+    }
+
+    #[cfg(all(test, debug_assertions))]
+    mod tests {
+        use super::*;
+
+        #[test]
+        #[should_panic(expected = "no latch is waited for under a lock")]
+        fn waiting_for_a_latch_under_a_lock_is_found_out() {
+            let (lock, latch) = (Mutex::new(()), Latch::new());
+            let _held = lock.lock();
+            latch.share_within(Duration::ZERO);
+        }
+
+        #[test]
+        #[should_panic(expected = "no deeper")]
+        fn a_third_lock_is_found_out() {
+            let locks = [(); 3].map(Mutex::new);
+            let _held = locks.each_ref().map(Mutex::lock);
+        }
     }
 }
 
@@ -86,8 +185,9 @@ mod real {
 mod model {
     use std::time::Duration;
 
+    use shuttle::sync::Mutex as ModelMutex;
     pub(crate) use shuttle::sync::MutexGuard;
-    use shuttle::sync::{Condvar, Mutex as ModelMutex};
+    use shuttle::sync::atomic::{AtomicU32, Ordering};
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(ModelMutex<T>);
@@ -102,85 +202,75 @@ mod model {
         }
     }
 
-    /// Readers, or -1 for a writer.
-    pub(crate) struct Latch {
-        holders: ModelMutex<i32>,
-        changed: Condvar,
-    }
+    /// A writer has the latch, or waits for its readers to go: as in `parking_lot`.
+    const WRITER: u32 = 1 << 31;
+
+    /// How often others may go on while one waits for a latch once.
+    const YIELDS: usize = 20;
+
+    /// Readers and [`WRITER`].
+    pub(crate) struct Latch(AtomicU32);
 
     impl Latch {
         pub fn new() -> Self {
-            Self { holders: ModelMutex::new(0), changed: Condvar::new() }
+            Self(AtomicU32::new(0))
         }
 
-        fn with<R>(&self, change: impl FnOnce(&mut i32) -> R) -> R {
-            let mut holders = self.holders.lock().expect("a latch is whole");
-            let result = change(&mut holders);
-            self.changed.notify_all();
-            result
+        fn update(&self, change: impl FnMut(u32) -> Option<u32>) -> bool {
+            self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, change).is_ok()
+        }
+
+        fn within(try_it: impl Fn() -> bool) -> bool {
+            (0..YIELDS).any(|_| {
+                let done = try_it();
+                if !done {
+                    shuttle::thread::yield_now();
+                }
+                done
+            })
         }
 
         pub fn try_share(&self) -> bool {
-            self.with(|holders| {
-                let free = *holders >= 0;
-                *holders += i32::from(free);
-                free
-            })
+            self.update(|state| (state & WRITER == 0).then_some(state + 1))
         }
 
         pub fn try_exclude(&self) -> bool {
-            self.with(|holders| {
-                let free = *holders == 0;
-                *holders -= i32::from(free);
-                free
-            })
+            self.update(|state| (state == 0).then_some(WRITER))
         }
 
         pub fn share_within(&self, _patience: Duration) -> bool {
-            let mut holders = self.holders.lock().expect("a latch is whole");
-            while *holders < 0 {
-                holders = self.changed.wait(holders).expect("a latch is whole");
-            }
-            *holders += 1;
-            true
+            Self::within(|| self.try_share())
         }
 
         pub fn exclude_within(&self, _patience: Duration) -> bool {
-            let mut holders = self.holders.lock().expect("a latch is whole");
-            while *holders != 0 {
-                holders = self.changed.wait(holders).expect("a latch is whole");
+            let announce = |state| (state & WRITER == 0).then_some(state | WRITER);
+            if !Self::within(|| self.update(announce)) {
+                return false;
             }
-            *holders = -1;
-            true
+            let readers_gone = Self::within(|| self.0.load(Ordering::SeqCst) == WRITER);
+            if !readers_gone {
+                self.0.fetch_and(!WRITER, Ordering::SeqCst);
+            }
+            readers_gone
         }
 
         pub fn is_held(&self) -> bool {
-            self.with(|holders| *holders != 0)
-        }
-
-        pub fn is_excluded(&self) -> bool {
-            self.with(|holders| *holders < 0)
+            self.0.load(Ordering::SeqCst) != 0
         }
 
         pub fn release_shared(&self) {
-            self.with(|holders| {
-                assert!(*holders > 0, "a latch is released once");
-                *holders -= 1;
-            });
+            let before = self.0.fetch_sub(1, Ordering::SeqCst);
+            assert!(before & !WRITER > 0, "a latch is released once");
         }
 
         pub fn release_exclusive(&self) {
-            self.with(|holders| {
-                assert!(*holders == -1, "a latch is released once");
-                *holders = 0;
-            });
+            let before = self.0.swap(0, Ordering::SeqCst);
+            assert_eq!(before, WRITER, "a latch is released once");
         }
 
         pub fn downgrade(&self) {
-            self.with(|holders| {
-                assert!(*holders == -1, "only an exclusive hold can be downgraded");
-                *holders = 1;
-            });
+            let before = self.0.swap(1, Ordering::SeqCst);
+            assert_eq!(before, WRITER, "only an exclusive hold can be downgraded");
         }
     }
 

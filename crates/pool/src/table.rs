@@ -5,11 +5,10 @@
 //! one that is leaving. Both are harmless: a hit is checked again under the frame's latch, and who
 //! finds nothing looks again under the bucket's lock before it reads the page.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use crate::PageId;
 use crate::frame::FrameSet;
 use crate::policy::FrameId;
+use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
 /// Counts of writes, each for many pages, at most.
