@@ -49,6 +49,14 @@ enum Access {
     Write,
 }
 
+/// How a handle waited for a frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waited {
+    us: u64,
+    /// No other handle was there at the last look.
+    alone: bool,
+}
+
 /// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
 /// it, so it outlives them.
 ///
@@ -500,7 +508,7 @@ impl Handle {
             return Ok((frame, PrefetchRoom::Free));
         }
         self.hand_over();
-        let mut waited_us = 0;
+        let mut waited = Waited::default();
         loop {
             match self.pool.choose() {
                 Choice::Emptied(frame) => return Ok((frame, PrefetchRoom::None)),
@@ -509,7 +517,7 @@ impl Handle {
                         return Ok((frame, PrefetchRoom::Evict));
                     }
                 }
-                Choice::Nothing => self.wait_for_frame(page, &mut waited_us)?,
+                Choice::Nothing => self.wait_for_frame(page, &mut waited)?,
             }
             if let Some(frame) = self.pool.take_free() {
                 return Ok((frame, PrefetchRoom::None));
@@ -588,18 +596,24 @@ impl Handle {
     }
 
     /// No frame can be emptied at the moment: waits for one, or says that none will be.
-    fn wait_for_frame(&self, page: PageId, waited_us: &mut u64) -> Result<()> {
+    fn wait_for_frame(&self, page: PageId, waited: &mut Waited) -> Result<()> {
         let mut transfer = self.transfer.borrow_mut();
         if transfer.reads_in_flight > 0 {
             return transfer.collect(&self.pool, true);
         }
         drop(transfer);
-        if !self.pool.is_shared() || *waited_us >= self.pool.config.patience_ms * 1000 {
+        let alone = !self.pool.is_shared();
+        let patience_us = self.pool.config.patience_ms.saturating_mul(1000);
+        if waited.us >= patience_us || (alone && waited.alone) {
             let frames = self.pool.frames.len();
             return Err(PoolError::AllPinned { device: self.pool.name(), page, frames });
         }
-        *waited_us += PAUSE_US;
-        sync::pause();
+        // The last of the others may have released a frame on its way out: one more look.
+        waited.alone = alone;
+        if !alone {
+            waited.us += PAUSE_US;
+            sync::pause();
+        }
         Ok(())
     }
 

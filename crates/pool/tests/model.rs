@@ -203,13 +203,21 @@ fn a_sync_covers_all_that_was_written_before_it() {
         let device = sim(4, FaultPlan::none());
         let pool = pool(&device, 2, writer, policy);
         let oracle = Arc::new(Oracle::new(4));
-        let (a, b, disk) = (Arc::clone(&oracle), Arc::clone(&oracle), Arc::clone(&device));
+        // Versions whose guards are gone: those the sync has to cover.
+        let released = Arc::new(Oracle::new(4));
+        let (a, b) = (Arc::clone(&oracle), Arc::clone(&released));
+        let (seen, disk) = (Arc::clone(&released), Arc::clone(&device));
         together(
             &pool,
             vec![
-                Box::new(move |handle| (0..4).for_each(|page| change(&handle, &a, page))),
                 Box::new(move |handle| {
-                    let before: Vec<u64> = (0..4).map(|page| b.version(page)).collect();
+                    for page in [0, 1, 2, 3, 1, 0] {
+                        change(&handle, &a, page);
+                        b.change(page, &mut [0; PAGE_BYTES]);
+                    }
+                }),
+                Box::new(move |handle| {
+                    let before: Vec<u64> = (0..4).map(|page| seen.version(page)).collect();
                     handle.sync().unwrap();
                     // Even if every write that was not synced is lost.
                     let after = disk.restart(FaultPlan::none()).contents();
