@@ -55,11 +55,15 @@ unsafe impl Sync for FrameSet {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for FrameSet {}
 
-/// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer and
-/// page table entry.
+/// What a policy keeps of a frame: between 1 byte (Clock Sweep) and 30 (S3-FIFO).
+const POLICY_BYTES: usize = 16;
+
+/// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer, page
+/// table entry and stamp.
 pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
     + size_of::<bool>()
+    + POLICY_BYTES
     + size_of::<UnsafeCell<Option<Buffer>>>()
     + 3 * size_of::<AtomicU32>();
 

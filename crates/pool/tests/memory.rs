@@ -1,0 +1,82 @@
+//! A pool takes the memory that it says.
+
+#![cfg(not(feature = "model"))]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cenote_device::Device;
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_pool::policy::PolicyKind;
+use cenote_pool::{Pool, PoolConfig, Writer};
+use support::config;
+
+/// Counts what is allocated.
+struct Counting;
+
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is the system allocator's; only a counter is kept beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATED.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Within 2%, and within `slack` bytes for what does not grow with the pool.
+fn expect_near(what: &str, found: usize, said: u64, slack: usize) {
+    let said = said as usize;
+    let near = found.abs_diff(said) <= said / 50 + slack;
+    assert!(near, "{what}: {found} bytes were taken, {said} were said");
+}
+
+/// One test, so that nobody else allocates meanwhile.
+#[test]
+fn a_pool_and_its_handles_take_what_they_say() {
+    for page_bytes in [512, 4096, 16_384] {
+        for frames in [8_192, 10_000, 30_000] {
+            for policy in PolicyKind::ALL {
+                let writer = Writer::Ace { batch: 64 };
+                let config = PoolConfig { page_bytes, policy, ..config(frames, writer) };
+                let device = SimConfig::timing_only(support::model());
+                let device = Arc::new(SimDevice::new(device)) as Arc<dyn Device>;
+                device.set_len(1 << 30).unwrap();
+                take_and_compare(&format!("{policy} {page_bytes} x {frames}"), device, config);
+            }
+        }
+    }
+}
+
+fn take_and_compare(name: &str, device: Arc<dyn Device>, config: PoolConfig) {
+    let heap = ALLOCATED.load(Ordering::Relaxed);
+    let config = PoolConfig { check: None, ..config };
+    let pool = Pool::new(device, config.clone()).unwrap();
+    let handle = pool.handle();
+    for page in 0..config.frames as u64 + 100 {
+        handle.pin_new(page).unwrap();
+    }
+    let took = ALLOCATED.load(Ordering::Relaxed) - heap;
+    // Frames, and copies of pages that are written, lie in mappings of just their size.
+    let frames = config.frames * config.page_bytes;
+    expect_near(name, frames + took, Pool::memory_bytes(&config), 64 << 10);
+    let heap = ALLOCATED.load(Ordering::Relaxed);
+    let others: Vec<_> = (0..10).map(|_| pool.handle()).collect();
+    others.iter().for_each(|other| other.flush().unwrap());
+    let took = ALLOCATED.load(Ordering::Relaxed) - heap;
+    let copies = 10 * config.writer.batch() * config.page_bytes;
+    expect_near(name, copies + took, 10 * Pool::handle_bytes(&config), 10 * (16 << 10));
+}
