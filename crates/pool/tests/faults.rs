@@ -1,11 +1,12 @@
 //! What fails, and who hears of it: writes, reads, checks, syncs, pins, configurations.
 
 #![cfg(not(feature = "model"))]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cenote_device::backend::file::{self, OpenOptions};
@@ -503,12 +504,13 @@ fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
             broken.store(door, Ordering::Release);
             let mut versions = [0; PAGES as usize];
             let mut work = |n: u64| {
-                let page = if n % 3 == 0 { n % PAGES } else { n * 7 % PAGES };
+                let page = if n.is_multiple_of(3) { n % PAGES } else { n * 7 % PAGES };
                 if let Ok(version) = bump(&handle, page) {
                     assert_eq!(version, versions[page as usize] + 1);
                     versions[page as usize] = version;
                 }
-                if n % 5 == 0 && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok() {
+                if n.is_multiple_of(5) && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok()
+                {
                     while matches!(handle.take(true), Ok(Some(_)) | Err(_)) {}
                 }
             };
@@ -578,75 +580,4 @@ fn run_with_a_fault(device: &Arc<SimDevice>, writer: Writer, prefetch: PrefetchK
     }
     expect_all_frames(&handle, 0);
     operations
-}
-
-/// Page 5 is dirty and held by a writer while a pass comes by: the device's copy is old.
-#[test]
-fn a_pass_waits_for_a_page_that_is_being_changed() {
-    use cenote_device::plan::Planner;
-    use cenote_device::profile::Profile;
-    let slow = PoolConfig { patience_ms: 5_000, ..config(8, Writer::Classical) };
-    let pool = pool(&sim(PAGES, FaultPlan::none()), slow);
-    let planner = Planner::new(&Profile::assumed(), PAGE_BYTES, 8 * PAGE_BYTES, 1);
-    let handle = pool.handle();
-    bump(&handle, 5).unwrap();
-    let barrier = std::sync::Barrier::new(2);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mine = pool.handle();
-            let guard = mine.pin_mut(5).unwrap();
-            barrier.wait();
-            std::thread::sleep(Duration::from_millis(30));
-            drop(guard);
-        });
-        barrier.wait();
-        cenote_pool::scan::pass(&handle, &planner, 0..PAGES, |page, bytes| {
-            assert_eq!(version_of(page, bytes), u64::from(page == 5));
-            Ok::<(), PoolError>(())
-        })
-        .unwrap();
-    });
-}
-
-/// After a pass has read page 5 from the device, another handle changes it, and it is written
-/// back and leaves; then a frame becomes free.
-#[test]
-fn a_pass_neither_shows_nor_keeps_a_page_that_was_changed_behind_it() {
-    use cenote_device::plan::Planner;
-    use cenote_device::profile::Profile;
-    let place: Arc<OnceLock<Arc<Pool>>> = Arc::default();
-    let (hooks, armed) = (Arc::clone(&place), AtomicBool::new(true));
-    let inner = sim(PAGES, FaultPlan::seeded(1).with(read_of(30), EIO));
-    let device = Hooked::new(inner, move |door| {
-        let Some(pool) = hooks.get().filter(|_| door == Door::Reaped) else { return Ok(()) };
-        if !armed.swap(false, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let other = pool.handle();
-        bump(&other, 5).unwrap();
-        (20..22).for_each(|page| drop(other.pin(page).unwrap()));
-        assert!(other.resident(5).is_none(), "it has left");
-        assert!(other.pin(30).is_err());
-        assert_eq!(pool.free_frames(), 1, "a failed read leaves a free frame");
-        Ok(())
-    });
-    let pool = Pool::new(device, config(2, Writer::Classical)).unwrap();
-    let planner = Planner::new(&Profile::assumed(), PAGE_BYTES, 8 * PAGE_BYTES, 1);
-    let handle = pool.handle();
-    assert!(place.set(Arc::clone(&pool)).is_ok());
-    cenote_pool::scan::pass(&handle, &planner, [5], |page, bytes| {
-        assert_eq!(version_of(page, bytes), 1, "the pass shows what is newer");
-        Ok::<(), PoolError>(())
-    })
-    .unwrap();
-    assert_eq!(version_of(5, &handle.pin(5).unwrap()), 1);
-    let stamp = handle.stamp(7);
-    let old = support::sealed_image(7, 0, PAGE_BYTES);
-    bump(&handle, 7).unwrap();
-    (20..22).for_each(|page| drop(handle.pin(page).unwrap()));
-    assert!(handle.pin(30).is_err());
-    assert!(!handle.offer_since(7, &old, stamp), "an overtaken copy is not kept");
-    assert_eq!(version_of(7, &handle.pin(7).unwrap()), 1);
-    // The pool can be dropped only when the device's hook forgets it.
-    drop(place);
 }

@@ -2,6 +2,7 @@
 //! another's resident pages can be pinned.
 
 #![cfg(not(feature = "model"))]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 

@@ -6,6 +6,7 @@
 //! the seed, to replay.
 
 #![cfg(feature = "model")]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 

@@ -2,6 +2,7 @@
 //! there, and no torn page passes for data.
 
 #![cfg(not(feature = "model"))]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 

@@ -4,6 +4,7 @@
 //! `CENOTE_POOL_SEED` sets the seed, `CENOTE_POOL_OPS` the operations of each thread.
 
 #![cfg(not(feature = "model"))]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 
