@@ -74,6 +74,8 @@ fn take_and_compare(name: &str, device: Arc<dyn Device>, config: PoolConfig) {
     // Frames, and copies of pages that are written, lie in mappings of just their size.
     let frames = config.frames * config.page_bytes;
     expect_near(name, frames + took, Pool::memory_bytes(&config), 64 << 10);
+    // From here on only handles take memory.
+    handle.flush().unwrap();
     let heap = ALLOCATED.load(Ordering::Relaxed);
     let others: Vec<_> = (0..10).map(|_| pool.handle()).collect();
     others.iter().for_each(|other| other.flush().unwrap());
