@@ -6,9 +6,10 @@
 //! There, a page at the old end that was used goes round again with one use less (Yang et al.,
 //! SOSP 2023, Algorithm 1; counts up to 3).
 //!
-//! The virtual order is a dry run of that in which each page that leaves is followed by a new one
-//! in the small queue, as it is in a pool that misses: without these the small queue would soon
-//! fall below its share and the run would take from the main queue what really stays.
+//! The virtual order is a dry run of that in which each page that leaves is followed by a new one,
+//! as it is in a pool that misses; it enters the main queue as often as new pages lately did.
+//! Without these the run would soon take all pages from one queue, where really both give, and
+//! pages would be written long before they leave.
 //!
 //! A prefetched page enters at the old end of the small queue. It is not remembered when it
 //! leaves: nobody asked for it when it came.
@@ -34,7 +35,14 @@ pub struct S3Fifo {
     ghost: Ghost,
     /// Prefetched, so not to be remembered.
     unasked: Box<[bool]>,
+    /// Share of new pages that lately entered the main queue, in [`PARTS`].
+    to_main: usize,
 }
+
+/// Parts of a page in which shares are counted.
+const PARTS: usize = 1 << 16;
+/// New pages over which a share is averaged, as a power of two.
+const AVERAGE_SHIFT: u32 = 8;
 
 impl S3Fifo {
     /// For a pool of `frames`.
@@ -46,6 +54,7 @@ impl S3Fifo {
             small_share,
             ghost: Ghost::new(frames.saturating_sub(small_share)),
             unasked: vec![false; frames].into(),
+            to_main: 0,
         }
     }
 
@@ -75,7 +84,7 @@ impl S3Fifo {
             small: self.small.coldest(),
             main: self.main.coldest(),
             recycled: VecDeque::new(),
-            small_len: self.small.len(),
+            small_parts: self.small.len() * PARTS,
         }
     }
 }
@@ -92,10 +101,17 @@ impl Policy for S3Fifo {
     fn admitted(&mut self, frame: FrameId, page: PageId, entrance: Entrance, frames: &dyn Frames) {
         frames.set_uses(frame, 0);
         self.unasked[frame as usize] = entrance == Entrance::Cold;
-        match entrance {
-            Entrance::Cold => self.small.push_cold(frame),
-            Entrance::Hot if self.ghost.forget(page) => self.main.push_hot(frame),
-            Entrance::Hot => self.small.push_hot(frame),
+        if entrance == Entrance::Cold {
+            self.small.push_cold(frame);
+            return;
+        }
+        let is_remembered = self.ghost.forget(page);
+        self.to_main -= self.to_main >> AVERAGE_SHIFT;
+        if is_remembered {
+            self.to_main += PARTS >> AVERAGE_SHIFT;
+            self.main.push_hot(frame);
+        } else {
+            self.small.push_hot(frame);
         }
     }
 
@@ -159,8 +175,8 @@ struct DryRun<'a> {
     main: Option<FrameId>,
     /// What the main queue would hold behind its newest page: with the uses left.
     recycled: VecDeque<(FrameId, u8)>,
-    /// Pages that the small queue would hold.
-    small_len: usize,
+    /// Pages that the small queue would hold, in [`PARTS`].
+    small_parts: usize,
 }
 
 impl DryRun<'_> {
@@ -175,9 +191,11 @@ impl DryRun<'_> {
         self.small = self.policy.small.hotter(frame);
         if self.look(frame)? > 1 {
             self.recycled.push_back((frame, 0));
-            self.small_len -= 1;
+            self.small_parts = self.small_parts.saturating_sub(PARTS);
             return None;
         }
+        // A new page takes its place, but some of these enter the main queue.
+        self.small_parts = self.small_parts.saturating_sub(self.policy.to_main);
         Some(frame)
     }
 
@@ -194,8 +212,8 @@ impl DryRun<'_> {
             self.recycled.push_back((frame, uses - 1));
             return None;
         }
-        // A new page takes the room in the small queue.
-        self.small_len += 1;
+        // A new page takes the room, in the small queue unless it enters the main one.
+        self.small_parts += PARTS - self.policy.to_main;
         Some(frame)
     }
 }
@@ -206,7 +224,7 @@ impl Iterator for DryRun<'_> {
     fn next(&mut self) -> Option<FrameId> {
         loop {
             let main_is_empty = self.main.is_none() && self.recycled.is_empty();
-            let small_gives = main_is_empty || self.small_len >= self.policy.small_share;
+            let small_gives = main_is_empty || self.small_parts >= self.policy.small_share * PARTS;
             let small = self.small.filter(|_| small_gives);
             let is_new = small.is_some() || self.main.is_some();
             if (is_new && self.looks_left == 0) || (small.is_none() && main_is_empty) {

@@ -221,6 +221,13 @@ impl Model for SieveModel {
         self.hand = self.order.iter().position(|&f| f == victim)?;
         Some(victim)
     }
+
+    fn next_dirty(&mut self, n: usize, _reach: usize, fake: &Fake) -> Vec<FrameId> {
+        let mut order = self.order[self.hand..].to_vec();
+        order.retain(|&f| fake.uses(f) == 0 && fake.is_dirty(f) && fake.is_evictable(f));
+        order.truncate(n);
+        order
+    }
 }
 
 /// S3-FIFO: oldest first.
@@ -228,8 +235,10 @@ impl Model for SieveModel {
 pub struct S3 {
     small: Vec<FrameId>,
     main: Vec<FrameId>,
-    /// Pages that would have come in a virtual order.
+    /// 65,536ths of pages that would have come into the small queue in a virtual order.
     newcomers: usize,
+    /// 65,536ths of the pages that lately came into the main queue.
+    to_main: usize,
     share: usize,
     ghost_capacity: usize,
     /// None where a page came back.
@@ -244,6 +253,7 @@ impl S3 {
             small: vec![],
             main: vec![],
             newcomers: 0,
+            to_main: 0,
             share,
             ghost_capacity: frames - share,
             ghost: vec![],
@@ -259,9 +269,13 @@ impl Model for S3 {
         if entrance == Entrance::Cold {
             self.unasked.push(frame);
             self.small.insert(0, frame);
-        } else if let Some(seen) = self.ghost.iter_mut().find(|g| **g == Some(page)) {
+            return;
+        }
+        self.to_main -= self.to_main / 256;
+        if let Some(seen) = self.ghost.iter_mut().find(|g| **g == Some(page)) {
             *seen = None;
             self.main.push(frame);
+            self.to_main += 256;
         } else {
             self.small.push(frame);
         }
@@ -282,14 +296,15 @@ impl Model for S3 {
 
     fn removed_virtually(&mut self, frame: FrameId) {
         self.removed(frame, 0);
-        self.newcomers += 1;
+        self.newcomers += 65_536 - self.to_main;
     }
 
     fn victim(&mut self, fake: &Fake) -> Option<FrameId> {
         loop {
             let small = evictable(&self.small, fake);
             let main = evictable(&self.main, fake);
-            let small_gives = self.small.len() + self.newcomers >= self.share || main.is_none();
+            let small_len = self.small.len() * 65_536 + self.newcomers;
+            let small_gives = small_len >= self.share * 65_536 || main.is_none();
             match (small.filter(|_| small_gives), main) {
                 (Some(frame), _) if fake.uses(frame) > 1 => {
                     take(&mut self.small, frame);
