@@ -664,7 +664,7 @@ impl Handle {
     fn claim_within_patience(&self, page: PageId, frame: FrameId) -> Result<bool> {
         let frames = &self.pool.frames;
         let patience_ms = self.pool.config.patience_ms;
-        for _ in 0..=patience_ms * 1000 / PAUSE_US {
+        for _ in 0..=patience_ms.saturating_mul(1000) / PAUSE_US {
             if !frames.holds(frame, page) || frames.state(frame) & (DIRTY | WRITING) == 0 {
                 return Ok(false);
             }

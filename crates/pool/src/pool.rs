@@ -127,12 +127,12 @@ impl Pool {
 
     /// Memory of a pool: frames and all that is kept per frame.
     pub fn memory_bytes(config: &PoolConfig) -> u64 {
-        config.frames as u64 * Self::frame_bytes(config.page_bytes)
+        (config.frames as u64).saturating_mul(Self::frame_bytes(config.page_bytes))
     }
 
     /// Memory of one frame: a page and all that is kept for it.
     pub const fn frame_bytes(page_bytes: usize) -> u64 {
-        (page_bytes + FRAME_OVERHEAD_BYTES) as u64
+        page_bytes.saturating_add(FRAME_OVERHEAD_BYTES) as u64
     }
 
     /// Memory of one handle beside the frames: copies of the pages that it writes.

@@ -318,6 +318,35 @@ fn threads_that_pin_more_than_the_frames_end_with_errors_and_not_in_a_deadlock()
 }
 
 #[test]
+fn endless_patience_is_no_overflow() {
+    let patient = PoolConfig { patience_ms: u64::MAX, ..config(2, Writer::Classical) };
+    let pool = pool(&sim(PAGES, FaultPlan::none()), patient);
+    let barrier = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let handle = pool.handle();
+            bump(&handle, 1).unwrap();
+            let guards = (handle.pin_mut(1).unwrap(), handle.pin(2).unwrap());
+            barrier.wait();
+            std::thread::sleep(Duration::from_millis(20));
+            drop(guards);
+            barrier.wait();
+            let guards = (handle.pin_mut(1).unwrap(), handle.pin(2).unwrap());
+            barrier.wait();
+            std::thread::sleep(Duration::from_millis(20));
+            drop(guards);
+        });
+        let handle = pool.handle();
+        barrier.wait();
+        handle.flush().unwrap();
+        barrier.wait();
+        barrier.wait();
+        assert_eq!(version_of(7, &handle.pin(7).unwrap()), 0);
+        assert_eq!(version_of(1, &handle.pin_mut(1).unwrap()), 1);
+    });
+}
+
+#[test]
 fn a_thread_that_waits_for_itself_hears_of_it() {
     let pool = pool(&sim(PAGES, FaultPlan::none()), config(4, Writer::Classical));
     let handle = pool.handle();
