@@ -10,6 +10,7 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
@@ -198,8 +199,8 @@ fn dawdling(inner: Arc<dyn Device>, seed: u64) -> Arc<dyn Device> {
     Hooked::new(inner, move |_| {
         let mut random = Random::new(count.fetch_add(1, Ordering::Relaxed));
         match random.below(16) {
-            0 => std::thread::sleep(std::time::Duration::from_micros(random.below(50))),
-            1..8 => std::thread::yield_now(),
+            0 => std::thread::sleep(Duration::from_micros(random.below(20))),
+            1..5 => std::thread::yield_now(),
             _ => {}
         }
         Ok(())
@@ -209,7 +210,7 @@ fn dawdling(inner: Arc<dyn Device>, seed: u64) -> Arc<dyn Device> {
 #[test]
 fn every_read_sees_the_last_write_on_the_simulated_device() {
     let seed = seed();
-    let ops = number_from("CENOTE_POOL_OPS", 300);
+    let ops = number_from("CENOTE_POOL_OPS", 120);
     for (n, (policy, writer, prefetch)) in matrix().enumerate() {
         let seed = seed.wrapping_add(n as u64);
         println!("{policy} {writer} {prefetch} CENOTE_POOL_SEED={seed}");
@@ -221,7 +222,7 @@ fn every_read_sees_the_last_write_on_the_simulated_device() {
 #[test]
 fn every_read_sees_the_last_write_on_a_file() {
     let seed = seed();
-    let ops = number_from("CENOTE_POOL_OPS", 100);
+    let ops = number_from("CENOTE_POOL_OPS", 60);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pages");
     for (n, (policy, writer, prefetch)) in matrix().enumerate() {
