@@ -1,7 +1,9 @@
-//! The background cleaner: what InnoDB and LeanStore do, to compare ACE with.
+//! The background cleaner: it writes dirty pages before their turn to leave comes.
 //!
-//! It looks at the cold end of the policy's order and writes the dirty pages there in batches of a
-//! fixed size, whatever the device's concurrency, so that victims are clean when their turn comes.
+//! With [`Writer::Cleaner`] it does what InnoDB and LeanStore do, to compare ACE with: it keeps the
+//! cold end of the policy's order clean in batches of a fixed size, whatever the device's
+//! concurrency. With [`Writer::AceBackground`] it does what ACE does when a victim is dirty, only a
+//! few victims earlier.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,36 +13,40 @@ use std::time::Duration;
 use crate::config::Writer;
 use crate::error::{PoolError, Result};
 use crate::handle::Handle;
+use crate::policy::FrameId;
 use crate::pool::Pool;
 
-/// Frames at the cold end, in batches, that are kept clean.
+/// Frames at the cold end, in batches, that a fixed-batch cleaner looks at.
 const REACH_BATCHES: usize = 4;
 
-/// How long the thread sleeps when there is too little to write.
-const NAP: Duration = Duration::from_micros(200);
+/// How long the thread sleeps when there is nothing to write: at first, and at most when that
+/// stays so.
+const NAP: Duration = Duration::from_micros(100);
+const NAP_MAX: Duration = Duration::from_millis(2);
 
 /// Writes batches of dirty pages ahead of the victims. Belongs to the thread that made it.
 #[derive(Debug)]
 pub struct Cleaner {
     handle: Handle,
-    batch: usize,
+    writer: Writer,
 }
 
 impl Cleaner {
-    /// A cleaner for a pool whose writer is [`Writer::Cleaner`].
+    /// A cleaner for a pool whose writer has one.
     ///
     /// # Errors
-    /// [`PoolError::Config`] where the writer is another.
+    /// [`PoolError::Config`] where the writer has none.
     pub fn new(pool: &Arc<Pool>) -> Result<Self> {
-        let Writer::Cleaner { batch } = pool.config().writer else {
-            let reason = format!("the writer is {}, which has no cleaner", pool.config().writer);
+        let writer = pool.config().writer;
+        if !writer.has_cleaner() {
+            let reason = format!("the writer is {writer}, which has no cleaner");
             return Err(PoolError::Config { reason });
-        };
-        Ok(Self { handle: pool.handle(), batch })
+        }
+        Ok(Self { handle: pool.handle(), writer })
     }
 
-    /// Starts a batch if none is on its way and half of one is dirty at the cold end; never waits.
-    /// Pages that it started to write.
+    /// Starts a batch if none is on its way and one is due; never waits. Pages that it started to
+    /// write.
     ///
     /// # Errors
     /// A queue that broke. Pages that could not be written stay dirty.
@@ -48,16 +54,33 @@ impl Cleaner {
         if self.handle.writes_pending()? > 0 {
             return Ok(0);
         }
-        let pool = self.handle.pool();
-        let mut claimed = Vec::with_capacity(self.batch);
-        pool.with_policy_locked(|policy| {
-            pool.claim_dirty(policy, self.batch, REACH_BATCHES * self.batch, &mut claimed);
-        });
-        if claimed.is_empty() {
-            return Ok(0);
+        let claimed = self.due();
+        if !claimed.is_empty() {
+            self.handle.start_write_back(&claimed)?;
         }
-        self.handle.start_write_back(&claimed)?;
         Ok(claimed.len())
+    }
+
+    /// Claims the pages of a batch that is due.
+    fn due(&self) -> Vec<FrameId> {
+        let (pool, batch) = (self.handle.pool(), self.writer.batch());
+        let mut claimed = Vec::with_capacity(batch);
+        pool.with_policy_locked(|policy| match self.writer.n_w() {
+            // As ACE: a page among the next to leave is dirty, so it and the dirty ones after it.
+            Some(n_w) => {
+                if pool.count_dirty(policy, 1, n_w) == 1 {
+                    pool.claim_dirty(policy, n_w, pool.reach(), &mut claimed);
+                }
+            }
+            // A batch is worth its while when at least half of it is there.
+            None => {
+                let reach = REACH_BATCHES * batch;
+                if pool.count_dirty(policy, batch / 2, reach) == batch / 2 {
+                    pool.claim_dirty(policy, batch, reach, &mut claimed);
+                }
+            }
+        });
+        claimed
     }
 
     /// Waits until what [`Cleaner::step`] started is written.
@@ -86,11 +109,14 @@ impl CleanerThread {
         let (pool, stopped) = (Arc::clone(pool), Arc::clone(&stop));
         let clean = move || {
             let mut cleaner = Cleaner::new(&pool)?;
+            let mut nap = NAP;
             while !stopped.load(Ordering::Relaxed) {
                 if cleaner.step()? == 0 {
-                    std::thread::sleep(NAP);
+                    std::thread::sleep(nap);
+                    nap = NAP_MAX.min(nap * 2);
                 } else {
                     cleaner.finish()?;
+                    nap = NAP;
                 }
             }
             cleaner.finish()

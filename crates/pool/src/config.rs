@@ -53,6 +53,13 @@ pub enum Writer {
         /// n_w, best the write concurrency of the device.
         batch: usize,
     },
+    /// ACE with a background [`Cleaner`](crate::Cleaner) that does the same a few victims earlier,
+    /// while the readers read (dissertation 4.4: the background writer writes n_w pages at once,
+    /// too). What it does not reach in time is written as by [`Writer::Ace`].
+    AceBackground {
+        /// n_w, best the write concurrency of the device.
+        batch: usize,
+    },
 }
 
 impl Writer {
@@ -62,14 +69,28 @@ impl Writer {
             Self::Classical => "classical",
             Self::Cleaner { .. } => "cleaner",
             Self::Ace { .. } => "ace",
+            Self::AceBackground { .. } => "ace-bg",
         }
+    }
+
+    /// n_w of ACE; None for the others.
+    pub fn n_w(self) -> Option<usize> {
+        match self {
+            Self::Ace { batch } | Self::AceBackground { batch } => Some(batch),
+            Self::Classical | Self::Cleaner { .. } => None,
+        }
+    }
+
+    /// Whether a [`Cleaner`](crate::Cleaner) belongs to it.
+    pub fn has_cleaner(self) -> bool {
+        matches!(self, Self::Cleaner { .. } | Self::AceBackground { .. })
     }
 
     /// Pages that one handle writes at once at most.
     pub fn batch(self) -> usize {
         match self {
             Self::Classical => 1,
-            Self::Cleaner { batch } | Self::Ace { batch } => batch,
+            Self::Cleaner { batch } | Self::Ace { batch } | Self::AceBackground { batch } => batch,
         }
     }
 }

@@ -23,7 +23,7 @@ use cenote_device::wrapper::StatsDevice;
 use cenote_device::{Clock, Device};
 
 use crate::PageId;
-use crate::config::{PoolConfig, Writer};
+use crate::config::PoolConfig;
 use crate::error::{PoolError, Result};
 use crate::frame::{DIRTY, FRAME_OVERHEAD_BYTES, FrameSet, WRITING};
 use crate::handle::Handle;
@@ -291,7 +291,7 @@ impl Pool {
                 }
             } else if self.claim(victim) {
                 let mut claimed = vec![victim];
-                if let Writer::Ace { batch } = self.config.writer {
+                if let Some(batch) = self.config.writer.n_w() {
                     self.claim_dirty(order.policy.as_mut(), batch - 1, self.reach(), &mut claimed);
                 }
                 return Choice::Write(claimed);
@@ -302,7 +302,7 @@ impl Pool {
 
     /// How many frames a search for dirty or clean pages looks at: half of them. A page in the hot
     /// half is likely to be changed again before it would leave (FACTS: a limit is left open).
-    fn reach(&self) -> usize {
+    pub(crate) fn reach(&self) -> usize {
         (self.frames.len() / 2).max(1)
     }
 
@@ -334,6 +334,13 @@ impl Pool {
         dirty.truncate(batch);
         dirty.retain(|&frame| self.claim(frame));
         dirty
+    }
+
+    /// How many pages, up to `n`, are dirty among the next `reach` of the order.
+    pub(crate) fn count_dirty(&self, policy: &mut dyn Policy, n: usize, reach: usize) -> usize {
+        let mut dirty = Vec::with_capacity(n);
+        policy.next_dirty(n, reach, &self.frames, &mut dirty);
+        dirty.len()
     }
 
     /// Claims a dirty page for writing and shares its latch, so that it can be copied.
