@@ -470,6 +470,30 @@ fn configurations_that_cannot_work_are_errors() {
     assert!(matches!(cenote_pool::Cleaner::new(&classical), Err(PoolError::Config { .. })));
 }
 
+#[test]
+fn a_cleaner_cleans_with_any_policy_and_batch() {
+    for policy in cenote_pool::policy::PolicyKind::ALL {
+        for batch in [1, 2, 3, 16] {
+            for writer in [Writer::Cleaner { batch }, Writer::AceBackground { batch }] {
+                let device = sim(PAGES, FaultPlan::seeded(1).with(When::Write(0), EIO));
+                let pool = pool(&device, PoolConfig { policy, ..config(8, writer) });
+                let handle = pool.handle();
+                let mut cleaner = cenote_pool::Cleaner::new(&pool).unwrap();
+                assert_eq!(cleaner.step().unwrap(), 0, "nothing is dirty");
+                bump_all(&handle, 8);
+                for _ in 0..20 {
+                    cleaner.step().unwrap();
+                    cleaner.finish().unwrap();
+                }
+                assert!(pool.dirty_pages() < 8, "{policy} {writer} {batch}");
+                assert_eq!(pool.stats().writes_failed, 1);
+                handle.sync().unwrap();
+                (0..8).for_each(|page| assert_eq!(disk_version(&device, page), 1));
+            }
+        }
+    }
+}
+
 /// Most requests at once: all asks, a pin, and whatever is prefetched along, with few writes.
 #[test]
 fn asks_pins_and_prefetches_together_fit_the_queue() {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimDevice};
 use cenote_pool::policy::PolicyKind;
-use cenote_pool::{Handle, Pool, PoolConfig, Writer};
+use cenote_pool::{Cleaner, Handle, Pool, PoolConfig, Writer};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
 use support::{Oracle, PAGE_BYTES, WRITERS, bump, config, number_from, sim, version_of};
@@ -167,6 +167,30 @@ fn a_change_during_the_write_back_makes_the_page_dirty_again() {
                 }),
             ],
         );
+        expect_whole(&pool, &device, &oracle);
+    });
+}
+
+#[test]
+fn a_cleaner_beside_writers_loses_nothing() {
+    let turns = AtomicU64::new(0);
+    explore(move || {
+        let (_, policy) = turn(&turns);
+        let device = sim(4, FaultPlan::none());
+        let pool = pool(&device, 3, Writer::AceBackground { batch: 2 }, policy);
+        let oracle = Arc::new(Oracle::new(4));
+        let a = Arc::clone(&oracle);
+        let clean = |handle: Handle| {
+            let mut cleaner = Cleaner::new(handle.pool()).unwrap();
+            for _ in 0..3 {
+                cleaner.step().unwrap();
+                cleaner.finish().unwrap();
+            }
+        };
+        let write = move |handle: Handle| {
+            [0, 1, 2, 3, 0, 1].into_iter().for_each(|page| change(&handle, &a, page));
+        };
+        together(&pool, vec![Box::new(write), Box::new(clean)]);
         expect_whole(&pool, &device, &oracle);
     });
 }

@@ -149,7 +149,7 @@ fn crowd(device: Arc<dyn Device>, config: PoolConfig, seed: u64, ops: u64) {
     let oracle = Oracle::new(PAGES);
     let planner = Planner::new(&Profile::assumed(), config.page_bytes, 8 * config.page_bytes, 1);
     let pool = Pool::new(Arc::clone(&device), config.clone()).unwrap();
-    let cleans = matches!(config.writer, Writer::Cleaner { .. });
+    let cleans = config.writer.has_cleaner();
     let cleaner = cleans.then(|| CleanerThread::spawn(&pool).unwrap());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -210,7 +210,7 @@ fn dawdling(inner: Arc<dyn Device>, seed: u64) -> Arc<dyn Device> {
 #[test]
 fn every_read_sees_the_last_write_on_the_simulated_device() {
     let seed = seed();
-    let ops = number_from("CENOTE_POOL_OPS", 120);
+    let ops = number_from("CENOTE_POOL_OPS", 100);
     for (n, (policy, writer, prefetch)) in matrix().enumerate() {
         let seed = seed.wrapping_add(n as u64);
         println!("{policy} {writer} {prefetch} CENOTE_POOL_SEED={seed}");
@@ -222,7 +222,7 @@ fn every_read_sees_the_last_write_on_the_simulated_device() {
 #[test]
 fn every_read_sees_the_last_write_on_a_file() {
     let seed = seed();
-    let ops = number_from("CENOTE_POOL_OPS", 60);
+    let ops = number_from("CENOTE_POOL_OPS", 50);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pages");
     for (n, (policy, writer, prefetch)) in matrix().enumerate() {

@@ -21,8 +21,12 @@ pub const PAGE_BYTES: usize = 512;
 const TRAILER_BYTES: usize = 4;
 
 /// Every kind of writer; batches small against the pools of these tests.
-pub const WRITERS: [Writer; 3] =
-    [Writer::Classical, Writer::Cleaner { batch: 3 }, Writer::Ace { batch: 4 }];
+pub const WRITERS: [Writer; 4] = [
+    Writer::Classical,
+    Writer::Cleaner { batch: 3 },
+    Writer::Ace { batch: 4 },
+    Writer::AceBackground { batch: 4 },
+];
 
 /// An ideal device with k_r = k_w = 4 and alpha = 2.
 pub fn model() -> DeviceModel {
