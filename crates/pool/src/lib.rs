@@ -8,6 +8,7 @@
 //!   [`Cleaner`], or ACE
 //! - [`prefetch`]: TaP and the history table
 //! - [`scan`]: planned passes that never wash out the pool
+//! - [`append`]: bulk writes past the frames
 //! - [`check`]: how pages prove that they are whole
 //!
 //! ACE, the asymmetry- and concurrency-aware buffer pool (dissertation, chapter 4): when the
@@ -34,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod append;
 pub mod check;
 mod cleaner;
 mod config;

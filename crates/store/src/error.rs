@@ -1,6 +1,7 @@
 //! What can go wrong between a graph and its file.
 
 use cenote_device::DeviceError;
+use cenote_pool::PoolError;
 
 use crate::format::PageKind;
 
@@ -14,6 +15,9 @@ pub enum StoreError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The pool could not bring a page.
+    #[error(transparent)]
+    Pool(PoolError),
     /// The file has no bytes.
     #[error("{file}: the file is empty, not a Cenote graph; import it again")]
     Empty {
@@ -136,6 +140,21 @@ pub enum StoreError {
         /// The reason; a full disk and a closed pipe are told apart by it.
         source: std::io::Error,
     },
+}
+
+impl From<PoolError> for StoreError {
+    /// What the device or the store's own check said is the error, whichever way a page came.
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Device(fault) => Self::Device(fault),
+            PoolError::Poisoned { device: file } => Self::Poisoned { file },
+            PoolError::Damaged { device, page, source } => match source.downcast::<Self>() {
+                Ok(fault) => *fault,
+                Err(source) => Self::Pool(PoolError::Damaged { device, page, source }),
+            },
+            other => Self::Pool(other),
+        }
+    }
 }
 
 /// A fault of one page, with its place in the file.

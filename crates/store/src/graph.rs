@@ -10,19 +10,20 @@ use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::ids::Ids;
 use crate::index::Adjacency;
 use crate::page::Page;
+use crate::pages::{Layout, Pages};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::{Direction, VertexId};
 
-/// A stored graph. In memory: its superblock and page indexes.
+/// A list of at most so many pages is looked up through the pool; a longer one is streamed, in
+/// large requests, and washes nothing out.
+const LOOKUP_PAGES_MAX: u64 = 4;
+
+/// A stored graph. In memory: its superblock and page indexes, and, once a list or an id was looked
+/// up, the few pages read last.
 #[derive(Debug)]
 pub struct Graph {
-    device: Arc<dyn Device>,
-    file: Arc<str>,
-    superblock: Superblock,
-    out: Adjacency,
-    /// Only of directed graphs that have in-edges.
-    back: Option<Adjacency>,
+    pages: Arc<Pages>,
 }
 
 impl Graph {
@@ -30,44 +31,49 @@ impl Graph {
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
         let file: Arc<str> = device.name().into();
         let superblock = read_superblock(device.as_ref(), &file)?;
-        let load = |kind, index| load_index(&device, &file, &superblock, kind, index);
+        let load = |kind, index| load_index(device.as_ref(), &file, &superblock, kind, index);
         let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
         let back = if superblock.in_edges {
             Some(load(SectionKind::InAdjacency, SectionKind::InIndex)?)
         } else {
             None
         };
-        Ok(Self { device, file, superblock, out, back })
+        let layout = Layout { file, superblock, out, back };
+        Ok(Self { pages: Arc::new(Pages::new(device, layout)) })
     }
 
     /// Where the graph lies.
     pub fn device(&self) -> &Arc<dyn Device> {
-        &self.device
+        &self.pages.device
     }
 
     /// How errors name the file.
     pub fn file(&self) -> &Arc<str> {
-        &self.file
+        &self.layout().file
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.pages.layout
     }
 
     /// What the first page says.
     pub fn superblock(&self) -> &Superblock {
-        &self.superblock
+        &self.layout().superblock
     }
 
     /// Number of vertices.
     pub fn vertices(&self) -> usize {
-        self.superblock.vertices as usize
+        self.superblock().vertices as usize
     }
 
     /// Bytes of a page.
     pub fn page_bytes(&self) -> usize {
-        self.superblock.page_bytes as usize
+        self.pages.page_bytes()
     }
 
     /// Whether edges have a direction.
     pub fn is_directed(&self) -> bool {
-        self.superblock.directed
+        self.superblock().directed
     }
 
     /// Whether lists of sources can be had: always on an undirected graph.
@@ -78,16 +84,14 @@ impl Graph {
     /// The lists of a direction. On an undirected graph both are the same; on a directed graph
     /// without in-edges there are no lists of sources.
     pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
-        match direction {
-            Direction::Out => Some(&self.out),
-            Direction::In if self.superblock.directed => self.back.as_ref(),
-            Direction::In => Some(&self.out),
-        }
+        self.layout().adjacency(direction)
     }
 
-    /// Memory that the loaded indexes take.
+    /// Memory that the loaded indexes take, and the pages that look-ups keep, once there were any.
     pub fn memory_bytes(&self) -> usize {
-        self.out.memory_bytes() + self.back.as_ref().map_or(0, Adjacency::memory_bytes)
+        let Layout { out, back, .. } = self.layout();
+        let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
+        indexes + self.pages.memory_bytes()
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
@@ -98,10 +102,10 @@ impl Graph {
         out: &mut dyn FnMut(VertexId, &[u64]),
     ) -> Result<()> {
         let kind = match direction {
-            Direction::In if self.superblock.directed => SectionKind::InDegrees,
+            Direction::In if self.is_directed() => SectionKind::InDegrees,
             _ => SectionKind::OutDegrees,
         };
-        let Some(&section) = self.superblock.section(kind) else { return Ok(()) };
+        let Some(&section) = self.superblock().section(kind) else { return Ok(()) };
         let mut reader = DegreeReader::new(self, section, Ahead::FAR)?;
         while let Some((first, degrees)) = reader.next()? {
             out(first, degrees);
@@ -111,7 +115,7 @@ impl Graph {
 
     /// The user's vertex ids.
     pub fn ids(&self) -> Result<Ids> {
-        Ids::open(&self.device, &self.file, &self.superblock)
+        Ok(Ids::open(&self.pages))
     }
 
     /// Appends the list of one vertex to `out`.
@@ -121,31 +125,23 @@ impl Graph {
         vertex: VertexId,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        let vertices = self.superblock.vertices;
+        let vertices = self.superblock().vertices;
         if u64::from(vertex) >= vertices {
-            let (file, vertex) = (self.file.to_string(), u64::from(vertex));
+            let (file, vertex) = (self.file().to_string(), u64::from(vertex));
             return Err(StoreError::NoVertex { file, vertex, vertices });
         }
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
-        let pages = adjacency.pages_of(vertex);
-        let start = out.len();
-        self.scan_pages(adjacency, *pages.start()..*pages.end() + 1, &mut |number, page| {
-            let list = page.list_of(vertex).expect("the index agrees with the page");
-            let have = (out.len() - start) as u64;
-            if list.skip != have {
-                let (what, found) = ("position of a continued list", list.skip);
-                let fault = PageFault::Mismatch { what, found, expected: have };
-                return Err(adjacency.fault(number, fault));
-            }
-            out.extend_from_slice(list.targets);
-            let is_last = number == *pages.end();
-            let found = (out.len() - start) as u64;
-            if is_last && found != list.degree {
-                let (what, expected) = ("length of a list", list.degree);
-                return Err(adjacency.fault(number, PageFault::Mismatch { what, found, expected }));
-            }
-            Ok(())
-        })
+        let (start, end) = adjacency.pages_of(vertex).into_inner();
+        let mut pieces = Pieces { adjacency, vertex, last_page: end, start: out.len(), out };
+        if end - start >= LOOKUP_PAGES_MAX {
+            return self.scan_pages(adjacency, start..end + 1, &mut |n, page| pieces.take(n, page));
+        }
+        let handle = self.pages.handle()?;
+        for number in start..=end {
+            let bytes = handle.pin(adjacency.first_page() + number)?;
+            pieces.take(number, adjacency.reparse(number, &bytes)?)?;
+        }
+        Ok(())
     }
 
     /// Reads all pages of a direction in order and passes each on, verified.
@@ -168,7 +164,7 @@ impl Graph {
     ) -> Result<()> {
         let first = adjacency.first_page();
         let pages = first + pages.start..first + pages.end;
-        let mut stream = PageStream::new(&self.device, self.page_bytes(), pages, Ahead::FAR)?;
+        let mut stream = self.pages.stream(pages, Ahead::FAR)?;
         while let Some((number, bytes)) = stream.next()? {
             visit(number - first, adjacency.parse(number - first, bytes)?)?;
         }
@@ -178,20 +174,53 @@ impl Graph {
     /// A stream over a whole section.
     pub(crate) fn stream(&self, section: Section, ahead: Ahead) -> Result<PageStream> {
         let pages = section.first_page..section.first_page + section.pages;
-        PageStream::new(&self.device, self.page_bytes(), pages, ahead)
+        self.pages.stream(pages, ahead)
     }
 
     /// The header of a page of a section, verified.
     pub(crate) fn verify(&self, section: Section, page: u64, bytes: &[u8]) -> Result<PageHeader> {
-        format::verify(bytes, self.superblock.salt, page, section.kind.page_kind())
-            .map_err(|fault| self.fault(page, section.kind.name(), fault))
+        self.layout().verify(section, page, bytes)
     }
 
     /// An error that names a page.
     #[cold]
     pub(crate) fn fault(&self, page: u64, section: &'static str, fault: PageFault) -> StoreError {
-        let (file, page_bytes) = (self.file.to_string(), self.page_bytes() as u64);
-        PageError { file, page, page_bytes, section, fault }.into()
+        self.layout().fault(page, section, fault)
+    }
+}
+
+/// The pieces of one list, put together page by page.
+struct Pieces<'a> {
+    adjacency: &'a Adjacency,
+    vertex: VertexId,
+    /// Page that holds the last piece.
+    last_page: u64,
+    /// Where the list starts in `out`.
+    start: usize,
+    out: &'a mut Vec<VertexId>,
+}
+
+impl Pieces<'_> {
+    /// Takes the piece of the next page.
+    fn take(&mut self, number: u64, page: Page<'_>) -> Result<()> {
+        let list = page.list_of(self.vertex).expect("the index agrees with the page");
+        self.expect(number, "position of a continued list", list.skip, self.len())?;
+        self.out.extend_from_slice(list.targets);
+        if number == self.last_page {
+            self.expect(number, "length of a list", self.len(), list.degree)?;
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        (self.out.len() - self.start) as u64
+    }
+
+    fn expect(&self, number: u64, what: &'static str, found: u64, expected: u64) -> Result<()> {
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.adjacency.fault(number, PageFault::Mismatch { what, found, expected }))
     }
 }
 
@@ -212,7 +241,7 @@ impl<'a> DegreeReader<'a> {
 
     /// The next vertex and the degrees from it on, or `None` when all have been told.
     pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
-        let vertices = self.graph.superblock.vertices;
+        let vertices = self.graph.superblock().vertices;
         let name = self.section.kind.name();
         let fault = |number, fault| self.graph.fault(number, name, fault);
         let Some((number, bytes)) = self.stream.next()? else {
@@ -265,7 +294,7 @@ fn read_start(device: &dyn Device, file_bytes: u64) -> Result<(Buffer, usize)> {
 }
 
 fn load_index(
-    device: &Arc<dyn Device>,
+    device: &dyn Device,
     file: &Arc<str>,
     superblock: &Superblock,
     kind: SectionKind,

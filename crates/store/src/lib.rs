@@ -26,6 +26,7 @@ pub mod ids;
 pub mod import;
 pub mod index;
 pub mod page;
+mod pages;
 mod sink;
 mod stream;
 pub mod superblock;

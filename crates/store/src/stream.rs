@@ -1,10 +1,9 @@
 //! Reads a run of pages in order, with several large reads on their way at once.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use cenote_device::{Arena, Buffer, Completion, Device, DeviceError, Op, Queue};
-use cenote_device::{QueueConfig, Request};
+use cenote_device::Device;
+use cenote_pool::scan::{Arrived, Extent, Scan};
 
 use crate::error::Result;
 
@@ -22,14 +21,12 @@ impl Ahead {
     pub const NEAR: Ahead = Ahead { chunk_bytes: 64 << 10, depth: 2 };
 }
 
-/// Pages `pages` of a file, one after the other.
+/// Pages `pages` of a file, one after the other: a [`Scan`] of chunks that are put into order.
 pub(crate) struct PageStream {
-    device: Arc<dyn Device>,
-    queue: Box<dyn Queue>,
-    completions: Vec<Completion>,
-    free: Vec<Buffer>,
+    /// Extents carry the number of their chunk.
+    scan: Scan<u64>,
     /// Chunks that have arrived, by chunk number modulo the depth.
-    arrived: Vec<Option<Buffer>>,
+    arrived: Vec<Option<Arrived<u64>>>,
     page_bytes: usize,
     chunk_pages: u64,
     pages: Range<u64>,
@@ -39,105 +36,83 @@ pub(crate) struct PageStream {
 
 impl PageStream {
     pub fn new(
-        device: &Arc<dyn Device>,
+        device: &dyn Device,
         page_bytes: usize,
         pages: Range<u64>,
         ahead: Ahead,
     ) -> Result<Self> {
-        let chunk_pages = (ahead.chunk_bytes / page_bytes).max(1) as u64;
-        let chunks = (pages.end - pages.start).div_ceil(chunk_pages);
-        let depth = ahead.depth.min(chunks.max(1) as usize);
-        let chunk_bytes = chunk_pages.min((pages.end - pages.start).max(1)) as usize * page_bytes;
-        let (arena, free) = Arena::carve(chunk_bytes, depth)?;
-        let queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
-        let arrived = (0..depth).map(|_| None).collect();
-        let next = pages.start;
+        let count = (pages.end - pages.start).max(1);
+        let chunk_pages = ((ahead.chunk_bytes / page_bytes).max(1) as u64).min(count);
+        let depth = ahead.depth.min(count.div_ceil(chunk_pages) as usize);
         Ok(Self {
-            device: Arc::clone(device),
-            queue,
-            completions: Vec::with_capacity(depth),
-            free,
-            arrived,
+            scan: Scan::new(device, depth, chunk_pages as usize * page_bytes, page_bytes)?,
+            arrived: (0..depth).map(|_| None).collect(),
             page_bytes,
             chunk_pages,
+            next: pages.start,
             pages,
             chunks_asked: 0,
-            next,
         })
     }
 
     /// The next page and its number in the file, or `None` behind the last.
     pub fn next(&mut self) -> Result<Option<(u64, &[u8])>> {
-        if self.next >= self.pages.end {
+        let page = self.next;
+        if page >= self.pages.end {
             return Ok(None);
         }
-        let (chunk, within) = self.place(self.next);
-        if within == 0 {
-            self.release_before(chunk);
-            self.ask()?;
-            self.wait_for(chunk)?;
-        }
-        let page = self.next;
-        self.next += 1;
-        let slot = self.slot(chunk);
-        let buffer = self.arrived[slot].as_ref().expect("the chunk was waited for");
-        let start = within as usize * self.page_bytes;
-        Ok(Some((page, &buffer[start..start + self.page_bytes])))
-    }
-
-    fn place(&self, page: u64) -> (u64, u64) {
         let position = page - self.pages.start;
-        (position / self.chunk_pages, position % self.chunk_pages)
+        let chunk = position / self.chunk_pages;
+        if position.is_multiple_of(self.chunk_pages) {
+            self.turn(chunk)?;
+        }
+        self.next += 1;
+        let arrived = self.arrived[self.slot(chunk)].as_ref().expect("the chunk was waited for");
+        Ok(Some((page, arrived.page(page, self.page_bytes))))
     }
 
     fn slot(&self, chunk: u64) -> usize {
         (chunk % self.arrived.len() as u64) as usize
     }
 
-    fn release_before(&mut self, chunk: u64) {
-        if let Some(done) = chunk.checked_sub(1) {
-            let slot = self.slot(done);
-            self.free.extend(self.arrived[slot].take());
+    /// Gives the chunk before `chunk` back, asks for more, and waits for `chunk`.
+    fn turn(&mut self, chunk: u64) -> Result<()> {
+        let slot = self.slot(chunk);
+        if let Some(done) = chunk.checked_sub(1).map(|before| self.slot(before))
+            && let Some(done) = self.arrived[done].take()
+        {
+            self.scan.recycle(done);
         }
-    }
-
-    fn ask(&mut self) -> Result<()> {
-        loop {
-            let first = self.pages.start + self.chunks_asked * self.chunk_pages;
-            if first >= self.pages.end {
-                break;
-            }
-            let Some(buffer) = self.free.pop() else { break };
-            let pages = self.chunk_pages.min(self.pages.end - first);
-            let len = pages as usize * self.page_bytes;
-            let (tag, offset) = (self.chunks_asked, first * self.page_bytes as u64);
-            self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
-            self.chunks_asked += 1;
-        }
-        Ok(self.queue.submit()?)
-    }
-
-    fn wait_for(&mut self, chunk: u64) -> Result<()> {
-        while self.arrived[self.slot(chunk)].is_none() {
-            self.queue.reap(1, &mut self.completions)?;
-            for done in std::mem::take(&mut self.completions) {
-                let slot = self.slot(done.tag);
-                self.arrived[slot] = Some(take_read(self.device.as_ref(), done)?);
-            }
+        self.ask();
+        // Even where the chunk is there, so that what was asked for is on its way.
+        self.collect(false)?;
+        while self.arrived[slot].is_none() {
+            assert!(self.scan.in_flight() > 0, "a stream that failed is read no further");
+            self.collect(true)?;
         }
         Ok(())
     }
-}
 
-/// The buffer of a read that filled it, or why it did not.
-pub(crate) fn take_read(device: &dyn Device, done: Completion) -> Result<Buffer> {
-    let (op, offset, len) = (done.op, done.offset, done.len);
-    let device = || device.name();
-    match done.result {
-        Ok(bytes) if bytes == len => Ok(done.buffer),
-        Ok(found) => {
-            Err(DeviceError::Short { device: device(), op, offset, expected: len, found }.into())
+    /// Puts what has arrived into order.
+    fn collect(&mut self, wait: bool) -> Result<()> {
+        self.scan.collect(wait)?;
+        while let Some(arrived) = self.scan.next_arrived() {
+            let slot = self.slot(arrived.extent.load);
+            self.arrived[slot] = Some(arrived);
         }
-        Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }.into()),
+        Ok(())
+    }
+
+    /// Starts as many chunks as there is room for.
+    fn ask(&mut self) {
+        while self.scan.has_room() {
+            let first_page = self.pages.start + self.chunks_asked * self.chunk_pages;
+            if first_page >= self.pages.end {
+                break;
+            }
+            let pages = self.chunk_pages.min(self.pages.end - first_page);
+            self.scan.start(Extent { first_page, pages, load: self.chunks_asked });
+            self.chunks_asked += 1;
+        }
     }
 }

@@ -63,7 +63,8 @@ fn check_direction(
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
     let mut pass = Pass::new(graph, adjacency, index, degrees)?;
     let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-    let mut stream = PageStream::new(graph.device(), graph.page_bytes(), pages, Ahead::FAR)?;
+    let mut stream =
+        PageStream::new(graph.device().as_ref(), graph.page_bytes(), pages, Ahead::FAR)?;
     while let Some((number, bytes)) = stream.next()? {
         let page = number - adjacency.first_page();
         match adjacency.parse(page, bytes) {

@@ -1,17 +1,15 @@
 //! The user's own vertex ids: integers or strings in ascending order, read on demand.
 //!
 //! Vertex `v` is the `v`-th smallest id. So one ordered section serves both ways: from vertex to id
-//! by position, from id to vertex by binary search over the pages. Nothing but a few pages is kept
-//! in memory; a search reads about `log2(pages)` of them.
+//! by position, from id to vertex by binary search over the pages. A search touches about
+//! `log2(pages)` of them; the few read last stay in the graph's pool.
 //!
 //! - [`Ids`]: lookups and passes, whatever the kind
 //! - [`IdTable`]: all ids in memory, for whoever names vertices in random order
 //! - `stored`: how stored ids are searched
 //! - `strings`: the records of a page of strings
 //! - `write`: the sections as the writer makes them
-//! - `cache`: the few pages that stay in memory between lookups
 
-mod cache;
 mod stored;
 mod strings;
 mod table;
@@ -21,11 +19,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use cenote_device::Device;
-
 use crate::VertexId;
 use crate::error::{Result, StoreError};
-use crate::superblock::{IdKind, SectionKind, Superblock};
+use crate::pages::Pages;
+use crate::superblock::{IdKind, SectionKind};
 
 pub use stored::StoredIds;
 pub(crate) use strings::Records;
@@ -104,20 +101,16 @@ pub struct DenseIds {
 }
 
 impl Ids {
-    pub(crate) fn open(
-        device: &Arc<dyn Device>,
-        file: &Arc<str>,
-        superblock: &Superblock,
-    ) -> Result<Self> {
-        let stored = |kind| StoredIds::new(device, file, superblock, kind);
-        Ok(match superblock.ids {
+    pub(crate) fn open(pages: &Arc<Pages>) -> Self {
+        let superblock = &pages.layout.superblock;
+        match superblock.ids {
             IdKind::Dense => {
-                let (file, vertices) = (Arc::clone(file), superblock.vertices);
+                let (file, vertices) = (Arc::clone(&pages.layout.file), superblock.vertices);
                 Self::Dense(DenseIds { file, vertices })
             }
-            IdKind::Integers => Self::Integers(stored(SectionKind::Integers)),
-            IdKind::Strings => Self::Strings(stored(SectionKind::Strings)),
-        })
+            IdKind::Integers => Self::Integers(StoredIds::new(pages, SectionKind::Integers)),
+            IdKind::Strings => Self::Strings(StoredIds::new(pages, SectionKind::Strings)),
+        }
     }
 
     /// How the user names vertices.
@@ -137,7 +130,8 @@ impl Ids {
         }
     }
 
-    /// Memory that is held between calls.
+    /// Memory that is held between calls: the pages read last. They are the graph's, whose memory
+    /// counts them too.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Self::Dense(_) => 0,

@@ -3,17 +3,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cenote_device::Device;
+use cenote_pool::Handle;
 
 use super::IdRef;
-use super::cache::PageCache;
 use super::strings::Records;
 use crate::VertexId;
-use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::error::{PageFault, Result, StoreError};
 use crate::format::{self, PageHeader};
 use crate::graph;
-use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Section, SectionKind, Superblock};
+use crate::pages::Pages;
+use crate::stream::Ahead;
+use crate::superblock::{Section, SectionKind};
 
 /// Takes a page of the section and says whether to go on.
 type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
@@ -21,33 +21,19 @@ type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
 /// Ids that are read from the graph's file.
 #[derive(Debug)]
 pub struct StoredIds {
-    device: Arc<dyn Device>,
-    file: Arc<str>,
+    pages: Arc<Pages>,
     section: Section,
-    page_bytes: usize,
-    salt: u64,
-    cache: PageCache,
 }
 
 impl StoredIds {
-    pub(super) fn new(
-        device: &Arc<dyn Device>,
-        file: &Arc<str>,
-        superblock: &Superblock,
-        kind: SectionKind,
-    ) -> Self {
-        Self {
-            device: Arc::clone(device),
-            file: Arc::clone(file),
-            section: *superblock.section(kind).expect("the superblock was checked"),
-            page_bytes: superblock.page_bytes as usize,
-            salt: superblock.salt,
-            cache: PageCache::default(),
-        }
+    pub(super) fn new(pages: &Arc<Pages>, kind: SectionKind) -> Self {
+        let section = pages.layout.superblock.section(kind);
+        let section = *section.expect("the superblock was checked");
+        Self { pages: Arc::clone(pages), section }
     }
 
     pub(super) fn file(&self) -> &Arc<str> {
-        &self.file
+        &self.pages.layout.file
     }
 
     pub(super) fn vertices(&self) -> u64 {
@@ -55,34 +41,24 @@ impl StoredIds {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.cache.memory_bytes()
+        self.pages.memory_bytes()
     }
 
     /// An error that names a page of the section.
     #[cold]
     fn fault(&self, page: u64, fault: PageFault) -> StoreError {
-        PageError {
-            file: self.file.to_string(),
-            page: self.section.first_page + page,
-            page_bytes: self.page_bytes as u64,
-            section: self.section.kind.name(),
-            fault,
-        }
-        .into()
-    }
-
-    fn verify(&self, page: u64, bytes: &[u8]) -> Result<()> {
-        let (number, kind) = (self.section.first_page + page, self.section.kind.page_kind());
-        format::verify(bytes, self.salt, number, kind)
-            .map(drop)
-            .map_err(|fault| self.fault(page, fault))
+        let (page, name) = (self.section.first_page + page, self.section.kind.name());
+        self.pages.layout.fault(page, name, fault)
     }
 
     /// Passes a page of the section on, verified; from memory if it was read lately.
-    fn with_page<T>(&self, page: u64, read: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-        let number = self.section.first_page + page;
-        let verify = |bytes: &[u8]| self.verify(page, bytes);
-        self.cache.with(self.device.as_ref(), number, self.page_bytes, verify, read)
+    fn with_page<T>(
+        &self,
+        handle: &Handle,
+        page: u64,
+        read: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<T> {
+        read(&*handle.pin(self.section.first_page + page)?)
     }
 
     /// Passes the pages from `pages` on, verified, in order, until `visit` says no.
@@ -93,9 +69,9 @@ impl StoredIds {
     ) -> Result<(), E> {
         let first = self.section.first_page;
         let pages = first + pages.start..first + pages.end;
-        let mut stream = PageStream::new(&self.device, self.page_bytes, pages, Ahead::FAR)?;
+        let mut stream = self.pages.stream(pages, Ahead::FAR)?;
         while let Some((number, bytes)) = stream.next()? {
-            self.verify(number - first, bytes)?;
+            self.pages.layout.verify(self.section, number, bytes)?;
             if !visit(number - first, bytes)? {
                 break;
             }
@@ -104,7 +80,7 @@ impl StoredIds {
     }
 
     fn words_per_page(&self) -> u64 {
-        format::words_per_page(self.page_bytes) as u64
+        format::words_per_page(self.pages.page_bytes()) as u64
     }
 
     /// The integers of a verified page.
@@ -117,18 +93,22 @@ impl StoredIds {
     pub(super) fn integer_of(&self, vertex: VertexId) -> Result<u64> {
         let page = u64::from(vertex) / self.words_per_page();
         let at = u64::from(vertex) % self.words_per_page();
-        self.with_page(page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
+        let handle = self.pages.handle()?;
+        self.with_page(&handle, page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
     }
 
     pub(super) fn vertex_of_integer(&self, id: u64) -> Result<Option<VertexId>> {
+        let handle = self.pages.handle()?;
         let (mut low, mut high) = (0, self.section.pages);
         while low < high {
             let middle = low + (high - low) / 2;
-            let first = self.with_page(middle, |bytes| Ok(self.words(middle, bytes)?[0]))?;
+            let words = |bytes: &[u8]| Ok(self.words(middle, bytes)?[0]);
+            let first = self.with_page(&handle, middle, words)?;
             if first <= id { low = middle + 1 } else { high = middle }
         }
         let Some(page) = low.checked_sub(1) else { return Ok(None) };
-        let at = self.with_page(page, |bytes| Ok(self.words(page, bytes)?.binary_search(&id)))?;
+        let search = |bytes: &[u8]| Ok(self.words(page, bytes)?.binary_search(&id));
+        let at = self.with_page(&handle, page, search)?;
         Ok(at.ok().map(|at| (page * self.words_per_page() + at as u64) as VertexId))
     }
 
@@ -150,9 +130,10 @@ impl StoredIds {
     }
 
     pub(super) fn string_of(&self, vertex: VertexId) -> Result<String> {
-        let page = self.bisect(|first, _| first <= vertex)?.unwrap_or(0);
+        let handle = self.pages.handle()?;
+        let page = self.bisect(&handle, |first, _| first <= vertex)?.unwrap_or(0);
         let mut id = None;
-        self.walk(page, &mut |found, string| {
+        self.walk(&handle, page, &mut |found, string| {
             if found == vertex {
                 id = Some(string.to_owned());
             }
@@ -164,9 +145,10 @@ impl StoredIds {
     }
 
     pub(super) fn vertex_of_string(&self, id: &str) -> Result<Option<VertexId>> {
-        let Some(page) = self.bisect(|_, first| first <= id)? else { return Ok(None) };
+        let handle = self.pages.handle()?;
+        let Some(page) = self.bisect(&handle, |_, first| first <= id)? else { return Ok(None) };
         let mut vertex = None;
-        self.walk(page, &mut |found, string| {
+        self.walk(&handle, page, &mut |found, string| {
             if string == id {
                 vertex = Some(found);
             }
@@ -177,17 +159,22 @@ impl StoredIds {
 
     /// The last page whose first string is before the one that is looked for. A page inside of a
     /// long string starts none; the page that ends it speaks for it.
-    fn bisect(&self, is_before: impl Fn(VertexId, &str) -> bool) -> Result<Option<u64>> {
+    fn bisect(
+        &self,
+        handle: &Handle,
+        is_before: impl Fn(VertexId, &str) -> bool,
+    ) -> Result<Option<u64>> {
+        let starts_none = |bytes: &[u8]| Ok(PageHeader::read(bytes).entries == 0);
         let (mut low, mut high, mut last) = (0, self.section.pages, None);
         while low < high {
             let middle = low + (high - low) / 2;
             let mut page = middle;
-            while page < high && self.with_page(page, |b| Ok(PageHeader::read(b).entries == 0))? {
+            while page < high && self.with_page(handle, page, starts_none)? {
                 page += 1;
             }
             let mut before = false;
             if page < high {
-                self.walk(page, &mut |vertex, string| {
+                self.walk(handle, page, &mut |vertex, string| {
                     before = is_before(vertex, string);
                     Ok(false)
                 })?;
@@ -198,10 +185,15 @@ impl StoredIds {
     }
 
     /// Passes on the strings that start in `page` or later, until `visit` says no.
-    fn walk(&self, page: u64, visit: &mut dyn FnMut(VertexId, &str) -> Result<bool>) -> Result<()> {
+    fn walk(
+        &self,
+        handle: &Handle,
+        page: u64,
+        visit: &mut dyn FnMut(VertexId, &str) -> Result<bool>,
+    ) -> Result<()> {
         let mut records = Records::default();
         for page in page..self.section.pages {
-            let go_on = self.with_page(page, |bytes| {
+            let go_on = self.with_page(handle, page, |bytes| {
                 records.page(bytes, visit).map_err(|fault| self.fault(page, fault))?
             })?;
             if !go_on {
@@ -216,11 +208,12 @@ impl StoredIds {
         vertices: Range<VertexId>,
         visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let page = self.bisect(|first, _| first <= vertices.start)?.unwrap_or(0);
+        let first_page = self.bisect(&self.pages.handle()?, |first, _| first <= vertices.start)?;
+        let first_page = first_page.unwrap_or(0);
         let last = self.section.pages - 1;
         let mut records = Records::default();
         let mut next = vertices.start;
-        self.stream(page..self.section.pages, &mut |page, bytes| {
+        self.stream(first_page..self.section.pages, &mut |page, bytes| {
             let told = records.page(bytes, &mut |vertex, string| {
                 if vertex == next {
                     next += 1;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use cenote_device::DeviceError;
+use cenote_pool::PoolError;
 
 use crate::StoreError;
 
@@ -131,6 +132,15 @@ pub enum ImportError {
     /// The graph file could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<PoolError> for ImportError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Device(fault) => Self::Device(fault),
+            other => Self::Store(other.into()),
+        }
+    }
 }
 
 /// A piece of input for a message: at most 60 characters, control and broken bytes escaped.

@@ -1,4 +1,7 @@
 //! Spill files: blocks written in large pieces with several in flight, and read back the same way.
+//!
+//! Workers write into one file, each block where the last of anybody's ended, so this is no
+//! [`Append`](cenote_pool::append::Append).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,11 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_device::{
     Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
 };
+use cenote_pool::scan::{self, Scan};
 
 use super::error::{ImportError, Result};
 
 /// Writes and reads that each worker keeps in flight.
 const DEPTH: usize = 4;
+
+/// Blocks start and end at multiples of this, which suits every device's direct I/O.
+const ALIGN_BYTES: usize = 4096;
 
 /// A file of blocks, shared by the workers.
 #[derive(Debug)]
@@ -90,6 +97,7 @@ impl<'a> SpillWriter<'a> {
 
     /// A writer whose caller fills up to `open` blocks of `block_bytes` at a time.
     pub fn new(file: &'a SpillFile, open: usize, block_bytes: usize) -> Result<Self> {
+        assert!(block_bytes.is_multiple_of(ALIGN_BYTES), "blocks are aligned");
         let (arena, free) = Arena::carve(block_bytes, open + DEPTH)?;
         let config = QueueConfig { depth: DEPTH, arenas: vec![arena] };
         let queue = file.device.queue(&config)?;
@@ -107,7 +115,7 @@ impl<'a> SpillWriter<'a> {
     /// Writes the first `bytes` of a block, rounded up, and returns where it lies.
     pub fn put(&mut self, mut block: Buffer, bytes: usize, records: usize) -> Result<Extent> {
         assert!(bytes > 0 && bytes <= block.len(), "a block holds something");
-        let len = bytes.next_multiple_of(4096).min(block.len());
+        let len = bytes.next_multiple_of(ALIGN_BYTES);
         block[bytes..len].fill(0);
         let checksum = checksum(&block[..len]);
         let offset = self.file.next.fetch_add(len as u64, Ordering::Relaxed);
@@ -151,15 +159,13 @@ fn resume(queue: &mut dyn Queue, completion: Completion, written: usize) {
     queue.push(Request { tag: 0, op: Op::Write, offset, len: len - written, buffer });
 }
 
-/// Bytes moved, or the device's error. A short write is resumable only if it is aligned.
+/// Bytes written, or the device's error. A short write is resumable only if it is aligned.
 fn check(file: &SpillFile, completion: &Completion) -> std::result::Result<usize, DeviceError> {
     let Completion { op, offset, len, .. } = *completion;
     let device = || file.device.name();
     match completion.result {
         Ok(moved) if moved == len => Ok(moved),
-        Ok(moved) if op == Op::Write && moved > 0 && moved % file.device.block_bytes() == 0 => {
-            Ok(moved)
-        }
+        Ok(moved) if moved > 0 && moved % file.device.block_bytes() == 0 => Ok(moved),
         Ok(found) => Err(DeviceError::Short { device: device(), op, offset, expected: len, found }),
         Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }),
     }
@@ -168,9 +174,7 @@ fn check(file: &SpillFile, completion: &Completion) -> std::result::Result<usize
 /// One worker's way to read blocks back. Belongs to the thread that made it.
 pub(super) struct SpillReader<'a> {
     file: &'a SpillFile,
-    queue: Box<dyn Queue>,
-    free: Vec<Buffer>,
-    completions: Vec<Completion>,
+    scan: Scan<Extent>,
 }
 
 impl<'a> SpillReader<'a> {
@@ -180,9 +184,8 @@ impl<'a> SpillReader<'a> {
     }
 
     pub fn new(file: &'a SpillFile, block_bytes: usize) -> Result<Self> {
-        let (arena, free) = Arena::carve(block_bytes, DEPTH)?;
-        let queue = file.device.queue(&QueueConfig { depth: DEPTH, arenas: vec![arena] })?;
-        Ok(Self { file, queue, free, completions: Vec::new() })
+        let device = file.device.as_ref();
+        Ok(Self { file, scan: Scan::new(device, DEPTH, block_bytes, ALIGN_BYTES)? })
     }
 
     /// Reads the blocks that `next` names and hands each to `each`, in any order.
@@ -192,29 +195,27 @@ impl<'a> SpillReader<'a> {
         mut each: impl FnMut(&[u8], u32) -> Result<()>,
     ) -> Result<()> {
         loop {
-            while !self.free.is_empty()
-                && let Some(extent) = next()
+            while self.scan.has_room()
+                && let Some(block) = next()
             {
-                let buffer = self.free.pop().expect("a free block");
-                let Extent { offset, bytes, records, checksum } = extent;
-                let tag = u64::from(checksum) << 32 | u64::from(records);
-                let len = bytes as usize;
-                self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
+                let first_page = block.offset / ALIGN_BYTES as u64;
+                let pages = u64::from(block.bytes) / ALIGN_BYTES as u64;
+                self.scan.start(scan::Extent { first_page, pages, load: block });
             }
-            if self.queue.in_flight() == 0 {
+            if self.scan.in_flight() == 0 {
                 return Ok(());
             }
-            self.queue.reap(1, &mut self.completions)?;
-            for completion in std::mem::take(&mut self.completions) {
-                check(self.file, &completion)?;
-                let (expected, records) = ((completion.tag >> 32) as u32, completion.tag as u32);
-                let bytes = &completion.buffer[..completion.len];
-                if checksum(bytes) != expected {
-                    let (device, offset) = (self.file.device.name(), completion.offset);
+            self.scan.collect(true)?;
+            while let Some(arrived) = self.scan.next_arrived() {
+                let Extent { offset, bytes, records, checksum: expected } = arrived.extent.load;
+                // A block is looked at as a whole: as one page of its own size.
+                let block = arrived.page(arrived.extent.first_page, bytes as usize);
+                if checksum(block) != expected {
+                    let device = self.file.device.name();
                     return Err(ImportError::SpillDamaged { device, offset });
                 }
-                let result = each(bytes, records);
-                self.free.push(completion.buffer);
+                let result = each(block, records);
+                self.scan.recycle(arrived);
                 result?;
             }
         }

@@ -1,0 +1,296 @@
+//! Bulk writes: pages one after the other in large requests, past the frames.
+//!
+//! The writing counterpart of [`scan`](crate::scan). Who writes a file from its start to its end
+//! needs no page of it again, so none takes a frame: pages are built in place in large buffers,
+//! several of which are on their way to the device at once, and nothing is read back. No frame of
+//! a [`Pool`](crate::Pool) may hold a page that is written so.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cenote_device::{
+    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
+};
+
+use crate::PageId;
+use crate::error::{PoolError, Result};
+
+/// Large writes of one thread. After a write, or the sync, that failed nobody knows which pages
+/// have reached the device: it is then poisoned and writes nothing more.
+pub struct Append {
+    device: Arc<dyn Device>,
+    queue: Box<dyn Queue>,
+    completions: Vec<Completion>,
+    free: Vec<Buffer>,
+    /// Where pages are built.
+    current: Buffer,
+    /// Page at the start of `current`.
+    base: PageId,
+    /// Pages of `current` that are complete; fewer than it holds.
+    complete: usize,
+    page_bytes: usize,
+    request_bytes: usize,
+    poisoned: bool,
+}
+
+impl Append {
+    /// Pages from `first_page` on, in requests of `request_bytes`, `depth` of which are in flight
+    /// while the next one is being filled.
+    ///
+    /// # Errors
+    /// A queue or memory that cannot be had.
+    ///
+    /// # Panics
+    /// If a request is not a number of whole pages.
+    pub fn new(
+        device: Arc<dyn Device>,
+        depth: usize,
+        request_bytes: usize,
+        page_bytes: usize,
+        first_page: PageId,
+    ) -> Result<Self> {
+        assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are written");
+        let (arena, mut free) = Arena::carve(request_bytes, depth + 1)?;
+        let current = free.pop().expect("buffers were carved");
+        let queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
+        Ok(Self {
+            device,
+            queue,
+            completions: Vec::with_capacity(depth),
+            free,
+            current,
+            base: first_page,
+            complete: 0,
+            page_bytes,
+            request_bytes,
+            poisoned: false,
+        })
+    }
+
+    /// Memory of all buffers.
+    pub const fn memory_bytes(depth: usize, request_bytes: usize) -> usize {
+        (depth + 1) * request_bytes
+    }
+
+    /// Where the pages go.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Bytes of a page.
+    #[inline]
+    pub fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+
+    /// Number of the page that is being built.
+    #[inline]
+    pub fn page_id(&self) -> PageId {
+        self.base + self.complete as u64
+    }
+
+    /// The page that is being built; zeroed at first.
+    #[inline]
+    pub fn page(&mut self) -> &mut [u8] {
+        let start = self.complete * self.page_bytes;
+        &mut self.current[start..start + self.page_bytes]
+    }
+
+    /// The page is complete; the next one follows it. Waits for a write where all buffers are on
+    /// their way.
+    ///
+    /// # Errors
+    /// A write that failed, be it of a page long before this one; [`PoolError::Poisoned`] after
+    /// that.
+    #[inline]
+    pub fn advance(&mut self) -> Result<()> {
+        self.complete += 1;
+        if self.complete * self.page_bytes == self.request_bytes { self.turn() } else { Ok(()) }
+    }
+
+    /// Sends the buffer off and takes a free one.
+    fn turn(&mut self) -> Result<()> {
+        let (first_page, pages) = (self.base, std::mem::take(&mut self.complete));
+        self.base += pages as u64;
+        self.check_poison()?;
+        let mut next = loop {
+            if let Some(next) = self.free.pop() {
+                break next;
+            }
+            self.reap(1)?;
+        };
+        next.fill(0);
+        let buffer = std::mem::replace(&mut self.current, next);
+        let (offset, len) = (first_page * self.page_bytes as u64, pages * self.page_bytes);
+        self.queue.push(Request { tag: first_page, op: Op::Write, offset, len, buffer });
+        let submitted = self.queue.submit();
+        self.note(submitted)
+    }
+
+    fn reap(&mut self, wait_for: usize) -> Result<()> {
+        let mut reaped = self.queue.reap(wait_for, &mut self.completions);
+        for done in self.completions.drain(..) {
+            reaped = reaped.and(written(self.device.as_ref(), &done));
+            self.free.push(done.buffer);
+        }
+        self.note(reaped)
+    }
+
+    /// Passes a result on and remembers a failure.
+    fn note(&mut self, result: cenote_device::Result<()>) -> Result<()> {
+        Ok(result.inspect_err(|_| self.poisoned = true)?)
+    }
+
+    fn check_poison(&self) -> Result<()> {
+        if self.poisoned {
+            return Err(PoolError::Poisoned { device: self.device.name() });
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, cuts the device behind the last page and returns when all is on stable
+    /// storage. Gives the number of the page that would follow: where the file began with page 0,
+    /// how many there are.
+    ///
+    /// # Errors
+    /// As [`Append::advance`], and a device that cannot be cut or synced.
+    pub fn finish(&mut self) -> Result<PageId> {
+        if self.complete > 0 {
+            self.turn()?;
+        }
+        while self.queue.in_flight() > 0 {
+            self.reap(self.queue.in_flight())?;
+        }
+        self.check_poison()?;
+        let len = self.base * self.page_bytes as u64;
+        let settled = self.device.set_len(len).and_then(|()| self.device.sync());
+        self.note(settled)?;
+        Ok(self.base)
+    }
+}
+
+/// Why a write did not do all that it should.
+fn written(device: &dyn Device, done: &Completion) -> cenote_device::Result<()> {
+    let Completion { op, offset, len, .. } = *done;
+    let device = || device.name();
+    match done.result {
+        Ok(bytes) if bytes == len => Ok(()),
+        Ok(found) => Err(DeviceError::Short { device: device(), op, offset, expected: len, found }),
+        Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }),
+    }
+}
+
+impl fmt::Debug for Append {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let in_flight = self.queue.in_flight();
+        write!(f, "Append({}, page {}, {in_flight} in flight)", self.device.name(), self.page_id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
+    use cenote_device::model::preset::Preset;
+
+    use super::*;
+
+    const PAGE: usize = 512;
+    const REQUEST: usize = 4 * PAGE;
+    const EIO: i32 = 5;
+
+    fn sim(faults: FaultPlan) -> Arc<SimDevice> {
+        let model = Preset::all()[0].model();
+        let config = SimConfig { faults, jitter: 0.5, ..SimConfig::new(model) };
+        Arc::new(SimDevice::new(config))
+    }
+
+    fn append(device: &Arc<SimDevice>, depth: usize) -> Append {
+        Append::new(Arc::clone(device) as _, depth, REQUEST, PAGE, 1).unwrap()
+    }
+
+    /// Page `id` as the tests write it: not one byte of a page alike.
+    fn content(id: PageId) -> Vec<u8> {
+        (0..PAGE as u64).map(|at| (id * 31 + at) as u8 | 1).collect()
+    }
+
+    fn push(append: &mut Append, pages: u64) -> Result<()> {
+        for _ in 0..pages {
+            let bytes = content(append.page_id());
+            assert!(append.page().iter().all(|&byte| byte == 0), "a new page is zeroed");
+            append.page().copy_from_slice(&bytes);
+            append.advance()?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn pages_lie_in_order_whatever_order_their_writes_end_in() {
+        for (depth, pages) in [(1, 1), (1, 3), (1, 9), (3, 4), (3, 50), (8, 401)] {
+            let device = sim(FaultPlan::seeded(pages));
+            let mut append = append(&device, depth);
+            push(&mut append, pages).unwrap();
+            assert_eq!(append.finish().unwrap(), pages + 1);
+            let found = device.contents();
+            assert_eq!(found.len(), (pages as usize + 1) * PAGE);
+            assert!(found[..PAGE].iter().all(|&byte| byte == 0), "page 0 is not ours");
+            for (id, page) in (1..).zip(found[PAGE..].chunks(PAGE)) {
+                assert!(page == content(id), "page {id} of {pages} at depth {depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_finished_outlives_a_power_cut() {
+        let device = sim(FaultPlan::seeded(3));
+        let mut append = append(&device, 2);
+        push(&mut append, 21).unwrap();
+        append.finish().unwrap();
+        let written = device.contents();
+        assert!(device.restart(FaultPlan::none()).contents() == written);
+    }
+
+    #[test]
+    fn file_that_was_longer_is_cut_behind_the_last_page() {
+        let device = sim(FaultPlan::none());
+        device.set_len(1 << 20).unwrap();
+        let mut append = append(&device, 2);
+        push(&mut append, 5).unwrap();
+        append.finish().unwrap();
+        assert_eq!(device.len_bytes().unwrap(), 6 * PAGE as u64);
+    }
+
+    #[test]
+    fn failed_write_is_told_once_and_poisons() {
+        for write in 0..5 {
+            let faults = FaultPlan::none().with(When::Write(write), Effect::Errno(EIO));
+            let device = sim(faults);
+            let mut append = append(&device, 2);
+            let failed = push(&mut append, 20).and_then(|()| append.finish().map(drop));
+            let told = matches!(&failed, Err(PoolError::Device(DeviceError::Io { op, offset, .. }))
+                if *op == Op::Write && *offset == write * REQUEST as u64 + PAGE as u64);
+            assert!(told, "write {write}: {failed:?}");
+            let poisoned = |result| matches!(result, Err(PoolError::Poisoned { .. }));
+            for _ in 0..8 {
+                append.page().fill(1);
+                let advanced = append.advance();
+                assert!(advanced.is_ok() || poisoned(advanced), "write {write}");
+            }
+            assert!(poisoned(append.finish().map(drop)), "write {write}");
+        }
+    }
+
+    #[test]
+    fn failed_sync_poisons() {
+        let calm = sim(FaultPlan::none());
+        let mut appended = append(&calm, 2);
+        push(&mut appended, 4).unwrap();
+        appended.finish().unwrap();
+        let sync = calm.operations() - 1;
+        let device = sim(FaultPlan::none().with(When::Operation(sync), Effect::Errno(EIO)));
+        let mut append = append(&device, 2);
+        push(&mut append, 4).unwrap();
+        let failed = append.finish();
+        assert!(matches!(failed, Err(PoolError::Device(DeviceError::File { .. }))), "{failed:?}");
+        assert!(matches!(append.finish(), Err(PoolError::Poisoned { .. })));
+    }
+}

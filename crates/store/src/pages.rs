@@ -1,0 +1,140 @@
+//! The pages of a graph: what is known of each before it is read, and the two ways to it.
+//!
+//! Lists and ids that are looked up in random order go through a small buffer pool: a page in it
+//! was verified once, when it came. Passes go past it, through a [`PageStream`].
+
+use std::sync::{Arc, OnceLock};
+
+use cenote_device::Device;
+use cenote_pool::check::{Damage, PageCheck};
+use cenote_pool::policy::PolicyKind;
+use cenote_pool::prefetch::PrefetchKind;
+use cenote_pool::{Handle, PageId, Pool, PoolConfig, Writer};
+
+use crate::Direction;
+use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::format::{self, PageHeader};
+use crate::index::Adjacency;
+use crate::stream::{Ahead, PageStream};
+use crate::superblock::{Section, SectionKind, Superblock};
+
+/// A search touches `log2(pages)` pages, the next search the first of these again.
+const FRAMES_MAX: u64 = 64;
+
+/// How long a thread waits for a page that another is reading, in milliseconds.
+const PATIENCE_MS: u64 = 60_000;
+
+/// What superblock and indexes say of the pages behind them, enough to verify any of them.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub file: Arc<str>,
+    pub superblock: Superblock,
+    pub out: Adjacency,
+    /// Only of directed graphs that have in-edges.
+    pub back: Option<Adjacency>,
+}
+
+impl Layout {
+    /// The header of a page of a section, verified.
+    pub fn verify(&self, section: Section, page: PageId, bytes: &[u8]) -> Result<PageHeader> {
+        format::verify(bytes, self.superblock.salt, page, section.kind.page_kind())
+            .map_err(|fault| self.fault(page, section.kind.name(), fault))
+    }
+
+    /// An error that names a page.
+    #[cold]
+    pub fn fault(&self, page: PageId, section: &'static str, fault: PageFault) -> StoreError {
+        let (file, page_bytes) = (self.file.to_string(), u64::from(self.superblock.page_bytes));
+        PageError { file, page, page_bytes, section, fault }.into()
+    }
+
+    /// The lists of a direction, where the graph has them.
+    pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
+        match direction {
+            Direction::Out => Some(&self.out),
+            Direction::In if self.superblock.directed => self.back.as_ref(),
+            Direction::In => Some(&self.out),
+        }
+    }
+
+    fn section_of(&self, page: PageId) -> Option<Section> {
+        let holds = |section: &&Section| {
+            page.checked_sub(section.first_page).is_some_and(|within| within < section.pages)
+        };
+        self.superblock.sections.iter().find(holds).copied()
+    }
+}
+
+impl PageCheck for Layout {
+    fn seal(&self, page: PageId, _: &mut [u8]) {
+        unreachable!("a graph that is read changes no page, and this is page {page}");
+    }
+
+    fn check(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
+        let section = self.section_of(page).ok_or("no section of the graph holds it")?;
+        let adjacency = match section.kind {
+            SectionKind::OutAdjacency => Some(&self.out),
+            SectionKind::InAdjacency => self.back.as_ref(),
+            _ => None,
+        };
+        match adjacency {
+            Some(adjacency) => adjacency.parse(page - section.first_page, bytes).map(drop)?,
+            None => self.verify(section, page, bytes).map(drop)?,
+        }
+        Ok(())
+    }
+}
+
+/// A graph's pages on its device; shared by the graph and its ids.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    pub device: Arc<dyn Device>,
+    pub layout: Arc<Layout>,
+    /// Made for the first random read: a run of the engine has frames of its own.
+    pool: OnceLock<Arc<Pool>>,
+}
+
+impl Pages {
+    pub fn new(device: Arc<dyn Device>, layout: Layout) -> Self {
+        Self { device, layout: Arc::new(layout), pool: OnceLock::new() }
+    }
+
+    pub fn page_bytes(&self) -> usize {
+        self.layout.superblock.page_bytes as usize
+    }
+
+    /// A way to single pages for the calling thread, which reads those that are not in memory.
+    /// Pin one page at a time: who holds one and waits for another waits for who does the same.
+    pub fn handle(&self) -> Result<Handle> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool.handle());
+        }
+        let pool = Pool::new(Arc::clone(&self.device), self.config())?;
+        // Another thread may have been first: then there is its pool.
+        Ok(self.pool.get_or_init(|| pool).handle())
+    }
+
+    fn config(&self) -> PoolConfig {
+        PoolConfig {
+            page_bytes: self.page_bytes(),
+            frames: self.layout.superblock.pages_total.min(FRAMES_MAX) as usize,
+            policy: PolicyKind::Clock,
+            writer: Writer::Classical,
+            prefetch: PrefetchKind::None,
+            evict_batch: 1,
+            read_depth: 8,
+            check: Some(Arc::clone(&self.layout) as Arc<dyn PageCheck>),
+            patience_ms: PATIENCE_MS,
+        }
+    }
+
+    /// Memory of the frames; none before the first random read.
+    pub fn memory_bytes(&self) -> usize {
+        self.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
+    }
+
+    /// A stream over a run of pages.
+    pub fn stream(&self, pages: std::ops::Range<PageId>, ahead: Ahead) -> Result<PageStream> {
+        PageStream::new(self.device.as_ref(), self.page_bytes(), pages, ahead)
+    }
+}
