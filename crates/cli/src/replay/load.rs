@@ -133,7 +133,7 @@ impl Load {
             load.name = load.spell(opened.name());
             load.pages = opened.pages().context("a made load knows its pages")?;
             let all_read = load.config.read_share == Some(1.0);
-            load.writes = !(all_read && !matches!(load.kind, LoadKind::Tpcc(_)));
+            load.writes = !all_read || matches!(load.kind, LoadKind::Tpcc(_));
         }
         ensure!(load.ops > 0, "{}: the load has no accesses", load.name);
         Ok(load)

@@ -156,11 +156,9 @@ pub fn run(
     let pool = Pool::new(Arc::clone(&device) as Arc<dyn Device>, config)?;
     ensure!(
         load.pages <= pool.pages(),
-        "{}: {} names pages up to {}, and there are {}: give a longer file, fewer --pages, or \
-         leave out --keep-numbers",
+        "{}: {load} asks for {} pages, and there are {}",
         target.name,
-        load.name,
-        load.pages - 1,
+        load.pages,
         pool.pages()
     );
     ensure!(
@@ -178,8 +176,11 @@ pub fn run(
         is_simulated: target.is_simulated(),
         done,
     };
-    let measured = replay.measure(setting)?;
-    pool.sync()?;
+    let measured = replay.measure(setting);
+    // After a fault too: a pool warns where it is dropped with dirty pages.
+    let synced = pool.sync();
+    let measured = measured?;
+    synced?;
     Ok(measured)
 }
 

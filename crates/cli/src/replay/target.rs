@@ -1,5 +1,7 @@
 //! What is replayed on: a simulated device or a file.
 
+use std::fs::OpenOptions as OpenOptionsOfStd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -99,6 +101,9 @@ impl Target {
             Permission::Read => OpenOptions::reading(),
             Permission::Overwrite => OpenOptions::default(),
         };
+        if permission == Permission::Overwrite {
+            refuse_in_use(path)?;
+        }
         let device = file::open(path, &options)?;
         let profile = ProfileStore::of_user()?.find_or_assume(path)?;
         if profile.assumed {
@@ -129,6 +134,20 @@ impl Target {
         device.set_len(bytes)?;
         Ok(Arc::new(device))
     }
+}
+
+/// A block device that is mounted, or part of another, must not be written behind its user's back.
+/// Linux opens a block device exclusively only where nobody uses it.
+fn refuse_in_use(path: &Path) -> Result<()> {
+    let Ok(metadata) = path.metadata() else { return Ok(()) };
+    if !metadata.file_type().is_block_device() {
+        return Ok(());
+    }
+    let opened = OpenOptionsOfStd::new().read(true).custom_flags(libc::O_EXCL).open(path);
+    opened.with_context(|| {
+        format!("{}: a block device in use is not overwritten: unmount it first", path.display())
+    })?;
+    Ok(())
 }
 
 impl Ideal {

@@ -94,3 +94,24 @@ fn an_import_that_waits_for_its_input_ends_too() {
     assert_eq!(status.code(), Some(130));
     assert!(bench.names().is_empty(), "{:?} left behind", bench.names());
 }
+
+#[test]
+fn a_replay_ends_and_leaves_no_half_made_file() {
+    let bench = Bench::new();
+    let args = "pool replay --workload ms --device pages.bin --create 8GiB";
+    assert_eq!(interrupt(&bench, args, ".partial-", Signal::INT), "cenote: interrupted\n");
+    let mut child = bench
+        .command("pool replay --workload ms --policy all --ops 100000000 --device sim:p4510")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let status = signal(&mut child, Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130), "{}", text(&output.stderr));
+    assert_eq!(
+        (text(&output.stdout), text(&output.stderr)),
+        (String::new(), "cenote: interrupted\n".to_owned())
+    );
+}

@@ -332,6 +332,7 @@ impl Args {
             self.refuse_what_needs_a_file()?;
             None
         } else {
+            surveys.iter().flatten().try_for_each(|load| self.refuse_what_is_too_long(load))?;
             Some(self.file_target(surveys.iter().flatten().any(|load| load.writes))?)
         };
         let mut cases = Vec::new();
@@ -423,6 +424,19 @@ impl Args {
             self.pool.threads == 1,
             "{}: virtual time is told on one thread: --threads is for files",
             self.device
+        );
+        Ok(())
+    }
+
+    fn refuse_what_is_too_long(&self, load: &Load) -> Result<()> {
+        let pages = self.file_bytes()? / self.page_bytes()?;
+        ensure!(
+            load.pages <= pages,
+            "{}: {load} asks for {} pages, and {} fit: give a file of {}, or fewer --pages",
+            self.device,
+            count(load.pages),
+            count(pages),
+            output::size(load.pages * self.page_bytes()?)
         );
         Ok(())
     }
