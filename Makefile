@@ -12,6 +12,7 @@ help:
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
+	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 
 .PHONY: demo
@@ -21,6 +22,7 @@ demo: build
 .PHONY: test
 test: build venv
 	cargo test --workspace --locked
+	cargo test --locked -p cenote-pool --features model --test model
 	$(VENV)/bin/python -m pytest -p no:cacheprovider tests/python
 
 .PHONY: lint
@@ -32,6 +34,10 @@ lint: toolchain
 bench: build venv
 	$(VENV)/bin/python experiments/bench.py
 	-$(VENV)/bin/python experiments/profile_vs_fio.py
+
+.PHONY: pool-bench
+pool-bench: build
+	$(PYTHON) experiments/pool_bench.py
 
 .PHONY: build
 build: toolchain

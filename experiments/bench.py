@@ -42,7 +42,8 @@ class Bench:
             "scale": options.scale,
         }
         date = datetime.date.today().isoformat()
-        self.rows = open(options.rows or ROOT / f"experiments/runs/{date}.jsonl", "a")
+        suffix = getattr(options, "suffix", "")
+        self.rows = open(options.rows or ROOT / f"experiments/runs/{date}{suffix}.jsonl", "a")
 
     def path(self, name):
         return str(self.folder / name)

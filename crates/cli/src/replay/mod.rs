@@ -47,11 +47,14 @@ pub enum WriterKind {
     Cleaner,
     /// See [`Writer::Ace`].
     Ace,
+    /// See [`Writer::AceBackground`].
+    #[serde(rename = "ace-bg")]
+    AceBackground,
 }
 
 impl WriterKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Classical, Self::Cleaner, Self::Ace];
+    pub const ALL: [Self; 4] = [Self::Classical, Self::Cleaner, Self::Ace, Self::AceBackground];
 
     /// Its name in tables and options.
     pub fn name(self) -> &'static str {
@@ -63,6 +66,7 @@ impl WriterKind {
             Self::Classical => Writer::Classical,
             Self::Cleaner => Writer::Cleaner { batch: cleaner_batch },
             Self::Ace => Writer::Ace { batch: n_w },
+            Self::AceBackground => Writer::AceBackground { batch: n_w },
         }
     }
 }
@@ -78,7 +82,7 @@ impl FromStr for WriterKind {
 
     fn from_str(name: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-            format!("no writer is called '{name}'; there are classical, cleaner, ace")
+            format!("no writer is called '{name}'; there are classical, cleaner, ace, ace-bg")
         })
     }
 }
@@ -246,7 +250,7 @@ struct Moment {
 impl Replay<'_> {
     /// The warm-up, then the rest between two moments.
     fn measure(&self, setting: &Setting) -> Result<Measured> {
-        let has_cleaner = matches!(self.pool.config().writer, Writer::Cleaner { .. });
+        let has_cleaner = self.pool.config().writer.has_cleaner();
         let background = has_cleaner && !self.is_simulated;
         let thread = background.then(|| CleanerThread::spawn(self.pool)).transpose()?;
         let (ops, before, after) = if setting.threads == 1 {

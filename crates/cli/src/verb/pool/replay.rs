@@ -65,7 +65,7 @@ pub struct Args {
     /// Replacement policies, or all [default: the paper's four]
     #[arg(long, value_name = "LIST")]
     policy: Option<List<PolicyKind>>,
-    /// Writers: classical, cleaner, ace, or all
+    /// Writers: classical, cleaner, ace, ace-bg, or all
     #[arg(long, value_name = "LIST", default_value = "all")]
     writer: List<WriterKind>,
     /// Prefetchers: none, tap, history, both, or all
