@@ -1,7 +1,5 @@
 //! Lists and ids in random order: each page comes from the device once, and is verified then.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-
 mod graphs;
 
 use std::sync::Arc;
