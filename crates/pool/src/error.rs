@@ -78,9 +78,9 @@ pub enum PoolError {
         /// Why it failed.
         source: DeviceError,
     },
-    /// A sync failed earlier: what the device lost cannot be known.
+    /// A sync, or a bulk write, failed earlier: what the device lost cannot be known.
     #[error(
-        "{device}: an earlier sync failed, so pages written before it may be lost; \
+        "{device}: an earlier write or sync failed, so pages written before it may be lost; \
          open the file again and check it"
     )]
     Poisoned {

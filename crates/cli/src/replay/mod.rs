@@ -58,16 +58,17 @@ impl WriterKind {
 
     /// Its name in tables and options.
     pub fn name(self) -> &'static str {
-        self.with(1, 1).name()
+        match self {
+            Self::Classical => "classical",
+            Self::Cleaner => "cleaner",
+            Self::Ace => "ace",
+            Self::AceBackground => "ace-bg",
+        }
     }
 
-    fn with(self, n_w: usize, cleaner_batch: usize) -> Writer {
-        match self {
-            Self::Classical => Writer::Classical,
-            Self::Cleaner => Writer::Cleaner { batch: cleaner_batch },
-            Self::Ace => Writer::Ace { batch: n_w },
-            Self::AceBackground => Writer::AceBackground { batch: n_w },
-        }
+    /// Whether pages are written in the background.
+    pub fn has_cleaner(self) -> bool {
+        matches!(self, Self::Cleaner | Self::AceBackground)
     }
 }
 
@@ -109,12 +110,25 @@ pub struct Setting {
     pub n_w: usize,
     /// Pages that leave at once where there is something to prefetch.
     pub n_e: usize,
+    /// Pages that ACE writes at once in the background.
+    pub n_w_background: usize,
     /// Pages that the cleaner writes at once.
     pub cleaner_batch: usize,
     /// Threads that replay.
     pub threads: usize,
     /// Accesses before time and counts begin.
     pub warm_up: u64,
+}
+
+impl Setting {
+    fn writer(&self, kind: WriterKind) -> Writer {
+        match kind {
+            WriterKind::Classical => Writer::Classical,
+            WriterKind::Cleaner => Writer::Cleaner { batch: self.cleaner_batch },
+            WriterKind::Ace => Writer::Ace { batch: self.n_w },
+            WriterKind::AceBackground => Writer::AceBackground { batch: self.n_w_background },
+        }
+    }
 }
 
 /// What one replay did, after the warm-up and before the last dirty pages were flushed.
@@ -192,7 +206,7 @@ fn pool_config(target: &Target, combination: Combination, setting: &Setting) -> 
     let k_r = target.model.channels(Op::Read, setting.page_bytes as u64) as usize;
     PoolConfig {
         policy: combination.policy,
-        writer: combination.writer.with(setting.n_w, setting.cleaner_batch),
+        writer: setting.writer(combination.writer),
         prefetch: combination.prefetch,
         evict_batch: setting.n_e,
         read_depth: k_r,

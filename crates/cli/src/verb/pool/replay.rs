@@ -487,17 +487,19 @@ impl Args {
             (None, None) => frames_in(POOL).max(1) as usize,
         };
         ensure!(
-            frames > 1 || !self.writer.0.contains(&WriterKind::Cleaner),
-            "{load}: a pool of {frames} frames: the cleaner needs 2, one to write and one to use; \
-             give more with --frames or --pool, or leave the cleaner out of --writer"
+            frames > 1 || !self.writer.0.iter().any(|writer| writer.has_cleaner()),
+            "{load}: a pool of {frames} frames: a background writer needs 2, one to write and one \
+             to use; give more with --frames or --pool, or leave cleaner and ace-bg out of --writer"
         );
-        // What the cleaner writes cannot leave meanwhile, and somebody has to.
-        let cleaner_batch = self.pool.cleaner_batch.min((frames / 2).max(1));
+        // What is written in the background cannot leave meanwhile, and somebody has to.
+        let batch_max = (frames / 2).max(1);
+        let cleaner_batch = self.pool.cleaner_batch.min(batch_max);
         Ok(Setting {
             page_bytes: page_bytes as usize,
             frames,
             n_w,
             n_e: self.pool.n_e.unwrap_or(k_w),
+            n_w_background: n_w.min(batch_max),
             cleaner_batch,
             threads: self.pool.threads,
             warm_up: self.load.warm_up,

@@ -34,9 +34,9 @@ fn cells(row: &Row) -> Vec<String> {
         [&row.workload, row.policy, row.writer, row.prefetch].map(str::to_owned).into();
     cells.extend(row.sweep.as_ref().map(|sweep| sweep.value.to_string()));
     let hit_share = row.hits as f64 / (row.hits + row.misses).max(1) as f64;
-    // The cleaner writes while others read, which the predictions know nothing of.
+    // These write while others read, which the predictions know nothing of.
     let predicted = |speedup: f64| match row.writer {
-        "cleaner" => NONE.to_owned(),
+        "cleaner" | "ace-bg" => NONE.to_owned(),
         _ => format!("{speedup:.2}"),
     };
     let extra = row.extra_writes.filter(|_| row.writer != "classical");
