@@ -64,7 +64,8 @@ impl Schedule {
     }
 
     /// Memory that the buffers of all workers take: of `auto` its requests; of the others the
-    /// frames that are in flight and the one that each worker looks at.
+    /// frames that are in flight, those that arrived meanwhile, and the one that each worker looks
+    /// at.
     pub fn buffer_bytes(&self) -> u64 {
         if self.coalesce {
             (self.request_bytes * self.depth) as u64
@@ -75,7 +76,7 @@ impl Schedule {
 
     /// Frames that workers of `block` and `vertex` may hold at once.
     pub(crate) fn frames_in_use(&self) -> usize {
-        if self.coalesce { 0 } else { self.depth + self.workers }
+        if self.coalesce { 0 } else { 2 * self.depth + self.workers }
     }
 
     /// Requests that one worker keeps in flight.

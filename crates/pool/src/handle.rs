@@ -200,9 +200,14 @@ impl Handle {
         true
     }
 
-    /// Whether another page can be asked for.
+    /// Whether another page can be asked for: fewer than the read depth are on their way, and
+    /// fewer than that wait to be taken. So the device has work while the caller works off what
+    /// arrived together; a handle pins up to twice the read depth.
     pub fn has_room(&self) -> bool {
-        self.asked() < self.pool.config.read_depth
+        let transfer = self.transfer.borrow();
+        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
+        let depth = self.pool.config.read_depth;
+        reads + self.deferred.borrow().len() < depth && transfer.landed.len() < depth
     }
 
     /// Pages asked for and not yet taken.
@@ -221,7 +226,7 @@ impl Handle {
     /// # Panics
     /// Where [`Handle::has_room`] is false.
     pub fn ask(&self, page: PageId, tag: u64) -> Result<bool> {
-        assert!(self.has_room(), "ask for no more pages than the read depth");
+        assert!(self.has_room(), "ask for a page when there is room");
         self.pool.check_page(page)?;
         loop {
             if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
