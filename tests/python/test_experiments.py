@@ -22,3 +22,22 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert {"generate", "prepare", "import", "runs", "papers"} <= {row["part"] for row in found}
     assert all("commit" in row and "host" in row for row in found)
     assert str(tmp_path) not in rows.read_text()
+
+
+def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/pool_bench.py", "--tiny", "--repeats", "1",
+         "--dir", tmp_path / "files", "--rows", rows, "--only", "ideal,extra,real,vertex",
+         "--old", command_path()],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["alpha = k = 8: cost", "WIS  sieve", "lru: speedup / what", "vertex: new"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert {"ideal", "extra", "real", "vertex"} <= {row["part"] for row in found}
+    assert {row["writer"] for row in found if row["part"] == "real"} == {
+        "classical", "cleaner", "ace", "ace-bg"
+    }
+    assert str(tmp_path) not in rows.read_text()

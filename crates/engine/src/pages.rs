@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use cenote_pool::check::{Damage, PageCheck};
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{PageId, Pool, PoolConfig, Writer};
-use cenote_store::{Adjacency, Direction, Graph};
+use cenote_pool::{Pool, PoolConfig, Writer};
+use cenote_store::Graph;
 
 use crate::error::Result;
 use crate::memory_plan::MemoryPlan;
@@ -38,34 +37,8 @@ pub(crate) fn pool(
         prefetch: PrefetchKind::None,
         evict_batch: 1,
         read_depth: schedule.worker_depth(),
-        check: Some(Arc::new(Verified(Arc::clone(graph)))),
+        check: Some(graph.page_check()),
         patience_ms: PATIENCE_MS,
     };
     Ok(Some(Pool::new(Arc::clone(graph.device()), config)?))
-}
-
-/// The graph's own check of its pages.
-#[derive(Debug)]
-struct Verified(Arc<Graph>);
-
-impl Verified {
-    fn adjacency_of(&self, page: PageId) -> Option<&Adjacency> {
-        [Direction::Out, Direction::In].into_iter().find_map(|direction| {
-            let adjacency = self.0.adjacency(direction)?;
-            let end = adjacency.first_page() + adjacency.pages();
-            (adjacency.first_page()..end).contains(&page).then_some(adjacency)
-        })
-    }
-}
-
-impl PageCheck for Verified {
-    fn seal(&self, page: PageId, _: &mut [u8]) {
-        unreachable!("a run changes no page, and this is page {page}");
-    }
-
-    fn check(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
-        let adjacency = self.adjacency_of(page).ok_or("it holds no lists")?;
-        adjacency.parse(page - adjacency.first_page(), bytes)?;
-        Ok(())
-    }
 }

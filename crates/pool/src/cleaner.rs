@@ -68,15 +68,16 @@ impl Cleaner {
         pool.with_policy_locked(|policy| match self.writer.n_w() {
             // As ACE: a page among the next to leave is dirty, so it and the dirty ones after it.
             Some(n_w) => {
-                if pool.count_dirty(policy, 1, n_w) == 1 {
+                if !pool.leaving_dirty(policy, 1, n_w).is_empty() {
                     pool.claim_dirty(policy, n_w, pool.reach(), &mut claimed);
                 }
             }
             // A batch is worth its while when at least half of it is there.
             None => {
                 let reach = REACH_BATCHES * batch;
-                if pool.count_dirty(policy, batch / 2, reach) == batch / 2 {
-                    pool.claim_dirty(policy, batch, reach, &mut claimed);
+                let leaving = pool.leaving_dirty(policy, batch, reach);
+                if 2 * leaving.len() >= batch {
+                    claimed.extend(leaving.into_iter().filter(|&frame| pool.claim(frame)));
                 }
             }
         });

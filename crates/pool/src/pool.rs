@@ -27,7 +27,7 @@ use crate::config::PoolConfig;
 use crate::error::{PoolError, Result};
 use crate::frame::{DIRTY, FRAME_OVERHEAD_BYTES, FrameSet, WRITING};
 use crate::handle::Handle;
-use crate::policy::{Entrance, FrameId, HitRecording, Policy};
+use crate::policy::{Entrance, FrameId, Frames as _, HitRecording, Policy};
 use crate::prefetch::Prefetcher;
 use crate::stats::{Counter, Counters, PoolStats};
 use crate::sync::Mutex;
@@ -336,11 +336,19 @@ impl Pool {
         dirty
     }
 
-    /// How many pages, up to `n`, are dirty among the next `reach` of the order.
-    pub(crate) fn count_dirty(&self, policy: &mut dyn Policy, n: usize, reach: usize) -> usize {
+    /// Up to `n` dirty pages among the next `reach` of the order that the policy would let go as
+    /// they are. Clock Sweep still names those that it would pass a few times more; written ahead
+    /// of their time, they would only be changed again.
+    pub(crate) fn leaving_dirty(
+        &self,
+        policy: &mut dyn Policy,
+        n: usize,
+        reach: usize,
+    ) -> Vec<FrameId> {
         let mut dirty = Vec::with_capacity(n);
         policy.next_dirty(n, reach, &self.frames, &mut dirty);
-        dirty.len()
+        dirty.retain(|&frame| self.frames.uses(frame) == 0);
+        dirty
     }
 
     /// Claims a dirty page for writing and shares its latch, so that it can be copied.
@@ -432,6 +440,22 @@ impl Drop for Pool {
         if dirty > 0 {
             tracing::warn!("{}: dropped with {dirty} dirty pages: call sync first", self.name());
         }
+        let stats = self.stats();
+        tracing::debug!(
+            device = self.name(),
+            policy = %self.config.policy,
+            writer = %self.config.writer,
+            frames = self.config.frames,
+            hits = stats.hits,
+            misses = stats.misses,
+            pages_written = stats.pages_written,
+            write_batches = stats.write_batches,
+            prefetched = stats.prefetched,
+            prefetched_useful = stats.prefetched_useful,
+            reads_failed = stats.reads_failed,
+            writes_failed = stats.writes_failed,
+            "buffer pool closed"
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
+use cenote_pool::check::PageCheck;
 
 use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
@@ -85,6 +86,13 @@ impl Graph {
     /// without in-edges there are no lists of sources.
     pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
         self.layout().adjacency(direction)
+    }
+
+    /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
+    /// refuses it refuses with a [`StoreError`]. A graph that is read changes no page, so it seals
+    /// none.
+    pub fn page_check(&self) -> Arc<dyn PageCheck> {
+        Arc::clone(&self.pages.layout) as Arc<dyn PageCheck>
     }
 
     /// Memory that the loaded indexes take, and the pages that look-ups keep, once there were any.
