@@ -262,7 +262,7 @@ fn what_cannot_be_replayed_is_refused_in_one_line() {
         (format!("--workload ms --overwrite {sim}"), "--overwrite"),
         (format!("--workload ms --pages 0 {sim}"), "--pages"),
         (format!("--workload ms --frames 0 {sim}"), "frames"),
-        (format!("--workload ms --frames 1 {sim}"), "the cleaner needs 2"),
+        (format!("--workload ms --frames 1 {sim}"), "a background writer needs 2"),
         (format!("--workload ms --writer ace --frames 0 {sim}"), "0 frames; give it 1"),
         (format!("--workload ms --n-w 0 {sim} --ops 10"), "at least 1"),
         (format!("--workload ms --n-w 9999 {sim} --ops 10"), "4,096"),
