@@ -480,15 +480,19 @@ fn a_cleaner_cleans_with_any_policy_and_batch() {
                 let handle = pool.handle();
                 let mut cleaner = cenote_pool::Cleaner::new(&pool).unwrap();
                 assert_eq!(cleaner.step().unwrap(), 0, "nothing is dirty");
-                bump_all(&handle, 8);
-                for _ in 0..20 {
-                    cleaner.step().unwrap();
-                    cleaner.finish().unwrap();
+                let mut cleaned = 0;
+                for _ in 0..5 {
+                    for page in 0..PAGES {
+                        bump(&handle, page).unwrap();
+                        cleaned += cleaner.step().unwrap();
+                        cleaner.finish().unwrap();
+                    }
                 }
-                assert!(pool.dirty_pages() < 8, "{policy} {writer} {batch}");
+                // Half of a batch of 16 is the whole pool: that is never due.
+                assert!(cleaned > 0 || batch == 16, "{policy} {writer} {batch}");
                 assert_eq!(pool.stats().writes_failed, 1);
                 handle.sync().unwrap();
-                (0..8).for_each(|page| assert_eq!(disk_version(&device, page), 1));
+                (0..PAGES).for_each(|page| assert_eq!(disk_version(&device, page), 5));
             }
         }
     }
