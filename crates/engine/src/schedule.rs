@@ -54,9 +54,12 @@ impl Schedule {
         } else {
             (page_bytes, k_r(config, page_bytes))
         };
+        // A request in flight, and for single pages one that arrived meanwhile.
+        let bytes_in_flight =
+            if coalesce { request_bytes } else { 2 * Pool::frame_bytes(page_bytes) as usize };
         let depth = match config.depth {
-            Some(asked) => asked_depth(asked, left_bytes, request_bytes, workers),
-            None => planned.min(buffer_bytes / request_bytes).max(workers),
+            Some(asked) => asked_depth(asked, left_bytes, bytes_in_flight, workers),
+            None => planned.min(buffer_bytes / bytes_in_flight).max(workers),
         };
         let depth = depth.next_multiple_of(workers);
         let profile_assumed = config.profile.assumed;
@@ -138,13 +141,13 @@ fn k_r(config: &EngineConfig, page_bytes: usize) -> usize {
 }
 
 /// A depth that the user asked for, as far as half of the memory left holds it.
-fn asked_depth(asked: usize, left_bytes: u64, request_bytes: usize, workers: usize) -> usize {
-    let fitting = usize::try_from(left_bytes / 2).unwrap_or(usize::MAX) / request_bytes;
+fn asked_depth(asked: usize, left_bytes: u64, bytes_in_flight: usize, workers: usize) -> usize {
+    let fitting = usize::try_from(left_bytes / 2).unwrap_or(usize::MAX) / bytes_in_flight;
     let depth = asked.clamp(workers, fitting.max(workers));
     if depth != asked {
         tracing::warn!(
-            "{depth} instead of {asked} requests of {request_bytes} bytes in flight: at least one \
-             for each of {workers} threads, and at most what the memory budget holds"
+            "{depth} instead of {asked} requests in flight, {bytes_in_flight} bytes each: at least \
+             one for each of {workers} threads, and at most what the memory budget holds"
         );
     }
     depth
