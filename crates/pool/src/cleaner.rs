@@ -2,8 +2,8 @@
 //!
 //! With [`Writer::Cleaner`] it does what InnoDB and LeanStore do, to compare ACE with: it keeps the
 //! cold end of the policy's order clean in batches of a fixed size, whatever the device's
-//! concurrency. With [`Writer::AceBackground`] it does what ACE does when a victim is dirty, only a
-//! few victims earlier.
+//! concurrency. With [`Writer::AceBackground`] it does what ACE does when the next victim is dirty,
+//! only before somebody needs its frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::config::Writer;
 use crate::error::{PoolError, Result};
 use crate::handle::Handle;
-use crate::policy::FrameId;
+use crate::policy::{FrameId, Frames as _};
 use crate::pool::Pool;
 
 /// Frames at the cold end, in batches, that a fixed-batch cleaner looks at.
@@ -66,9 +66,12 @@ impl Cleaner {
         let (pool, batch) = (self.handle.pool(), self.writer.batch());
         let mut claimed = Vec::with_capacity(batch);
         pool.with_policy_locked(|policy| match self.writer.n_w() {
-            // As ACE: a page among the next to leave is dirty, so it and the dirty ones after it.
+            // As ACE, before somebody waits: the next victim is dirty, so it and the dirty ones
+            // after it. To ask the policy for more than its next victim would be too early: it
+            // may have clean pages to give first, or spare a dirty one once more.
             Some(n_w) => {
-                if !pool.leaving_dirty(policy, 1, n_w).is_empty() {
+                let victim = policy.victim(&pool.frames);
+                if victim.is_some_and(|frame| pool.frames.is_dirty(frame)) {
                     pool.claim_dirty(policy, n_w, pool.reach(), &mut claimed);
                 }
             }
