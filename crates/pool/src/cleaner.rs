@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::config::Writer;
 use crate::error::{PoolError, Result};
 use crate::handle::Handle;
-use crate::policy::{FrameId, Frames as _};
+use crate::policy::{FrameId, Frames as _, HitRecording, Policy};
 use crate::pool::Pool;
 
 /// Frames at the cold end, in batches, that a fixed-batch cleaner looks at.
@@ -66,13 +66,11 @@ impl Cleaner {
         let (pool, batch) = (self.handle.pool(), self.writer.batch());
         let mut claimed = Vec::with_capacity(batch);
         pool.with_policy_locked(|policy| match self.writer.n_w() {
-            // As ACE, before somebody waits: the next victim is dirty, so it and the dirty ones
-            // after it. To ask the policy for more than its next victim would be too early: it
-            // may have clean pages to give first, or spare a dirty one once more.
+            // As ACE, before somebody waits.
             Some(n_w) => {
-                let victim = policy.victim(&pool.frames);
-                if victim.is_some_and(|frame| pool.frames.is_dirty(frame)) {
-                    pool.claim_dirty(policy, n_w, pool.reach(), &mut claimed);
+                if self.is_victim_dirty(policy, n_w) {
+                    let leaving = pool.leaving_dirty(policy, n_w, pool.reach());
+                    claimed.extend(leaving.into_iter().filter(|&frame| pool.claim(frame)));
                 }
             }
             // A batch is worth its while when at least half of it is there.
@@ -85,6 +83,19 @@ impl Cleaner {
             }
         });
         claimed
+    }
+
+    /// Whether a page that will leave soon is dirty. A list is asked for its next victim: it may
+    /// have clean pages to give before, or spare a dirty one once more. A hand would forget uses
+    /// each time it is asked, so there the next few frames are looked at.
+    fn is_victim_dirty(&self, policy: &mut dyn Policy, n_w: usize) -> bool {
+        let pool = self.handle.pool();
+        match pool.hit_recording() {
+            HitRecording::Ordered => {
+                policy.victim(&pool.frames).is_some_and(|frame| pool.frames.is_dirty(frame))
+            }
+            HitRecording::Counted { .. } => !pool.leaving_dirty(policy, 1, n_w).is_empty(),
+        }
     }
 
     /// Waits until what [`Cleaner::step`] started is written.
