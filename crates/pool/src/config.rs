@@ -54,8 +54,8 @@ pub enum Writer {
         batch: usize,
     },
     /// ACE with a background [`Cleaner`](crate::Cleaner) that does the same as soon as the next
-    /// victim is dirty, while the readers read (dissertation 4.4: the background writer writes n_w pages at once,
-    /// too). What it does not reach in time is written as by [`Writer::Ace`].
+    /// victim is dirty, while the readers read (dissertation 4.4: the background writer writes n_w
+    /// pages at once, too). What it does not reach in time is written as by [`Writer::Ace`].
     AceBackground {
         /// n_w, best the write concurrency of the device.
         batch: usize,
