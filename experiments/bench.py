@@ -29,7 +29,7 @@ MIB = 1 << 20
 class Bench:
     """Runs commands, keeps raw rows, prints figures."""
 
-    def __init__(self, options):
+    def __init__(self, options, suffix=""):
         self.options = options
         self.folder = Path(options.dir)
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,6 @@ class Bench:
             "scale": options.scale,
         }
         date = datetime.date.today().isoformat()
-        suffix = getattr(options, "suffix", "")
         self.rows = open(options.rows or ROOT / f"experiments/runs/{date}{suffix}.jsonl", "a")
 
     def path(self, name):

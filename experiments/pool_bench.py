@@ -263,10 +263,12 @@ def main():
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--old", help="an earlier build of the command")
     parser.add_argument("--tiny", action="store_true", help="a test of the script, not of the pool")
+    parser.set_defaults(scale=None)
     options = parser.parse_args()
-    options.scale = 0
-    options.suffix = "-pool"
-    bench = Bench(options)
+    unknown = set(options.only.split(",")) - set(PARTS)
+    if unknown:
+        parser.error(f"--only knows {', '.join(PARTS)}; not {', '.join(sorted(unknown))}")
+    bench = Bench(options, suffix="-pool")
     bench.small = ["--ops", 2_000] if options.tiny else []
     for part in options.only.split(","):
         globals()[f"part_{part}"](bench)

@@ -144,15 +144,6 @@ fn transfer(
     queue.push(Request { tag: 0, op, offset, len, buffer });
     queue.reap(1, &mut completions)?;
     let completion = completions.pop().expect("reap(1) returns a completion");
-    match completion.result {
-        Ok(bytes) if bytes == len => Ok(completion.buffer),
-        Ok(bytes) => Err(DeviceError::Short {
-            device: device.name(),
-            op,
-            offset,
-            expected: len,
-            found: bytes,
-        }),
-        Err(fault) => Err(DeviceError::Io { device: device.name(), op, offset, len, fault }),
-    }
+    completion.whole(|| device.name())?;
+    Ok(completion.buffer)
 }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::error::{DeviceError, Result};
 use crate::memory::Buffer;
 
 /// Read or write.
@@ -68,9 +69,28 @@ pub struct Completion {
     pub buffer: Buffer,
     /// Bytes moved, fewer than asked only at the end of the file or by an injected fault; or why
     /// not.
-    pub result: Result<usize, IoFault>,
+    pub result: std::result::Result<usize, IoFault>,
     /// Time from submission until it was reaped, by the device's clock.
     pub latency_ns: u64,
+}
+
+impl Completion {
+    /// Whether all bytes were moved; if not, the error that tells why, with the name that `device`
+    /// gives.
+    ///
+    /// # Errors
+    /// [`DeviceError::Short`] or [`DeviceError::Io`].
+    #[inline]
+    pub fn whole(&self, device: impl FnOnce() -> String) -> Result<()> {
+        let Self { op, offset, len, .. } = *self;
+        match self.result {
+            Ok(bytes) if bytes == len => Ok(()),
+            Ok(found) => {
+                Err(DeviceError::Short { device: device(), op, offset, expected: len, found })
+            }
+            Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }),
+        }
+    }
 }
 
 /// Why a request failed: the errno of the kernel, or the simulator's.

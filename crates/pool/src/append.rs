@@ -8,9 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cenote_device::{
-    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
-};
+use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, Request};
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
@@ -130,7 +128,7 @@ impl Append {
     fn reap(&mut self, wait_for: usize) -> Result<()> {
         let mut reaped = self.queue.reap(wait_for, &mut self.completions);
         for done in self.completions.drain(..) {
-            reaped = reaped.and(written(self.device.as_ref(), &done));
+            reaped = reaped.and(done.whole(|| self.device.name()));
             self.free.push(done.buffer);
         }
         self.note(reaped)
@@ -169,17 +167,6 @@ impl Append {
     }
 }
 
-/// Why a write did not do all that it should.
-fn written(device: &dyn Device, done: &Completion) -> cenote_device::Result<()> {
-    let Completion { op, offset, len, .. } = *done;
-    let device = || device.name();
-    match done.result {
-        Ok(bytes) if bytes == len => Ok(()),
-        Ok(found) => Err(DeviceError::Short { device: device(), op, offset, expected: len, found }),
-        Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }),
-    }
-}
-
 impl fmt::Debug for Append {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_flight = self.queue.in_flight();
@@ -189,6 +176,7 @@ impl fmt::Debug for Append {
 
 #[cfg(test)]
 mod tests {
+    use cenote_device::DeviceError;
     use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
     use cenote_device::model::preset::Preset;
 

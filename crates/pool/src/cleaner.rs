@@ -2,8 +2,8 @@
 //!
 //! With [`Writer::Cleaner`] it does what InnoDB and LeanStore do, to compare ACE with: it keeps the
 //! cold end of the policy's order clean in batches of a fixed size, whatever the device's
-//! concurrency. With [`Writer::AceBackground`] it does what ACE does when the next victim is dirty,
-//! only before somebody needs its frame.
+//! concurrency. With [`Writer::AceBackground`] it does what ACE does when a victim is dirty, before
+//! somebody needs its frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ impl Cleaner {
     pub fn new(pool: &Arc<Pool>) -> Result<Self> {
         let writer = pool.config().writer;
         if !writer.has_cleaner() {
-            let reason = format!("the writer is {writer}, which has no cleaner");
+            let reason = format!("the writer is {writer}: only cleaner and ace-bg have a cleaner");
             return Err(PoolError::Config { reason });
         }
         Ok(Self { handle: pool.handle(), writer })
@@ -64,25 +64,22 @@ impl Cleaner {
     /// Claims the pages of a batch that is due.
     fn due(&self) -> Vec<FrameId> {
         let (pool, batch) = (self.handle.pool(), self.writer.batch());
-        let mut claimed = Vec::with_capacity(batch);
-        pool.with_policy_locked(|policy| match self.writer.n_w() {
-            // As ACE, before somebody waits.
-            Some(n_w) => {
-                if self.is_victim_dirty(policy, n_w) {
-                    let leaving = pool.leaving_dirty(policy, n_w, pool.reach());
-                    claimed.extend(leaving.into_iter().filter(|&frame| pool.claim(frame)));
+        pool.with_policy_locked(|policy| {
+            let mut leaving = match self.writer.n_w() {
+                // As ACE, before somebody waits.
+                Some(n_w) if self.is_victim_dirty(policy, n_w) => {
+                    pool.leaving_dirty(policy, n_w, pool.reach())
                 }
-            }
-            // A batch is worth its while when at least half of it is there.
-            None => {
-                let reach = REACH_BATCHES * batch;
-                let leaving = pool.leaving_dirty(policy, batch, reach);
-                if 2 * leaving.len() >= batch {
-                    claimed.extend(leaving.into_iter().filter(|&frame| pool.claim(frame)));
+                Some(_) => Vec::new(),
+                // A batch is worth its while when at least half of it is there.
+                None => {
+                    let leaving = pool.leaving_dirty(policy, batch, REACH_BATCHES * batch);
+                    if 2 * leaving.len() >= batch { leaving } else { Vec::new() }
                 }
-            }
-        });
-        claimed
+            };
+            leaving.retain(|&frame| pool.claim(frame));
+            leaving
+        })
     }
 
     /// Whether a page that will leave soon is dirty. A list is asked for its next victim: it may

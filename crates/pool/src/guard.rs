@@ -49,8 +49,8 @@ impl fmt::Debug for PageRef<'_> {
     }
 }
 
-/// A page, pinned for changing; nobody else sees it meanwhile. It becomes dirty when its bytes are
-/// first borrowed mutably.
+/// A page, pinned for changing; nobody else sees it meanwhile. It is dirty when the guard is
+/// dropped, if its bytes were borrowed mutably.
 pub struct PageMut<'a> {
     pool: &'a Pool,
     frame: FrameId,

@@ -13,14 +13,11 @@ use crate::policy::{Entrance, FrameId, HitRecording};
 use crate::pool::{Choice, Pool};
 use crate::prefetch::Met;
 use crate::stats::Counter;
-use crate::sync;
+use crate::sync::{self, PAUSE_US};
 use crate::transfer::{Purpose, Transfer, WriteFaults};
 
 /// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
 pub const RECORDS_MAX: usize = 64;
-
-/// Microseconds between two looks for a frame that others may release.
-const PAUSE_US: u64 = 50;
 
 /// Batches that are tried in place of a victim that could not be written.
 const OTHER_BATCHES_MAX: usize = 3;

@@ -58,7 +58,7 @@ pub use error::{PoolError, Result};
 pub use guard::{PageMut, PageRef};
 pub use handle::{Handle, RECORDS_MAX, Stamp};
 pub use pool::Pool;
-pub use stats::{PoolCounts, PoolStats};
+pub use stats::PoolStats;
 
 /// Number of a page: its offset on the device divided by the page size.
 pub type PageId = u64;

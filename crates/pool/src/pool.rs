@@ -8,7 +8,7 @@
 //! 2. the policy;
 //! 3. a bucket of the page table;
 //! 4. the prefetcher, the list of free frames, the list of handles: taken alone, for a moment;
-//!    the lock of `sync`: taken alone, for as long as the device takes.
+//!    the locks of `sync` and of growth: taken alone, for as long as the device takes.
 //!
 //! Under the policy's lock a frame's latch is only ever *tried*. A thread whose own reads are in
 //! flight finishes them before it waits for a latch. So nobody waits in a circle, whatever pages a
@@ -54,6 +54,7 @@ pub struct Pool {
     pages: AtomicU64,
     poisoned: AtomicBool,
     syncing: Mutex<()>,
+    growing: Mutex<()>,
 }
 
 /// The policy, and the frames that it knows. A page that left and is being read again into the
@@ -114,6 +115,7 @@ impl Pool {
             pages: AtomicU64::new(pages),
             poisoned: AtomicBool::new(false),
             syncing: Mutex::new(()),
+            growing: Mutex::new(()),
             frames,
             config,
         }))
@@ -214,9 +216,8 @@ impl Pool {
 
     /// Makes the device long enough for `page`.
     pub(crate) fn grow_to(&self, page: PageId) -> Result<()> {
-        // The list of handles' lock is at hand and growth is rare: two threads must not shrink
-        // the file under each other.
-        let _alone = self.handles.lock();
+        // One at a time: who grows the file to less must not cut off what another has grown.
+        let _alone = self.growing.lock();
         if page >= self.pages() {
             let pages = page.checked_add(1);
             let bytes = pages.and_then(|pages| pages.checked_mul(self.config.page_bytes as u64));
@@ -292,7 +293,7 @@ impl Pool {
             } else if self.claim(victim) {
                 let mut claimed = vec![victim];
                 if let Some(batch) = self.config.writer.n_w() {
-                    self.claim_dirty(order.policy.as_mut(), batch - 1, self.reach(), &mut claimed);
+                    self.claim_dirty(order.policy.as_mut(), batch - 1, &mut claimed);
                 }
                 return Choice::Write(claimed);
             }
@@ -301,23 +302,17 @@ impl Pool {
     }
 
     /// How many frames a search for dirty or clean pages looks at: half of them. A page in the hot
-    /// half is likely to be changed again before it would leave (FACTS: a limit is left open).
+    /// half is likely to be changed again before it would leave (the text names no limit).
     pub(crate) fn reach(&self) -> usize {
         (self.frames.len() / 2).max(1)
     }
 
-    /// Claims up to `n` further dirty pages among the next `reach` of the order.
-    pub(crate) fn claim_dirty(
-        &self,
-        policy: &mut dyn Policy,
-        n: usize,
-        reach: usize,
-        claimed: &mut Vec<FrameId>,
-    ) {
+    /// Claims up to `n` further dirty pages, the next of the order.
+    fn claim_dirty(&self, policy: &mut dyn Policy, n: usize, claimed: &mut Vec<FrameId>) {
         // A search for more than there are would walk through the whole reach.
         let n = n.min(self.frames.dirty());
         let mut dirty = Vec::with_capacity(n);
-        policy.next_dirty(n, reach, &self.frames, &mut dirty);
+        policy.next_dirty(n, self.reach(), &self.frames, &mut dirty);
         if dirty.len() < n {
             self.counters.searches_cut.add(1);
         }

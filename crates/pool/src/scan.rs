@@ -8,9 +8,7 @@
 use std::collections::VecDeque;
 
 use cenote_device::plan::Planner;
-use cenote_device::{
-    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
-};
+use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, Request};
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
@@ -60,10 +58,6 @@ pub struct Scan<T> {
     free_slots: Vec<usize>,
     completions: Vec<Completion>,
     arrived: VecDeque<Arrived<T>>,
-    /// Requests started since it was made.
-    pub requests: u64,
-    /// Bytes that they asked for.
-    pub bytes: u64,
 }
 
 impl<T> Scan<T> {
@@ -89,8 +83,6 @@ impl<T> Scan<T> {
             free_slots: (0..depth).rev().collect(),
             completions: Vec::with_capacity(depth),
             arrived: VecDeque::with_capacity(depth),
-            requests: 0,
-            bytes: 0,
         })
     }
 
@@ -113,8 +105,6 @@ impl<T> Scan<T> {
         let slot = self.free_slots.pop().expect("a slot per buffer");
         let len = extent.pages * self.page_bytes;
         let offset = extent.first_page * self.page_bytes;
-        self.requests += 1;
-        self.bytes += len;
         self.in_flight[slot] = Some(extent);
         let len = usize::try_from(len).expect("a request fits its buffer");
         self.queue.push(Request { tag: slot as u64, op: Op::Read, offset, len, buffer });
@@ -131,18 +121,7 @@ impl<T> Scan<T> {
             let slot = usize::try_from(completion.tag).expect("tags are slots");
             let extent = self.in_flight[slot].take().expect("a completion has its extent");
             self.free_slots.push(slot);
-            let (device, op) = (self.device.clone(), Op::Read);
-            let (offset, len) = (completion.offset, completion.len);
-            match completion.result {
-                Ok(bytes) if bytes == len => {}
-                Ok(found) => {
-                    let fault = DeviceError::Short { device, op, offset, expected: len, found };
-                    return Err(fault.into());
-                }
-                Err(fault) => {
-                    return Err(DeviceError::Io { device, op, offset, len, fault }.into());
-                }
-            }
+            completion.whole(|| self.device.clone())?;
             self.arrived.push_back(Arrived { extent, buffer: completion.buffer });
         }
         Ok(())

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_device::wrapper::Histogram;
-use serde::Serialize;
 
 /// Counts since the pool was made. Taken while others work, they may be ahead of each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,43 +42,6 @@ pub struct PoolStats {
     pub read_latency: Histogram,
     /// How long writes took on the device.
     pub write_latency: Histogram,
-}
-
-/// The sums of [`PoolStats`] in plain numbers, for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct PoolCounts {
-    /// See [`PoolStats::hits`].
-    pub hits: u64,
-    /// See [`PoolStats::misses`].
-    pub misses: u64,
-    /// See [`PoolStats::pages_written`].
-    pub pages_written: u64,
-    /// See [`PoolStats::write_batches`].
-    pub write_batches: u64,
-    /// See [`PoolStats::prefetched`].
-    pub prefetched: u64,
-    /// See [`PoolStats::prefetched_useful`].
-    pub prefetched_useful: u64,
-    /// See [`PoolStats::prefetched_wasted`].
-    pub prefetched_wasted: u64,
-    /// See [`PoolStats::read_batches`].
-    pub read_batches: u64,
-}
-
-impl PoolStats {
-    /// The sums in plain numbers.
-    pub fn counts(&self) -> PoolCounts {
-        PoolCounts {
-            hits: self.hits,
-            misses: self.misses,
-            pages_written: self.pages_written,
-            write_batches: self.write_batches,
-            prefetched: self.prefetched,
-            prefetched_useful: self.prefetched_useful,
-            prefetched_wasted: self.prefetched_wasted,
-            read_batches: self.read_batches,
-        }
-    }
 }
 
 /// A counter that many threads add to.

@@ -1,6 +1,9 @@
 //! Latches and locks. With the `model` feature they are those of the `shuttle` scheduler, so that
 //! its models run the very code of the pool.
 
+/// How long [`pause`] lasts, in microseconds.
+pub(crate) const PAUSE_US: u64 = 50;
+
 #[cfg(not(feature = "model"))]
 pub(crate) use real::{Latch, Mutex, MutexGuard, pause};
 
@@ -157,7 +160,7 @@ mod real {
     /// Lets others go on while this thread waits for something that no latch announces.
     pub(crate) fn pause() {
         held::expect_none();
-        std::thread::sleep(Duration::from_micros(50));
+        std::thread::sleep(Duration::from_micros(super::PAUSE_US));
     }
 
     #[cfg(all(test, debug_assertions))]

@@ -218,7 +218,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Waits until all writes are done; what failed since the last call, of `tried`.
+    /// Waits until all writes are done; what failed since the last call.
     pub fn finish_writes(&mut self, pool: &Pool) -> Result<WriteFaults> {
         while self.writes_in_flight > 0 {
             self.collect(pool, true)?;
@@ -228,7 +228,7 @@ impl Transfer {
 
     fn end_write(&mut self, pool: &Pool, flight: Flight, completion: Completion) {
         self.writes_in_flight -= 1;
-        let fault = fault_of(pool, &completion);
+        let fault = completion.whole(|| pool.name()).err();
         self.staging.push(completion.buffer);
         pool.table.stamp_write(flight.page);
         pool.with_policy_locked(|policy| {
@@ -251,7 +251,7 @@ impl Transfer {
         self.reads_in_flight -= 1;
         self.prefetches_in_flight -= usize::from(purpose == Purpose::Prefetch);
         let Flight { frame, page, .. } = flight;
-        let fault = fault_of(pool, &completion).map(PoolError::from).or_else(|| {
+        let fault = completion.whole(|| pool.name()).err().map(PoolError::from).or_else(|| {
             let check = pool.config.check.as_ref()?;
             let source = check.check(page, &completion.buffer).err()?;
             Some(PoolError::Damaged { device: pool.name(), page, source })
@@ -286,17 +286,5 @@ impl Transfer {
             }
             (Purpose::Prefetch, Err(fault)) => tracing::debug!("not prefetched: {fault}"),
         }
-    }
-}
-
-/// Why a request did not do its work.
-fn fault_of(pool: &Pool, done: &Completion) -> Option<DeviceError> {
-    let (op, offset, len) = (done.op, done.offset, done.len);
-    match done.result {
-        Ok(bytes) if bytes == len => None,
-        Ok(found) => {
-            Some(DeviceError::Short { device: pool.name(), op, offset, expected: len, found })
-        }
-        Err(fault) => Some(DeviceError::Io { device: pool.name(), op, offset, len, fault }),
     }
 }

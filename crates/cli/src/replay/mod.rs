@@ -58,17 +58,21 @@ impl WriterKind {
 
     /// Its name in tables and options.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Classical => "classical",
-            Self::Cleaner => "cleaner",
-            Self::Ace => "ace",
-            Self::AceBackground => "ace-bg",
-        }
+        self.with(1).name()
     }
 
     /// Whether pages are written in the background.
     pub fn has_cleaner(self) -> bool {
-        matches!(self, Self::Cleaner | Self::AceBackground)
+        self.with(1).has_cleaner()
+    }
+
+    fn with(self, batch: usize) -> Writer {
+        match self {
+            Self::Classical => Writer::Classical,
+            Self::Cleaner => Writer::Cleaner { batch },
+            Self::Ace => Writer::Ace { batch },
+            Self::AceBackground => Writer::AceBackground { batch },
+        }
     }
 }
 
@@ -110,9 +114,7 @@ pub struct Setting {
     pub n_w: usize,
     /// Pages that leave at once where there is something to prefetch.
     pub n_e: usize,
-    /// Pages that ACE writes at once in the background.
-    pub n_w_background: usize,
-    /// Pages that the cleaner writes at once.
+    /// Pages that the cleaner writes at once, at most [`Setting::background_max`].
     pub cleaner_batch: usize,
     /// Threads that replay.
     pub threads: usize,
@@ -121,13 +123,18 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Pages that may be written at once in the background: these cannot leave meanwhile, and
+    /// somebody has to.
+    pub fn background_max(frames: usize) -> usize {
+        (frames / 2).max(1)
+    }
+
     fn writer(&self, kind: WriterKind) -> Writer {
-        match kind {
-            WriterKind::Classical => Writer::Classical,
-            WriterKind::Cleaner => Writer::Cleaner { batch: self.cleaner_batch },
-            WriterKind::Ace => Writer::Ace { batch: self.n_w },
-            WriterKind::AceBackground => Writer::AceBackground { batch: self.n_w_background },
-        }
+        kind.with(match kind {
+            WriterKind::Cleaner => self.cleaner_batch,
+            WriterKind::AceBackground => self.n_w.min(Self::background_max(self.frames)),
+            WriterKind::Classical | WriterKind::Ace => self.n_w,
+        })
     }
 }
 
@@ -230,7 +237,7 @@ impl Source {
         Self { state: Mutex::new(SourceState { ops, left }) }
     }
 
-    /// Takes the next accesses of at most `most` into `chunk`; the number that they begin with.
+    /// Takes the next accesses, at most `most`, into `chunk`.
     fn take(&self, most: u64, chunk: &mut Vec<PageOp>) -> Result<()> {
         chunk.clear();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

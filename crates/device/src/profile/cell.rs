@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::data::Pattern;
 use super::histogram::Histogram;
 use crate::clock::Clock;
-use crate::error::{DeviceError, Result};
+use crate::error::Result;
 use crate::memory::{Arena, Buffer};
 use crate::request::{Completion, Op, Request};
 use crate::{Device, Queue, QueueConfig};
@@ -143,25 +143,10 @@ impl<'a> Bench<'a> {
         self.queue.reap(1, &mut self.completions)?;
         let arrived = self.completions.len() as u64;
         for completion in self.completions.drain(..) {
-            let Completion { op, offset, len, result, .. } = completion;
-            self.free.push(completion.buffer);
             latency_ns(completion.latency_ns);
-            let device = || self.device.name();
-            match result {
-                Ok(found) if found == len => {}
-                Ok(found) => {
-                    return Err(DeviceError::Short {
-                        device: device(),
-                        op,
-                        offset,
-                        expected: len,
-                        found,
-                    });
-                }
-                Err(fault) => {
-                    return Err(DeviceError::Io { device: device(), op, offset, len, fault });
-                }
-            }
+            let whole = completion.whole(|| self.device.name());
+            self.free.push(completion.buffer);
+            whole?;
         }
         Ok(arrived)
     }

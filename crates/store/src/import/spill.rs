@@ -161,13 +161,9 @@ fn resume(queue: &mut dyn Queue, completion: Completion, written: usize) {
 
 /// Bytes written, or the device's error. A short write is resumable only if it is aligned.
 fn check(file: &SpillFile, completion: &Completion) -> std::result::Result<usize, DeviceError> {
-    let Completion { op, offset, len, .. } = *completion;
-    let device = || file.device.name();
     match completion.result {
-        Ok(moved) if moved == len => Ok(moved),
         Ok(moved) if moved > 0 && moved % file.device.block_bytes() == 0 => Ok(moved),
-        Ok(found) => Err(DeviceError::Short { device: device(), op, offset, expected: len, found }),
-        Err(fault) => Err(DeviceError::Io { device: device(), op, offset, len, fault }),
+        _ => completion.whole(|| file.device.name()).map(|()| completion.len),
     }
 }
 

@@ -141,7 +141,8 @@ struct PoolArgs {
     /// pages of 344066]
     #[arg(long, value_name = "SIZE")]
     pool: Option<MemorySize>,
-    /// Pages that ACE writes at once [default: k_w of the device]
+    /// Pages that ACE writes at once, in the background at most half of the pool [default: k_w of
+    /// the device]
     #[arg(long, value_name = "N")]
     n_w: Option<usize>,
     /// Pages that leave at once where there is something to prefetch [default: k_w]
@@ -491,15 +492,12 @@ impl Args {
             "{load}: a pool of {frames} frames: a background writer needs 2, one to write and one \
              to use; give more with --frames or --pool, or leave cleaner and ace-bg out of --writer"
         );
-        // What is written in the background cannot leave meanwhile, and somebody has to.
-        let batch_max = (frames / 2).max(1);
-        let cleaner_batch = self.pool.cleaner_batch.min(batch_max);
+        let cleaner_batch = self.pool.cleaner_batch.min(Setting::background_max(frames));
         Ok(Setting {
             page_bytes: page_bytes as usize,
             frames,
             n_w,
             n_e: self.pool.n_e.unwrap_or(k_w),
-            n_w_background: n_w.min(batch_max),
             cleaner_batch,
             threads: self.pool.threads,
             warm_up: self.load.warm_up,
