@@ -2,14 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{AlgoError, wcc};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_engine::{EngineConfig, EngineError, Strategy};
+use cenote_engine::{
+    Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page, PageKernel, PageTask,
+    Strategy, Wanted, Whole,
+};
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -148,4 +151,71 @@ fn a_verifier_sees_answers_of_another_graph() {
     assert!(wcc::verify(&other, &wcc::run(&one, config()).unwrap()).is_err());
     let ranks = pagerank::run(&one, config(), &ranking).unwrap();
     assert!(pagerank::verify(&other, &ranking, &ranks).is_err());
+}
+
+/// Keeps every list that it is brought.
+struct Collect(Mutex<Vec<(u32, Vec<u32>)>>);
+
+impl Kernel for Collect {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        self.0.lock().unwrap().push((list.vertex, list.targets.to_vec()));
+    }
+}
+
+impl PageKernel for Collect {
+    type Local = Vec<PageTask>;
+
+    fn local(&self) -> Vec<PageTask> {
+        Vec::new()
+    }
+
+    fn page(&self, tasks: &mut Vec<PageTask>, page: &Page<'_>, task: PageTask) {
+        page.lists().for_each(|list| self.list(&mut (), &list));
+        tasks.push(task);
+    }
+}
+
+fn engine(graph: &Arc<Graph>, strategy: Strategy) -> Engine {
+    let needs = Needs { what: "test", state_bytes: 0, scratch_bytes: 0 };
+    Engine::new(Arc::clone(graph), config(strategy), &needs).unwrap()
+}
+
+#[test]
+fn lists_over_many_pages_come_whole_by_every_strategy() {
+    let lists = star_with_a_tail(10_000);
+    let graph = stored(&lists, false);
+    let adjacency = graph.adjacency(Direction::Out).unwrap();
+    assert!(adjacency.list_entries_bound() >= graph.superblock().degree_max);
+    let expected: Vec<(u32, Vec<u32>)> = (0..).zip(lists).collect();
+    for strategy in STRATEGIES {
+        let kernel = Collect(Mutex::default());
+        let whole = Whole::new(&kernel);
+        engine(&graph, strategy).visit("all", Direction::Out, Wanted::All, &whole).unwrap();
+        let mut found = kernel.0.into_inner().unwrap();
+        found.sort_unstable();
+        assert!(found == expected, "{strategy}");
+    }
+}
+
+#[test]
+fn named_pages_come_once_each_with_their_task() {
+    let graph = stored(&star_with_a_tail(10_000), false);
+    let adjacency = graph.adjacency(Direction::Out).unwrap();
+    let task = |page| PageTask { page, from: page as u32, to: 2 * page as u32 };
+    let tasks: Vec<PageTask> = (1..adjacency.pages()).step_by(3).map(task).collect();
+    assert!(tasks.len() > 5);
+    for strategy in STRATEGIES {
+        let kernel = Collect(Mutex::default());
+        let engine = engine(&graph, strategy);
+        let found = engine.visit_pages("some", Direction::Out, &tasks, &kernel).unwrap();
+        let mut found = found.concat();
+        found.sort_unstable_by_key(|task| task.page);
+        assert_eq!(found, tasks, "{strategy}");
+        let vertices: usize = tasks.iter().map(|t| adjacency.vertices_in(t.page).len()).sum();
+        assert_eq!(kernel.0.into_inner().unwrap().len(), vertices, "{strategy}");
+    }
 }

@@ -12,11 +12,12 @@ use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
 use crate::frontier::Wanted;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, PageKernel};
 use crate::memory_plan::{MemoryPlan, Needs};
 use crate::pages;
 use crate::schedule::Schedule;
-use crate::tasks::{TaskSource, pages_wanted};
+use crate::serve::{Lists, Pages, Serve};
+use crate::tasks::{PageTask, TaskSource, pages_wanted};
 use crate::worker::{Counts, Visit};
 
 /// A visit of so few listed pages is done by the calling thread: waking others costs more.
@@ -138,15 +139,51 @@ impl Engine {
         wanted: Wanted<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        self.check_cancel()?;
         let adjacency = self.adjacency(direction);
+        let chunk_pages = self.schedule.chunk_pages();
+        let source = TaskSource::new(adjacency, wanted, chunk_pages, self.config.threads);
+        let frontier = match wanted {
+            Wanted::In(frontier) => Some(frontier.count()),
+            _ => None,
+        };
+        let serve = Lists { adjacency, wanted, kernel };
+        self.serve(label.into(), frontier, adjacency, source, serve)
+    }
+
+    /// Brings each page of `tasks` to the kernel once and gives back what each worker gathered.
+    /// With the strategy `vertex` pages come as with `block`.
+    ///
+    /// # Panics
+    /// If `direction` is [`Direction::In`] on a directed graph without in-edges, or the tasks'
+    /// pages do not ascend or are none of the adjacency's.
+    pub fn visit_pages<K: PageKernel>(
+        &self,
+        label: impl Into<String>,
+        direction: Direction,
+        tasks: &[PageTask],
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        let adjacency = self.adjacency(direction);
+        let chunk_pages = self.schedule.chunk_pages();
+        let source = TaskSource::of_tasks(adjacency, tasks, chunk_pages, self.config.threads);
+        self.serve(label.into(), None, adjacency, source, Pages(kernel))
+    }
+
+    /// Runs a visit on the workers; `frontier` is its size, for the records.
+    fn serve<S: Serve>(
+        &self,
+        label: String,
+        frontier: Option<u64>,
+        adjacency: &Adjacency,
+        source: TaskSource<'_>,
+        serve: S,
+    ) -> Result<Vec<S::Local>> {
+        self.check_cancel()?;
         let started_ns = self.clock.now_ns();
-        let source =
-            TaskSource::new(adjacency, wanted, self.schedule.chunk_pages(), self.config.threads);
         let inline = source.listed().is_some_and(|pages| pages <= INLINE_PAGES_MAX);
         let failed = AtomicBool::new(false);
-        let visit = Visit { engine: self, adjacency, wanted, kernel, source, failed };
-        let outcomes: Vec<Result<(K::Local, Counts)>> = if inline {
+        let visit = Visit { engine: self, adjacency, serve, source, failed };
+        let outcomes: Vec<Result<(S::Local, Counts)>> = if inline {
             self.workers.install(|| vec![visit.work()])
         } else {
             self.workers.broadcast(|_| visit.work())
@@ -159,7 +196,7 @@ impl Engine {
             counts += counted;
         }
         self.check_cancel()?;
-        self.record(label.into(), &wanted, counts, started_ns);
+        self.record(label, frontier, counts, started_ns);
         Ok(locals)
     }
 
@@ -167,7 +204,7 @@ impl Engine {
         self.graph.adjacency(direction).expect("the algorithm asked whether in-edges exist")
     }
 
-    fn record(&self, label: String, wanted: &Wanted<'_>, counts: Counts, started_ns: u64) {
+    fn record(&self, label: String, frontier: Option<u64>, counts: Counts, started_ns: u64) {
         let seconds = (self.clock.now_ns() - started_ns) as f64 / 1e9;
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let (stats, steps) = &mut *totals;
@@ -179,10 +216,7 @@ impl Engine {
         if self.config.explain {
             steps.push(StepRecord {
                 label,
-                frontier: match wanted {
-                    Wanted::In(frontier) => Some(frontier.count()),
-                    _ => None,
-                },
+                frontier,
                 pages_cached: counts.pages_cached,
                 pages_read: counts.pages_read,
                 pages_gap: counts.pages_fetched - counts.pages_read,

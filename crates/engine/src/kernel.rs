@@ -3,6 +3,7 @@
 use cenote_store::{List, Page};
 
 use crate::frontier::Wanted;
+use crate::tasks::PageTask;
 
 /// An algorithm's step. Shared by the workers; each has a [`Kernel::Local`] of its own.
 ///
@@ -28,4 +29,17 @@ pub trait Kernel: Sync {
             }
         }
     }
+}
+
+/// A step that works by pages: [`Engine::visit_pages`](crate::Engine::visit_pages) brings it the
+/// pages that it names, in no fixed order, from many threads.
+pub trait PageKernel: Sync {
+    /// What a worker gathers by itself during a visit, given back at its end.
+    type Local: Send;
+
+    /// A fresh local for one worker.
+    fn local(&self) -> Self::Local;
+
+    /// Takes a page, and the task that named it.
+    fn page(&self, local: &mut Self::Local, page: &Page<'_>, task: PageTask);
 }

@@ -5,7 +5,8 @@
 //! the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
-//! - [`Kernel`]: what an algorithm does with a list
+//! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
+//!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
 //! - [`Engine`]: workers, I/O in flight, cached pages
 //! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
 //! - [`StepRecord`]: what each step wanted, read and took
@@ -24,7 +25,9 @@ mod memory_plan;
 mod pages;
 mod schedule;
 mod serial;
+mod serve;
 mod tasks;
+mod whole;
 mod worker;
 
 pub use bitmap::Bitmap;
@@ -36,7 +39,9 @@ pub use engine::Engine;
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{Frontier, FrontierPart, Wanted};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, PageKernel};
 pub use memory_plan::{MemoryPlan, Needs};
 pub use schedule::Schedule;
 pub use serial::for_each_list;
+pub use tasks::PageTask;
+pub use whole::Whole;

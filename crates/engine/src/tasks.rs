@@ -1,5 +1,6 @@
 //! The pages of a visit, cut into chunks that workers take in file order.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,14 +8,16 @@ use cenote_store::{Adjacency, VertexId};
 
 use crate::frontier::Wanted;
 
-/// A page that is wanted, and which of the frontier's listed vertices want it.
+/// A page that is wanted, and who wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageTask {
+pub struct PageTask {
     /// Page, relative to the adjacency's first.
     pub page: u64,
-    /// Indexes into the frontier's list, half-open; empty where the frontier is not a list and
-    /// the page is to be searched for wanted vertices.
+    /// Half-open range of whatever the visit's caller keeps an array of. In visits to a frontier
+    /// that is a list: indexes into that list; empty where the frontier is not a list and the page
+    /// is to be searched for wanted vertices.
     pub from: u32,
+    /// End of the range.
     pub to: u32,
 }
 
@@ -22,7 +25,7 @@ pub(crate) struct PageTask {
 pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,
     wanted: Wanted<'a>,
-    tasks: Option<Vec<PageTask>>,
+    tasks: Option<Cow<'a, [PageTask]>>,
     chunk: u64,
     next: AtomicU64,
 }
@@ -35,12 +38,39 @@ impl<'a> TaskSource<'a> {
         chunk_pages: u64,
         workers: usize,
     ) -> Self {
-        let tasks = wanted.list().map(|list| tasks_of_list(adjacency, list));
-        let chunk = match &tasks {
-            Some(tasks) => (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages),
-            None => chunk_pages,
-        };
+        let next = AtomicU64::new(0);
+        match wanted.list() {
+            Some(list) => {
+                let tasks = Cow::Owned(tasks_of_list(adjacency, list));
+                let chunk = chunk_of(&tasks, chunk_pages, workers);
+                Self { adjacency, wanted, tasks: Some(tasks), chunk, next }
+            }
+            None => Self { adjacency, wanted, tasks: None, chunk: chunk_pages, next },
+        }
+    }
+
+    /// Hands out exactly these tasks.
+    ///
+    /// # Panics
+    /// If a page is none of the adjacency's, or they do not ascend.
+    pub fn of_tasks(
+        adjacency: &'a Adjacency,
+        tasks: &'a [PageTask],
+        chunk_pages: u64,
+        workers: usize,
+    ) -> Self {
+        let pages = adjacency.pages();
+        assert!(tasks.last().is_none_or(|last| last.page < pages), "pages of the adjacency");
+        assert!(tasks.is_sorted_by(|a, b| a.page < b.page), "ascending pages, each once");
+        let chunk = chunk_of(tasks, chunk_pages, workers);
+        // The tasks decide: `wanted` is asked about none of them.
+        let (wanted, tasks) = (Wanted::All, Some(Cow::Borrowed(tasks)));
         Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) }
+    }
+
+    /// Whether every page will come: then which of them stay in memory is a matter of the whole.
+    pub fn is_whole_pass(&self) -> bool {
+        self.tasks.is_none() && matches!(self.wanted, Wanted::All)
     }
 
     /// Page tasks, where the frontier is a list.
@@ -67,6 +97,11 @@ impl<'a> TaskSource<'a> {
         }
         true
     }
+}
+
+/// Tasks that a worker takes at a time from a list of them.
+fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
+    (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
 }
 
 /// The pages of each listed vertex, each page once.

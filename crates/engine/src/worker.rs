@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageRef};
-use cenote_store::{Adjacency, Page, VertexId};
+use cenote_store::{Adjacency, VertexId};
 use rustc_hash::FxHashMap;
 
 use crate::config::Strategy;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::frontier::Wanted;
-use crate::kernel::Kernel;
+use crate::serve::Serve;
 use crate::tasks::{PageTask, TaskSource};
 
 /// Pages found in memory that a worker sets aside before it processes some, so that its requests
@@ -62,18 +61,17 @@ impl AddAssign for Counts {
 }
 
 /// One visit as its workers see it.
-pub(crate) struct Visit<'a, K: Kernel> {
+pub(crate) struct Visit<'a, S: Serve> {
     pub engine: &'a Engine,
     pub adjacency: &'a Adjacency,
-    pub wanted: Wanted<'a>,
-    pub kernel: &'a K,
+    pub serve: S,
     pub source: TaskSource<'a>,
     pub failed: AtomicBool,
 }
 
-impl<K: Kernel> Visit<'_, K> {
+impl<S: Serve> Visit<'_, S> {
     /// One worker's part, on its own thread.
-    pub fn work(&self) -> Result<(K::Local, Counts)> {
+    pub fn work(&self) -> Result<(S::Local, Counts)> {
         ACCESS.with_borrow_mut(|access| {
             let handle = || self.engine.pages.as_ref().map(cenote_pool::Pool::handle);
             let ways = access.get_or_insert_with(|| Access {
@@ -81,11 +79,15 @@ impl<K: Kernel> Visit<'_, K> {
                 scan: None,
                 lists: Vec::new(),
             });
-            let mut local = self.kernel.local();
+            let mut local = self.serve.local();
             let mut counts = Counts::default();
             let outcome = match (self.engine.config.strategy, &ways.handle) {
-                (Strategy::Vertex, Some(handle)) => self.by_vertex(handle, &mut local, &mut counts),
-                (Strategy::Block, Some(handle)) => self.by_page(handle, &mut local, &mut counts),
+                (Strategy::Vertex, Some(handle)) if S::BY_VERTEX => {
+                    self.by_vertex(handle, &mut local, &mut counts)
+                }
+                (Strategy::Vertex | Strategy::Block, Some(handle)) => {
+                    self.by_page(handle, &mut local, &mut counts)
+                }
                 _ => self.by_extent(ways, &mut local, &mut counts),
             };
             if let Err(error) = outcome {
@@ -119,7 +121,7 @@ impl<K: Kernel> Visit<'_, K> {
     fn by_extent(
         &self,
         access: &mut Access,
-        local: &mut K::Local,
+        local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<()> {
         let Access { handle, scan, lists } = access;
@@ -170,7 +172,7 @@ impl<K: Kernel> Visit<'_, K> {
             }
             if let Some((task, page)) = ready.pop_front() {
                 counts.pages_cached += 1;
-                self.process(&self.adjacency.reparse(task.page, &page)?, task, local);
+                self.serve.page(local, &self.adjacency.reparse(task.page, &page)?, task);
             } else if exhausted
                 && extents.is_empty()
                 && scan.as_ref().is_none_or(|scan| scan.in_flight() == 0)
@@ -184,13 +186,13 @@ impl<K: Kernel> Visit<'_, K> {
         &self,
         arrived: &Arrived<Vec<PageTask>>,
         handle: Option<&Handle>,
-        local: &mut K::Local,
+        local: &mut S::Local,
     ) -> Result<()> {
         for task in &arrived.extent.load {
             let number = self.adjacency.first_page() + task.page;
             let bytes = arrived.page(number, self.adjacency.page_bytes());
             let page = self.adjacency.parse(task.page, bytes)?;
-            self.process(&page, *task, local);
+            self.serve.page(local, &page, *task);
             if let Some(handle) = handle.filter(|_| self.is_kept(task.page)) {
                 handle.offer(number, bytes);
             }
@@ -198,27 +200,11 @@ impl<K: Kernel> Visit<'_, K> {
         Ok(())
     }
 
-    fn process(&self, page: &Page<'_>, task: PageTask, local: &mut K::Local) {
-        match self.wanted.list() {
-            Some(vertices) => {
-                for &v in &vertices[task.from as usize..task.to as usize] {
-                    self.process_vertex(page, v, local);
-                }
-            }
-            None => self.kernel.page(local, page, &self.wanted),
-        }
-    }
-
-    fn process_vertex(&self, page: &Page<'_>, v: VertexId, local: &mut K::Local) {
-        let list = page.list_of(v).expect("the index led to a page with the vertex");
-        self.kernel.list(local, &list);
-    }
-
     /// Whether a page that was read is worth a frame. Full passes keep whole chunks spread evenly
     /// over the file, so that on the next pass there is always something to read beside what is in
     /// memory.
     fn is_kept(&self, page: u64) -> bool {
-        if !matches!(self.wanted, Wanted::All) {
+        if !self.source.is_whole_pass() {
             return true;
         }
         let frames = self.engine.pages.as_ref().map_or(0, |pool| pool.config().frames);
@@ -228,7 +214,7 @@ impl<K: Kernel> Visit<'_, K> {
     }
 
     /// `block`: CAVE's `ProcessQueueBlock`. Each wanted page once, in file order, one a request.
-    fn by_page(&self, handle: &Handle, local: &mut K::Local, counts: &mut Counts) -> Result<()> {
+    fn by_page(&self, handle: &Handle, local: &mut S::Local, counts: &mut Counts) -> Result<()> {
         let mut tasks = Vec::new();
         let mut next = 0;
         let mut exhausted = false;
@@ -246,14 +232,14 @@ impl<K: Kernel> Visit<'_, K> {
                 }
                 let Some(task) = tasks.get(next) else { break };
                 next += 1;
-                // The task travels as the tag: what of the frontier's list wants the page.
+                // The task travels as the tag: who wants the page.
                 let tag = u64::from(task.from) << 32 | u64::from(task.to);
                 self.ask(handle, task.page, tag, counts)?;
             }
             let Some((tag, guard)) = handle.take(true)? else { return Ok(()) };
             let page = guard.page() - self.adjacency.first_page();
             let task = PageTask { page, from: (tag >> 32) as u32, to: tag as u32 };
-            self.process(&self.adjacency.reparse(page, &guard)?, task, local);
+            self.serve.page(local, &self.adjacency.reparse(page, &guard)?, task);
         }
     }
 
@@ -270,12 +256,12 @@ impl<K: Kernel> Visit<'_, K> {
 
     /// `vertex`: CAVE's `ProcessQueue`. Each vertex fetches its pages through the pool; a page
     /// that several vertices of this worker wait for is asked for once.
-    fn by_vertex(&self, handle: &Handle, local: &mut K::Local, counts: &mut Counts) -> Result<()> {
+    fn by_vertex(&self, handle: &Handle, local: &mut S::Local, counts: &mut Counts) -> Result<()> {
         let mut waiting: FxHashMap<u64, Vec<VertexId>> = FxHashMap::default();
         let mut tasks = Vec::new();
         while self.source.next_chunk(&mut tasks) {
             for task in tasks.drain(..) {
-                for v in self.vertices_of(task) {
+                for v in self.serve.vertices(task) {
                     if self.stopped() {
                         return settle(handle);
                     }
@@ -296,16 +282,6 @@ impl<K: Kernel> Visit<'_, K> {
         Ok(())
     }
 
-    /// The vertices that a task is for.
-    fn vertices_of(&self, task: PageTask) -> Vec<VertexId> {
-        match self.wanted.list() {
-            Some(list) => list[task.from as usize..task.to as usize].to_vec(),
-            None => {
-                self.adjacency.vertices_in(task.page).filter(|&v| self.wanted.contains(v)).collect()
-            }
-        }
-    }
-
     /// Processes the next page that has arrived, for each vertex that waits for it; false where
     /// there is none.
     fn take_waiting(
@@ -313,13 +289,13 @@ impl<K: Kernel> Visit<'_, K> {
         handle: &Handle,
         wait: bool,
         waiting: &mut FxHashMap<u64, Vec<VertexId>>,
-        local: &mut K::Local,
+        local: &mut S::Local,
     ) -> Result<bool> {
         let Some((_, guard)) = handle.take(wait)? else { return Ok(false) };
         let number = guard.page() - self.adjacency.first_page();
         let page = self.adjacency.reparse(number, &guard)?;
         for v in waiting.remove(&number).expect("somebody wanted the page") {
-            self.process_vertex(&page, v, local);
+            self.serve.vertex(local, &page, v);
         }
         Ok(true)
     }

@@ -118,6 +118,24 @@ impl Adjacency {
         if self.continues_at(last) { last } else { last - 1 }
     }
 
+    /// No list has more entries than this: as many full pages as the longest one runs over.
+    pub fn list_entries_bound(&self) -> u64 {
+        let pages = 0..self.starts.len() - 1;
+        let (mut longest, mut run) = (0u64, 1u64);
+        for page in pages {
+            // The list that begins the page began in the page before, or ran through all of it.
+            let runs_on = self.continues_at(page);
+            run = match runs_on {
+                true if run > 1 && self.starts[page] == self.starts[page - 1] => run + 1,
+                true => 2,
+                false => 1,
+            };
+            longest = longest.max(run);
+        }
+        let entries_per_page = format::payload_bytes(self.page_bytes) as u64 / 4;
+        (longest * entries_per_page).min(self.section.items)
+    }
+
     /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
     #[inline]
     pub fn starts_from(&self, page: u64) -> VertexId {
