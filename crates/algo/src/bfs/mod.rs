@@ -12,8 +12,11 @@
 //! the first), and what it does not find is kept: the lists of the vertices that stay unvisited
 //! are few and short, and with them in memory ([`stash`]) the rest of the search reads nothing.
 //!
-//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`].
+//! A search of many small levels is brought to its end in memory too ([`rest`]).
+//!
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`], [`rest`].
 
+mod rest;
 mod stash;
 
 use std::sync::Arc;
@@ -26,6 +29,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
 const NAME: &str = "bfs";
@@ -35,6 +39,9 @@ const NO_PARENT: u32 = u32::MAX;
 /// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
 /// all unvisited vertices.
 const BOTTOM_UP_SHARE: f64 = 0.5;
+
+/// Vertices between two looks at whether the user wants the run to end.
+const CANCEL_VERTICES: usize = 1 << 16;
 
 /// What is searched for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,12 +87,14 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents, 3 sets; up to 16 bytes a vertex more are
-/// used where the budget has them.
+/// used where the budget has them, and on a graph of few edges a vertex as much as its lists take.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let per_vertex = if bfs.parents { 8 } else { 4 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
-    let scratch_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
+    let stash_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
+    let rest_bytes = if keeps_rest(graph, config.strategy) { rest::bytes_for(graph) } else { 0 };
+    let scratch_bytes = stash_bytes.max(rest_bytes);
     Needs { what: NAME, state_bytes: per_vertex * n as u64 + sets, scratch_bytes }
 }
 
@@ -93,9 +102,27 @@ fn stashes(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && !graph.is_directed()
 }
 
+fn keeps_rest(graph: &Graph, strategy: Strategy) -> bool {
+    strategy == Strategy::Auto && rest::is_worth_room(graph)
+}
+
+/// Where the lists of a graph of few edges a vertex fit, cached pages make room for them.
+fn with_room(graph: &Graph, mut config: EngineConfig, needs: &Needs) -> Result<EngineConfig> {
+    if keeps_rest(graph, config.strategy) {
+        let (_, memory) = Engine::plan(graph, &config, needs)?;
+        let left = memory.scratch_bytes + memory.cache_bytes;
+        if let Some(cache) = left.checked_sub(needs.scratch_bytes) {
+            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |asked| asked.min(cache)));
+        }
+    }
+    Ok(config)
+}
+
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, bfs))?;
+    let needs = needs(graph, config, bfs);
+    let config = &with_room(graph, config.clone(), &needs)?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
     let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
     let (passes, because) = match (config.strategy, graph.is_directed()) {
         (Strategy::Auto, false) => (1.2, "the pages of all reachable vertices, about 1.2 times"),
@@ -125,6 +152,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<
         });
     }
     let needs = needs(graph, &config, bfs);
+    let config = with_room(graph, config, &needs)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let mut search = Search::new(&engine, source, bfs.parents)?;
@@ -147,6 +175,7 @@ struct Search<'e> {
     /// Pages of unvisited vertices below which a bottom-up step may be tried again; a step whose
     /// leftovers did not fit in memory halves it.
     stash_pages_max: u64,
+    patience: Patience,
 }
 
 impl<'e> Search<'e> {
@@ -168,6 +197,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: 1,
             stash_pages_max: u64::MAX,
+            patience: Patience::default(),
         };
         search.levels[source as usize].store(0, Ordering::Relaxed);
         if let Some(parents) = &search.parents {
@@ -180,7 +210,11 @@ impl<'e> Search<'e> {
     fn run(&mut self) -> Result<()> {
         self.frontier.set(&[self.source]);
         while !self.frontier.is_empty() {
-            match self.stash_pages_if_worth_it() {
+            let frontier_pages = self.frontier_pages();
+            if self.finish_with_rest(frontier_pages)? {
+                return Ok(());
+            }
+            match self.stash_pages_if_worth_it(frontier_pages) {
                 Some(pages) => {
                     let stash = self.bottom_up()?;
                     self.advance();
@@ -206,12 +240,19 @@ impl<'e> Search<'e> {
         std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
+    /// Pages of the frontier; 0 where it does not matter because there is no memory to save steps.
+    fn frontier_pages(&self) -> u64 {
+        match self.engine.memory().scratch_bytes {
+            0 => 0,
+            _ => self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier)),
+        }
+    }
+
     /// The pages of all unvisited vertices, where the step is to be done bottom-up.
-    fn stash_pages_if_worth_it(&self) -> Option<u64> {
-        if self.engine.memory().scratch_bytes == 0 {
+    fn stash_pages_if_worth_it(&self, frontier_pages: u64) -> Option<u64> {
+        if frontier_pages == 0 || !stashes(self.engine.graph(), self.engine.config().strategy) {
             return None;
         }
-        let frontier_pages = self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier));
         // Counting the unvisited asks every page: only where the answer may matter.
         let all_pages = pages(self.engine.graph(), Direction::Out);
         if frontier_pages * 16 < all_pages {
@@ -221,6 +262,57 @@ impl<'e> Search<'e> {
             self.engine.pages_wanted(Direction::Out, &Wanted::NotIn(&self.visited));
         let worth = frontier_pages as f64 >= BOTTOM_UP_SHARE * unvisited_pages as f64;
         (worth && unvisited_pages <= self.stash_pages_max).then_some(unvisited_pages)
+    }
+
+    /// After many small steps: fetches all lists that are left, if they fit in memory, and ends
+    /// the search there. False where the search is to go on as it did.
+    fn finish_with_rest(&mut self, frontier_pages: u64) -> Result<bool> {
+        let graph = self.engine.graph();
+        if frontier_pages == 0 || !self.patience.is_lost(graph, &self.frontier, frontier_pages) {
+            return Ok(false);
+        }
+        let bytes_max = self.engine.memory().scratch_bytes;
+        // The frontier's own lists are still to be followed.
+        self.frontier.bits().iter().for_each(|v| self.visited.remove(v));
+        let rest = Rest::load(self.engine, &self.visited, bytes_max)?;
+        self.frontier.bits().iter().for_each(|v| {
+            self.visited.insert(v);
+        });
+        let Some(rest) = rest else {
+            self.patience = Patience::endless();
+            return Ok(false);
+        };
+        self.reached += self.queue_in_memory(&rest)?;
+        Ok(true)
+    }
+
+    /// Searches on from the frontier, one vertex after another; how many were reached.
+    fn queue_in_memory(&mut self, rest: &Rest) -> Result<u64> {
+        let parents = self.parents.as_deref();
+        let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
+        let mut queue = Vec::with_capacity(self.levels.len());
+        queue.extend(self.frontier.bits().iter());
+        let (started, mut head) = (queue.len(), 0);
+        while let Some(&v) = queue.get(head) {
+            head += 1;
+            if head % CANCEL_VERTICES == 0 {
+                self.engine.check_cancel()?;
+            }
+            let next = level_of(v) + 1;
+            for target in rest.list(v) {
+                let target = target.load(Ordering::Relaxed);
+                let level = level_of(target);
+                if level == UNREACHED {
+                    self.levels[target as usize].store(next, Ordering::Relaxed);
+                    queue.push(target);
+                }
+                if level >= next {
+                    set(parents, target, v);
+                }
+            }
+        }
+        self.level = queue.last().map_or(self.level, |&v| level_of(v));
+        Ok((queue.len() - started) as u64)
     }
 
     fn top_down(&mut self) -> Result<()> {
