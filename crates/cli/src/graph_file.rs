@@ -14,6 +14,10 @@ use serde::{Serialize, Serializer};
 /// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
 const PAGE_BYTES_USUAL: u64 = 4096;
 
+/// Reads in flight that the budget allows at least: a run corrects its depth by what it meets,
+/// which on a shared drive may be more than the k_r of a calm hour.
+const READS_MIN: usize = 128;
+
 /// The graph that a verb reads.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GraphArg {
@@ -35,13 +39,13 @@ pub fn open(path: &Path) -> Result<Graph> {
 }
 
 /// Opens a graph for reading. Whoever reads it shares the I/O budget of its drive: k_r requests
-/// in flight, or `depth` where that is more.
+/// in flight, or `depth` or [`READS_MIN`] where that is more.
 pub fn open_with_budget(path: &Path, profile: &Profile, depth: usize) -> Result<Graph> {
     let model = profile.model();
     let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
     let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
     let device = file::open(path, &OpenOptions::reading())?;
-    let budget = IoBudget::new(reads.max(depth), writes);
+    let budget = IoBudget::new(reads.max(depth).max(READS_MIN), writes);
     Ok(Graph::open(Arc::new(BudgetDevice::new(device, budget)))?)
 }
 

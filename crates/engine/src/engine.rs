@@ -33,7 +33,7 @@ pub struct Engine {
     /// None where the budget leaves no frame and the strategy needs none.
     pub(crate) pages: Option<Arc<Pool>>,
     workers: ThreadPool,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use cenote_device::Op;
-use cenote_device::plan::Planner;
+use cenote_device::plan::{DepthControl, Planner};
 use cenote_pool::Pool;
 use cenote_pool::scan::Extent;
 use serde::Serialize;
@@ -21,6 +21,9 @@ const BUFFER_SHARE: u64 = 8;
 /// Buffers that are worth half of very little.
 const BUFFER_BYTES_MIN: u64 = 4 << 20;
 
+/// A drive that is shared or slower than its profile may need so many times the depth.
+const DEPTH_GROWTH: usize = 8;
+
 /// Full requests in a chunk, at least.
 const CHUNK_REQUESTS: u64 = 4;
 
@@ -29,8 +32,11 @@ const CHUNK_REQUESTS: u64 = 4;
 pub struct Schedule {
     /// Bytes of a request at most.
     pub request_bytes: usize,
-    /// Requests in flight over all workers.
+    /// Requests in flight over all workers; of `auto` those that it starts with.
     pub depth: usize,
+    /// Requests in flight over all workers, at most, where the drive turns out to need more than
+    /// its profile says.
+    pub depth_max: usize,
     /// Whether the profile was measured on this drive or is an assumption.
     pub profile_assumed: bool,
     page_bytes: usize,
@@ -62,8 +68,23 @@ impl Schedule {
             None => planned.min(buffer_bytes / bytes_in_flight).max(workers),
         };
         let depth = depth.next_multiple_of(workers);
+        let depth_max = if coalesce && config.depth.is_none() {
+            let fitting = buffer_bytes / bytes_in_flight / workers * workers;
+            (depth * DEPTH_GROWTH).min(fitting).max(depth)
+        } else {
+            depth
+        };
         let profile_assumed = config.profile.assumed;
-        Self { request_bytes, depth, profile_assumed, page_bytes, workers, planner, coalesce }
+        Self {
+            request_bytes,
+            depth,
+            depth_max,
+            profile_assumed,
+            page_bytes,
+            workers,
+            planner,
+            coalesce,
+        }
     }
 
     /// Memory that the buffers of all workers take: of `auto` its requests; of the others the
@@ -71,7 +92,7 @@ impl Schedule {
     /// at.
     pub fn buffer_bytes(&self) -> u64 {
         if self.coalesce {
-            (self.request_bytes * self.depth) as u64
+            (self.request_bytes * self.depth_max) as u64
         } else {
             self.frames_in_use() as u64 * Pool::frame_bytes(self.page_bytes)
         }
@@ -85,6 +106,21 @@ impl Schedule {
     /// Requests that one worker keeps in flight.
     pub fn worker_depth(&self) -> usize {
         self.depth / self.workers
+    }
+
+    /// Requests that one worker keeps in flight at most, whatever the drive turns out to need.
+    pub(crate) fn worker_depth_max(&self) -> usize {
+        self.depth_max / self.workers
+    }
+
+    /// The depth of one worker, from here on.
+    pub(crate) fn depth_control(&self) -> DepthControl {
+        DepthControl::new(self.worker_depth(), self.worker_depth_max())
+    }
+
+    /// What a request of so many pages is worth: seconds by the profile.
+    pub(crate) fn extent_seconds(&self, pages: u64) -> f64 {
+        self.planner.extent_seconds(pages)
     }
 
     /// Bytes of a request at most.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageRef};
 use cenote_store::{Adjacency, VertexId};
@@ -36,6 +37,8 @@ struct Access {
     handle: Option<Handle>,
     /// To extents; opened when the first is read.
     scan: Option<Scan<Vec<PageTask>>>,
+    /// How many extents are in flight; learned over the run.
+    depth: DepthControl,
     /// Task lists to be used again.
     lists: Vec<Vec<PageTask>>,
 }
@@ -77,6 +80,7 @@ impl<S: Serve> Visit<'_, S> {
             let ways = access.get_or_insert_with(|| Access {
                 handle: handle(),
                 scan: None,
+                depth: self.engine.schedule.depth_control(),
                 lists: Vec::new(),
             });
             let mut local = self.serve.local();
@@ -110,7 +114,7 @@ impl<S: Serve> Visit<'_, S> {
     ) -> Result<&'r mut Scan<Vec<PageTask>>> {
         if scan.is_none() {
             let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, request_bytes) = (schedule.worker_depth(), schedule.request_bytes());
+            let (depth, request_bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
             let device = graph.device().as_ref();
             *scan = Some(Scan::new(device, depth, request_bytes, graph.page_bytes())?);
         }
@@ -124,7 +128,7 @@ impl<S: Serve> Visit<'_, S> {
         local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<()> {
-        let Access { handle, scan, lists } = access;
+        let Access { handle, scan, depth, lists } = access;
         let handle = handle.as_ref();
         let section_page = self.adjacency.first_page();
         let mut tasks = Vec::new();
@@ -151,7 +155,7 @@ impl<S: Serve> Visit<'_, S> {
             }
             if !extents.is_empty() {
                 let scan = self.scan(scan)?;
-                while scan.has_room() {
+                while scan.has_room() && scan.in_flight() < depth.depth() {
                     let Some(extent) = extents.pop_front() else { break };
                     counts.requests += 1;
                     counts.bytes += extent.pages * self.adjacency.page_bytes() as u64;
@@ -161,8 +165,10 @@ impl<S: Serve> Visit<'_, S> {
                 }
             }
             if let Some(scan) = scan {
-                scan.collect(ready.is_empty())?;
+                self.collect(scan, ready.is_empty(), depth)?;
                 if let Some(arrived) = scan.next_arrived() {
+                    let worth = self.engine.schedule.extent_seconds(arrived.extent.pages);
+                    depth.arrived(self.engine.clock.now_ns(), worth);
                     self.process_arrived(&arrived, handle, local)?;
                     let mut list = scan.recycle(arrived);
                     list.clear();
@@ -180,6 +186,22 @@ impl<S: Serve> Visit<'_, S> {
                 return Ok(());
             }
         }
+    }
+
+    /// Collects what has arrived, and tells the depth how long that took and what it was worth.
+    fn collect(
+        &self,
+        scan: &mut Scan<Vec<PageTask>>,
+        wait: bool,
+        depth: &mut DepthControl,
+    ) -> Result<()> {
+        let clock = &self.engine.clock;
+        let before_ns = if wait { clock.now_ns() } else { 0 };
+        scan.collect(wait)?;
+        if wait {
+            depth.waited(clock.now_ns() - before_ns);
+        }
+        Ok(())
     }
 
     fn process_arrived(

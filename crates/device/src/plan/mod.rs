@@ -4,12 +4,15 @@
 //!   given
 //! - [`Planner`]: turns ascending page numbers into extents: adjacent pages become one request,
 //!   and a gap is read through where that costs no more than a second request
+//! - [`DepthControl`]: corrects the depth of a reader while it runs
 //!
 //! The cost of a request of n pages is the reciprocal of the throughput that the profile tells
 //! for that size at the plan's depth: the time for which it occupies the device.
 
+mod depth;
 mod extent;
 
+pub use depth::DepthControl;
 pub use extent::{Extent, Extents};
 
 use crate::model::DeviceModel;
