@@ -2,6 +2,7 @@
 
 use cenote_engine::{
     Adjacency, Direction, Engine, EngineError, Graph, MemoryPlan, RunStats, Schedule, StepRecord,
+    VertexId,
 };
 use serde::Serialize;
 
@@ -108,4 +109,20 @@ pub struct Estimate {
 /// Pages that hold the lists of a direction; 0 where it is not stored.
 pub(crate) fn pages(graph: &Graph, direction: Direction) -> u64 {
     graph.adjacency(direction).map_or(0, Adjacency::pages)
+}
+
+/// Ends with an error where one of the `vertices` that `parameter` names is not in the graph.
+pub(crate) fn check_vertices(
+    graph: &Graph,
+    parameter: &'static str,
+    vertices: &[VertexId],
+) -> Result<()> {
+    match vertices.iter().find(|&&v| v as usize >= graph.vertices()) {
+        None => Ok(()),
+        Some(v) => Err(AlgoError::Parameter {
+            parameter,
+            given: v.to_string(),
+            expected: format!("the graph has {} vertices", graph.vertices()),
+        }),
+    }
 }

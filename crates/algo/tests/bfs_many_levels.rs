@@ -94,7 +94,7 @@ fn oracle(lists: &[Vec<u32>], source: u32) -> (Vec<Option<u32>>, Vec<Option<u32>
 
 fn run(graph: &Arc<Graph>, strategy: Strategy, threads: usize, memory_bytes: u64) -> Bfs {
     let config = EngineConfig { strategy, threads, ..EngineConfig::with_memory(memory_bytes) };
-    let search = BfsConfig { source: Some(0), parents: true };
+    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
     let found = bfs::run(graph, config, &search).unwrap();
     bfs::verify(graph, &found).unwrap();
     found
@@ -153,7 +153,7 @@ fn lists_that_do_not_fit_are_searched_level_by_level_with_the_same_answer() {
     let graph = stored(&lists, false);
     let needs = {
         let config = EngineConfig { threads: 2, ..EngineConfig::with_memory(0) };
-        bfs::needs(&graph, &config, &BfsConfig { source: Some(0), parents: true })
+        bfs::needs(&graph, &config, &BfsConfig { parents: true, ..BfsConfig::from(0) })
     };
     // Room for the state, the index and buffers, and about 100 kB more: the lists take 440 kB.
     let memory_bytes = needs.state_bytes + graph.memory_bytes() as u64 + (600 << 10);

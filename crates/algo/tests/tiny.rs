@@ -57,9 +57,9 @@ fn levels_and_parents_of_a_star_with_a_tail() {
     let leaves = 5000;
     let graph = stored(&star_with_a_tail(leaves), false);
     for strategy in STRATEGIES {
-        let search = BfsConfig { source: None, parents: true };
+        let search = BfsConfig { parents: true, ..BfsConfig::default() };
         let found = bfs::run(&graph, config(strategy), &search).unwrap();
-        assert_eq!((found.source, found.reached, found.depth), (0, u64::from(leaves) + 3, 3));
+        assert_eq!((found.sources[0], found.reached, found.depth), (0, u64::from(leaves) + 3, 3));
         assert_eq!((found.level(0), found.parent(0)), (Some(0), Some(0)));
         assert_eq!((found.level(leaves), found.parent(leaves)), (Some(1), Some(0)));
         assert_eq!((found.level(leaves + 1), found.parent(leaves + 1)), (Some(2), Some(1)));
@@ -76,7 +76,7 @@ fn the_smallest_of_several_parents_is_told() {
     // 0 to {1, 2, 3}, and all of these to 4.
     let graph = stored(&[vec![1, 2, 3], vec![0, 4], vec![0, 4], vec![0, 4], vec![1, 2, 3]], false);
     for strategy in STRATEGIES {
-        let search = BfsConfig { source: Some(0), parents: true };
+        let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
         let found = bfs::run(&graph, config(strategy), &search).unwrap();
         assert_eq!(found.parent(4), Some(1));
     }
@@ -85,7 +85,7 @@ fn the_smallest_of_several_parents_is_told() {
 #[test]
 fn unreached_vertices_have_no_level() {
     let graph = stored(&[vec![1], vec![], vec![1]], true);
-    let search = BfsConfig { source: Some(0), parents: true };
+    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
     let found = bfs::run(&graph, config(Strategy::Auto), &search).unwrap();
     assert_eq!((found.reached, found.level(2), found.parent(2)), (2, None, None));
 }
@@ -144,7 +144,7 @@ fn a_budget_too_small_names_one_that_does() {
 fn a_verifier_sees_answers_of_another_graph() {
     let one = stored(&[vec![1], vec![0], vec![3], vec![2]], false);
     let other = stored(&[vec![1], vec![0, 2], vec![1, 3], vec![2]], false);
-    let search = BfsConfig { source: Some(0), parents: true };
+    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
     let ranking = PageRankConfig::default();
     let config = || config(Strategy::Auto);
     assert!(bfs::verify(&other, &bfs::run(&one, config(), &search).unwrap()).is_err());

@@ -57,7 +57,7 @@ impl Question {
         let vertices = 0..graph.vertices() as VertexId;
         Ok(match self {
             Question::Bfs { source } => {
-                let search = BfsConfig { source: Some(source), parents: true };
+                let search = BfsConfig { parents: true, ..BfsConfig::from(source) };
                 let bfs = bfs::run(graph, config, &search)?;
                 let levels = vertices.clone().map(|v| bfs.level(v)).collect();
                 Answer::Bfs(levels, vertices.map(|v| bfs.parent(v)).collect())

@@ -1,16 +1,19 @@
-//! Breadth-first search from one source.
+//! Breadth-first search from one source or several.
 //!
-//! **Returns** for every vertex its level (least number of edges from the source) and, where asked
-//! for, its parent: the smallest vertex of the level before that has an edge to it. The source has
-//! level 0 and is its own parent; an unreached vertex has neither.
+//! **Returns** for every vertex its level (least number of edges from the nearest source) and,
+//! where asked for, its parent: the smallest vertex of the level before that has an edge to it. A
+//! source has level 0 and is its own parent; an unreached vertex has neither. With targets the
+//! search ends with the level on which the last of them is reached; vertices of further levels
+//! then count as unreached.
 //!
 //! **Source.** Top-down: the CAVE paper's Algorithm 2. Bottom-up: Beamer, Asanovic and Patterson,
 //! SC 2012.
 //!
-//! **Trick.** On an undirected graph the pages of a large frontier are nearly all pages. The step
-//! is then done bottom-up (each unvisited vertex looks for a neighbour in the frontier and stops at
-//! the first), and what it does not find is kept: the lists of the vertices that stay unvisited
-//! are few and short, and with them in memory ([`stash`]) the rest of the search reads nothing.
+//! **Trick.** The pages of a large frontier are nearly all pages. The step is then done bottom-up
+//! (each unvisited vertex looks for a neighbour in the frontier and stops at the first), and what
+//! it does not find is kept: the lists of the vertices that stay unvisited are few and short, and
+//! with them in memory ([`stash`]) the rest of the search reads nothing. A directed graph is
+//! searched so where it was stored with its in-edges.
 //!
 //! A search of many small levels is brought to its end in memory too ([`rest`]).
 //!
@@ -28,7 +31,7 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
 use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
@@ -44,22 +47,33 @@ const BOTTOM_UP_SHARE: f64 = 0.5;
 const CANCEL_VERTICES: usize = 1 << 16;
 
 /// What is searched for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct BfsConfig {
-    /// Where the search starts; the vertex of largest degree where it is not set.
-    pub source: Option<VertexId>,
+    /// Where the search starts; from the vertex of largest degree where none is given.
+    pub sources: Vec<VertexId>,
+    /// The search ends when all of these are reached; where none is given, when nothing is left.
+    pub targets: Vec<VertexId>,
     /// Whether parents are found too (4 bytes a vertex).
     pub parents: bool,
+}
+
+impl BfsConfig {
+    /// Searches everything from `source`.
+    pub fn from(source: VertexId) -> Self {
+        Self { sources: vec![source], ..Self::default() }
+    }
 }
 
 /// A finished search.
 #[derive(Debug)]
 pub struct Bfs {
-    /// Where it started.
-    pub source: VertexId,
+    /// Where it started, ascending.
+    pub sources: Vec<VertexId>,
+    /// Whether all targets were reached: what is behind the last of them was not looked at.
+    pub ended_early: bool,
     levels: HugeVec<AtomicU32>,
     parents: Option<HugeVec<AtomicU32>>,
-    /// Vertices reached, the source among them.
+    /// Vertices reached, the sources among them.
     pub reached: u64,
     /// The largest level.
     pub depth: u32,
@@ -78,6 +92,19 @@ impl Bfs {
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
         let parent = self.parents.as_ref()?[v as usize].load(Ordering::Relaxed);
         (parent != NO_PARENT).then_some(parent)
+    }
+
+    /// The vertices from a source to `v`, by parents; `None` where `v` was not reached or parents
+    /// were not asked for.
+    pub fn path_to(&self, v: VertexId) -> Option<Vec<VertexId>> {
+        let mut path = vec![v];
+        let mut last = v;
+        for _ in 0..self.level(v)? {
+            last = self.parent(last)?;
+            path.push(last);
+        }
+        path.reverse();
+        self.has_parents().then_some(path)
     }
 
     /// Whether parents were asked for.
@@ -99,7 +126,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
 }
 
 fn stashes(graph: &Graph, strategy: Strategy) -> bool {
-    strategy == Strategy::Auto && !graph.is_directed()
+    strategy == Strategy::Auto && graph.adjacency(Direction::In).is_some()
 }
 
 fn keeps_rest(graph: &Graph, strategy: Strategy) -> bool {
@@ -143,19 +170,19 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
 /// # Errors
 /// A source that is not a vertex; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<Bfs> {
-    let source = bfs.source.unwrap_or(graph.superblock().degree_max_vertex);
-    if source as usize >= graph.vertices() {
-        return Err(AlgoError::Parameter {
-            parameter: "--source",
-            given: source.to_string(),
-            expected: format!("the graph has {} vertices", graph.vertices()),
-        });
+    let mut sources = bfs.sources.clone();
+    if sources.is_empty() {
+        sources.push(graph.superblock().degree_max_vertex);
     }
+    check_vertices(graph, "--source", &sources)?;
+    check_vertices(graph, "--target", &bfs.targets)?;
+    sources.sort_unstable();
+    sources.dedup();
     let needs = needs(graph, &config, bfs);
     let config = with_room(graph, config, &needs)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
-        let mut search = Search::new(&engine, source, bfs.parents)?;
+        let mut search = Search::new(&engine, sources, bfs)?;
         search.run()?;
         search.finish()
     })
@@ -164,7 +191,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<
 /// The state of a search between steps.
 struct Search<'e> {
     engine: &'e Engine,
-    source: VertexId,
+    sources: Vec<VertexId>,
+    goal: Goal,
     levels: HugeVec<AtomicU32>,
     parents: Option<HugeVec<AtomicU32>>,
     visited: Bitmap,
@@ -179,7 +207,7 @@ struct Search<'e> {
 }
 
 impl<'e> Search<'e> {
-    fn new(engine: &'e Engine, source: VertexId, parents: bool) -> Result<Self> {
+    fn new(engine: &'e Engine, sources: Vec<VertexId>, bfs: &BfsConfig) -> Result<Self> {
         let n = engine.graph().vertices();
         let unset = || -> Result<HugeVec<AtomicU32>> {
             let items = HugeVec::<AtomicU32>::zeroed(n)?;
@@ -188,28 +216,29 @@ impl<'e> Search<'e> {
         };
         let search = Self {
             engine,
-            source,
+            goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
             levels: unset()?,
-            parents: if parents { Some(unset()?) } else { None },
+            parents: if bfs.parents { Some(unset()?) } else { None },
             visited: Bitmap::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             level: 0,
-            reached: 1,
+            reached: sources.len() as u64,
             stash_pages_max: u64::MAX,
             patience: Patience::default(),
+            sources,
         };
-        search.levels[source as usize].store(0, Ordering::Relaxed);
-        if let Some(parents) = &search.parents {
-            parents[source as usize].store(source, Ordering::Relaxed);
+        for &source in &search.sources {
+            search.levels[source as usize].store(0, Ordering::Relaxed);
+            set(search.parents.as_deref(), source, source);
+            search.visited.insert(source);
         }
-        search.visited.insert(source);
         Ok(search)
     }
 
     fn run(&mut self) -> Result<()> {
-        self.frontier.set(&[self.source]);
-        while !self.frontier.is_empty() {
+        self.frontier.set(&self.sources);
+        while !self.frontier.is_empty() && !self.goal.is_reached(&self.levels) {
             let frontier_pages = self.frontier_pages();
             if self.finish_with_rest(frontier_pages)? {
                 return Ok(());
@@ -219,7 +248,7 @@ impl<'e> Search<'e> {
                     let stash = self.bottom_up()?;
                     self.advance();
                     match stash {
-                        Some(stash) => return self.finish_in_memory(stash),
+                        Some(stash) => return self.finish_in_memory(&stash),
                         None => self.stash_pages_max = pages / 2,
                     }
                 }
@@ -259,7 +288,7 @@ impl<'e> Search<'e> {
             return None;
         }
         let unvisited_pages =
-            self.engine.pages_wanted(Direction::Out, &Wanted::NotIn(&self.visited));
+            self.engine.pages_wanted(Direction::In, &Wanted::NotIn(&self.visited));
         let worth = frontier_pages as f64 >= BOTTOM_UP_SHARE * unvisited_pages as f64;
         (worth && unvisited_pages <= self.stash_pages_max).then_some(unvisited_pages)
     }
@@ -292,8 +321,15 @@ impl<'e> Search<'e> {
         let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
         let mut queue = Vec::with_capacity(self.levels.len());
         queue.extend(self.frontier.bits().iter());
-        let (started, mut head) = (queue.len(), 0);
+        let (started, mut head, mut level_now) = (queue.len(), 0, self.level);
         while let Some(&v) = queue.get(head) {
+            if level_of(v) > level_now {
+                // The level is complete, as after a step.
+                level_now += 1;
+                if self.goal.is_reached(&self.levels) {
+                    break;
+                }
+            }
             head += 1;
             if head % CANCEL_VERTICES == 0 {
                 self.engine.check_cancel()?;
@@ -336,14 +372,16 @@ impl<'e> Search<'e> {
         let kernel = BottomUp {
             levels: &self.levels,
             parents: self.parents.as_deref(),
+            visited: &self.visited,
             frontier: &self.frontier,
             next: &self.next,
             level: self.level + 1,
+            symmetric: !self.engine.graph().is_directed(),
             stash_words: words / self.engine.config().threads as u64,
         };
         let label = format!("level {} bottom-up", self.level + 1);
         let locals =
-            self.engine.visit(label, Direction::Out, Wanted::NotIn(&self.visited), &kernel)?;
+            self.engine.visit(label, Direction::In, Wanted::NotIn(&self.visited), &kernel)?;
         let (parts, stashes): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
         self.next.seal(parts);
         self.visited.merge(self.next.bits());
@@ -351,11 +389,16 @@ impl<'e> Search<'e> {
     }
 
     /// The rest of the search: every unvisited vertex's list is in the stash.
-    fn finish_in_memory(&mut self, stash: Stash) -> Result<()> {
+    fn finish_in_memory(&mut self, stash: &Stash) -> Result<()> {
+        if self.goal.is_reached(&self.levels) {
+            return Ok(());
+        }
         let parents = self.parents.as_deref();
-        let mut newly = stash.adjacent_to(&self.frontier, |v, parent| {
-            set(parents, v, parent);
-        });
+        let found = |v, parent| set(parents, v, parent);
+        let mut newly = match stash.adjacent_to(&self.frontier, found) {
+            Some(newly) => newly,
+            None => self.expand_in_memory(stash, self.frontier.bits().iter()),
+        };
         while !newly.is_empty() {
             self.engine.check_cancel()?;
             self.level += 1;
@@ -363,16 +406,23 @@ impl<'e> Search<'e> {
             for &v in &newly {
                 self.levels[v as usize].store(self.level, Ordering::Relaxed);
             }
-            newly = self.expand_in_memory(&stash, &newly);
+            if self.goal.is_reached(&self.levels) {
+                break;
+            }
+            newly = self.expand_in_memory(stash, newly.iter().copied());
         }
         Ok(())
     }
 
-    fn expand_in_memory(&self, stash: &Stash, vertices: &[VertexId]) -> Vec<VertexId> {
+    fn expand_in_memory(
+        &self,
+        stash: &Stash,
+        vertices: impl Iterator<Item = VertexId>,
+    ) -> Vec<VertexId> {
         let mut next = Vec::new();
         let parents = self.parents.as_deref();
-        for &v in vertices {
-            for &target in stash.list(v) {
+        for v in vertices {
+            stash.for_each_target(v, |target| {
                 let level = self.levels[target as usize].load(Ordering::Relaxed);
                 if level == UNREACHED {
                     // Marked at once so that it is found once; its level is set by the caller.
@@ -382,20 +432,36 @@ impl<'e> Search<'e> {
                 } else if level == self.level + 1 {
                     set(parents, target, v);
                 }
-            }
+            });
         }
         next
     }
 
-    fn finish(self) -> Result<Bfs> {
+    fn finish(mut self) -> Result<Bfs> {
         Ok(Bfs {
-            source: self.source,
+            ended_early: self.goal.is_reached(&self.levels),
+            sources: self.sources,
             levels: self.levels,
             parents: self.parents,
             reached: self.reached,
             depth: self.level,
             run: Run::of(self.engine),
         })
+    }
+}
+
+/// Targets that may not be reached yet; `None` where the search is for everything.
+struct Goal(Option<Vec<VertexId>>);
+
+impl Goal {
+    /// Whether there were targets and all of them are reached.
+    fn is_reached(&mut self, levels: &[AtomicU32]) -> bool {
+        let Some(targets) = &mut self.0 else { return false };
+        let reached = |&v: &VertexId| levels[v as usize].load(Ordering::Relaxed) != UNREACHED;
+        while targets.last().is_some_and(reached) {
+            targets.pop();
+        }
+        targets.is_empty()
     }
 }
 
@@ -470,13 +536,15 @@ impl TopDown<'_> {
     }
 }
 
-/// Each unvisited vertex looks for its smallest neighbour in the frontier. Undirected graphs only.
+/// Each unvisited vertex looks for its smallest in-neighbour in the frontier.
 struct BottomUp<'a> {
     levels: &'a [AtomicU32],
     parents: Option<&'a [AtomicU32]>,
+    visited: &'a Bitmap,
     frontier: &'a Frontier,
     next: &'a Frontier,
     level: u32,
+    symmetric: bool,
     stash_words: u64,
 }
 
@@ -484,7 +552,7 @@ impl Kernel for BottomUp<'_> {
     type Local = (FrontierPart, StashPart);
 
     fn local(&self) -> Self::Local {
-        (FrontierPart::default(), StashPart::with_words(self.stash_words))
+        (FrontierPart::default(), StashPart::with_words(self.stash_words, self.symmetric))
     }
 
     fn list(&self, (part, stash): &mut Self::Local, list: &List<'_>) {
@@ -495,7 +563,7 @@ impl Kernel for BottomUp<'_> {
                 }
                 set(self.parents, list.vertex, parent);
             }
-            None => stash.keep(list),
+            None => stash.keep(list, self.visited),
         }
     }
 }
@@ -503,10 +571,10 @@ impl Kernel for BottomUp<'_> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Asserts, in one serial pass over the edges: only the source has level 0; no edge leads from a
-/// reached vertex to one that is unreached or more than one level further; every other reached
-/// vertex has an edge from the level before; its parent is the smallest such vertex; the counts
-/// follow from the levels. Takes 4 bytes a vertex.
+/// Asserts, in one serial pass over the edges: only sources have level 0; no edge leads from a
+/// reached vertex to one that is unreached or more than one level further, but from the last level
+/// of a search that ended early; every other reached vertex has an edge from the level before; its
+/// parent is the smallest such vertex; the counts follow from the levels. Takes 4 bytes a vertex.
 pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
     let n = graph.vertices();
     let mut least_parent = vec![NO_PARENT; n];
@@ -520,6 +588,7 @@ pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
                     *least = (*least).min(list.vertex);
                 }
                 Some(further) if further <= level => {}
+                None if bfs.ended_early && level == bfs.depth => {}
                 other => {
                     fault.get_or_insert_with(|| {
                         format!("edge {} (level {level}) to {target} ({other:?})", list.vertex)
@@ -528,16 +597,21 @@ pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
             }
         }
     })?;
-    if let Some(fault) = fault {
-        return Err(wrong(fault));
+    match fault {
+        Some(fault) => Err(wrong(fault)),
+        None => verify_vertices(n, bfs, &least_parent),
     }
+}
+
+fn verify_vertices(n: usize, bfs: &Bfs, least_parent: &[u32]) -> Result<()> {
     let (mut reached, mut depth) = (0, 0);
     for v in 0..n as VertexId {
         let Some(level) = bfs.level(v) else { continue };
         reached += 1;
         depth = depth.max(level);
-        let expected = if v == bfs.source { v } else { least_parent[v as usize] };
-        if (level == 0) != (v == bfs.source) || expected == NO_PARENT {
+        let is_source = bfs.sources.binary_search(&v).is_ok();
+        let expected = if is_source { v } else { least_parent[v as usize] };
+        if (level == 0) != is_source || expected == NO_PARENT {
             return Err(wrong(format!("vertex {v} has level {level} without a parent")));
         }
         if bfs.has_parents() && bfs.parent(v) != Some(expected) {

@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use cenote_algo::bfs::{self, Bfs, BfsConfig};
-use cenote_engine::{EngineConfig, Graph};
+use cenote_engine::{EngineConfig, Graph, VertexId};
 use serde::Serialize;
 
 use super::RunOf;
+use super::keys::{self, Sources, Target, Targets};
 use super::result_file::{self, Column};
 use super::summary::Stopwatch;
-use crate::graph_file::{JsonId, vertex_of};
+use crate::graph_file::JsonId;
 use crate::output::count;
 use crate::verb::Outcome;
 use crate::verb::estimate::{self, EstimateOf};
@@ -16,7 +17,10 @@ use crate::verb::estimate::{self, EstimateOf};
 pub const RUN_EXAMPLES: &str = "\
 Examples:
   cenote run bfs kron.cenote --memory 256MiB
-  cenote run bfs debian.cenote --source bash --parents --out levels.csv";
+  cenote run bfs debian.cenote --source bash --parents --out levels.csv
+  cenote run bfs debian.cenote --source bash --target libc6 dpkg --parents --json
+
+Exit status 1 where a target cannot be reached.";
 
 pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
@@ -25,9 +29,10 @@ Examples:
 /// What is searched for.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Where the search starts, by your id [default: the vertex of largest degree]
-    #[arg(long, value_name = "ID")]
-    source: Option<String>,
+    #[command(flatten)]
+    sources: Sources,
+    #[command(flatten)]
+    targets: Targets,
     /// Find parents too: the smallest neighbour on the level before
     #[arg(long)]
     parents: bool,
@@ -35,20 +40,23 @@ pub struct Params {
 
 impl Params {
     fn config(&self, graph: &Graph) -> Result<BfsConfig> {
-        let source = match &self.source {
-            Some(id) => Some(vertex_of(graph, &graph.ids()?, id)?),
-            None => None,
-        };
-        Ok(BfsConfig { source, parents: self.parents })
+        let sources = self.sources.vertices(graph)?;
+        Ok(BfsConfig { sources, targets: self.targets.vertices(graph)?, parents: self.parents })
     }
 }
 
 #[derive(Debug, Serialize)]
 struct Answer {
+    /// The first of them.
     source: JsonId,
+    sources: u64,
     source_chosen: bool,
     reached: u64,
     depth: u32,
+    /// Whether all targets were reached, and nothing behind the last was looked at.
+    ended_early: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<Target>,
 }
 
 /// Runs it.
@@ -57,12 +65,16 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     let bfs_config = args.params.config(&graph)?;
     let stopwatch = Stopwatch::start();
     let bfs = bfs::run(&graph, config.clone(), &bfs_config)?;
-    let source = graph.ids()?.id_of(bfs.source)?;
+    let source = graph.ids()?.id_of(bfs_config.sources[0])?;
+    let chosen = args.params.sources.is_default();
     let answer = Answer {
         source: JsonId(source.clone()),
-        source_chosen: bfs_config.source.is_none(),
+        sources: bfs.sources.len() as u64,
+        source_chosen: chosen,
         reached: bfs.reached,
         depth: bfs.depth,
+        ended_early: bfs.ended_early,
+        targets: targets(&graph, &bfs, &bfs_config.targets)?,
     };
     let mut summary = stopwatch.stop("bfs", &graph, &config, &bfs.run, bfs.run.stats.steps, answer);
     if args.output.verify {
@@ -72,14 +84,34 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     if let Some(path) = &args.output.out {
         result_file::write(path, &graph, &columns(&bfs))?;
     }
-    let chosen = if bfs_config.source.is_none() { ", the vertex of largest degree" } else { "" };
-    let lines = vec![
-        ("bfs", format!("from {source}{chosen}")),
+    let mut from = format!("from {source}");
+    match bfs.sources.len() as u64 - 1 {
+        0 if chosen => from += ", the vertex of largest degree",
+        0 => {}
+        others => from = format!("{from} and {} other sources", count(others)),
+    }
+    let mut lines = vec![
+        ("bfs", from),
         ("reached", format!("{} of {} vertices", count(bfs.reached), count(summary.vertices))),
         ("depth", count(u64::from(bfs.depth))),
     ];
+    lines.extend(keys::lines(&summary.result.targets));
+    let outcome = keys::outcome(&summary.result.targets);
     summary.print(args.plan.json, lines)?;
-    Ok(Outcome::Done)
+    Ok(outcome)
+}
+
+fn targets(graph: &Graph, bfs: &Bfs, vertices: &[VertexId]) -> Result<Vec<Target>> {
+    let ids = graph.ids()?;
+    let mut targets = Target::all(graph, vertices, |v| bfs.level(v).is_some())?;
+    for (target, &v) in targets.iter_mut().zip(vertices) {
+        target.level = bfs.level(v);
+        if let Some(path) = bfs.path_to(v) {
+            let path: Result<Vec<_>> = path.iter().map(|&v| Ok(JsonId(ids.id_of(v)?))).collect();
+            target.path = Some(path?);
+        }
+    }
+    Ok(targets)
 }
 
 fn columns(bfs: &Bfs) -> Vec<Column<'_>> {

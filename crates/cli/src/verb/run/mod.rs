@@ -1,11 +1,13 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
 //! - [`bfs`], [`wcc`], [`pagerank`]: one file per algorithm: its flags, its result
+//! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
 //! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
 
 pub mod bfs;
+mod keys;
 pub mod pagerank;
 pub mod plan;
 mod result_file;
