@@ -8,8 +8,10 @@
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 
 pub mod bfs;
+pub mod lcc;
 pub mod pagerank;
 mod report;
+pub mod triangles;
 pub mod wcc;
 
 pub use report::{AlgoError, Estimate, Result, Run};

@@ -1,0 +1,285 @@
+//! Oriented lists in memory, back to back in slabs of one array.
+
+use std::sync::{Mutex, PoisonError};
+
+use cenote_engine::HugeVec;
+
+use crate::report::Result;
+
+/// Ranks below this take two bytes. Most entries are such: they point to vertices of high degree.
+pub(crate) const NEAR: u32 = u16::MAX as u32;
+
+/// No list in memory.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// Words of a slab, at least: small enough to share them out among workers.
+const SLAB_WORDS_MIN: u64 = 1 << 14;
+
+/// A list takes at most this part of a slab, so little is left empty at the end.
+const LIST_SHARE: u64 = 8;
+
+const HEADER_WORDS: u64 = 3;
+
+/// Words of a list: rank and lengths; near ranks, two a word; far ranks; a bit each where `doubles`.
+pub(crate) fn words_of(near: u64, far: u64, doubles: bool) -> u64 {
+    let flags = if doubles { (near + far).div_ceil(32) } else { 0 };
+    HEADER_WORDS + near.div_ceil(2) + far + flags
+}
+
+/// The neighbours of a vertex that have smaller ranks, ascending.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Oriented<'a> {
+    pub rank: u32,
+    pub near: &'a [u16],
+    pub far: &'a [u32],
+    doubles: &'a [u32],
+}
+
+impl<'a> Oriented<'a> {
+    fn parse(words: &'a [u32], doubles: bool) -> (Self, usize) {
+        let (near, far) = (words[1] as usize, words[2] as usize);
+        let (near_from, far_from) = (HEADER_WORDS as usize, HEADER_WORDS as usize + near.div_ceil(2));
+        let far_to = far_from + far;
+        let to = words_of(near as u64, far as u64, doubles) as usize;
+        let list = Self {
+            rank: words[0],
+            near: &bytemuck::cast_slice(&words[near_from..far_from])[..near],
+            far: &words[far_from..far_to],
+            doubles: &words[far_to..to],
+        };
+        (list, to)
+    }
+
+    pub fn len(&self) -> usize {
+        self.near.len() + self.far.len()
+    }
+
+    /// Whether the edge to the `i`-th entry runs both ways.
+    #[inline(always)]
+    pub fn is_double(&self, i: usize) -> bool {
+        self.doubles[i / 32] >> (i % 32) & 1 == 1
+    }
+
+    /// All ranks, ascending.
+    #[inline(always)]
+    pub fn ranks(&self) -> impl Iterator<Item = u32> + 'a {
+        self.near.iter().map(|&rank| u32::from(rank)).chain(self.far.iter().copied())
+    }
+
+    /// Where `rank` stands, if it does.
+    #[inline(always)]
+    pub fn position(&self, rank: u32) -> Option<usize> {
+        match u16::try_from(rank) {
+            Ok(near) if rank < NEAR => self.near.binary_search(&near).ok(),
+            _ => self.far.binary_search(&rank).ok().map(|i| self.near.len() + i),
+        }
+    }
+}
+
+/// Slabs that hold lists. Where a list is, is told in units of the array.
+pub(crate) struct Arena {
+    words: HugeVec<u32>,
+    /// Words in use of each slab.
+    used: Vec<usize>,
+    slab_words: usize,
+    list_words_max: u64,
+    unit: u64,
+    doubles: bool,
+}
+
+/// What all arenas of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub list_words_max: u64,
+    pub unit: u64,
+    pub doubles: bool,
+}
+
+impl Shape {
+    fn slab_words(&self) -> u64 {
+        (LIST_SHARE * self.list_words_max).max(SLAB_WORDS_MIN).next_multiple_of(self.unit)
+    }
+
+    /// Bytes of an arena that holds any lists of `words` together, filled by `workers`.
+    pub fn bytes_for(&self, words: u64, workers: usize) -> u64 {
+        let usable = self.slab_words() - self.list_words_max;
+        (words.div_ceil(usable) + workers as u64) * (4 * self.slab_words() + 8)
+    }
+}
+
+impl Arena {
+    /// An empty arena of at most so many bytes. Memory is used as it is filled.
+    pub fn new(shape: Shape, bytes: u64) -> Result<Self> {
+        let slab_words = shape.slab_words() as usize;
+        let slabs = (bytes / (4 * slab_words as u64 + 8)) as usize;
+        Ok(Self {
+            words: HugeVec::zeroed(slabs * slab_words)?,
+            used: vec![0; slabs],
+            slab_words,
+            list_words_max: shape.list_words_max,
+            unit: shape.unit,
+            doubles: shape.doubles,
+        })
+    }
+
+    /// Words that lists may take together so that they fit, whatever each is: a slab is left when
+    /// a list may not fit, and every worker may have taken one that it does not fill.
+    pub fn room(&self, workers: usize) -> u64 {
+        let usable = |used: &usize| {
+            (self.slab_words - used).saturating_sub(self.list_words_max as usize) as u64
+        };
+        let all: u64 = self.used.iter().map(usable).sum();
+        all.saturating_sub((workers as u64 - 1) * self.slab_words as u64)
+    }
+
+    pub fn clear(&mut self) {
+        self.used.fill(0);
+    }
+
+    pub fn slabs(&self) -> usize {
+        self.used.len()
+    }
+
+    /// The lists of a slab, in the order in which they were written.
+    pub fn lists(&self, slab: usize) -> impl Iterator<Item = Oriented<'_>> {
+        let start = slab * self.slab_words;
+        let mut words = &self.words[start..start + self.used[slab]];
+        let unit = self.unit as usize;
+        std::iter::from_fn(move || {
+            if words.is_empty() {
+                return None;
+            }
+            let (list, taken) = Oriented::parse(words, self.doubles);
+            words = &words[taken.next_multiple_of(unit)..];
+            Some(list)
+        })
+    }
+
+    /// The list at a place that [`Pen::write`] told.
+    #[inline(always)]
+    pub fn list_at(&self, place: u32) -> Oriented<'_> {
+        Oriented::parse(self.words_at(place), self.doubles).0
+    }
+
+    /// What was written at a place, and all that follows.
+    #[inline(always)]
+    pub fn words_at(&self, place: u32) -> &[u32] {
+        &self.words[(u64::from(place) * self.unit) as usize..]
+    }
+
+    /// Slabs for workers to fill.
+    pub fn supply(&mut self) -> Supply<'_> {
+        let list_words_max = self.list_words_max as usize;
+        let (unit, slab_words) = (self.unit, self.slab_words);
+        let slabs = self.words.chunks_exact_mut(slab_words).zip(&self.used).enumerate();
+        let with_room = slabs.filter(|(_, (_, used))| *used + list_words_max <= slab_words);
+        let mut slabs: Vec<Slab<'_>> =
+            with_room.map(|(index, (words, &used))| Slab { index, words, used }).collect();
+        slabs.reverse();
+        Supply { slabs: Mutex::new(slabs), unit, slab_words, doubles: self.doubles }
+    }
+
+    /// Takes over what workers have written; tells whether everything fitted.
+    pub fn settle(&mut self, written: impl IntoIterator<Item = Written>) -> bool {
+        let mut fitted = true;
+        for Written { slabs, overflown } in written {
+            slabs.into_iter().for_each(|(slab, used)| self.used[slab] = used);
+            fitted &= !overflown;
+        }
+        fitted
+    }
+}
+
+/// A part of an arena that one worker fills.
+struct Slab<'a> {
+    index: usize,
+    words: &'a mut [u32],
+    used: usize,
+}
+
+/// Slabs with room, shared by workers.
+pub(crate) struct Supply<'a> {
+    slabs: Mutex<Vec<Slab<'a>>>,
+    unit: u64,
+    slab_words: usize,
+    doubles: bool,
+}
+
+/// What a worker has filled: slabs with the words that are in use.
+pub(crate) struct Written {
+    slabs: Vec<(usize, usize)>,
+    overflown: bool,
+}
+
+/// A worker's hand on the slabs.
+pub(crate) struct Pen<'a> {
+    slab: Option<Slab<'a>>,
+    written: Written,
+}
+
+impl<'a> Pen<'a> {
+    pub fn new() -> Self {
+        Self { slab: None, written: Written { slabs: Vec::new(), overflown: false } }
+    }
+
+    pub fn finish(mut self) -> Written {
+        self.put_down();
+        self.written
+    }
+
+    fn put_down(&mut self) {
+        if let Some(slab) = self.slab.take() {
+            self.written.slabs.push((slab.index, slab.used));
+        }
+    }
+
+    /// So many words, and their place. None where no slab is left, which only degrees that
+    /// contradict the lists can bring about.
+    pub fn reserve(&mut self, supply: &Supply<'a>, words: usize) -> Option<(u32, &mut [u32])> {
+        let words = words.next_multiple_of(supply.unit as usize);
+        let fits = |slab: &Slab<'_>| slab.used + words <= slab.words.len();
+        if !self.slab.as_ref().is_some_and(fits) {
+            self.put_down();
+            let mut slabs = supply.slabs.lock().unwrap_or_else(PoisonError::into_inner);
+            self.slab = slabs.pop().filter(fits);
+        }
+        let Some(slab) = &mut self.slab else {
+            self.written.overflown = true;
+            return None;
+        };
+        let (from, to) = (slab.used, slab.used + words);
+        slab.used = to;
+        let place = (slab.index * supply.slab_words + from) as u64 / supply.unit;
+        Some((place as u32, &mut slab.words[from..to]))
+    }
+
+    /// Writes a list of ascending ranks; `doubles` are asked for where the arena keeps them.
+    pub fn write(
+        &mut self,
+        supply: &Supply<'a>,
+        rank: u32,
+        ranks: &[u32],
+        doubles: impl Fn(usize) -> bool,
+    ) -> Option<u32> {
+        let near = ranks.partition_point(|&rank| rank < NEAR);
+        let far = ranks.len() - near;
+        let words = words_of(near as u64, far as u64, supply.doubles) as usize;
+        let keeps_doubles = supply.doubles;
+        let (place, out) = self.reserve(supply, words)?;
+        out[..HEADER_WORDS as usize].copy_from_slice(&[rank, near as u32, far as u32]);
+        let (near_out, rest) = out[HEADER_WORDS as usize..].split_at_mut(near.div_ceil(2));
+        let near_out: &mut [u16] = bytemuck::cast_slice_mut(near_out);
+        for (out, &rank) in near_out.iter_mut().zip(&ranks[..near]) {
+            *out = rank as u16;
+        }
+        rest[..far].copy_from_slice(&ranks[near..]);
+        if keeps_doubles {
+            let flags = &mut rest[far..far + ranks.len().div_ceil(32)];
+            flags.fill(0);
+            for i in (0..ranks.len()).filter(|&i| doubles(i)) {
+                flags[i / 32] |= 1 << (i % 32);
+            }
+        }
+        Some(place)
+    }
+}

@@ -1,0 +1,331 @@
+//! From lists on pages to oriented lists in memory.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List, VertexId, Wanted,
+    Whole,
+};
+
+use super::lists::{Arena, NOWHERE, Pen, Shape, Supply, Written};
+use super::order::Order;
+use crate::report::{AlgoError, Result};
+
+/// Entries that are sifted at a time; a power of two.
+const SIFT: usize = 512;
+
+/// Loads oriented lists, a segment of the vertices at a time. On a directed graph a list is put
+/// together of targets, which are loaded first, and sources.
+pub(crate) struct Loader<'e> {
+    engine: &'e Engine,
+    order: &'e Order,
+    segment: Frontier,
+    targets: Option<Targets>,
+    /// Neighbours of each vertex, by rank.
+    pub degrees: HugeVec<AtomicU32>,
+    /// Whether they are being counted: every list is loaded once while they are.
+    pub counts_degrees: bool,
+}
+
+/// Smaller ranks among the targets of the vertices of a segment, and where they are.
+struct Targets {
+    arena: Arena,
+    places: HugeVec<AtomicU32>,
+}
+
+impl<'e> Loader<'e> {
+    /// Memory, beside the arena for targets.
+    pub fn bytes_for(graph: &Graph, order: &Order, workers: usize) -> u64 {
+        let n = graph.vertices();
+        let places = if graph.is_directed() { 4 * n as u64 } else { 0 };
+        let at_hand = workers as u64 * 3 * 4 * order.list_words_max;
+        Frontier::bytes_for(n, 1) + 4 * n as u64 + places + at_hand
+    }
+
+    /// `targets_bytes`: memory for the smaller ranks among targets.
+    pub fn new(
+        engine: &'e Engine,
+        order: &'e Order,
+        shape: Shape,
+        targets_bytes: u64,
+    ) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let targets = if engine.graph().is_directed() {
+            let arena = Arena::new(Shape { doubles: false, ..shape }, targets_bytes)?;
+            Some(Targets { arena, places: HugeVec::zeroed(n)? })
+        } else {
+            None
+        };
+        let (segment, degrees) = (Frontier::new(n)?, HugeVec::zeroed(n)?);
+        Ok(Self { engine, order, segment, targets, degrees, counts_degrees: true })
+    }
+
+    /// Loads the lists that start in `pages` into `arena`, as many as fit, and notes their
+    /// `places` by rank. The page where to go on.
+    pub fn fill(
+        &mut self,
+        label: &str,
+        pages: Range<u64>,
+        arena: &mut Arena,
+        places: Option<&[AtomicU32]>,
+    ) -> Result<u64> {
+        let workers = self.engine.config().threads;
+        let mut from = pages.start;
+        while from < pages.end {
+            let mut room = arena.room(workers);
+            if let Some(targets) = &mut self.targets {
+                targets.arena.clear();
+                room = room.min(targets.arena.room(workers));
+            }
+            let (to, vertices) = self.order.reach(self.engine.graph(), from..pages.end, room);
+            if to == from {
+                break;
+            }
+            self.load(label, vertices, arena, places)?;
+            from = to;
+        }
+        Ok(from)
+    }
+
+    fn load(
+        &mut self,
+        label: &str,
+        vertices: Range<VertexId>,
+        arena: &mut Arena,
+        places: Option<&[AtomicU32]>,
+    ) -> Result<()> {
+        let graph = self.engine.graph();
+        let all = vertices.len() == graph.vertices();
+        if !all {
+            set(&mut self.segment, vertices.clone());
+        }
+        let wanted = if all { Wanted::All } else { Wanted::In(&self.segment) };
+        let sift = Sift {
+            ranks: &self.order.ranks,
+            degrees: self.counts_degrees.then_some(&*self.degrees),
+            repeats: graph.superblock().duplicates_kept || graph.superblock().self_loops_kept,
+        };
+        let mut direction = Direction::Out;
+        if let Some(Targets { arena, places }) = &mut self.targets {
+            let supply = arena.supply();
+            let kernel = KeepTargets { sift: &sift, supply: &supply, places };
+            let label = format!("{label}, targets");
+            let seen =
+                Seen::of(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?);
+            seen.settle(graph, &vertices, arena)?;
+            direction = Direction::In;
+        }
+        let supply = arena.supply();
+        let kernel = Orient {
+            sift: &sift,
+            supply: &supply,
+            places,
+            targets: self.targets.as_ref(),
+            degree_min: u64::from(self.order.degree_min),
+        };
+        let seen = Seen::of(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?);
+        seen.settle(graph, &vertices, arena)
+    }
+}
+
+fn set(segment: &mut Frontier, vertices: Range<VertexId>) {
+    segment.clear();
+    let mut part = FrontierPart::default();
+    for v in vertices {
+        segment.add(v, &mut part);
+    }
+    segment.seal([part]);
+}
+
+/// What the workers of a visit have done.
+struct Seen {
+    lists: u64,
+    written: Vec<Written>,
+}
+
+impl Seen {
+    fn of(locals: Vec<Local<'_>>) -> Self {
+        Self {
+            lists: locals.iter().map(|local| local.lists).sum(),
+            written: locals.into_iter().map(|local| local.pen.finish()).collect(),
+        }
+    }
+
+    /// Ends the visit: every list must have come, whole, and found its place.
+    fn settle(self, graph: &Graph, vertices: &Range<VertexId>, arena: &mut Arena) -> Result<()> {
+        let fault = if !arena.settle(self.written) {
+            "lists are longer than the degrees say".to_owned()
+        } else if self.lists != vertices.len() as u64 {
+            format!("{} whole lists of {} vertices", self.lists, vertices.len())
+        } else {
+            return Ok(());
+        };
+        Err(AlgoError::Contradiction { file: graph.file().to_string(), fault })
+    }
+}
+
+/// What a worker has at hand while it loads.
+struct Local<'a> {
+    pen: Pen<'a>,
+    ranks: Vec<u32>,
+    merged: Vec<u32>,
+    doubles: Vec<bool>,
+    lists: u64,
+}
+
+impl Local<'_> {
+    fn new() -> Self {
+        let (ranks, merged, doubles) = Default::default();
+        Self { pen: Pen::new(), ranks, merged, doubles, lists: 0 }
+    }
+}
+
+/// Finds the smaller ranks in a list, and counts neighbours.
+struct Sift<'a> {
+    ranks: &'a [u32],
+    degrees: Option<&'a [AtomicU32]>,
+    /// Whether a list may hold a vertex twice, or its own.
+    repeats: bool,
+}
+
+impl Sift<'_> {
+    /// The smaller ranks, ascending, each once.
+    fn take(&self, list: &List<'_>, into: &mut Vec<u32>) {
+        let rank = self.ranks[list.vertex as usize];
+        into.clear();
+        let mut found = [0; SIFT];
+        for targets in list.targets.chunks(SIFT) {
+            let mut count = 0;
+            for &target in targets {
+                let other = self.ranks[target as usize];
+                found[count % SIFT] = other;
+                count += usize::from(other < rank);
+            }
+            into.extend_from_slice(&found[..count]);
+        }
+        into.sort_unstable();
+        if self.repeats {
+            into.dedup();
+        }
+        if let Some(degrees) = self.degrees {
+            degrees[rank as usize].fetch_add(self.neighbours(list), Ordering::Relaxed);
+        }
+    }
+
+    /// Targets ascend.
+    fn neighbours(&self, list: &List<'_>) -> u32 {
+        let others = match self.repeats {
+            false => list.targets.len(),
+            true => {
+                let runs = list.targets.chunk_by(|a, b| a == b);
+                runs.filter(|run| run[0] != list.vertex).count()
+            }
+        };
+        u32::try_from(others).expect("distinct vertices are fewer than ids")
+    }
+
+    /// An edge that runs both ways was counted twice at both ends.
+    fn is_double(&self, a: u32, b: u32) {
+        if let Some(degrees) = self.degrees {
+            degrees[a as usize].fetch_sub(1, Ordering::Relaxed);
+            degrees[b as usize].fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The first half of a directed graph's lists.
+struct KeepTargets<'a> {
+    sift: &'a Sift<'a>,
+    supply: &'a Supply<'a>,
+    places: &'a [AtomicU32],
+}
+
+impl<'a> Kernel for KeepTargets<'a> {
+    type Local = Local<'a>;
+
+    fn local(&self) -> Local<'a> {
+        Local::new()
+    }
+
+    fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
+        local.lists += 1;
+        self.sift.take(list, &mut local.ranks);
+        let mut place = NOWHERE;
+        if !local.ranks.is_empty()
+            && let Some((at, words)) = local.pen.reserve(self.supply, 1 + local.ranks.len())
+        {
+            words[0] = local.ranks.len() as u32;
+            words[1..=local.ranks.len()].copy_from_slice(&local.ranks);
+            place = at;
+        }
+        self.places[list.vertex as usize].store(place, Ordering::Relaxed);
+    }
+}
+
+impl Targets {
+    fn of(&self, v: VertexId) -> &[u32] {
+        match self.places[v as usize].load(Ordering::Relaxed) {
+            NOWHERE => &[],
+            place => {
+                let words = self.arena.words_at(place);
+                &words[1..=words[0] as usize]
+            }
+        }
+    }
+}
+
+/// Puts an oriented list into memory.
+struct Orient<'a> {
+    sift: &'a Sift<'a>,
+    supply: &'a Supply<'a>,
+    places: Option<&'a [AtomicU32]>,
+    targets: Option<&'a Targets>,
+    degree_min: u64,
+}
+
+impl<'a> Kernel for Orient<'a> {
+    type Local = Local<'a>;
+
+    fn local(&self) -> Local<'a> {
+        Local::new()
+    }
+
+    fn list(&self, local: &mut Local<'a>, list: &List<'_>) {
+        local.lists += 1;
+        let rank = self.sift.ranks[list.vertex as usize];
+        self.sift.take(list, &mut local.ranks);
+        let (mut ranks, mut doubles) = (&local.ranks, &[][..]);
+        if let Some(targets) = self.targets {
+            merge(targets.of(list.vertex), &local.ranks, &mut local.merged, &mut local.doubles);
+            (ranks, doubles) = (&local.merged, &local.doubles);
+            for (&other, _) in ranks.iter().zip(doubles).filter(|(_, is_double)| **is_double) {
+                self.sift.is_double(rank, other);
+            }
+        } else if list.degree < self.degree_min {
+            return;
+        }
+        if !ranks.is_empty()
+            && let Some(place) = local.pen.write(self.supply, rank, ranks, |i| doubles[i])
+            && let Some(places) = self.places
+        {
+            places[rank as usize].store(place, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The union of two ascending lists, and which of its entries are in both.
+fn merge(a: &[u32], b: &[u32], union: &mut Vec<u32>, both: &mut Vec<bool>) {
+    union.clear();
+    both.clear();
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() || j < b.len() {
+        let (x, y) = (a.get(i).copied(), b.get(j).copied());
+        let least = x.unwrap_or(u32::MAX).min(y.unwrap_or(u32::MAX));
+        let (in_a, in_b) = (x == Some(least), y == Some(least));
+        union.push(least);
+        both.push(in_a && in_b);
+        i += usize::from(in_a);
+        j += usize::from(in_b);
+    }
+}

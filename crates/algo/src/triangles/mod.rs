@@ -1,0 +1,396 @@
+//! Triangles.
+//!
+//! **Returns** the number of triangles of the graph, edges taken without direction, loops and
+//! repeated edges left out; where asked for, the number at each vertex, which is the number of
+//! edges between its neighbours. Also the transitivity: three times the triangles over the pairs
+//! of neighbours of all vertices.
+//!
+//! **Source.** Chunks of oriented lists in memory, one pass over the graph for each: Hu, Tao and
+//! Chung (SIGMOD 2013), after Chu and Cheng (KDD 2011). Ranks by degree, short ids of hubs, and
+//! rows of bits for edges between hubs: Koohi Esfahani, Kilpatrick and Vandierendonck, LOTUS
+//! (PPoPP 2022).
+//!
+//! **Trick.** An edge is kept only at the end of larger rank, where ranks go by falling degree, so
+//! that no list is long and nearly all entries are small numbers of two bytes. A chunk's own pages
+//! are not read again for it: if all oriented lists fit, the graph is read once, else once a chunk.
+//!
+//! - [`order`]: ranks, and how long lists may become
+//! - [`lists`]: oriented lists in memory
+//! - [`load`]: from pages to there, for directed graphs the union of targets and sources
+//! - [`hubs`]: rows of bits
+//! - [`count`]: triangles of a list
+
+mod count;
+mod hubs;
+mod lists;
+mod load;
+mod order;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, Whole};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+pub(crate) use count::At;
+use count::{View, Workers};
+use hubs::Hubs;
+use lists::{Arena, NOWHERE, Shape};
+use load::Loader;
+use order::Order;
+pub use verify::verify;
+pub(crate) use verify::count_serially;
+
+const NAME: &str = "triangles";
+
+/// Rows of bits take at most this part of the memory that is left for lists.
+const HUBS_SHARE: u64 = 4;
+
+/// Lists that are only looked through take this part of it, where not all lists fit at once.
+const BATCH_SHARE: u64 = 8;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrianglesConfig {
+    /// Whether the triangles of each vertex are counted too (8 bytes a vertex).
+    pub per_vertex: bool,
+}
+
+/// A finished count.
+#[derive(Debug)]
+pub struct Triangles {
+    /// Triangles of the graph.
+    pub triangles: u64,
+    /// Pairs of neighbours, over all vertices.
+    pub wedges: u128,
+    /// Chunks of lists, each of which took a pass over the graph.
+    pub chunks: u64,
+    counted: Counted,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Triangles {
+    /// Triangles of `v`; `None` for all where they were not asked for.
+    pub fn of(&self, v: VertexId) -> Option<u64> {
+        self.counted.has_counts().then(|| self.counted.count(v))
+    }
+
+    /// Share of the pairs of neighbours that are neighbours themselves, 0 to 1; 0 where there is no
+    /// pair.
+    pub fn transitivity(&self) -> f64 {
+        if self.wedges == 0 { 0.0 } else { 3.0 * self.triangles as f64 / self.wedges as f64 }
+    }
+}
+
+/// What a run will need.
+///
+/// # Errors
+/// A directed graph without in-edges; a budget that is too small.
+pub fn estimate(
+    graph: &Graph,
+    config: &EngineConfig,
+    triangles: &TrianglesConfig,
+) -> Result<Estimate> {
+    Job { name: NAME, at: at(triangles) }.estimate(graph, config)
+}
+
+/// Counts.
+///
+/// # Errors
+/// A directed graph without in-edges; whatever keeps the engine from running.
+pub fn run(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    triangles: &TrianglesConfig,
+) -> Result<Triangles> {
+    let (counted, run) = Job { name: NAME, at: at(triangles) }.run(graph, config)?;
+    let Counted { triangles, chunks, .. } = counted;
+    Ok(Triangles { triangles, wedges: counted.wedges(), chunks, counted, run })
+}
+
+fn at(triangles: &TrianglesConfig) -> At {
+    if triangles.per_vertex { At::Triangles } else { At::Nowhere }
+}
+
+/// What is to be counted, and for whom.
+pub(crate) struct Job {
+    pub name: &'static str,
+    pub at: At,
+}
+
+/// Triangles, and what was found at the vertices.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    pub triangles: u64,
+    pub chunks: u64,
+    ranks: HugeVec<u32>,
+    /// By rank.
+    degrees: HugeVec<AtomicU32>,
+    /// By rank; empty where they were not asked for.
+    counts: HugeVec<AtomicU64>,
+}
+
+impl Counted {
+    pub fn has_counts(&self) -> bool {
+        self.counts.len() == self.ranks.len()
+    }
+
+    /// What was counted at `v`.
+    pub fn count(&self, v: VertexId) -> u64 {
+        self.counts[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
+    }
+
+    /// Neighbours of `v`, whichever way the edges run.
+    pub fn degree(&self, v: VertexId) -> u32 {
+        self.degrees[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
+    }
+
+    pub fn wedges(&self) -> u128 {
+        let pairs = |degree: &AtomicU32| {
+            let degree = u128::from(degree.load(Ordering::Relaxed));
+            degree * degree.saturating_sub(1) / 2
+        };
+        self.degrees.par_iter().map(pairs).sum()
+    }
+}
+
+/// How the memory for lists is divided, bytes.
+struct Division {
+    hubs: u32,
+    held: u64,
+    batch: u64,
+    targets: u64,
+    /// Whether all lists are expected to fit at once.
+    single: bool,
+}
+
+impl Job {
+    fn doubles(&self) -> bool {
+        self.at == At::Edges
+    }
+
+    fn check(&self, graph: &Graph) -> Result<()> {
+        if graph.has_in_edges() {
+            return Ok(());
+        }
+        Err(AlgoError::Unsupported {
+            what: self.name,
+            needs: "in-edges on a directed graph",
+            remedy: "import with --in-edges, or with --undirected",
+        })
+    }
+
+    fn shape(&self, order: &Order) -> Shape {
+        Shape {
+            list_words_max: order.list_words_max,
+            unit: order.unit,
+            doubles: self.doubles(),
+        }
+    }
+
+    /// Bytes that any arena must have: for the lists of one page.
+    fn least(&self, order: &Order, workers: usize) -> u64 {
+        self.shape(order).bytes_for(order.page_words_max, workers)
+    }
+
+    /// Memory: 12 bytes a vertex for ranks, places and degrees, 8 for counts, an eighth a worker
+    /// for marks; more is used for lists, where the budget has it.
+    fn needs(&self, graph: &Graph, config: &EngineConfig, order: &Order) -> Needs {
+        let (n, workers) = (graph.vertices(), config.threads);
+        let arenas = if graph.is_directed() { 3 } else { 2 };
+        let counts = if self.at == At::Nowhere { 0 } else { 8 * n as u64 };
+        let state_bytes = Order::bytes_for(graph)
+            + 4 * n as u64
+            + counts
+            + Loader::bytes_for(graph, order, workers)
+            + Workers::bytes_for(n, self.at, workers)
+            + Whole::bytes_for(graph, config)
+            + arenas * self.least(order, workers);
+        let lists = self.expected_bytes(order, workers);
+        let targets = if graph.is_directed() { lists / 2 } else { 0 };
+        let scratch_bytes = lists + targets + Hubs::bytes_for(order.hubs, self.doubles());
+        Needs { what: self.name, state_bytes, scratch_bytes }
+    }
+
+    /// Bytes of an arena that holds all lists, as far as can be told beforehand.
+    fn expected_bytes(&self, order: &Order, workers: usize) -> u64 {
+        self.shape(order).bytes_for(order.words_expected, workers)
+    }
+
+    fn divide(&self, graph: &Graph, order: &Order, workers: usize, scratch: u64) -> Division {
+        let least = self.least(order, workers);
+        let mut hubs = order.hubs;
+        let hub_bytes = |hubs| Hubs::bytes_for(hubs, self.doubles());
+        while hub_bytes(hubs) > scratch / HUBS_SHARE && hub_bytes(hubs) > 0 {
+            hubs = hubs / 128 * 64;
+        }
+        let rest = scratch - hub_bytes(hubs).min(scratch);
+        let targets = if graph.is_directed() { rest / 4 } else { 0 };
+        let lists = rest - targets;
+        let single = self.expected_bytes(order, workers) <= lists + least;
+        let batch = if single { 0 } else { lists / BATCH_SHARE };
+        Division {
+            hubs,
+            held: least + lists - batch,
+            batch: least + batch,
+            targets: least + targets,
+            single,
+        }
+    }
+
+    /// What a run will need.
+    pub fn estimate(&self, graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+        self.check(graph)?;
+        let config = without_cache(config.clone());
+        let order = Order::new(graph, self.doubles())?;
+        let (schedule, memory) =
+            Engine::plan(graph, &config, &self.needs(graph, &config, &order))?;
+        let division = self.divide(graph, &order, config.threads, memory.scratch_bytes);
+        let sweeps = match division.single {
+            true => 1,
+            false => self.expected_bytes(&order, config.threads).div_ceil(division.held),
+        };
+        let pages = match graph.is_directed() {
+            true => pages(graph, Direction::Out) + pages(graph, Direction::In),
+            false => pages(graph, Direction::Out),
+        };
+        let bytes_read = sweeps * pages * graph.page_bytes() as u64;
+        let because = match sweeps {
+            1 => "one pass: all oriented lists fit in memory".to_owned(),
+            _ => format!("{sweeps} passes, one for each part of the oriented lists in memory"),
+        };
+        let device_seconds = schedule.seconds_for_bytes(bytes_read);
+        Ok(Estimate { memory, bytes_read, because, device_seconds })
+    }
+
+    /// Counts.
+    pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
+        self.check(graph)?;
+        let config = without_cache(config);
+        let order = Order::new(graph, self.doubles())?;
+        let needs = self.needs(graph, &config, &order);
+        let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+        let counted = engine.install(|| {
+            let mut sweeps = Sweeps::new(self, &engine, &order)?;
+            sweeps.run()?;
+            sweeps.finish()
+        })?;
+        let counted = Counted { ranks: order.ranks, ..counted };
+        Ok((counted, Run::of(&engine)))
+    }
+}
+
+/// Lists in memory save passes, cached pages only parts of them.
+fn without_cache(config: EngineConfig) -> EngineConfig {
+    EngineConfig { cache_bytes: config.cache_bytes.or(Some(0)), ..config }
+}
+
+/// The state of a count between chunks.
+struct Sweeps<'e> {
+    engine: &'e Engine,
+    order: &'e Order,
+    loader: Loader<'e>,
+    workers: Workers,
+    hubs: Hubs,
+    held: Arena,
+    batch: Arena,
+    /// Of held lists, by rank.
+    places: HugeVec<AtomicU32>,
+    counts: HugeVec<AtomicU64>,
+    chunks: u64,
+}
+
+impl<'e> Sweeps<'e> {
+    fn new(job: &Job, engine: &'e Engine, order: &'e Order) -> Result<Self> {
+        let (graph, threads) = (engine.graph(), engine.config().threads);
+        let n = graph.vertices();
+        let division = job.divide(graph, order, threads, engine.memory().scratch_bytes);
+        let shape = job.shape(order);
+        Ok(Self {
+            engine,
+            order,
+            loader: Loader::new(engine, order, shape, division.targets)?,
+            workers: Workers::new(n, job.at, threads),
+            hubs: Hubs::new(division.hubs, job.doubles()),
+            held: Arena::new(shape, division.held)?,
+            batch: Arena::new(shape, division.batch)?,
+            places: HugeVec::zeroed(n)?,
+            counts: HugeVec::zeroed(if job.at == At::Nowhere { 0 } else { n })?,
+            chunks: 0,
+        })
+    }
+
+    /// A sweep for each chunk: its lists are loaded and kept, then all others come by.
+    fn run(&mut self) -> Result<()> {
+        let pages = pages(self.engine.graph(), Direction::Out);
+        let mut from = 0;
+        while from < pages {
+            self.chunks += 1;
+            let to = self.hold(from..pages)?;
+            let first = from == 0;
+            if first {
+                self.hubs.fill(&self.held);
+            }
+            // Rows are whole when every list has been seen.
+            let last = to == pages;
+            self.count(None, last)?;
+            for others in [0..from, to..pages] {
+                self.pass_by(others, first, last)?;
+            }
+            self.loader.counts_degrees = false;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Loads the next chunk. The page where the one after it starts.
+    fn hold(&mut self, pages: std::ops::Range<u64>) -> Result<u64> {
+        self.held.clear();
+        self.places.par_iter().for_each(|place| place.store(NOWHERE, Ordering::Relaxed));
+        let label = format!("chunk {}", self.chunks);
+        let from = pages.start;
+        let to = self.loader.fill(&label, pages, &mut self.held, Some(&self.places))?;
+        assert!(to > from, "an arena holds the lists of any page");
+        Ok(to)
+    }
+
+    fn pass_by(&mut self, pages: std::ops::Range<u64>, first: bool, last: bool) -> Result<()> {
+        let label = format!("past chunk {}", self.chunks);
+        let mut from = pages.start;
+        while from < pages.end {
+            self.batch.clear();
+            from = self.loader.fill(&label, from..pages.end, &mut self.batch, None)?;
+            if first {
+                self.hubs.fill(&self.batch);
+            }
+            self.count(Some(&self.batch), last)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the triangles of a batch of lists, or of those held, with what is held.
+    fn count(&self, batch: Option<&Arena>, with_hubs: bool) -> Result<()> {
+        let view = View {
+            held: &self.held,
+            places: &self.places,
+            hubs: &self.hubs,
+            with_hubs,
+            counts: &self.counts,
+        };
+        self.workers.count(self.engine, batch.unwrap_or(&self.held), &view)
+    }
+
+    fn finish(self) -> Result<Counted> {
+        let triangles = self.workers.finish(&self.counts);
+        Ok(Counted {
+            triangles,
+            chunks: self.chunks,
+            ranks: HugeVec::zeroed(0)?,
+            degrees: self.loader.degrees,
+            counts: self.counts,
+        })
+    }
+}
