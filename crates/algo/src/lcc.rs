@@ -33,6 +33,11 @@ pub struct Lcc {
 }
 
 impl Lcc {
+    /// Chunks of lists, each of which took a pass over the graph.
+    pub fn chunks(&self) -> u64 {
+        self.counted.chunks
+    }
+
     /// The coefficient of `v`, 0 to 1.
     pub fn coefficient(&self, v: VertexId) -> f64 {
         let (degree, edges) = (self.counted.degree(v), self.counted.count(v));

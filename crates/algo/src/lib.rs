@@ -2,8 +2,10 @@
 //! verifier.
 //!
 //! - [`bfs`]: breadth-first search: levels and parents
-//! - [`wcc`]: weakly connected components
+//! - [`lcc`]: local clustering coefficient
 //! - [`pagerank`]: PageRank by power iteration
+//! - [`triangles`]: triangles of the graph, and of each vertex
+//! - [`wcc`]: weakly connected components
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 

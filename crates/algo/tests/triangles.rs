@@ -48,7 +48,8 @@ fn expected(lists: &Lists) -> Expected {
 }
 
 fn counted(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
-    let found = triangles::run(graph, config.clone(), &TrianglesConfig { per_vertex: true }).unwrap();
+    let found =
+        triangles::run(graph, config.clone(), &TrianglesConfig { per_vertex: true }).unwrap();
     let total = triangles::run(graph, config, &TrianglesConfig::default()).unwrap();
     assert_eq!(found.triangles, total.triangles);
     assert_eq!(total.of(0), None, "nobody asked");
@@ -173,10 +174,7 @@ fn one_pass_is_read_where_all_lists_fit() {
 #[test]
 fn loops_and_repeated_edges_make_no_triangle() {
     // 0 - 1 twice, 1 - 2, a loop at each.
-    let lists = Lists {
-        out: vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]],
-        directed: false,
-    };
+    let lists = Lists { out: vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]], directed: false };
     let graph = stored(&lists, 4096);
     for strategy in STRATEGIES {
         let found = counted(&graph, config(strategy, 2));

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::Engine;
 
-use super::lists::{Arena, NEAR, NOWHERE, Oriented};
 use super::hubs::Hubs;
+use super::lists::{Arena, NEAR, NOWHERE, Oriented};
 use crate::report::Result;
 
 /// Testing a bit of a row takes about as long as so many words of it together with the marks.

@@ -38,7 +38,8 @@ pub(crate) struct Oriented<'a> {
 impl<'a> Oriented<'a> {
     fn parse(words: &'a [u32], doubles: bool) -> (Self, usize) {
         let (near, far) = (words[1] as usize, words[2] as usize);
-        let (near_from, far_from) = (HEADER_WORDS as usize, HEADER_WORDS as usize + near.div_ceil(2));
+        let (near_from, far_from) =
+            (HEADER_WORDS as usize, HEADER_WORDS as usize + near.div_ceil(2));
         let far_to = far_from + far;
         let to = words_of(near as u64, far as u64, doubles) as usize;
         let list = Self {

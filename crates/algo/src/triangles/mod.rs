@@ -40,8 +40,8 @@ use hubs::Hubs;
 use lists::{Arena, NOWHERE, Shape};
 use load::Loader;
 use order::Order;
-pub use verify::verify;
 pub(crate) use verify::count_serially;
+pub use verify::verify;
 
 const NAME: &str = "triangles";
 
@@ -184,11 +184,7 @@ impl Job {
     }
 
     fn shape(&self, order: &Order) -> Shape {
-        Shape {
-            list_words_max: order.list_words_max,
-            unit: order.unit,
-            doubles: self.doubles(),
-        }
+        Shape { list_words_max: order.list_words_max, unit: order.unit, doubles: self.doubles() }
     }
 
     /// Bytes that any arena must have: for the lists of one page.
@@ -246,8 +242,7 @@ impl Job {
         self.check(graph)?;
         let config = without_cache(config.clone());
         let order = Order::new(graph, self.doubles())?;
-        let (schedule, memory) =
-            Engine::plan(graph, &config, &self.needs(graph, &config, &order))?;
+        let (schedule, memory) = Engine::plan(graph, &config, &self.needs(graph, &config, &order))?;
         let division = self.divide(graph, &order, config.threads, memory.scratch_bytes);
         let sweeps = match division.single {
             true => 1,
@@ -291,7 +286,6 @@ fn without_cache(config: EngineConfig) -> EngineConfig {
 /// The state of a count between chunks.
 struct Sweeps<'e> {
     engine: &'e Engine,
-    order: &'e Order,
     loader: Loader<'e>,
     workers: Workers,
     hubs: Hubs,
@@ -311,7 +305,6 @@ impl<'e> Sweeps<'e> {
         let shape = job.shape(order);
         Ok(Self {
             engine,
-            order,
             loader: Loader::new(engine, order, shape, division.targets)?,
             workers: Workers::new(n, job.at, threads),
             hubs: Hubs::new(division.hubs, job.doubles()),

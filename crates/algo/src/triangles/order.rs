@@ -127,11 +127,6 @@ impl Order {
         words_of(0, u64::from(degree.min(rank)), doubles).next_multiple_of(self.unit)
     }
 
-    /// Words that the lists of all vertices take, at most.
-    pub fn words_max(&self) -> u64 {
-        self.words_before.last().copied().unwrap_or(0)
-    }
-
     /// The first of `pages` whose lists fit into `room` words whatever they are: up to which page,
     /// and whose lists these are.
     pub fn reach(&self, graph: &Graph, pages: Range<u64>, room: u64) -> (u64, Range<VertexId>) {

@@ -92,7 +92,8 @@ fn store(lists: &Lists, page_bytes: usize, in_edges: bool) -> Arc<Graph> {
         lists.sources().iter().for_each(|list| writer.push_list(list).unwrap());
     }
     let entries: u64 = lists.out.iter().map(|list| list.len() as u64).sum();
-    let edges = if lists.directed { entries } else { entries / 2 };
+    let loops = (0..).zip(&lists.out).flat_map(|(v, list)| list.iter().filter(move |&&t| t == v));
+    let edges = if lists.directed { entries } else { (entries + loops.count() as u64) / 2 };
     writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
     Arc::new(Graph::open(device).unwrap())
 }

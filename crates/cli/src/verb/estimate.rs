@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
-use crate::verb::run::{bfs, pagerank, wcc};
+use crate::verb::run::{bfs, lcc, pagerank, triangles, wcc};
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
@@ -27,12 +27,18 @@ enum Algorithm {
     /// Breadth-first search
     #[command(after_help = bfs::ESTIMATE_EXAMPLES)]
     Bfs(EstimateOf<bfs::Params>),
-    /// Weakly connected components
-    #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
-    Wcc(EstimateOf<wcc::Params>),
+    /// Local clustering coefficient
+    #[command(after_help = lcc::ESTIMATE_EXAMPLES)]
+    Lcc(EstimateOf<lcc::Params>),
     /// PageRank
     #[command(after_help = pagerank::ESTIMATE_EXAMPLES)]
     Pagerank(EstimateOf<pagerank::Params>),
+    /// Triangles
+    #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
+    Triangles(EstimateOf<triangles::Params>),
+    /// Weakly connected components
+    #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
+    Wcc(EstimateOf<wcc::Params>),
 }
 
 /// Flags of `cenote estimate` for one algorithm.
@@ -48,8 +54,10 @@ pub struct EstimateOf<P: clap::Args> {
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(args) => bfs::estimate(args),
-        Algorithm::Wcc(args) => wcc::estimate(args),
+        Algorithm::Lcc(args) => lcc::estimate(args),
         Algorithm::Pagerank(args) => pagerank::estimate(args),
+        Algorithm::Triangles(args) => triangles::estimate(args),
+        Algorithm::Wcc(args) => wcc::estimate(args),
     }
 }
 

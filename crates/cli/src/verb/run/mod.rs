@@ -1,6 +1,7 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`bfs`], [`wcc`], [`pagerank`]: one file per algorithm: its flags, its result
+//! - [`bfs`], [`lcc`], [`pagerank`], [`triangles`], [`wcc`]: one file per algorithm: its flags,
+//!   its result
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
@@ -8,10 +9,12 @@
 
 pub mod bfs;
 mod keys;
+pub mod lcc;
 pub mod pagerank;
 pub mod plan;
 mod result_file;
 pub mod summary;
+pub mod triangles;
 pub mod wcc;
 
 use std::path::PathBuf;
@@ -42,12 +45,18 @@ enum Algorithm {
     /// Breadth-first search: levels and parents
     #[command(after_help = bfs::RUN_EXAMPLES)]
     Bfs(RunOf<bfs::Params>),
-    /// Weakly connected components
-    #[command(after_help = wcc::RUN_EXAMPLES)]
-    Wcc(RunOf<wcc::Params>),
+    /// Local clustering coefficient of every vertex
+    #[command(after_help = lcc::RUN_EXAMPLES)]
+    Lcc(RunOf<lcc::Params>),
     /// PageRank by power iteration
     #[command(after_help = pagerank::RUN_EXAMPLES)]
     Pagerank(RunOf<pagerank::Params>),
+    /// Triangles of the graph, and of every vertex
+    #[command(after_help = triangles::RUN_EXAMPLES)]
+    Triangles(RunOf<triangles::Params>),
+    /// Weakly connected components
+    #[command(after_help = wcc::RUN_EXAMPLES)]
+    Wcc(RunOf<wcc::Params>),
 }
 
 /// Flags of `cenote run` for one algorithm.
@@ -91,7 +100,9 @@ pub struct OutputArgs {
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(run) => bfs::run(run),
-        Algorithm::Wcc(run) => wcc::run(run),
+        Algorithm::Lcc(run) => lcc::run(run),
         Algorithm::Pagerank(run) => pagerank::run(run),
+        Algorithm::Triangles(run) => triangles::run(run),
+        Algorithm::Wcc(run) => wcc::run(run),
     }
 }

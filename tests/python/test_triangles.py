@@ -1,0 +1,131 @@
+"""Triangles, clustering and betweenness of `cenote run`, held against NetworkX and igraph."""
+
+import itertools
+
+import igraph
+import networkx as nx
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from conftest import data_file
+
+#: name, command line of `cenote generate`
+GENERATED = {
+    "kron": ["kron", "--scale", 10],
+    "uniform": ["uniform", "--vertices", 1000, "--edges", 6000],
+    "ba": ["ba", "--vertices", 1000, "--edges-per-vertex", 4],
+    "grid": ["grid", "--rows", 30, "--cols", 20],
+    "smallworld": ["smallworld", "--vertices", 1000, "--neighbors", 6, "--probability", 0.1],
+}
+
+
+class Both:
+    """A graph in a Cenote file and in NetworkX, by the user's ids."""
+
+    def __init__(self, cenote, pairs, directed, *flags):
+        self.cenote, self.directed = cenote, directed
+        pairs = np.asarray(pairs, dtype=np.int64)
+        pairs.astype("<u4").tofile(cenote.folder / "edges.u32")
+        kind = ["--directed", "--in-edges"] if directed else ["--undirected"]
+        cenote("import", "edges.u32", *kind, *flags, "--out", "graph.cenote")
+        self.graph = nx.DiGraph() if directed else nx.Graph()
+        self.graph.add_nodes_from(np.unique(pairs).tolist())
+        self.graph.add_edges_from((a, b) for a, b in pairs.tolist() if a != b)
+
+    def run(self, algorithm, *flags):
+        """The summary, and the column of answers by id."""
+        summary = self.cenote.json("run", algorithm, "graph.cenote", "--out", "out.parquet", *flags)
+        table = pq.read_table(self.cenote.folder / "out.parquet").to_pandas()
+        return summary, dict(zip(table["vertex"].tolist(), table.iloc[:, 1].tolist()))
+
+
+@pytest.fixture(params=list(itertools.product(GENERATED, [False, True])), ids=str)
+def both(request, cenote):
+    """Every kind of graph, undirected and directed."""
+    kind, directed = request.param
+    cenote("generate", *GENERATED[kind], "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
+    return Both(cenote, pairs, directed)
+
+
+def graphalytics_lcc(graph):
+    """The definition of the LDBC Graphalytics specification."""
+    directed = graph.to_directed()
+    coefficients = {}
+    for v in directed:
+        beside = (set(directed.successors(v)) | set(directed.predecessors(v))) - {v}
+        edges = sum(len(beside & set(directed.successors(w))) for w in beside)
+        pairs = len(beside) * (len(beside) - 1)
+        coefficients[v] = edges / pairs if pairs else 0.0
+    return coefficients
+
+
+def test_triangles_equal_networkx_and_igraph(both):
+    summary, found = both.run("triangles", "--verify")
+    plain = both.graph.to_undirected()
+    assert found == nx.triangles(plain)
+    assert summary["result"]["triangles"] == sum(found.values()) // 3
+    other = igraph.Graph.from_networkx(plain)
+    assert len(other.list_triangles()) == summary["result"]["triangles"]
+    assert summary["result"]["transitivity"] == pytest.approx(nx.transitivity(plain), abs=1e-12)
+
+
+def test_clustering_equals_the_definition_and_networkx(both):
+    summary, found = both.run("lcc", "--verify")
+    assert found == graphalytics_lcc(both.graph)
+    if not both.directed:
+        assert found == pytest.approx(nx.clustering(both.graph), abs=1e-12)
+    assert summary["result"]["mean"] == pytest.approx(sum(found.values()) / len(found))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_one_answer_for_all_strategies_threads_and_pages(cenote, directed):
+    cenote("generate", "kron", "--scale", 11, "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
+    answers = {}
+    for page_size in ["4KiB", "64KiB"]:
+        made = Both(cenote, pairs, directed, "--page-size", page_size, "--overwrite")
+        for strategy, threads in itertools.product(["auto", "block", "vertex"], [1, 3]):
+            for algorithm in [["triangles"], ["lcc"]]:
+                flags = ["--strategy", strategy, "--threads", threads, "--memory", "32MiB"]
+                summary, found = made.run(*algorithm, *flags)
+                answer = (summary["result"], found)
+                answer[0].pop("chunks", None)
+                assert answers.setdefault(algorithm[0], answer) == answer
+
+
+def test_a_directed_graph_without_in_edges_is_refused(cenote):
+    (cenote.folder / "edges.txt").write_text("1 2\n2 3\n3 1\n")
+    cenote("import", "edges.txt", "--directed", "--out", "graph.cenote")
+    for algorithm in ["triangles", "lcc"]:
+        assert "--in-edges" in cenote.error("run", algorithm, "graph.cenote")
+
+
+def test_a_graph_without_edges_has_no_triangle(cenote):
+    (cenote.folder / "edges.txt").write_text("1 1\n2 2\n")
+    cenote("import", "edges.txt", "--undirected", "--out", "graph.cenote")
+    assert cenote.json("run", "triangles", "graph.cenote", "--verify")["result"]["triangles"] == 0
+    assert cenote.json("run", "lcc", "graph.cenote", "--verify")["result"]["mean"] == 0
+
+
+def test_counts_keep_to_their_budget_and_the_estimate_tells_it(cenote):
+    cenote("generate", "kron", "--scale", 17, "--out", "made.u32")
+    cenote("import", "made.u32", "--out", "graph.cenote")
+    info = cenote.json("info", "graph.cenote")
+    least = max(info["page_bytes"] // 10, 24 * info["vertices"] + (32 << 20))
+    budgets = [info["page_bytes"], least]
+    for algorithm, budget in itertools.product(["triangles", "lcc"], budgets):
+        flags = ["graph.cenote", "--memory", budget]
+        run = cenote.json("run", algorithm, *flags)
+        assert run["peak_rss_bytes"] <= budget + (32 << 20), (algorithm, budget)
+        estimate = cenote.json("estimate", algorithm, *flags)
+        assert estimate["memory_bytes"] <= budget
+        assert abs(estimate["bytes_read"] / run["bytes_read"] - 1) < 0.2, (algorithm, budget)
+
+
+def test_triangles_of_a_real_graph_are_those_of_its_description(cenote):
+    path = data_file("social/facebook-links.txt.gz")
+    cenote("import", path, "--undirected", "--out", "graph.cenote")
+    for algorithm in ["triangles", "lcc"]:
+        assert cenote.json("run", algorithm, "graph.cenote", "--verify")["verified"]
