@@ -13,6 +13,7 @@ help:
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
+	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 
 .PHONY: demo
@@ -38,6 +39,10 @@ bench: build venv
 .PHONY: pool-bench
 pool-bench: build
 	$(PYTHON) experiments/pool_bench.py
+
+.PHONY: algo-bench
+algo-bench: build venv
+	$(VENV)/bin/python experiments/algo_bench.py
 
 .PHONY: build
 build: toolchain

@@ -41,3 +41,21 @@ def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
         "classical", "cleaner", "ace", "ace-bg"
     }
     assert str(tmp_path) not in rows.read_text()
+
+
+def test_the_algorithms_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows, plots = tmp_path / "rows.jsonl", tmp_path / "plots"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/algo_bench.py", "--scale", "12", "--small", "11",
+         "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows, "--plots", plots,
+         "--only", "strategies,walks,packed,networkit,depth,scales,memory"],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["bfs at", "dfs: vertex / auto", "packed / raw", "kcore: Cenote / networkit"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    parts = {"strategies", "walks", "packed", "networkit", "depth", "scales", "memory"}
+    assert parts <= {row["part"] for row in found}
+    assert {path.name for path in plots.iterdir()} == {"depth-drive.svg", "scales.svg"}
+    assert str(tmp_path) not in rows.read_text()

@@ -11,6 +11,21 @@
 //! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
 //! - [`StepRecord`]: what each step wanted, read and took
 //!
+//! # An algorithm of your own
+//!
+//! 1. Say what it keeps in memory: a [`Needs`] with the bytes of its vertex state
+//!    ([`Frontier::bytes_for`], [`Bitmap::bytes_for`], 4 or 8 bytes a vertex in a [`HugeVec`]).
+//! 2. Make the [`Engine`] for graph, [`EngineConfig`] and needs. It refuses a budget that does not
+//!    do, and uses what is left for reads in flight and for pages that stay in memory.
+//! 3. Write the step as a [`Kernel`]: it gets lists in no fixed order, from many threads, long
+//!    ones in pieces. State that threads share is atomic, or belongs to the vertex whose list it
+//!    is; what is counted goes into the kernel's `Local` and is added up at the end. Sums that must
+//!    not depend on the order are of integers, or made within one [`Whole`] list.
+//! 4. Call [`Engine::visit`] for the lists that the step wants, until there is nothing left to
+//!    want. Call [`Engine::check_cancel`] in long loops of your own.
+//!
+//! `examples/hops.rs` walks a frontier, `examples/mixing.rs` makes full passes.
+//!
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).
 

@@ -1,0 +1,74 @@
+//! How many vertices lie within so many hops of a vertex: an algorithm that walks a frontier.
+//!
+//! `cargo run -p cenote-engine --example hops -- GRAPH VERTEX HOPS` (the vertex counted from 0 in
+//! the order of the ids)
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel, List, Needs,
+    VertexId, Wanted,
+};
+
+/// Each vertex of the frontier brings its neighbours that were not met before. Lists come from many
+/// threads in no fixed order, so what is shared is atomic: of all that insert a vertex into a
+/// bitmap, one is told that it was the first.
+struct Expand<'a> {
+    met: &'a Bitmap,
+    next: &'a Frontier,
+}
+
+impl Kernel for Expand<'_> {
+    /// What one worker adds to the next frontier.
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        for &target in list.targets {
+            if self.met.insert(target) {
+                self.next.add(target, part);
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, start, hops] = arguments.as_slice() else {
+        return Err("three arguments are needed: GRAPH VERTEX HOPS".into());
+    };
+    let (start, hops): (VertexId, u32) = (start.parse()?, hops.parse()?);
+    let graph = Arc::new(Graph::open(file::open(Path::new(path), &OpenOptions::reading())?)?);
+    let n = graph.vertices();
+    if start as usize >= n {
+        return Err(format!("{path}: no vertex {start}: it has {n}").into());
+    }
+
+    // Everything that grows with the graph is told to the engine, which divides the budget.
+    let config = EngineConfig::with_memory(256 << 20);
+    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let needs = Needs { what: "hops", state_bytes: sets, scratch_bytes: 0 };
+    let engine = Engine::new(Arc::clone(&graph), config, &needs)?;
+
+    let met = Bitmap::new(n)?;
+    let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
+    met.insert(start);
+    frontier.set(&[start]);
+    println!("hop 0: 1 vertex");
+    for hop in 1..=hops {
+        let kernel = Expand { met: &met, next: &next };
+        let label = format!("hop {hop}");
+        let parts = engine.visit(label, Direction::Out, Wanted::In(&frontier), &kernel)?;
+        next.seal(parts);
+        println!("hop {hop}: {} vertices more", next.count());
+        frontier.clear();
+        std::mem::swap(&mut frontier, &mut next);
+    }
+    println!("{} bytes read", engine.stats().bytes_read);
+    Ok(())
+}

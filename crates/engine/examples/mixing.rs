@@ -1,0 +1,77 @@
+//! Do vertices of high degree have neighbours of high degree? An algorithm of two passes, with a
+//! sum that is the same whatever the threads do.
+//!
+//! `cargo run -p cenote-engine --example mixing -- GRAPH`
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Wanted};
+
+/// Sums over all edges: of the degrees at their ends, of the products and of the squares. Integers,
+/// because sums of floating-point numbers depend on their order and lists come in none.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    edges: u64,
+    degrees: u128,
+    products: u128,
+    squares: u128,
+}
+
+struct Mix<'a> {
+    degrees: &'a [AtomicU32],
+}
+
+impl Kernel for Mix<'_> {
+    type Local = Sums;
+
+    fn local(&self) -> Sums {
+        Sums::default()
+    }
+
+    /// A long list may come in pieces: each adds its own entries, so no piece need know of another.
+    fn list(&self, sums: &mut Sums, list: &List<'_>) {
+        let own = u128::from(list.degree);
+        let neighbours: u128 = list
+            .targets
+            .iter()
+            .map(|&target| u128::from(self.degrees[target as usize].load(Ordering::Relaxed)))
+            .sum();
+        sums.edges += list.targets.len() as u64;
+        sums.degrees += own * list.targets.len() as u128;
+        sums.products += own * neighbours;
+        sums.squares += own * own * list.targets.len() as u128;
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("one argument is needed: GRAPH")?;
+    let graph = Arc::new(Graph::open(file::open(Path::new(&path), &OpenOptions::reading())?)?);
+    let n = graph.vertices();
+    let needs = Needs { what: "mixing", state_bytes: 4 * n as u64, scratch_bytes: 0 };
+    let engine = Engine::new(graph, EngineConfig::with_memory(256 << 20), &needs)?;
+
+    // On huge pages, which random access to a large array repays.
+    let degrees: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+    engine.graph().degrees(Direction::Out, &mut |first, some| {
+        for (cell, &degree) in degrees[first as usize..].iter().zip(some) {
+            cell.store(u32::try_from(degree).unwrap_or(u32::MAX), Ordering::Relaxed);
+        }
+    })?;
+    let parts = engine.visit("edges", Direction::Out, Wanted::All, &Mix { degrees: &degrees })?;
+    let mut sums = Sums::default();
+    for part in parts {
+        sums.edges += part.edges;
+        sums.degrees += part.degrees;
+        sums.products += part.products;
+        sums.squares += part.squares;
+    }
+    let count = sums.edges as f64;
+    let mean = sums.degrees as f64 / count;
+    let covariance = sums.products as f64 / count - mean * mean;
+    let variance = sums.squares as f64 / count - mean * mean;
+    println!("assortativity by degree: {:.6}", covariance / variance);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+"""The engine's examples: algorithms of one's own, run as a user would run them."""
+
+import os
+import re
+import subprocess
+
+import networkx as nx
+
+from conftest import ROOT, Cenote
+
+
+def example(name, *args) -> str:
+    """Standard output of an example of the engine's crate."""
+    command = ["cargo", "run", "--quiet", "--locked", "-p", "cenote-engine", "--example", name]
+    done = subprocess.run(
+        [*command, "--", *map(str, args)], cwd=ROOT, capture_output=True, env=os.environ
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def random_graph(folder):
+    """A graph as NetworkX has it and as Cenote has it."""
+    graph = nx.gnm_random_graph(500, 1500, seed=5)
+    (folder / "edges.txt").write_text("".join(f"{u} {v}\n" for u, v in graph.edges))
+    Cenote(folder)("import", "edges.txt", "--out", "graph.cenote")
+    vertices = sorted({v for edge in graph.edges for v in edge})
+    return graph.subgraph(vertices), vertices, folder / "graph.cenote"
+
+
+def test_hops_counts_what_networkx_counts(tmp_path):
+    graph, vertices, path = random_graph(tmp_path)
+    text = example("hops", path, 0, 3)
+    found = [int(count) for count in re.findall(r"^hop \d: (\d+)", text, re.MULTILINE)]
+    distances = list(nx.single_source_shortest_path_length(graph, vertices[0], cutoff=3).values())
+    assert found == [distances.count(hop) for hop in range(4)]
+
+
+def test_mixing_is_networkx_degree_assortativity(tmp_path):
+    graph, _, path = random_graph(tmp_path)
+    found = float(re.search(r": (\S+)$", example("mixing", path)).group(1))
+    assert abs(found - nx.degree_assortativity_coefficient(graph)) < 1e-5
