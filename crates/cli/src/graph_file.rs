@@ -8,6 +8,7 @@ use cenote_device::Op;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::profile::{Profile, ProfileStore};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
+use cenote_store::superblock::IdKind;
 use cenote_store::{Graph, Id, IdRef, Ids, VertexId};
 use serde::{Serialize, Serializer};
 
@@ -52,10 +53,10 @@ pub fn open_with_budget(path: &Path, profile: &Profile, depth: usize) -> Result<
 /// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.
 pub fn vertex_of(graph: &Graph, ids: &Ids, id: &str) -> Result<VertexId> {
     ids.vertex_of(id)?.with_context(|| {
-        let known = match ids {
-            Ids::Dense(_) => format!("its vertices are 0 to {}", ids.vertices().saturating_sub(1)),
-            Ids::Integers(_) => format!("its {} vertices have integer ids", ids.vertices()),
-            Ids::Strings(_) => format!("its {} vertices have names", ids.vertices()),
+        let known = match ids.kind() {
+            IdKind::Dense => format!("its vertices are 0 to {}", ids.vertices().saturating_sub(1)),
+            IdKind::Integers => format!("its {} vertices have integer ids", ids.vertices()),
+            IdKind::Strings => format!("its {} vertices have names", ids.vertices()),
         };
         format!("{}: no vertex `{id}`: {known}", graph.device().name())
     })
@@ -74,8 +75,16 @@ impl Serialize for JsonId {
     }
 }
 
-/// What the user calls the vertices of a list, which ascends.
+/// What the user calls the vertices of a list, which ascends; the ids ascend, too.
 pub fn ids_of_list(ids: &Ids, list: &[VertexId]) -> Result<Vec<Id>> {
+    if !ids.is_natural() {
+        let mut named = list
+            .iter()
+            .map(|&vertex| Ok((ids.rank_of(vertex)?, ids.id_of(vertex)?)))
+            .collect::<Result<Vec<_>>>()?;
+        named.sort_unstable_by_key(|(rank, _)| *rank);
+        return Ok(named.into_iter().map(|(_, id)| id).collect());
+    }
     let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return Ok(Vec::new()) };
     // One pass over the ids in between beats a look-up for each, unless the list is thin.
     if u64::from(last - first) / 64 > list.len() as u64 {

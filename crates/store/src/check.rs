@@ -2,7 +2,8 @@
 //!
 //! Of every page: checksum, kind, place, header, bytes that must be zero. Of the lists: order, no
 //! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
-//! the degrees and the superblock. Of the ids: order, so that none is there twice.
+//! the degrees and the superblock. Of the ids: order, so that none is there twice. Of an order of
+//! the vertices: that its two tables are each the inverse of the other.
 //!
 //! That the two directions of an edge are both there is proven by sums that do not depend on order:
 //! every entry adds a 64-bit hash of the pair (source, target), seen from either side. Sums that
@@ -10,6 +11,7 @@
 
 mod adjacency;
 mod ids;
+mod order;
 
 use std::fmt;
 use std::sync::Arc;
@@ -114,6 +116,7 @@ impl Check<'_> {
             self.check_degrees(kind)?;
         }
         ids::check_ids(self)?;
+        order::check_order(self)?;
         (self.progress)(self.report.pages, self.report.pages);
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Writes the edges out again: as text, as Parquet, or to whoever asks.
 //!
-//! Each edge comes once: on an undirected graph from its smaller end. Edges come in the order of
-//! their source and then their target, so the same graph always gives the same bytes. The ids of
-//! all vertices are in memory meanwhile: 8 bytes each for integers, the text for strings.
+//! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges come in the order of
+//! their lists and then of the entries, so the same graph always gives the same bytes. The ids of
+//! all vertices are in memory meanwhile: 8 bytes each for integers, the text for strings, and 4
+//! more where the vertices do not lie in the order of their ids.
 
 mod parquet;
 
@@ -28,7 +29,7 @@ pub struct ExportReport {
 /// Called with the pages that are done and the pages in all.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Passes every edge on, once.
+/// Passes every edge on, once: on an undirected graph from its smaller end, by vertex number.
 pub fn for_each_edge(
     graph: &Graph,
     progress: Progress<'_>,
@@ -69,7 +70,10 @@ pub fn export_text(
     let ids = graph.ids()?.load()?;
     check_text_ids(graph, &ids)?;
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
+    let directed = graph.is_directed();
     let report = for_each_edge(graph, progress, &mut |source, target| {
+        let ends = [source, target];
+        let [source, target] = if directed { ends } else { ids.in_order(ends) };
         put_id(&mut buffer, ids.get(source));
         buffer.push(b'\t');
         put_id(&mut buffer, ids.get(target));

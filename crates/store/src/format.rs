@@ -42,6 +42,8 @@ pub enum PageKind {
     Integers = 4,
     /// The user's vertex ids, strings.
     Strings = 5,
+    /// Tables of an order of vertices.
+    Order = 7,
 }
 
 /// Whether a graph may have pages of this size.
@@ -57,6 +59,11 @@ pub const fn payload_bytes(page_bytes: usize) -> usize {
 /// `u64` items (index words, integer ids) that a page holds.
 pub const fn words_per_page(page_bytes: usize) -> usize {
     payload_bytes(page_bytes) / 8
+}
+
+/// `u32` items (list entries, vertices) that a page holds.
+pub const fn entries_per_page(page_bytes: usize) -> usize {
+    payload_bytes(page_bytes) / 4
 }
 
 /// A list of at most so many entries never straddles two pages.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
+use cenote_pool::Handle;
 use cenote_pool::check::PageCheck;
 
 use crate::degrees;
@@ -11,7 +12,7 @@ use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::ids::Ids;
 use crate::index::Adjacency;
 use crate::page::Page;
-use crate::pages::{Layout, Pages};
+use crate::pages::{FRAMES_MAX, Layout, Pages};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::{Direction, VertexId};
@@ -30,6 +31,11 @@ pub struct Graph {
 impl Graph {
     /// Verifies superblock and indexes and loads them.
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
+        Self::open_with_frames(device, FRAMES_MAX)
+    }
+
+    /// [`Graph::open`] for one that looks up so many lists that more pages should stay in memory.
+    pub(crate) fn open_with_frames(device: Arc<dyn Device>, frames_max: u64) -> Result<Self> {
         let file: Arc<str> = device.name().into();
         let superblock = read_superblock(device.as_ref(), &file)?;
         let load = |kind, index| load_index(device.as_ref(), &file, &superblock, kind, index);
@@ -40,7 +46,7 @@ impl Graph {
             None
         };
         let layout = Layout { file, superblock, out, back };
-        Ok(Self { pages: Arc::new(Pages::new(device, layout)) })
+        Ok(Self { pages: Arc::new(Pages::with_frames(device, layout, frames_max)) })
     }
 
     /// Where the graph lies.
@@ -148,6 +154,31 @@ impl Graph {
         for number in start..=end {
             let bytes = handle.pin(adjacency.first_page() + number)?;
             pieces.take(number, adjacency.reparse(number, &bytes)?)?;
+        }
+        Ok(())
+    }
+
+    /// A way to the pages that look-ups keep, for [`Graph::look_up`].
+    pub(crate) fn handle(&self) -> Result<Handle> {
+        self.pages.handle()
+    }
+
+    /// Passes the pieces of one list on, one after the other.
+    ///
+    /// # Panics
+    /// If the graph has no such vertex.
+    pub(crate) fn look_up(
+        &self,
+        handle: &Handle,
+        direction: Direction,
+        vertex: VertexId,
+        visit: &mut dyn FnMut(&[VertexId]),
+    ) -> Result<()> {
+        let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
+        for number in adjacency.pages_of(vertex) {
+            let bytes = handle.pin(adjacency.first_page() + number)?;
+            let page = adjacency.reparse(number, &bytes)?;
+            visit(page.list_of(vertex).expect("the index agrees with the page").targets);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it
 //! - [`ids`]: the user's own vertex ids
+//! - [`order`]: vertices in another order than that of their ids
 //! - [`writer`]: packs lists into pages, in vertex order, in one pass
 //! - [`import`]: builds a graph from edge lists of many formats in bounded memory
 //! - [`check`](mod@check): verifies every byte of a graph
@@ -25,6 +26,7 @@ pub mod graph;
 pub mod ids;
 pub mod import;
 pub mod index;
+pub mod order;
 pub mod page;
 mod pages;
 mod sink;
@@ -37,11 +39,13 @@ pub use error::{PageError, PageFault, Result, StoreError};
 pub use graph::Graph;
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
+pub use order::Order;
 pub use page::{List, Page};
 pub use superblock::Superblock;
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids.
+/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids unless the
+/// graph was imported with another [`Order`].
 pub type VertexId = u32;
 
 /// Which lists of a directed graph. On an undirected graph both mean the same.

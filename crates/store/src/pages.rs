@@ -19,7 +19,7 @@ use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 
 /// A search touches `log2(pages)` pages, the next search the first of these again.
-const FRAMES_MAX: u64 = 64;
+pub(crate) const FRAMES_MAX: u64 = 64;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
@@ -90,13 +90,16 @@ impl PageCheck for Layout {
 pub(crate) struct Pages {
     pub device: Arc<dyn Device>,
     pub layout: Arc<Layout>,
+    /// Most frames of the pool.
+    frames_max: u64,
     /// Made for the first random read: a run of the engine has frames of its own.
     pool: OnceLock<Arc<Pool>>,
 }
 
 impl Pages {
-    pub fn new(device: Arc<dyn Device>, layout: Layout) -> Self {
-        Self { device, layout: Arc::new(layout), pool: OnceLock::new() }
+    /// Pages of which up to `frames_max` stay in memory over random reads.
+    pub fn with_frames(device: Arc<dyn Device>, layout: Layout, frames_max: u64) -> Self {
+        Self { device, layout: Arc::new(layout), frames_max, pool: OnceLock::new() }
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -117,7 +120,7 @@ impl Pages {
     fn config(&self) -> PoolConfig {
         PoolConfig {
             page_bytes: self.page_bytes(),
-            frames: self.layout.superblock.pages_total.min(FRAMES_MAX) as usize,
+            frames: self.layout.superblock.pages_total.min(self.frames_max) as usize,
             policy: PolicyKind::Clock,
             writer: Writer::Classical,
             prefetch: PrefetchKind::None,

@@ -6,6 +6,7 @@ use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{
     self, CODEC_RAW, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageHeader, PageKind, VERTICES_MAX,
 };
+use crate::order::Order;
 
 /// How the superblock's page is called in errors.
 pub const SECTION: &str = "superblock";
@@ -22,6 +23,10 @@ const DUPLICATES_KEPT: u64 = 1 << 5;
 const SELF_LOOPS_KEPT: u64 = 1 << 6;
 const FLAGS_KNOWN: u64 =
     DIRECTED | IN_EDGES | INTEGER_IDS | STRING_IDS | DUPLICATES_KEPT | SELF_LOOPS_KEPT;
+
+/// Required feature: vertices that do not lie in the order of their ids.
+const FEATURE_ORDER: u64 = 1 << 2;
+const FEATURES_KNOWN: u64 = FEATURE_ORDER;
 
 /// What a run of pages holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,11 +48,15 @@ pub enum SectionKind {
     Integers = 7,
     /// The user's vertex ids, strings.
     Strings = 8,
+    /// The vertex of every rank.
+    VertexOfRank = 11,
+    /// The rank of every vertex.
+    RankOfVertex = 12,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 8] = [
+    pub const ALL: [SectionKind; 10] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -56,6 +65,8 @@ impl SectionKind {
         Self::InDegrees,
         Self::Integers,
         Self::Strings,
+        Self::VertexOfRank,
+        Self::RankOfVertex,
     ];
 
     /// How errors name a page of the section.
@@ -69,6 +80,8 @@ impl SectionKind {
             Self::InDegrees => "in-degrees",
             Self::Integers => "integer ids",
             Self::Strings => "string ids",
+            Self::VertexOfRank => "vertex of rank",
+            Self::RankOfVertex => "rank of vertex",
         }
     }
 
@@ -80,6 +93,7 @@ impl SectionKind {
             Self::OutDegrees | Self::InDegrees => PageKind::Degrees,
             Self::Integers => PageKind::Integers,
             Self::Strings => PageKind::Strings,
+            Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
         }
     }
 }
@@ -93,7 +107,7 @@ pub struct Section {
     pub first_page: u64,
     /// Number of pages.
     pub pages: u64,
-    /// Number of items: list entries, index words, degrees or ids.
+    /// Number of items: list entries, index words, degrees, ids or ranks.
     pub items: u64,
 }
 
@@ -123,6 +137,8 @@ pub struct Superblock {
     pub in_edges: bool,
     /// How the user names vertices.
     pub ids: IdKind,
+    /// In which order the vertices lie.
+    pub order: Order,
     /// Whether an edge may stand in a list more than once.
     pub duplicates_kept: bool,
     /// Whether a vertex may stand in its own list.
@@ -184,7 +200,9 @@ struct Raw {
     salt: u64,
     generation: u64,
     pages_total: u64,
-    reserved: [u64; 10],
+    reserved: [u64; 8],
+    order: u64,
+    order_seed: u64,
     sections: [RawSection; SECTIONS_MAX],
 }
 
@@ -207,6 +225,10 @@ impl Superblock {
             magic: MAGIC,
             format_version: self.format_version,
             page_bytes: self.page_bytes,
+            features_required: match self.order {
+                Order::Natural => 0,
+                _ => FEATURE_ORDER,
+            },
             features_optional: self.features_optional,
             flags: self.flags(),
             vertices: self.vertices,
@@ -220,6 +242,8 @@ impl Superblock {
             salt: self.salt,
             generation: self.generation,
             pages_total: self.pages_total,
+            order: self.order.code().0,
+            order_seed: self.order.code().1,
             ..Raw::zeroed()
         };
         for (slot, section) in raw.sections.iter_mut().zip(&self.sections) {
@@ -290,12 +314,12 @@ impl Superblock {
             let (found, supported) = (raw.format_version, FORMAT_VERSION);
             return Err(StoreError::NewerVersion { file: file.into(), found, supported });
         }
-        if raw.features_required != 0 {
-            let bits = raw.features_required;
+        let bits = raw.features_required & !FEATURES_KNOWN;
+        if bits != 0 {
             return Err(StoreError::UnknownFeature { file: file.into(), bits });
         }
         let rest = &page[SUPERBLOCK_BYTES..];
-        if raw.reserved != [0; 10] || rest.iter().any(|byte| *byte != 0) {
+        if raw.reserved != [0; 8] || rest.iter().any(|byte| *byte != 0) {
             return Err(bad(other("bytes that should be zero are not")));
         }
         if header.generation != raw.generation {
@@ -352,6 +376,7 @@ impl Superblock {
             }
             SectionKind::Integers => self.ids == IdKind::Integers,
             SectionKind::Strings => self.ids == IdKind::Strings,
+            SectionKind::VertexOfRank | SectionKind::RankOfVertex => self.order != Order::Natural,
         };
         for kind in SectionKind::ALL {
             match self.section(kind) {
@@ -406,6 +431,10 @@ impl Superblock {
                 equal("number of ids", items, n)?;
                 equal("pages of integer ids", pages, items.div_ceil(words))
             }
+            SectionKind::VertexOfRank | SectionKind::RankOfVertex => {
+                equal("number of ranks", items, n)?;
+                equal("pages of ranks", pages, items.div_ceil(words * 2))
+            }
             SectionKind::OutDegrees | SectionKind::InDegrees | SectionKind::Strings => {
                 equal("items of a vertex section", items, n)?;
                 at_most("items of a vertex section", items, pages.saturating_mul(words * 8))
@@ -438,6 +467,7 @@ impl Raw {
             directed: flag(DIRECTED),
             in_edges: flag(IN_EDGES),
             ids,
+            order: self.decode_order()?,
             duplicates_kept: flag(DUPLICATES_KEPT),
             self_loops_kept: flag(SELF_LOOPS_KEPT),
             vertices: self.vertices,
@@ -453,6 +483,16 @@ impl Raw {
             pages_total: self.pages_total,
             sections: self.decode_sections()?,
         })
+    }
+
+    /// The required feature and the two fields say the same.
+    fn decode_order(&self) -> Result<Order, PageFault> {
+        let order = Order::of_code((self.order, self.order_seed));
+        let order = order.ok_or_else(|| other(&format!("unknown order {}", self.order)))?;
+        if (order != Order::Natural) != (self.features_required & FEATURE_ORDER != 0) {
+            return Err(other("its features and its order of vertices contradict each other"));
+        }
+        Ok(order)
     }
 
     /// Slots are filled from the start; the rest is zero.
@@ -514,6 +554,8 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Raw, page_bytes), 60);
         assert_eq!(std::mem::offset_of!(Raw, flags), 80);
         assert_eq!(std::mem::offset_of!(Raw, pages_total), 168);
+        assert_eq!(std::mem::offset_of!(Raw, order), 240);
+        assert_eq!(std::mem::offset_of!(Raw, order_seed), 248);
         assert_eq!(std::mem::offset_of!(Raw, sections), 256);
     }
 }

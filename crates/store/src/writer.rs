@@ -19,6 +19,7 @@ use crate::error::{Result, StoreError};
 use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
 use crate::ids;
 use crate::index;
+use crate::order::{self, Order, Tables};
 use crate::sink::PageSink;
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
 
@@ -54,7 +55,8 @@ pub struct Counts {
     pub self_loops: u64,
 }
 
-/// Where the user's vertex ids come from, in vertex order, strictly ascending.
+/// Where the user's vertex ids come from, strictly ascending: in vertex order, unless the graph has
+/// another ([`GraphWriter::finish_in_order`]).
 pub enum IdsSource<'a> {
     /// They are `0..vertices`: nothing is stored.
     Dense,
@@ -182,7 +184,21 @@ impl GraphWriter {
     ///
     /// # Panics
     /// If some vertex has no list yet.
-    pub fn finish(mut self, ids: IdsSource<'_>, counts: Counts) -> Result<Superblock> {
+    pub fn finish(self, ids: IdsSource<'_>, counts: Counts) -> Result<Superblock> {
+        self.finish_in_order(ids, None, counts)
+    }
+
+    /// [`GraphWriter::finish`] for a graph whose lists were pushed in another order than that of
+    /// the ids: `tables` tell which vertex has the first id, the second, and so on.
+    ///
+    /// # Panics
+    /// If some vertex has no list yet, or a table has not one entry for each vertex.
+    pub fn finish_in_order(
+        mut self,
+        ids: IdsSource<'_>,
+        tables: Option<Tables<'_>>,
+        counts: Counts,
+    ) -> Result<Superblock> {
         use SectionKind::{InAdjacency, InDegrees, InIndex, OutAdjacency, OutDegrees, OutIndex};
         let totals = match self.out {
             Some(totals) => {
@@ -197,8 +213,9 @@ impl GraphWriter {
         };
         self.check_counts(&totals, &counts)?;
         let ids = self.write_ids(ids)?;
+        let order = self.write_tables(tables)?;
         let pages_total = self.sink.finish()?;
-        let superblock = self.superblock(ids, &totals, &counts, pages_total);
+        let superblock = self.superblock((ids, order), &totals, &counts, pages_total);
         self.sink.write_first(|page| superblock.encode(page))?;
         Ok(superblock)
     }
@@ -239,9 +256,22 @@ impl GraphWriter {
         Ok(kind)
     }
 
+    fn write_tables(&mut self, tables: Option<Tables<'_>>) -> Result<Order> {
+        let Some(Tables { order, vertex_of, rank_of }) = tables else { return Ok(Order::Natural) };
+        assert_ne!(order, Order::Natural, "the natural order has no tables");
+        let both = [(SectionKind::VertexOfRank, vertex_of), (SectionKind::RankOfVertex, rank_of)];
+        for (kind, table) in both {
+            let items = table.len() as u64;
+            assert_eq!(items, self.spec.vertices, "the {} is told of all", kind.name());
+            let pages = order::write_table(&mut self.sink, table)?;
+            self.add_section(kind, pages, items);
+        }
+        Ok(order)
+    }
+
     fn superblock(
         &mut self,
-        ids: IdKind,
+        (ids, order): (IdKind, Order),
         totals: &Totals,
         counts: &Counts,
         pages_total: u64,
@@ -253,6 +283,7 @@ impl GraphWriter {
             directed: self.spec.directed,
             in_edges: self.spec.in_edges,
             ids,
+            order,
             duplicates_kept: self.spec.duplicates_kept,
             self_loops_kept: self.spec.self_loops_kept,
             vertices: self.spec.vertices,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cenote_store::Order;
 use cenote_store::import::{
     self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
 };
@@ -27,6 +28,7 @@ Examples:
   cenote import cit.txt.gz --directed --in-edges --memory 512MiB --out cit.cenote
   cenote import trips.csv --source-column from --target-column to --out trips.cenote
   cenote import social.v social.e --out social.cenote
+  cenote import roads.e --order bfs --out roads.cenote
   zcat edges.gz | cenote import - --format edges --out edges.cenote")]
 pub struct Args {
     /// Files to read, or - for standard input
@@ -70,6 +72,18 @@ pub struct Args {
         value_parser = ids_parser()
     )]
     ids: IdKind,
+    /// Order of the vertices on disk: that of their ids, descending degree, that in which a
+    /// breadth-first search meets them, or shuffled
+    #[arg(
+        long,
+        value_name = "natural|degree|bfs|random",
+        default_value = "natural",
+        value_parser = order_parser()
+    )]
+    order: Order,
+    /// Where the shuffle of `--order random` starts from
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
     /// Memory to work in; a percentage is of the machine's
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: MemorySize,
@@ -137,6 +151,10 @@ impl Args {
             keep_duplicates: self.keep_duplicates,
             keep_self_loops: self.keep_self_loops,
             ids: self.ids,
+            order: match self.order {
+                Order::Random { .. } => Order::Random { seed: self.seed },
+                order => order,
+            },
             memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
             page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
             threads: self.threads.count(),
@@ -166,6 +184,15 @@ fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
 
 fn ids_parser() -> impl clap::builder::TypedValueParser<Value = IdKind> {
     named(&[("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)])
+}
+
+fn order_parser() -> impl clap::builder::TypedValueParser<Value = Order> {
+    named(&[
+        ("natural", Order::Natural),
+        ("degree", Order::Degree),
+        ("bfs", Order::Bfs),
+        ("random", Order::Random { seed: 0 }),
+    ])
 }
 
 /// A parser of a few names, which help and messages list.

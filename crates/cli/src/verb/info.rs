@@ -39,6 +39,9 @@ struct Info {
     codec: &'static str,
     format_version: u32,
     ids: &'static str,
+    /// Order of the vertices, and the seed of a shuffle.
+    order: &'static str,
+    order_seed: Option<u64>,
     duplicates: u64,
     duplicates_kept: bool,
     self_loops: u64,
@@ -97,6 +100,8 @@ impl Info {
                 IdKind::Integers => "integer",
                 IdKind::Strings => "string",
             },
+            order: superblock.order.name(),
+            order_seed: superblock.order.seed(),
             duplicates: superblock.duplicates,
             duplicates_kept: superblock.duplicates_kept,
             self_loops: superblock.self_loops,
@@ -126,6 +131,10 @@ fn print(info: &Info) -> Result<()> {
     let found = |number, kept| {
         format!("{} found, {}", count(number), if kept { "kept" } else { "left out" })
     };
+    let order = match info.order_seed {
+        Some(seed) => format!("{}, seed {seed}", info.order),
+        None => info.order.to_owned(),
+    };
     let bytes_per_edge = info.page_bytes as f64 / info.stored_edges.max(1) as f64;
     let mut facts = vec![
         ("vertices", count(info.vertices)),
@@ -135,6 +144,7 @@ fn print(info: &Info) -> Result<()> {
         ("page bytes", size(info.page_bytes)),
         ("file bytes", size(info.file_bytes)),
         ("ids", info.ids.to_owned()),
+        ("order", order),
         ("duplicates", found(info.duplicates, info.duplicates_kept)),
         ("self-loops", found(info.self_loops, info.self_loops_kept)),
         ("codec", info.codec.to_owned()),

@@ -295,7 +295,7 @@ fn joins(before: &Before, list: &List<'_>, duplicates_kept: bool) -> Option<Page
 }
 
 /// The finaliser of SplitMix64: every bit of the input moves every bit of the result.
-fn mix(mut x: u64) -> u64 {
+pub(super) fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)

@@ -28,10 +28,15 @@ pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
     Ok(())
 }
 
-type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
+pub(super) type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
 
-/// Passes every page on that is whole; behind a fault, order can't be told any more.
-fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -> Result<()> {
+/// Passes every page on that is whole; behind a fault, order can't be told any more. Whether there
+/// was none.
+pub(super) fn check_pages(
+    check: &mut Check<'_>,
+    section: Section,
+    inside: PageCheck<'_>,
+) -> Result<bool> {
     let mut stream = check.graph.stream(section, Ahead::FAR)?;
     let mut in_order = true;
     while let Some((page, bytes)) = stream.next()? {
@@ -50,7 +55,7 @@ fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -
         }
         check.advance();
     }
-    Ok(())
+    Ok(in_order)
 }
 
 struct Integers {

@@ -46,8 +46,10 @@ pub fn export_parquet(
     let writer = SerializedFileWriter::new(out, schema, Arc::new(properties));
     let mut writer = writer.map_err(parquet_error)?;
     let mut group: Vec<[VertexId; 2]> = Vec::new();
+    let directed = graph.is_directed();
     let report = for_each_edge(graph, progress, &mut |source, target| {
-        group.push([source, target]);
+        let ends = [source, target];
+        group.push(if directed { ends } else { ids.in_order(ends) });
         if group.len() == GROUP_EDGES {
             write_group(&mut writer, &group, &ids, is_strings)?;
             group.clear();

@@ -2,7 +2,9 @@
 //!
 //! Vertex `v` is the `v`-th smallest id. So one ordered section serves both ways: from vertex to id
 //! by position, from id to vertex by binary search over the pages. A search touches about
-//! `log2(pages)` of them; the few read last stay in the graph's pool.
+//! `log2(pages)` of them; the few read last stay in the graph's pool. Where the vertices lie in
+//! another order, the section tells the ids of ranks, and the tables of [`crate::order`] lead from
+//! rank to vertex and back.
 //!
 //! - [`Ids`]: lookups and passes, whatever the kind
 //! - [`IdTable`]: all ids in memory, for whoever names vertices in random order
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 use crate::VertexId;
 use crate::error::{Result, StoreError};
+use crate::order::Ranks;
 use crate::pages::Pages;
 use crate::superblock::{IdKind, SectionKind};
 
@@ -82,121 +85,160 @@ impl fmt::Display for Id {
     }
 }
 
-/// The ids of a graph, by kind.
+/// The ids of a graph.
 #[derive(Debug)]
-pub enum Ids {
-    /// They are the vertex numbers.
-    Dense(DenseIds),
-    /// They are stored integers.
-    Integers(StoredIds),
-    /// They are stored strings.
-    Strings(StoredIds),
+pub struct Ids {
+    ascending: Ascending,
+    /// Where vertices do not lie in the order of their ids.
+    ranks: Option<Ranks>,
 }
 
-/// Ids that are the vertex numbers.
+/// The ids by their ranks.
 #[derive(Debug)]
-pub struct DenseIds {
-    file: Arc<str>,
-    vertices: u64,
+enum Ascending {
+    /// They are the ranks.
+    Dense {
+        file: Arc<str>,
+        vertices: u64,
+    },
+    Integers(StoredIds),
+    Strings(StoredIds),
 }
 
 impl Ids {
     pub(crate) fn open(pages: &Arc<Pages>) -> Self {
         let superblock = &pages.layout.superblock;
-        match superblock.ids {
+        let ascending = match superblock.ids {
             IdKind::Dense => {
                 let (file, vertices) = (Arc::clone(&pages.layout.file), superblock.vertices);
-                Self::Dense(DenseIds { file, vertices })
+                Ascending::Dense { file, vertices }
             }
-            IdKind::Integers => Self::Integers(StoredIds::new(pages, SectionKind::Integers)),
-            IdKind::Strings => Self::Strings(StoredIds::new(pages, SectionKind::Strings)),
-        }
+            IdKind::Integers => Ascending::Integers(StoredIds::new(pages, SectionKind::Integers)),
+            IdKind::Strings => Ascending::Strings(StoredIds::new(pages, SectionKind::Strings)),
+        };
+        Self { ascending, ranks: Ranks::open(pages) }
     }
 
     /// How the user names vertices.
     pub fn kind(&self) -> IdKind {
-        match self {
-            Self::Dense(_) => IdKind::Dense,
-            Self::Integers(_) => IdKind::Integers,
-            Self::Strings(_) => IdKind::Strings,
+        match &self.ascending {
+            Ascending::Dense { .. } => IdKind::Dense,
+            Ascending::Integers(_) => IdKind::Integers,
+            Ascending::Strings(_) => IdKind::Strings,
         }
     }
 
     /// Number of vertices.
     pub fn vertices(&self) -> u64 {
-        match self {
-            Self::Dense(dense) => dense.vertices,
-            Self::Integers(stored) | Self::Strings(stored) => stored.vertices(),
+        match &self.ascending {
+            Ascending::Dense { vertices, .. } => *vertices,
+            Ascending::Integers(stored) | Ascending::Strings(stored) => stored.vertices(),
         }
+    }
+
+    /// Whether every vertex is the rank of its id: the place of the id among all in ascending
+    /// order.
+    pub fn is_natural(&self) -> bool {
+        self.ranks.is_none()
     }
 
     /// Memory that is held between calls: the pages read last. They are the graph's, whose memory
     /// counts them too.
     pub fn memory_bytes(&self) -> usize {
-        match self {
-            Self::Dense(_) => 0,
-            Self::Integers(stored) | Self::Strings(stored) => stored.memory_bytes(),
+        match &self.ascending {
+            Ascending::Dense { .. } => 0,
+            Ascending::Integers(stored) | Ascending::Strings(stored) => stored.memory_bytes(),
         }
     }
 
     /// The vertex that the user calls `id`, if there is one.
     pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
-        match self {
-            Self::Dense(dense) => {
-                let vertex = integer_of(id).filter(|vertex| *vertex < dense.vertices);
-                Ok(vertex.map(|vertex| vertex as VertexId))
+        let rank = match &self.ascending {
+            Ascending::Dense { vertices, .. } => {
+                let rank = integer_of(id).filter(|rank| rank < vertices);
+                rank.map(|rank| rank as VertexId)
             }
-            Self::Integers(stored) => match integer_of(id) {
-                Some(integer) => stored.vertex_of_integer(integer),
-                None => Ok(None),
+            Ascending::Integers(stored) => match integer_of(id) {
+                Some(integer) => stored.vertex_of_integer(integer)?,
+                None => None,
             },
-            Self::Strings(stored) => stored.vertex_of_string(id),
+            Ascending::Strings(stored) => stored.vertex_of_string(id)?,
+        };
+        match (rank, &self.ranks) {
+            (Some(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
+            _ => Ok(rank),
         }
     }
 
     /// What the user calls `vertex`.
     pub fn id_of(&self, vertex: VertexId) -> Result<Id> {
-        let (file, vertices) = match self {
-            Self::Dense(dense) => (&dense.file, dense.vertices),
-            Self::Integers(stored) | Self::Strings(stored) => (stored.file(), stored.vertices()),
+        let rank = self.rank_of(vertex)?;
+        match &self.ascending {
+            Ascending::Dense { .. } => Ok(Id::Integer(u64::from(rank))),
+            Ascending::Integers(stored) => stored.integer_of(rank).map(Id::Integer),
+            Ascending::Strings(stored) => stored.string_of(rank).map(Id::String),
+        }
+    }
+
+    /// The rank of a vertex: the place of its id among all ids in ascending order.
+    pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
+        let (file, vertices) = match &self.ascending {
+            Ascending::Dense { file, vertices } => (file, *vertices),
+            Ascending::Integers(stored) | Ascending::Strings(stored) => {
+                (stored.file(), stored.vertices())
+            }
         };
         if u64::from(vertex) >= vertices {
             let (file, vertex) = (file.to_string(), u64::from(vertex));
             return Err(StoreError::NoVertex { file, vertex, vertices });
         }
-        match self {
-            Self::Dense(_) => Ok(Id::Integer(u64::from(vertex))),
-            Self::Integers(stored) => stored.integer_of(vertex).map(Id::Integer),
-            Self::Strings(stored) => stored.string_of(vertex).map(Id::String),
-        }
+        self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
     }
 
-    /// Streams the ids of a range of vertices in order. `visit` may stop the pass by an error.
+    /// Streams the ids of a range of ranks in ascending order, each with its vertex: where the
+    /// vertices lie in the order of their ids, those of a range of vertices. `visit` may stop the
+    /// pass by an error.
     pub fn for_each<E: From<StoreError>>(
         &self,
-        vertices: Range<VertexId>,
+        ranks: Range<VertexId>,
         mut visit: impl FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let end = u64::from(vertices.end).min(self.vertices()) as VertexId;
-        let vertices = vertices.start..end;
-        if vertices.is_empty() {
+        let Some(table) = &self.ranks else { return self.for_each_rank(ranks, &mut visit) };
+        let end = u64::from(ranks.end).min(self.vertices()) as VertexId;
+        if ranks.start >= end {
             return Ok(());
         }
-        match self {
-            Self::Dense(_) => {
-                for vertex in vertices {
-                    visit(vertex, IdRef::Integer(u64::from(vertex)))?;
+        let mut vertices = table.vertices(ranks.start..end)?;
+        self.for_each_rank(ranks, &mut |_, id| visit(vertices.next()?, id))
+    }
+
+    /// Streams the ids of a range of ranks in ascending order, each with its rank.
+    fn for_each_rank<E: From<StoreError>>(
+        &self,
+        ranks: Range<VertexId>,
+        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let end = u64::from(ranks.end).min(self.vertices()) as VertexId;
+        let ranks = ranks.start..end;
+        if ranks.is_empty() {
+            return Ok(());
+        }
+        match &self.ascending {
+            Ascending::Dense { .. } => {
+                for rank in ranks {
+                    visit(rank, IdRef::Integer(u64::from(rank)))?;
                 }
                 Ok(())
             }
-            Self::Integers(stored) => stored.for_each_integer(vertices, &mut visit),
-            Self::Strings(stored) => stored.for_each_string(vertices, &mut visit),
+            Ascending::Integers(stored) => stored.for_each_integer(ranks, visit),
+            Ascending::Strings(stored) => stored.for_each_string(ranks, visit),
         }
     }
 
     /// Reads all ids into memory, for access in random order.
     pub fn load(&self) -> Result<IdTable> {
-        IdTable::load(self)
+        let ranks = self.ranks.as_ref().map(Ranks::load).transpose()?;
+        IdTable::load(self, ranks)
     }
 }
 

@@ -9,6 +9,8 @@ use crate::superblock::IdKind;
 #[derive(Debug)]
 pub struct IdTable {
     ids: Table,
+    /// Of every vertex, where it is not its own rank.
+    ranks: Option<Vec<VertexId>>,
 }
 
 #[derive(Debug)]
@@ -19,7 +21,7 @@ enum Table {
 }
 
 impl IdTable {
-    pub(super) fn load(ids: &Ids) -> Result<Self> {
+    pub(super) fn load(ids: &Ids, ranks: Option<Vec<VertexId>>) -> Result<Self> {
         let count = ids.vertices() as usize;
         let all = 0..ids.vertices() as VertexId;
         let table = match ids.kind() {
@@ -46,7 +48,7 @@ impl IdTable {
                 Table::Strings { text, ends }
             }
         };
-        Ok(Self { ids: table })
+        Ok(Self { ids: table, ranks })
     }
 
     /// What the user calls `vertex`.
@@ -55,9 +57,10 @@ impl IdTable {
     /// If the graph has no such vertex.
     #[inline]
     pub fn get(&self, vertex: VertexId) -> IdRef<'_> {
-        let at = vertex as usize;
+        let rank = self.rank(vertex);
+        let at = rank as usize;
         match &self.ids {
-            Table::Dense => IdRef::Integer(u64::from(vertex)),
+            Table::Dense => IdRef::Integer(u64::from(rank)),
             Table::Integers(integers) => IdRef::Integer(integers[at]),
             Table::Strings { text, ends } => {
                 let start = if at == 0 { 0 } else { ends[at - 1] as usize };
@@ -66,12 +69,29 @@ impl IdTable {
         }
     }
 
+    /// The place of the id of `vertex` among all ids in ascending order.
+    ///
+    /// # Panics
+    /// If the graph has no such vertex.
+    #[inline]
+    pub fn rank(&self, vertex: VertexId) -> VertexId {
+        self.ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize])
+    }
+
+    /// The two ends of an edge without direction, that of the smaller id first.
+    #[inline]
+    pub(crate) fn in_order(&self, ends: [VertexId; 2]) -> [VertexId; 2] {
+        let [a, b] = ends;
+        if self.rank(a) <= self.rank(b) { [a, b] } else { [b, a] }
+    }
+
     /// Memory that the table takes.
     pub fn memory_bytes(&self) -> usize {
-        match &self.ids {
+        let ids = match &self.ids {
             Table::Dense => 0,
             Table::Integers(integers) => integers.capacity() * 8,
             Table::Strings { text, ends } => text.capacity() + ends.capacity() * 8,
-        }
+        };
+        ids + self.ranks.as_ref().map_or(0, |ranks| ranks.capacity() * 4)
     }
 }

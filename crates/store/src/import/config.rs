@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::order::Order;
+
 /// How an input is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -175,6 +177,8 @@ pub struct ImportConfig {
     pub keep_self_loops: bool,
     /// What the outer ids are.
     pub ids: IdKind,
+    /// In which order the vertices shall lie.
+    pub order: Order,
     /// Memory for everything that import does, in bytes.
     pub memory_bytes: usize,
     /// Page size of the graph file: a power of two from 4 KiB to 64 KiB.
@@ -195,6 +199,7 @@ impl Default for ImportConfig {
             keep_duplicates: false,
             keep_self_loops: false,
             ids: IdKind::Auto,
+            order: Order::Natural,
             memory_bytes: 1 << 30,
             page_bytes: 4096,
             threads: 0,

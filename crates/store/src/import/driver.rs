@@ -2,11 +2,10 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use cenote_device::DeviceError;
 use cenote_device::clock::{Clock, RealClock};
+use cenote_device::{Device, DeviceError};
 
 use super::blocks::{self, Pass, PassError, PassResult, Worker};
 use super::budget::{Budget, Held};
@@ -15,16 +14,18 @@ use super::collect::{self, Collected, CollectorSizes, IntegerCollector, NameColl
 use super::config::{Format, IdKind, ImportConfig, InputSpec};
 use super::error::{ImportError, Result};
 use super::ids::integers::IntegerSet;
-use super::ids::map::IdMap;
+use super::ids::map::{IdMap, Placed, RankMap};
 use super::ids::strings::Dictionary;
 use super::input;
 use super::long_list::LongList;
 use super::mapper::{Mapped, Mapper, Rule, mix};
+use super::order;
 use super::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use super::report::{ImportReport, Phase, Progress};
 use super::spill::{Extent, SpillFile, SpillReader, full_disk};
 use super::stdin::Copied;
 use super::workspace::{FileWorkspace, Workspace};
+use crate::order::Tables;
 use crate::{Counts, GraphSpec, GraphWriter, IdsSource, StoreError};
 
 /// Imports `inputs` into the graph file `out`. On any error nothing is left behind.
@@ -59,7 +60,8 @@ pub fn import_into(
         None => None,
     };
     let stdin = stdin.as_ref();
-    let import = Import { inputs, workspace, config, progress, budget: &budget, stdin };
+    let budget = &budget;
+    let import = Import { inputs, workspace, config, progress, budget, stdin, temporary: false };
     let mut report = import.run()?;
     report.seconds = seconds_since(&started);
     report.peak_memory_bytes = budget.peak() as u64;
@@ -98,19 +100,22 @@ fn check_options(inputs: &[InputSpec], config: &ImportConfig) -> Result<()> {
 }
 
 /// Everything a step needs to know.
-struct Import<'a> {
-    inputs: &'a [InputSpec],
-    workspace: &'a dyn Workspace,
-    config: &'a ImportConfig,
-    progress: &'a dyn Progress,
-    budget: &'a Budget,
-    stdin: Option<&'a Copied<io::Stdin>>,
+#[derive(Clone, Copy)]
+pub(super) struct Import<'a> {
+    pub(super) inputs: &'a [InputSpec],
+    pub(super) workspace: &'a dyn Workspace,
+    pub(super) config: &'a ImportConfig,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) budget: &'a Budget,
+    pub(super) stdin: Option<&'a Copied<io::Stdin>>,
+    /// The graph is for the import itself: it needs no ids.
+    pub(super) temporary: bool,
 }
 
 /// What the first pass leaves to the others.
-struct Gathered<'a> {
-    ids: IdMap<'a>,
-    collected: Collected,
+pub(super) struct Gathered<'a> {
+    pub(super) ids: IdMap<'a>,
+    pub(super) collected: Collected,
     /// Where the pairs lie; `None`: read the inputs again.
     spill: Option<SpillFile>,
     lines: u64,
@@ -120,9 +125,9 @@ struct Gathered<'a> {
 }
 
 /// Edges spread over ranges of keys.
-struct Partitioned {
+pub(super) struct Partitioned {
     space: KeySpace,
-    file: SpillFile,
+    pub(super) file: SpillFile,
     ranges: Ranges,
     spread: Spread,
     block_bytes: usize,
@@ -134,25 +139,30 @@ struct Partitioned {
 impl<'a> Import<'a> {
     fn run(&self) -> Result<ImportReport> {
         let start = RealClock::default();
-        let gathered = self.gather()?;
+        let mut gathered = self.gather()?;
         if gathered.ids.len() == 0 {
             let names: Vec<String> = self.inputs.iter().map(InputSpec::name).collect();
             return Err(ImportError::Empty { inputs: names.join(", ") });
         }
         let seconds_read = seconds_since(&start);
         let start = RealClock::default();
+        let order_spill_bytes = self.place(&mut gathered)?;
+        let seconds_order = seconds_since(&start);
+        let start = RealClock::default();
         let partitioned = self.partition(&gathered)?;
-        let mut spill_bytes = partitioned.file.bytes();
+        let mut spill_bytes = order_spill_bytes + partitioned.file.bytes();
         spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::bytes);
         let Gathered { ids, collected, spill, lines, lines_with_more, .. } = gathered;
         // The pairs are not needed any more: their disk space goes to the output.
         drop(spill);
         let seconds_partition = seconds_since(&start);
         let start = RealClock::default();
-        let written = self.write(&ids, &collected, &partitioned).map_err(|error| {
-            let needed = partitioned.keys() * 17 / 4 + ids.len() * 16;
-            explain_output(error, needed * (1 + u64::from(self.config.in_edges)))
+        let output = self.workspace.output()?;
+        let written = self.write(&ids, &collected, &partitioned, output).map_err(|error| {
+            let needed = partitioned.graph_bytes(ids.len()) * (1 + u64::from(self.config.in_edges));
+            explain_output(error, needed, "the graph", "--out")
         })?;
+        self.workspace.publish()?;
         spill_bytes += written.spill_bytes;
         Ok(ImportReport {
             vertices: ids.len(),
@@ -164,6 +174,7 @@ impl<'a> Import<'a> {
             input_lines: lines,
             lines_with_more_columns: lines_with_more,
             ids: ids.kind(),
+            order: self.config.order.name(),
             input_bytes: gathered.input_bytes,
             unpacked_bytes: gathered.unpacked_bytes,
             spill_bytes,
@@ -171,6 +182,7 @@ impl<'a> Import<'a> {
             peak_memory_bytes: 0,
             seconds: 0.0,
             seconds_read,
+            seconds_order,
             seconds_partition,
             seconds_write: seconds_since(&start),
             threads: self.config.workers(),
@@ -231,7 +243,7 @@ impl<'a> Import<'a> {
         };
         let make = || IntegerCollector::new(&set, spill.as_ref(), sizes, auto);
         let result = blocks::run(&pass, make)?;
-        let ids = IdMap::Integers(set.finish()?);
+        let ids = IdMap::natural(RankMap::Integers(set.finish()?));
         Ok(gathered(ids, spill, result))
     }
 
@@ -245,7 +257,7 @@ impl<'a> Import<'a> {
             PassError::Import(error) => error,
             PassError::NotInteger => unreachable!("strings may be anything"),
         })?;
-        let ids = IdMap::Strings(names.finish(pass.workers)?);
+        let ids = IdMap::natural(RankMap::Strings(names.finish(pass.workers)?));
         Ok(gathered(ids, Some(spill), result))
     }
 
@@ -268,7 +280,7 @@ impl<'a> Import<'a> {
     }
 
     /// The second pass.
-    fn partition(&self, gathered: &Gathered<'_>) -> Result<Partitioned> {
+    pub(super) fn partition(&self, gathered: &Gathered<'_>) -> Result<Partitioned> {
         let ids = &gathered.ids;
         let space = KeySpace::new(ids.len());
         let rule =
@@ -402,12 +414,13 @@ impl<'a> Import<'a> {
         Ok(Plan { ranges, block_bytes, memory })
     }
 
-    /// The third pass.
-    fn write(
+    /// The third pass: the graph on a device that is `output`'s, or gives its bytes back soon.
+    pub(super) fn write(
         &self,
         ids: &IdMap<'_>,
         collected: &Collected,
         parts: &Partitioned,
+        output: Arc<dyn Device>,
     ) -> Result<Written> {
         let config = self.config;
         let spec = GraphSpec {
@@ -419,12 +432,14 @@ impl<'a> Import<'a> {
             self_loops_kept: config.keep_self_loops,
             salt: parts.salt,
         };
-        let mut writer = GraphWriter::create(self.workspace.output()?, spec)?;
+        let mut writer = GraphWriter::create(output, spec)?;
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
         // The index and the degrees that the writer collects.
         let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2;
         held.grow(ahead as usize, "the index of the graph")?;
+        // Not before the end, but an end that fails should fail here.
+        drop(self.budget.hold(ids.ranks_bytes(), RANKS)?);
         let reversed = config.in_edges.then(|| self.reversed(ids, collected, parts)).transpose()?;
         let (built, backward) = {
             self.progress.begin(Phase::Write, Some(keys * 8));
@@ -452,8 +467,7 @@ impl<'a> Import<'a> {
             stored += self.build(source, None, 0, block_bytes, &mut writer, vertices)?.0.stored;
         }
         let counts = self.counts(&built, parts);
-        let superblock = finish(writer, ids, counts)?;
-        self.workspace.publish()?;
+        let superblock = self.finish(writer, ids, counts)?;
         Ok(Written {
             edges: counts.edges,
             stored,
@@ -471,6 +485,47 @@ impl<'a> Import<'a> {
         };
         let duplicates = repeated + built.repeated_loops;
         Counts { edges, duplicates, self_loops: parts.loops }
+    }
+
+    /// What the lists do not tell: ids and order. A graph that nobody will ask for them has none.
+    fn finish(
+        &self,
+        writer: GraphWriter,
+        ids: &IdMap<'_>,
+        counts: Counts,
+    ) -> Result<crate::Superblock> {
+        if self.temporary {
+            return Ok(writer.finish(IdsSource::Dense, counts)?);
+        }
+        let _memory = self.budget.hold(ids.ranks_bytes(), RANKS)?;
+        let ranks = ids.placed.as_ref().map(|placed| order::inverse(&placed.vertex_of));
+        let tables = ids.placed.as_ref().zip(ranks.as_ref());
+        let tables = tables.map(|(Placed { order, vertex_of, .. }, rank_of)| Tables {
+            order: *order,
+            vertex_of,
+            rank_of,
+        });
+        let ended = || io::Error::other("ids end early");
+        let superblock = match &ids.ranks {
+            RankMap::Integers(map) if map.is_identity() => {
+                writer.finish_in_order(IdsSource::Dense, tables, counts)?
+            }
+            RankMap::Integers(map) => {
+                let mut all = map.ids();
+                let mut next = || all.next().ok_or_else(ended);
+                writer.finish_in_order(IdsSource::Integers(&mut next), tables, counts)?
+            }
+            RankMap::Strings(map) => {
+                let mut rank = 0;
+                let mut next = |name: &mut Vec<u8>| {
+                    name.extend_from_slice(map.name(rank));
+                    rank += 1;
+                    Ok(())
+                };
+                writer.finish_in_order(IdsSource::Strings(&mut next), tables, counts)?
+            }
+        };
+        Ok(superblock)
     }
 
     /// Ranges for the lists of sources, from the sample.
@@ -522,6 +577,7 @@ impl<'a> Import<'a> {
     }
 }
 
+const RANKS: &str = "the ranks of all vertices";
 /// Keys of a range that sorts fastest: 16 MiB, the cache of a core or two.
 const RANGE_KEYS_BEST: usize = 2 << 20;
 const RANGES_MAX: usize = 4096;
@@ -544,17 +600,22 @@ struct Plan {
     memory: usize,
 }
 
-struct Written {
+pub(super) struct Written {
     edges: u64,
     stored: u64,
     duplicates: u64,
-    output_bytes: u64,
-    spill_bytes: u64,
+    pub(super) output_bytes: u64,
+    pub(super) spill_bytes: u64,
 }
 
 impl Partitioned {
     fn keys(&self) -> u64 {
         self.spread.keys()
+    }
+
+    /// What the graph takes on disk, about: the lists of one direction and all that is told once.
+    pub(super) fn graph_bytes(&self, vertices: u64) -> u64 {
+        self.keys() * 17 / 4 + vertices * 16
     }
 
     fn source(&self, keep_duplicates: bool) -> Source<'_> {
@@ -579,8 +640,13 @@ fn gathered<'a>(
     }
 }
 
-/// A full disk under the output, with what the graph needs.
-fn explain_output(error: ImportError, needed: u64) -> ImportError {
+/// A full disk under the graph, with what it needs.
+pub(super) fn explain_output(
+    error: ImportError,
+    needed: u64,
+    role: &'static str,
+    remedy: &'static str,
+) -> ImportError {
     match error {
         ImportError::Store(StoreError::Device(DeviceError::Io {
             device,
@@ -590,30 +656,8 @@ fn explain_output(error: ImportError, needed: u64) -> ImportError {
             fault,
         })) => {
             let error = DeviceError::Io { device, op, offset, len, fault };
-            full_disk(error, offset, needed, "the graph", "--out")
+            full_disk(error, offset, needed, role, remedy)
         }
         other => other,
     }
-}
-
-fn finish(writer: GraphWriter, ids: &IdMap<'_>, counts: Counts) -> Result<crate::Superblock> {
-    let ended = || io::Error::other("ids end early");
-    let superblock = match ids {
-        IdMap::Integers(map) if map.is_identity() => writer.finish(IdsSource::Dense, counts)?,
-        IdMap::Integers(map) => {
-            let mut all = map.ids();
-            let mut next = || all.next().ok_or_else(ended);
-            writer.finish(IdsSource::Integers(&mut next), counts)?
-        }
-        IdMap::Strings(map) => {
-            let mut vertex = 0;
-            let mut next = |name: &mut Vec<u8>| {
-                name.extend_from_slice(map.name(vertex));
-                vertex += 1;
-                Ok(())
-            };
-            writer.finish(IdsSource::Strings(&mut next), counts)?
-        }
-    };
-    Ok(superblock)
 }

@@ -10,6 +10,9 @@
 //!    of which fits memory
 //! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
 //!
+//! Between 4 and 5, `order` finds out which vertices the dense ids become, where they shall not lie
+//! in the order of the outer ids.
+//!
 //! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
 //! one memory budget; [`workspace`] decides where spill files and the output live, so that a
 //! simulator can put faulty devices under all of it.
@@ -29,6 +32,7 @@ pub mod ids;
 pub mod input;
 mod long_list;
 mod mapper;
+mod order;
 pub mod parse;
 mod partition;
 mod report;

@@ -7,6 +7,8 @@ pub enum Phase {
     Read,
     /// Spreading the edges over key ranges.
     Partition,
+    /// Finding the order of the vertices.
+    Order,
     /// Sorting and writing lists.
     Write,
     /// Sorting and writing the lists of in-edges.
@@ -19,6 +21,7 @@ impl Phase {
         match self {
             Phase::Read => "reading",
             Phase::Partition => "partitioning",
+            Phase::Order => "ordering",
             Phase::Write => "writing",
             Phase::WriteIn => "writing in-edges",
         }
@@ -70,6 +73,8 @@ pub struct ImportReport {
     pub lines_with_more_columns: u64,
     /// `none`, `integer` or `string`: the kind of outer ids that are stored (`none`: 0 to n-1).
     pub ids: &'static str,
+    /// `natural`, `degree`, `bfs` or `random`: the order of the vertices.
+    pub order: &'static str,
     /// Bytes read from the inputs, as they lie (compressed bytes of compressed inputs).
     pub input_bytes: u64,
     /// The same after decompression.
@@ -84,6 +89,9 @@ pub struct ImportReport {
     pub seconds: f64,
     /// Seconds of reading and parsing.
     pub seconds_read: f64,
+    /// Seconds of finding the order of the vertices: where it depends on the edges, with all that
+    /// it takes to have a graph in natural order first.
+    pub seconds_order: f64,
     /// Seconds of partitioning.
     pub seconds_partition: f64,
     /// Seconds of sorting and writing.

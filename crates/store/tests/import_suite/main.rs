@@ -7,4 +7,5 @@ mod errors;
 mod faults;
 mod formats;
 mod oracle;
+mod orders;
 mod properties;

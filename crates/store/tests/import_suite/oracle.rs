@@ -70,23 +70,17 @@ pub fn expected(edges: &[(Id, Id)], vertices: &[Id], config: &ImportConfig) -> P
     Plain { out, back, edges: kept, duplicates, self_loops }
 }
 
+/// Opens a graph file.
+pub fn open(path: &Path) -> Graph {
+    Graph::open(file::open(path, &OpenOptions::reading()).unwrap()).unwrap()
+}
+
 /// Reads a graph file; every page passes the checks of the reader, and then `check`.
 pub fn read(path: &Path) -> Plain {
-    let graph = Graph::open(file::open(path, &OpenOptions::reading()).unwrap()).unwrap();
+    let graph = open(path);
     let checked = cenote_store::check(&graph, &mut |_, _| {}).unwrap();
     assert!(checked.faults.is_empty(), "{checked:?}");
-    let mut ids = Vec::new();
-    graph
-        .ids()
-        .unwrap()
-        .for_each(0..graph.vertices() as u32, |_, id| {
-            ids.push(match id {
-                IdRef::Integer(id) => Id::Integer(id),
-                IdRef::String(name) => Id::Name(name.as_bytes().to_vec()),
-            });
-            Ok::<(), StoreError>(())
-        })
-        .unwrap();
+    let ids = ids(&graph);
     let superblock = graph.superblock().clone();
     let lists = |direction| {
         let mut lists: Lists = ids.iter().map(|id| (id.clone(), Vec::new())).collect();
@@ -99,6 +93,7 @@ pub fn read(path: &Path) -> Plain {
                 Ok(())
             })
             .unwrap();
+        lists.values_mut().for_each(|list| list.sort());
         lists
     };
     Plain {
@@ -108,6 +103,29 @@ pub fn read(path: &Path) -> Plain {
         duplicates: superblock.duplicates,
         self_loops: superblock.self_loops,
     }
+}
+
+/// The outer ids of all vertices, which every way to them tells alike.
+pub fn ids(graph: &Graph) -> Vec<Id> {
+    let stored = graph.ids().unwrap();
+    let table = stored.load().unwrap();
+    let mut ids = vec![None; graph.vertices()];
+    let mut last = None;
+    stored
+        .for_each(0..graph.vertices() as u32, |vertex, id| {
+            assert_eq!(table.get(vertex), id);
+            assert_eq!(stored.id_of(vertex).unwrap().as_ref(), id);
+            assert_eq!(stored.vertex_of(&id.to_string()).unwrap(), Some(vertex));
+            assert!(last < Some(id.to_id()), "ids come in ascending order");
+            last = Some(id.to_id());
+            ids[vertex as usize] = Some(match id {
+                IdRef::Integer(id) => Id::Integer(id),
+                IdRef::String(name) => Id::Name(name.as_bytes().to_vec()),
+            });
+            Ok::<(), StoreError>(())
+        })
+        .unwrap();
+    ids.into_iter().map(|id| id.expect("every vertex has an id")).collect()
 }
 
 /// Imports and demands that graph and report are what the oracle says.

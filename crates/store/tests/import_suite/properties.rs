@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use cenote_store::Order;
 use cenote_store::import::{Format, ImportConfig, InputSpec, NoProgress, import};
 use proptest::prelude::*;
 
@@ -31,9 +32,16 @@ fn shapes() -> impl Strategy<Value = Shape> {
     prop_oneof![Just(Shape::Dense), Just(Shape::Spaced), Just(Shape::Scattered), Just(Shape::Names)]
 }
 
+fn orders() -> impl Strategy<Value = Order> {
+    let random = any::<u64>().prop_map(|seed| Order::Random { seed });
+    prop_oneof![Just(Order::Natural), Just(Order::Degree), Just(Order::Bfs), random]
+}
+
 fn configs() -> impl Strategy<Value = ImportConfig> {
-    (any::<[bool; 4]>(), 1usize..4, 0u32..3, 20usize..28).prop_map(|(flags, threads, page, log)| {
+    let shapes = (1usize..4, 0u32..3, 20usize..28);
+    (any::<[bool; 4]>(), shapes, orders()).prop_map(|(flags, (threads, page, log), order)| {
         ImportConfig {
+            order,
             directed: flags[0],
             in_edges: flags[0] && flags[1],
             keep_duplicates: flags[2],
@@ -78,7 +86,7 @@ fn write(format: Format, edges: &[(Id, Id)]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
     #[test]
     fn a_random_graph_is_what_the_oracle_says(

@@ -141,7 +141,7 @@ fn write_csv(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
 // Parquet
 
 fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
-    let names = matches!(table.ids, Ids::Strings(_));
+    let names = table.ids.kind() == IdKind::Strings;
     let id_column = |name, repetition| {
         let (physical, logical) = if names {
             (PhysicalType::BYTE_ARRAY, LogicalType::String)
@@ -173,25 +173,29 @@ fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
         let batch = batch?;
         let mut group = writer.next_row_group()?;
         let mut ids = IdValues::new(names);
-        table.ids.for_each(batch.clone(), |_, id| -> Result<()> {
+        // The vertices in the order of their ids.
+        let mut batch_vertices = Vec::with_capacity(batch.len());
+        table.ids.for_each(batch, |v, id| -> Result<()> {
             ids.push(Some(id));
+            batch_vertices.push(v);
             Ok(())
         })?;
         ids.write(&mut group, false)?;
+        let vertices = || batch_vertices.iter().copied();
         for column in table.columns {
             match column {
                 Column::Count(_, get) => {
                     let mut values = IdValues::new(false);
-                    batch.clone().for_each(|v| values.push(get(v).map(IdRef::Integer)));
+                    vertices().for_each(|v| values.push(get(v).map(IdRef::Integer)));
                     values.write(&mut group, true)?;
                 }
                 Column::Vertex(_, get) => {
                     let mut values = IdValues::new(names);
-                    batch.clone().for_each(|v| values.push(get(v).map(|v| table.name_of(v))));
+                    vertices().for_each(|v| values.push(get(v).map(|v| table.name_of(v))));
                     values.write(&mut group, true)?;
                 }
                 Column::Real(_, get) => {
-                    let values: Vec<f64> = batch.clone().map(get).collect();
+                    let values: Vec<f64> = vertices().map(get).collect();
                     let mut column = group.next_column()?.context("the schema has the column")?;
                     column.typed::<DoubleType>().write_batch(&values, None, None)?;
                     column.close()?;

@@ -1,0 +1,51 @@
+//! The tables of an order: each is the inverse of the other, and so both are permutations.
+//!
+//! The first table tells pairs of every rank, once, and a vertex; the second pairs of every vertex,
+//! once, and a rank. If both tell the same pairs, no vertex and no rank is told twice. That they do
+//! is proven as for edges, by sums of 64-bit hashes.
+
+use super::Check;
+use super::adjacency::mix;
+use super::ids::check_pages;
+use crate::error::{PageFault, Result};
+use crate::format::HEADER_BYTES;
+use crate::order;
+use crate::superblock::{SECTION, SectionKind};
+
+pub(super) fn check_order(check: &mut Check<'_>) -> Result<()> {
+    let vertices = sum(check, SectionKind::VertexOfRank, |rank, vertex| (rank, vertex))?;
+    let ranks = sum(check, SectionKind::RankOfVertex, |vertex, rank| (rank, vertex))?;
+    match (vertices, ranks) {
+        (Some(vertices), Some(ranks)) if vertices != ranks => {
+            let reason = "its tables of ranks and vertices are not each the inverse of the other";
+            check.note_page(0, SECTION, PageFault::Other(reason.into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The hashes of all pairs (rank, vertex) of a table. `None` where there is no such table, or it
+/// has a fault.
+fn sum(
+    check: &mut Check<'_>,
+    kind: SectionKind,
+    pair: fn(u64, u64) -> (u64, u64),
+) -> Result<Option<u64>> {
+    let Some(&section) = check.graph.superblock().section(kind) else { return Ok(None) };
+    let key = mix(check.graph.superblock().salt ^ 0x9e37_79b9_7f4a_7c15);
+    let (mut sum, mut page, mut at) = (0u64, 0, 0);
+    let whole = check_pages(check, section, &mut |bytes, header| {
+        let entries = order::entries(bytes, header, page, section.items)?;
+        page += 1;
+        for entry in entries {
+            let (rank, vertex) = pair(at, u64::from(*entry));
+            sum = sum.wrapping_add(mix((rank << 32 | vertex) ^ key));
+            at += 1;
+        }
+        if bytes[HEADER_BYTES + entries.len() * 4..].iter().any(|byte| *byte != 0) {
+            return Err(PageFault::Other("bytes behind the last entry are not zero".into()));
+        }
+        Ok(())
+    })?;
+    Ok(whole.then_some(sum))
+}

@@ -1,0 +1,114 @@
+//! The order of the vertices, where it is not that of the user's ids.
+//!
+//! The *rank* of a vertex is the place of its id among all ids in ascending order. Usually the
+//! vertex is its rank. A graph that was imported with another order stores two tables: the vertex
+//! of every rank, and the rank of every vertex. Ids stay in ascending order, so that look-ups go
+//! id -> rank -> vertex and back.
+//!
+//! - [`Order`]: which order it is
+//! - `stored`: how the tables are read
+//! - `write`: the sections as the writer makes them
+
+mod stored;
+mod write;
+
+use std::fmt;
+
+use crate::VertexId;
+
+pub(crate) use stored::{Ranks, entries};
+pub(crate) use write::write_table;
+
+/// In which order the vertices of a graph lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// That of the user's ids.
+    #[default]
+    Natural,
+    /// Descending length of their lists of targets; equals by their ids.
+    Degree,
+    /// That in which a breadth-first search along the lists of targets meets them. It starts at the
+    /// vertex of largest degree, takes lists one after the other in the order in which their
+    /// vertices were met, and entries by their ids; it starts again at the vertex of largest degree
+    /// (of equals the smallest id) that it has not met.
+    Bfs,
+    /// Shuffled.
+    Random {
+        /// Where the shuffle starts from.
+        seed: u64,
+    },
+}
+
+impl Order {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Natural => "natural",
+            Order::Degree => "degree",
+            Order::Bfs => "bfs",
+            Order::Random { .. } => "random",
+        }
+    }
+
+    /// The seed of a shuffle.
+    pub fn seed(self) -> Option<u64> {
+        match self {
+            Order::Random { seed } => Some(seed),
+            _ => None,
+        }
+    }
+
+    /// How the superblock tells it: code and seed.
+    pub(crate) fn code(self) -> (u64, u64) {
+        match self {
+            Order::Natural => (0, 0),
+            Order::Degree => (1, 0),
+            Order::Bfs => (2, 0),
+            Order::Random { seed } => (3, seed),
+        }
+    }
+
+    pub(crate) fn of_code(code: (u64, u64)) -> Option<Self> {
+        Some(match code {
+            (0, 0) => Order::Natural,
+            (1, 0) => Order::Degree,
+            (2, 0) => Order::Bfs,
+            (3, seed) => Order::Random { seed },
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        self.seed().map_or(Ok(()), |seed| write!(f, ", seed {seed}"))
+    }
+}
+
+/// The two tables of an order, each the inverse of the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// Which order they tell; not the natural one.
+    pub order: Order,
+    /// The vertex of every rank.
+    pub vertex_of: &'a [VertexId],
+    /// The rank of every vertex.
+    pub rank_of: &'a [VertexId],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_comes_back_from_its_code() {
+        let orders = [Order::Natural, Order::Degree, Order::Bfs];
+        for order in orders.into_iter().chain([0, 7, u64::MAX].map(|seed| Order::Random { seed })) {
+            assert_eq!(Order::of_code(order.code()), Some(order));
+        }
+        for code in [(0, 1), (1, 1), (2, 9), (4, 0)] {
+            assert_eq!(Order::of_code(code), None);
+        }
+    }
+}

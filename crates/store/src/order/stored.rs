@@ -1,0 +1,142 @@
+//! How the tables of an order are read: single entries through the graph's pool, runs in a stream.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::VertexId;
+use crate::error::{PageFault, Result, StoreError};
+use crate::format::{self, HEADER_BYTES, PageHeader};
+use crate::pages::Pages;
+use crate::stream::{Ahead, PageStream};
+use crate::superblock::{Section, SectionKind};
+
+/// The tables of a graph whose vertices do not lie in the order of their ids.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    pages: Arc<Pages>,
+    vertex_of: Section,
+    rank_of: Section,
+}
+
+impl Ranks {
+    /// `None` where the order is the natural one.
+    pub fn open(pages: &Arc<Pages>) -> Option<Self> {
+        let section = |kind| pages.layout.superblock.section(kind).copied();
+        let vertex_of = section(SectionKind::VertexOfRank)?;
+        let rank_of = section(SectionKind::RankOfVertex)?;
+        Some(Self { pages: Arc::clone(pages), vertex_of, rank_of })
+    }
+
+    pub fn vertex_of(&self, rank: VertexId) -> Result<VertexId> {
+        self.entry(self.vertex_of, rank)
+    }
+
+    pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
+        self.entry(self.rank_of, vertex)
+    }
+
+    fn entry(&self, section: Section, at: VertexId) -> Result<VertexId> {
+        let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
+        let (page, within) = (u64::from(at) / per_page, u64::from(at) % per_page);
+        let handle = self.pages.handle()?;
+        let bytes = handle.pin(section.first_page + page)?;
+        Ok(self.entries(section, page, &bytes)?[within as usize])
+    }
+
+    /// The entries of a verified page of a section.
+    fn entries<'a>(&self, section: Section, page: u64, bytes: &'a [u8]) -> Result<&'a [VertexId]> {
+        let header = PageHeader::read(bytes);
+        entries(bytes, &header, page, section.items).map_err(|fault| {
+            let page = section.first_page + page;
+            self.pages.layout.fault(page, section.kind.name(), fault)
+        })
+    }
+
+    /// The vertices of a run of ranks, one after the other.
+    pub fn vertices(&self, ranks: Range<VertexId>) -> Result<Run<'_>> {
+        self.run(self.vertex_of, ranks)
+    }
+
+    /// Reads the ranks of all vertices into memory.
+    pub fn load(&self) -> Result<Vec<VertexId>> {
+        let all = 0..self.rank_of.items as VertexId;
+        let mut run = self.run(self.rank_of, all.clone())?;
+        let mut table = Vec::with_capacity(all.len());
+        for _ in all {
+            table.push(run.next()?);
+        }
+        Ok(table)
+    }
+
+    fn run(&self, section: Section, entries: Range<VertexId>) -> Result<Run<'_>> {
+        let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
+        let (start, end) = (u64::from(entries.start), u64::from(entries.end));
+        let first = section.first_page;
+        let pages = first + start / per_page..first + end.div_ceil(per_page);
+        let stream = self.pages.stream(pages, Ahead::NEAR)?;
+        let skip = (start % per_page) as usize;
+        Ok(Run { ranks: self, section, stream, batch: Vec::new(), at: skip })
+    }
+}
+
+/// A run of entries, pulled one by one.
+pub(crate) struct Run<'a> {
+    ranks: &'a Ranks,
+    section: Section,
+    stream: PageStream,
+    batch: Vec<VertexId>,
+    at: usize,
+}
+
+impl Run<'_> {
+    /// The next entry. An error behind the last.
+    pub fn next(&mut self) -> Result<VertexId> {
+        if self.batch.is_empty() || self.at == self.batch.len() {
+            self.turn()?;
+        }
+        self.at += 1;
+        Ok(self.batch[self.at - 1])
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        let (section, layout) = (self.section, &self.ranks.pages.layout);
+        let Some((number, bytes)) = self.stream.next()? else {
+            let (file, vertex) = (layout.file.to_string(), section.items);
+            return Err(StoreError::NoVertex { file, vertex, vertices: section.items });
+        };
+        layout.verify(section, number, bytes)?;
+        let entries = self.ranks.entries(section, number - section.first_page, bytes)?;
+        if !self.batch.is_empty() {
+            self.at = 0;
+        }
+        self.batch.clear();
+        self.batch.extend_from_slice(entries);
+        Ok(())
+    }
+}
+
+/// The entries of a page whose checksum is right: page number `page` of a table of `items`.
+pub(crate) fn entries<'a>(
+    bytes: &'a [u8],
+    header: &PageHeader,
+    page: u64,
+    items: u64,
+) -> std::result::Result<&'a [VertexId], PageFault> {
+    let per_page = format::entries_per_page(bytes.len()) as u64;
+    let first = page * per_page;
+    let count = (items - first).min(per_page);
+    let equal = |what, found, expected| match found == expected {
+        true => Ok(()),
+        false => Err(PageFault::Mismatch { what, found, expected }),
+    };
+    equal("number of items", u64::from(header.entries), count)?;
+    equal("first item of a page", u64::from(header.first), first)?;
+    let payload = &bytes[HEADER_BYTES..][..count as usize * 4];
+    let entries: &[VertexId] =
+        bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers");
+    let largest = entries.iter().copied().max().map_or(0, u64::from);
+    if largest >= items {
+        return Err(PageFault::Limit { what: "entry", found: largest, limit: items - 1 });
+    }
+    Ok(entries)
+}
