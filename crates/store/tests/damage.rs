@@ -33,6 +33,12 @@ fn small_integer_graph() -> TestGraph {
     TestGraph { ids, ..TestGraph::undirected(30, &[(0, 1), (1, 29), (3, 3)]) }
 }
 
+/// Its vertices do not lie in the order of their ids.
+fn small_ordered_graph() -> TestGraph {
+    let vertex_of = (0..30).map(|rank| (rank * 7 + 3) % 30).collect();
+    TestGraph { vertex_of: Some(vertex_of), ..small_integer_graph() }
+}
+
 /// All that is wrong with a file, as the pages that errors name.
 fn pages_at_fault(device: &MemoryDevice) -> Vec<Option<u64>> {
     let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
@@ -64,7 +70,7 @@ fn read_all(device: &MemoryDevice) -> Result<Vec<String>, StoreError> {
 
 #[test]
 fn every_bit_flip_is_an_error_that_names_its_page() {
-    for graph in [small_graph(), small_integer_graph()] {
+    for graph in [small_graph(), small_integer_graph(), small_ordered_graph()] {
         let device = MemoryDevice::with_bytes(graph.stored_bytes());
         let whole = read_all(&device).unwrap();
         assert_eq!(pages_at_fault(&device), []);
@@ -94,7 +100,8 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
     device.change(|bytes| {
         let bytes = &bytes[page * 4096..(page + 1) * 4096];
         let kinds = [PageKind::Superblock, PageKind::Adjacency, PageKind::Index, PageKind::Degrees];
-        let kinds = kinds.into_iter().chain([PageKind::Integers, PageKind::Strings]);
+        let kinds =
+            kinds.into_iter().chain([PageKind::Integers, PageKind::Strings, PageKind::Order]);
         kinds.into_iter().any(|kind| verify(bytes, salt, page as u64, kind).is_ok())
     })
 }
@@ -160,8 +167,16 @@ fn newer_versions_and_features_ask_for_a_newer_program() {
     };
     let error = open(&|page| page[56] = 2).unwrap_err();
     assert!(matches!(error, StoreError::NewerVersion { found: 2, .. }), "{error}");
+    let error = open(&|page| page[71] = 64).unwrap_err();
+    let bits_found = 1 << 62;
+    assert!(
+        matches!(error, StoreError::UnknownFeature { bits, .. } if bits == bits_found),
+        "{error}"
+    );
     let error = open(&|page| page[64] = 4).unwrap_err();
-    assert!(matches!(error, StoreError::UnknownFeature { bits: 4, .. }), "{error}");
+    assert!(error.to_string().contains("order of vertices contradict"), "{error}");
+    let error = open(&|page| page[240] = 9).unwrap_err();
+    assert!(error.to_string().contains("unknown order 9"), "{error}");
     assert!(open(&|page| page[72] = 4).is_ok(), "an optional feature is no hindrance");
     let error = open(&|page| page[60] = 3).unwrap_err();
     assert!(error.to_string().contains("page size"), "{error}");
@@ -259,7 +274,7 @@ fn hostile_pages_with_a_valid_checksum_never_panic() {
 /// Every lookup meets hostile id pages too.
 #[test]
 fn hostile_id_pages_never_panic_a_lookup() {
-    for graph in [small_graph(), small_integer_graph()] {
+    for graph in [small_graph(), small_integer_graph(), small_ordered_graph()] {
         let good = graph.stored_bytes();
         let stored = graph.store();
         let ids = stored.superblock().sections.last().copied().unwrap();
@@ -277,6 +292,27 @@ fn hostile_id_pages_never_panic_a_lookup() {
                 let _ = forged.id_of(vertex as u32);
                 let _ = forged.vertex_of(&graph.id_of(vertex).to_string());
             }
+        }
+    }
+}
+
+#[test]
+fn tables_of_an_order_that_are_no_inverses_are_told() {
+    let graph = small_ordered_graph();
+    let good = graph.stored_bytes();
+    let stored = graph.store();
+    let sections = &stored.superblock().sections;
+    for section in &sections[sections.len() - 2..] {
+        for (value, expected) in [(1, "each the inverse of the other"), (30, "entry is 30")] {
+            let mut bytes = good.clone();
+            forge(&mut bytes, section.first_page as usize, graph.salt, |page| {
+                assert_ne!(page[48], value);
+                page[48] = value;
+            });
+            let report =
+                check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {}).unwrap();
+            let told: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
+            assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
         }
     }
 }

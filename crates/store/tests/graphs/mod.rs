@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device};
+use cenote_store::order::Tables;
 use cenote_store::{
-    Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Result, StoreError,
-    Superblock, VertexId, check,
+    Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Order, Result,
+    StoreError, Superblock, VertexId, check,
 };
 pub use memory::MemoryDevice;
 
@@ -51,6 +52,8 @@ pub struct TestGraph {
     pub out: Vec<Vec<u32>>,
     pub back: Option<Vec<Vec<u32>>>,
     pub ids: TestIds,
+    /// The vertex of every id, where that is not its place.
+    pub vertex_of: Option<Vec<u32>>,
 }
 
 impl TestGraph {
@@ -89,6 +92,7 @@ impl TestGraph {
             out,
             back: None,
             ids: TestIds::Dense,
+            vertex_of: None,
         }
     }
 
@@ -130,11 +134,16 @@ impl TestGraph {
             push_lists(&mut writer, back, piece)?;
         }
         let counts = Counts { edges: self.edges(), duplicates: 3, self_loops: 4 };
+        let rank_of: Vec<u32> = (0..self.out.len()).map(|v| self.rank_of(v) as u32).collect();
+        let order = Order::Random { seed: 3 };
+        let tables = self.vertex_of.as_deref();
+        let tables = tables.map(|vertex_of| Tables { order, vertex_of, rank_of: &rank_of });
         match &self.ids {
-            TestIds::Dense => writer.finish(IdsSource::Dense, counts),
+            TestIds::Dense => writer.finish_in_order(IdsSource::Dense, tables, counts),
             TestIds::Integers(ids) => {
                 let mut ids = ids.iter();
-                writer.finish(IdsSource::Integers(&mut || Ok(*ids.next().unwrap())), counts)
+                let mut next = || Ok(*ids.next().unwrap());
+                writer.finish_in_order(IdsSource::Integers(&mut next), tables, counts)
             }
             TestIds::Strings(ids) => {
                 let mut ids = ids.iter();
@@ -142,7 +151,7 @@ impl TestGraph {
                     id.extend_from_slice(ids.next().unwrap().as_bytes());
                     Ok(())
                 };
-                writer.finish(IdsSource::Strings(&mut next), counts)
+                writer.finish_in_order(IdsSource::Strings(&mut next), tables, counts)
             }
         }
     }
@@ -160,7 +169,15 @@ impl TestGraph {
         Graph::open(device.shared()).unwrap()
     }
 
+    /// The place of a vertex's id.
+    pub fn rank_of(&self, vertex: usize) -> usize {
+        self.vertex_of.as_ref().map_or(vertex, |table| {
+            table.iter().position(|v| *v as usize == vertex).expect("every vertex has an id")
+        })
+    }
+
     pub fn id_of(&self, vertex: usize) -> Id {
+        let vertex = self.rank_of(vertex);
         match &self.ids {
             TestIds::Dense => Id::Integer(vertex as u64),
             TestIds::Integers(ids) => Id::Integer(ids[vertex]),
