@@ -61,10 +61,13 @@ fn read_all(device: &MemoryDevice) -> Result<Vec<String>, StoreError> {
         })?;
         graph.degrees(direction, &mut |first, degrees| all.push(format!("{first} {degrees:?}")))?;
     }
-    graph.ids()?.for_each(0..graph.vertices() as u32, |vertex, id| {
+    let ids = graph.ids()?;
+    ids.for_each(0..graph.vertices() as u32, |vertex, id| {
         all.push(format!("{vertex} {id}"));
         Ok::<(), StoreError>(())
     })?;
+    let table = ids.load()?;
+    all.extend((0..graph.vertices() as u32).map(|vertex| table.get(vertex).to_string()));
     Ok(all)
 }
 
