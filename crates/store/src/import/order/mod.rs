@@ -131,7 +131,7 @@ fn shuffled(vertices: usize, seed: u64) -> Vec<VertexId> {
     for last in (1..vertices).rev() {
         state = state.wrapping_add(STEP);
         // The high half of the product: any of `0..=last`, as good as equally often.
-        let chosen = u128::from(mix(state)) * (last as u128 + 1) >> 64;
+        let chosen = (u128::from(mix(state)) * (last as u128 + 1)) >> 64;
         vertex_of.swap(last, chosen as usize);
     }
     vertex_of
