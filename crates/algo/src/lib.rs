@@ -3,6 +3,7 @@
 //!
 //! - [`bfs`]: breadth-first search: levels and parents
 //! - [`lcc`]: local clustering coefficient
+//! - [`mis`]: a maximal independent set
 //! - [`pagerank`]: PageRank by power iteration
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`wcc`]: weakly connected components
@@ -11,8 +12,10 @@
 
 pub mod bfs;
 pub mod lcc;
+pub mod mis;
 pub mod pagerank;
 mod report;
+mod residue;
 pub mod triangles;
 pub mod wcc;
 

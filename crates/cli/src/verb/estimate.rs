@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
-use crate::verb::run::{bfs, lcc, pagerank, triangles, wcc};
+use crate::verb::run::{bfs, lcc, mis, pagerank, triangles, wcc};
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,9 @@ enum Algorithm {
     /// Local clustering coefficient
     #[command(after_help = lcc::ESTIMATE_EXAMPLES)]
     Lcc(EstimateOf<lcc::Params>),
+    /// A maximal independent set
+    #[command(after_help = mis::ESTIMATE_EXAMPLES)]
+    Mis(EstimateOf<mis::Params>),
     /// PageRank
     #[command(after_help = pagerank::ESTIMATE_EXAMPLES)]
     Pagerank(EstimateOf<pagerank::Params>),
@@ -55,6 +58,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(args) => bfs::estimate(args),
         Algorithm::Lcc(args) => lcc::estimate(args),
+        Algorithm::Mis(args) => mis::estimate(args),
         Algorithm::Pagerank(args) => pagerank::estimate(args),
         Algorithm::Triangles(args) => triangles::estimate(args),
         Algorithm::Wcc(args) => wcc::estimate(args),

@@ -1,7 +1,7 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`bfs`], [`lcc`], [`pagerank`], [`triangles`], [`wcc`]: one file per algorithm: its flags,
-//!   its result
+//! - [`bfs`], [`lcc`], [`mis`], [`pagerank`], [`triangles`], [`wcc`]: one file per algorithm: its
+//!   flags, its result
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
@@ -10,6 +10,7 @@
 pub mod bfs;
 mod keys;
 pub mod lcc;
+pub mod mis;
 pub mod pagerank;
 pub mod plan;
 mod result_file;
@@ -48,6 +49,9 @@ enum Algorithm {
     /// Local clustering coefficient of every vertex
     #[command(after_help = lcc::RUN_EXAMPLES)]
     Lcc(RunOf<lcc::Params>),
+    /// A maximal independent set
+    #[command(after_help = mis::RUN_EXAMPLES)]
+    Mis(RunOf<mis::Params>),
     /// PageRank by power iteration
     #[command(after_help = pagerank::RUN_EXAMPLES)]
     Pagerank(RunOf<pagerank::Params>),
@@ -101,6 +105,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(run) => bfs::run(run),
         Algorithm::Lcc(run) => lcc::run(run),
+        Algorithm::Mis(run) => mis::run(run),
         Algorithm::Pagerank(run) => pagerank::run(run),
         Algorithm::Triangles(run) => triangles::run(run),
         Algorithm::Wcc(run) => wcc::run(run),

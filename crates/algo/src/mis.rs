@@ -1,0 +1,433 @@
+//! A maximal independent set.
+//!
+//! **Returns** a set of vertices of which no two are neighbours and to which none can be added:
+//! the lexicographically first one by priority, that is, what a greedy choice takes that goes
+//! through the vertices by ascending hash of seed and vertex. That set does not depend on the
+//! order in which anything is computed. Edges count in both directions; self-loops do not count.
+//!
+//! **Source.** Luby, "A simple parallel algorithm for the maximal independent set problem", SIAM
+//! J. Computing 1986, with priorities drawn once: Blelloch, Fineman and Shun, "Greedy sequential
+//! maximal independent set and matching are parallel on average", SPAA 2012 (O(log² n) rounds with
+//! high probability). GraphSSD, section 4.1, has it among its algorithms.
+//!
+//! **Trick.** A decision is never taken back, so nobody waits for a round to end: a vertex whose
+//! list shows that all earlier neighbours are out is in at once, and its neighbours are out before
+//! their lists are looked at. What a pass leaves undecided is kept in memory, and of each list
+//! only the earlier, undecided neighbours (on a directed graph all undecided); if that does not
+//! fit, the next pass reads the lists of the undecided only.
+//!
+//! A directed graph needs no in-edges: an edge shown at its source tells both ends. A vertex may
+//! then learn of its earlier neighbours from their lists, so it is decided at the end of a round.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Strategy,
+    VertexId, Wanted, for_each_list,
+};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::residue::{Kept, Residue};
+
+const NAME: &str = "mis";
+
+/// Which set is chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MisConfig {
+    /// Of the priorities: another seed, another set.
+    pub seed: u64,
+}
+
+/// A maximal independent set.
+#[derive(Debug)]
+pub struct Mis {
+    states: States,
+    /// Vertices in the set.
+    pub size: u64,
+    /// Rounds, over lists on the device and in memory.
+    pub rounds: u64,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Mis {
+    /// Whether `v` is in the set.
+    pub fn contains(&self, v: VertexId) -> bool {
+        self.states.get(v) == IN
+    }
+}
+
+/// The priority of `v`, least first. The mixer is a bijection, so there are no ties for the
+/// vertex itself to break.
+#[inline(always)]
+fn priority(seed: u64, v: VertexId) -> u64 {
+    // Stafford's mixer 13, as in SplitMix64.
+    let mut x = seed ^ u64::from(v).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// Memory: two bits a vertex for its state, three sets; up to half of the lists are kept in memory
+/// where the budget has room for them.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    let n = graph.vertices();
+    // Of an undirected edge one end is kept, with the two words before each list.
+    let kept = if graph.is_directed() { 4 } else { 2 } * graph.superblock().stored_out;
+    let scratch_bytes = if config.strategy == Strategy::Auto { kept + 8 * n as u64 } else { 0 };
+    Needs {
+        what: NAME,
+        state_bytes: States::bytes_for(n) + 3 * Bitmap::bytes_for(n),
+        scratch_bytes,
+    }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
+    // Of social and generated graphs: passes after the first, and what the cache spares them.
+    let (more, because) = match (config.strategy, graph.is_directed()) {
+        (Strategy::Auto, false) => (0.0, "one pass over the pages; what it leaves open is kept"),
+        (Strategy::Auto, true) => (0.9, "a pass over the pages, and nearly all of a second"),
+        (_, false) => (1.1, "about two passes over the pages, less what is cached"),
+        (_, true) => (4.1, "about five passes over the pages, less what is cached"),
+    };
+    let passes = 1.0 + more * (1.0 - memory.cached_fraction(graph));
+    let bytes_read = (pass as f64 * passes) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: because.to_string(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// Finds the set.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, mis: &MisConfig) -> Result<Mis> {
+    let needs = needs(graph, &config);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let n = graph.vertices();
+        let round = Round {
+            seed: mis.seed,
+            directed: graph.is_directed(),
+            states: States::new(n)?,
+            settled: Bitmap::new(n)?,
+            blocked: Bitmap::new(n)?,
+        };
+        let rounds = Rounds { engine: &engine, round, done: Bitmap::new(n)?, count: 0 };
+        rounds.finish()
+    })
+}
+
+// ------------------------------------------------------------------------------------------------
+// States
+
+const UNDECIDED: u32 = 0;
+const IN: u32 = 1;
+const OUT: u32 = 2;
+
+/// Two bits a vertex. One atomic holds a vertex's whole state, so nobody sees half of a decision.
+#[derive(Debug)]
+struct States(HugeVec<AtomicU32>);
+
+impl States {
+    fn new(vertices: usize) -> Result<Self> {
+        Ok(Self(HugeVec::zeroed(vertices.div_ceil(16))?))
+    }
+
+    fn bytes_for(vertices: usize) -> u64 {
+        vertices.div_ceil(16) as u64 * 4
+    }
+
+    #[inline(always)]
+    fn get(&self, v: VertexId) -> u32 {
+        self.0[v as usize / 16].load(Ordering::Relaxed) >> (v % 16 * 2) & 3
+    }
+
+    /// Decides an undecided vertex.
+    #[inline(always)]
+    fn set(&self, v: VertexId, state: u32) {
+        self.0[v as usize / 16].fetch_or(state << (v % 16 * 2), Ordering::Relaxed);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// One look at a list
+
+struct Round {
+    seed: u64,
+    directed: bool,
+    states: States,
+    /// Vertices whose list nobody needs any more: they are out, or in and have told it.
+    settled: Bitmap,
+    /// Vertices with an earlier neighbour that was undecided in this round.
+    blocked: Bitmap,
+}
+
+impl Round {
+    /// Looks at the list, or a piece of the list, of `v`; `keep` takes the targets that matter
+    /// later. Returns whether the list is needed again.
+    #[inline(always)]
+    fn look(
+        &self,
+        v: VertexId,
+        whole: bool,
+        targets: &[VertexId],
+        mut keep: impl FnMut(VertexId),
+    ) -> bool {
+        match self.states.get(v) {
+            OUT => return false,
+            IN => {
+                if self.directed {
+                    self.exclude_all(v, targets);
+                }
+                return false;
+            }
+            _ => {}
+        }
+        let mine = priority(self.seed, v);
+        let mut blocked = false;
+        for &target in targets {
+            match self.states.get(target) {
+                OUT => {}
+                IN => {
+                    self.exclude(v);
+                    return false;
+                }
+                _ if target == v => {}
+                _ if priority(self.seed, target) < mine => {
+                    blocked = true;
+                    keep(target);
+                }
+                _ if self.directed => {
+                    self.blocked.insert(target);
+                    keep(target);
+                }
+                _ => {}
+            }
+        }
+        if blocked {
+            self.blocked.insert(v);
+        } else if whole && !self.directed {
+            self.states.set(v, IN);
+            self.settled.insert(v);
+            self.exclude_all(v, targets);
+            return false;
+        }
+        true
+    }
+
+    /// `v` is out: a neighbour is in. Of many that say so each is right.
+    #[inline(always)]
+    fn exclude(&self, v: VertexId) {
+        self.states.set(v, OUT);
+        self.settled.insert(v);
+    }
+
+    /// The neighbours of `v`, which is in, are out.
+    fn exclude_all(&self, v: VertexId, targets: &[VertexId]) {
+        for &target in targets {
+            if target != v && self.states.get(target) == UNDECIDED {
+                self.exclude(target);
+            }
+        }
+    }
+
+    /// Whether a list that was kept may be forgotten; moves the targets that still matter to the
+    /// front.
+    fn shorten(&self, list: Kept, targets: &mut [VertexId]) -> Option<usize> {
+        let state = self.states.get(list.vertex);
+        if state == OUT || state == IN && !self.directed {
+            return None;
+        }
+        let mut kept = 0;
+        for i in 0..targets.len() {
+            if self.states.get(targets[i]) != OUT {
+                targets[kept] = targets[i];
+                kept += 1;
+            }
+        }
+        Some(kept)
+    }
+}
+
+/// A round over lists on the device.
+struct Look<'a> {
+    round: &'a Round,
+    residues: Mutex<Vec<Residue>>,
+}
+
+impl Kernel for Look<'_> {
+    type Local = Residue;
+
+    fn local(&self) -> Residue {
+        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
+        residues.pop().expect("there is one for each worker")
+    }
+
+    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+        let (v, whole) = (list.vertex, list.is_whole());
+        if residue.is_full() {
+            self.round.look(v, whole, list.targets, |_| {});
+            return;
+        }
+        residue.begin();
+        if self.round.look(v, whole, list.targets, |target| residue.push(target)) {
+            residue.end(Kept { vertex: v, whole });
+            if residue.is_full() {
+                self.make_room(residue, list);
+            }
+        } else {
+            residue.abandon();
+        }
+    }
+}
+
+impl Look<'_> {
+    /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
+    fn make_room(&self, residue: &mut Residue, list: &List<'_>) {
+        residue.retain(|kept, targets| self.round.shorten(kept, targets));
+        let room = residue.capacity() - residue.len();
+        if room > residue.capacity() / 4 && room > list.targets.len() + 8 {
+            residue.reopen();
+            residue.begin();
+            list.targets.iter().for_each(|&target| residue.push(target));
+            residue.end(Kept { vertex: list.vertex, whole: list.is_whole() });
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Rounds
+
+struct Rounds<'e> {
+    engine: &'e Engine,
+    round: Round,
+    /// `settled` when the round began.
+    done: Bitmap,
+    count: u64,
+}
+
+impl Rounds<'_> {
+    fn finish(mut self) -> Result<Mis> {
+        let n = self.engine.graph().vertices() as u64;
+        while self.round.settled.count() < n {
+            self.count += 1;
+            let residues = self.by_pass()?;
+            self.end_round();
+            if residues.iter().all(|residue| !residue.is_full()) {
+                self.in_memory(residues)?;
+                break;
+            }
+        }
+        let states = self.round.states;
+        let size = (0..n as VertexId).into_par_iter().filter(|&v| states.get(v) == IN).count();
+        Ok(Mis { states, size: size as u64, rounds: self.count, run: Run::of(self.engine) })
+    }
+
+    /// One round over the lists of the vertices that are not settled; what it leaves over.
+    fn by_pass(&mut self) -> Result<Vec<Residue>> {
+        self.done.merge(&self.round.settled);
+        let workers = self.engine.config().threads;
+        let residues = Residue::shared(self.engine.memory().scratch_bytes, workers)?;
+        let kernel = Look { round: &self.round, residues: Mutex::new(residues) };
+        let wanted = match (self.count, self.round.directed) {
+            (1, _) => Wanted::All,
+            // A list need not be looked at once its vertex is decided.
+            (_, false) => Wanted::NotIn(&self.round.settled),
+            (_, true) => Wanted::NotIn(&self.done),
+        };
+        let label = format!("round {}", self.count);
+        Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)
+    }
+
+    /// Who was looked at and not blocked is in; who was in before has told it by now.
+    fn end_round(&mut self) {
+        let Self { round, done, .. } = self;
+        let n = done.len() as VertexId;
+        (0..n).into_par_iter().with_min_len(1 << 14).for_each(|v| {
+            if round.settled.contains(v) {
+                return;
+            }
+            match round.states.get(v) {
+                IN => {
+                    round.settled.insert(v);
+                }
+                _ if round.blocked.contains(v) => {}
+                _ => {
+                    round.states.set(v, IN);
+                    // Neighbours across an undirected edge see it from their side.
+                    if !round.directed {
+                        round.settled.insert(v);
+                    }
+                }
+            }
+        });
+        round.blocked.clear();
+    }
+
+    /// The rest, from the lists that were kept.
+    fn in_memory(&mut self, mut residues: Vec<Residue>) -> Result<()> {
+        while residues.iter().any(|residue| residue.len() > 0) {
+            self.engine.check_cancel()?;
+            self.count += 1;
+            let round = &self.round;
+            residues.par_iter_mut().for_each(|residue| {
+                residue.retain(|list, targets| {
+                    let shorter = round.shorten(list, targets)?;
+                    let targets = &targets[..shorter];
+                    round.look(list.vertex, list.whole, targets, |_| {}).then_some(shorter)
+                });
+            });
+            self.end_round();
+        }
+        Ok(())
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Asserts, in one serial pass over the edges: no two neighbours are in the set; every vertex
+/// outside has a neighbour of earlier priority in it (so the set is maximal, and by induction over
+/// the priorities it is the one that the greedy choice takes); the size is that of the set.
+pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
+    let mut covered = vec![false; graph.vertices()];
+    let mut both: Option<(VertexId, VertexId)> = None;
+    for_each_list(graph, Direction::Out, |list| {
+        let v = list.vertex;
+        for &target in list.targets.iter().filter(|&&target| target != v) {
+            if mis.contains(v) && mis.contains(target) {
+                both.get_or_insert((v, target));
+            }
+            let (first, second) = match priority(config.seed, v) < priority(config.seed, target) {
+                true => (v, target),
+                false => (target, v),
+            };
+            covered[second as usize] |= mis.contains(first);
+        }
+    })?;
+    if let Some((v, target)) = both {
+        return Err(wrong(format!("the neighbours {v} and {target} are both in the set")));
+    }
+    let mut size = 0;
+    for (v, &covered) in (0..).zip(&covered) {
+        let chosen = mis.contains(v);
+        size += u64::from(chosen);
+        if !chosen && !covered {
+            return Err(wrong(format!("vertex {v} could be in the set")));
+        }
+    }
+    if size != mis.size {
+        return Err(wrong(format!("{} vertices are told, {size} are in the set", mis.size)));
+    }
+    Ok(())
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}
