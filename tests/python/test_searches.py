@@ -79,3 +79,108 @@ def test_unknown_targets_are_one_line_errors(cenote):
     assert "99" in cenote.error("run", "bfs", "graph.cenote", "--target", "99")
     assert "line 3" in cenote.error("run", "bfs", "graph.cenote", "--targets", "ids.txt")
     assert "none.txt" in cenote.error("run", "bfs", "graph.cenote", "--sources", "none.txt")
+
+
+def test_dfs_reaches_what_networkx_reaches(searched):
+    source, *targets = [int(v) for v in np.random.default_rng(7).choice(searched.graph.nodes, 4)]
+    reachable = {source} | nx.descendants(searched.graph, source)
+    for strategy, stacks in itertools.product(["auto", "block", "vertex"], [1, 5]):
+        flags = ["--source", source, "--strategy", strategy, "--stacks", stacks, "--threshold", 3]
+        result = searched.answer("dfs", *flags, "--verify", "--out", "reached.csv")
+        assert (result["reached"], result["ended_early"]) == (len(reachable), False)
+        lines = (searched.cenote.folder / "reached.csv").read_text().splitlines()
+        assert lines[0] == "vertex,reached"
+        assert {int(line[:-2]) for line in lines[1:] if line.endswith(",1")} == reachable
+        status = 0 if reachable.issuperset(targets) else 1
+        result = searched.answer("dfs", *flags, "--target", *targets, "--verify", status=status)
+        assert [found["reachable"] for found in result["targets"]] == [
+            target in reachable for target in targets
+        ]
+        assert result["reached"] == (None if status == 0 else len(reachable))
+
+
+def test_lexicographic_order_equals_networkx(searched):
+    source = int(np.random.default_rng(8).choice(searched.graph.nodes))
+    flags = ["--source", source, "--order", "lexicographic"]
+    result = searched.answer("dfs", *flags, "--verify", "--out", "order.csv")
+    kind = type(searched.graph)()
+    for v in sorted(searched.graph.nodes):
+        kind.add_node(v)
+    kind.add_edges_from(sorted(searched.graph.edges))
+    if not searched.directed:
+        kind = kind.to_directed()
+    order = list(nx.dfs_preorder_nodes(kind, source, sort_neighbors=sorted))
+    finish = list(nx.dfs_postorder_nodes(kind, source, sort_neighbors=sorted))
+    parents = {v: u for u, v in nx.dfs_edges(kind, source, sort_neighbors=sorted)}
+    parents[source] = source
+    assert result["reached"] == len(order)
+    numbers = {v: i for i, v in enumerate(order)}, {v: i for i, v in enumerate(finish)}
+    lines = (searched.cenote.folder / "order.csv").read_text().splitlines()
+    assert lines[0] == "vertex,order,parent,finish"
+    for line in lines[1:]:
+        v, *answer = line.split(",")
+        v = int(v)
+        expected = [numbers[0].get(v, ""), parents.get(v, ""), numbers[1].get(v, "")]
+        assert answer == [str(value) for value in expected], v
+
+
+def test_reach_answers_by_its_exit_status(searched):
+    source, *targets = [int(v) for v in np.random.default_rng(9).choice(searched.graph.nodes, 6)]
+    reachable = {source} | nx.descendants(searched.graph, source)
+    for target in targets:
+        status = 0 if target in reachable else 1
+        flags = ["--source", source, "--target", target, "--verify"]
+        assert searched.answer("reach", *flags, status=status)["reachable"] == (status == 0)
+    (searched.cenote.folder / "targets.txt").write_text("".join(f"{v}\n" for v in targets))
+    status = 0 if reachable.issuperset(targets) else 1
+    flags = ["--source", source, "--targets", "targets.txt"]
+    result = searched.answer("reach", *flags, status=status)
+    for target, found in zip(targets, result["targets"]):
+        assert (found["target"], found["reachable"]) == (target, target in reachable)
+
+
+def test_searches_keep_to_their_budgets(cenote):
+    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
+    cenote("import", "made.u32", "--out", "graph.cenote")
+    info = cenote.json("info", "graph.cenote")
+    budget = max(info["page_bytes"] // 10, 24 * info["vertices"] + (2 << 20))
+    lexicographic = ["dfs", "--order", "lexicographic"]
+    for algorithm, strategy in itertools.product(
+        [["dfs"], lexicographic, ["reach", "--target", 1]], ["auto", "block", "vertex"]
+    ):
+        flags = [*algorithm[1:], "--memory", budget, "--strategy", strategy]
+        run = cenote.json("run", algorithm[0], "graph.cenote", *flags)
+        assert run["peak_rss_bytes"] <= budget + (32 << 20), (algorithm, strategy)
+        assert sum(run["memory_plan"].values()) <= budget
+        estimate = cenote.json("estimate", algorithm[0], "graph.cenote", *flags)
+        assert estimate["memory"] == run["memory_plan"], (algorithm, strategy)
+    for algorithm in (["dfs"], lexicographic, ["reach", "--target", 1]):
+        error = cenote.error("run", algorithm[0], "graph.cenote", *algorithm[1:], "--memory", "9KiB")
+        assert "too small" in error
+
+
+def test_senseless_questions_are_one_line_errors(cenote):
+    cenote("generate", "grid", "--rows", 3, "--cols", 3, "--out", "made.txt")
+    cenote("import", "made.txt", "--out", "graph.cenote")
+    for flags, words in [
+        (["dfs", "graph.cenote", "--stacks", "0"], "--stacks"),
+        (["dfs", "graph.cenote", "--threshold", "0"], "--threshold"),
+        (["dfs", "graph.cenote", "--order", "random"], "--order"),
+        (["dfs", "graph.cenote", "--target", "3", "--out", "x.csv"], "lexicographic"),
+        (["dfs", "graph.cenote", "--source", "99"], "99"),
+        (["reach", "graph.cenote"], "--target"),
+        (["reach", "graph.cenote", "--target", "bash"], "bash"),
+    ]:
+        assert words in cenote.error("run", *flags)
+    assert not (cenote.folder / "x.csv").exists()
+
+
+def test_searches_on_a_graph_without_edges(cenote):
+    (cenote.folder / "empty.v").write_text("7\n9\n")
+    (cenote.folder / "empty.e").write_text("")
+    cenote("import", "empty.v", "empty.e", "--undirected", "--out", "graph.cenote")
+    for flags in ([], ["--order", "lexicographic"]):
+        run = cenote.json("run", "dfs", "graph.cenote", "--source", 7, "--verify", *flags)
+        assert run["result"]["reached"] == 1
+    cenote("run", "reach", "graph.cenote", "--source", 7, "--target", 7)
+    cenote("run", "reach", "graph.cenote", "--source", 7, "--target", 9, status=1)

@@ -2,18 +2,23 @@
 //! verifier.
 //!
 //! - [`bfs`]: breadth-first search: levels and parents
+//! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
 //! - [`lcc`]: local clustering coefficient
 //! - [`mis`]: a maximal independent set
 //! - [`pagerank`]: PageRank by power iteration
+//! - [`reach`]: whether vertices can be reached
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`wcc`]: weakly connected components
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 
 pub mod bfs;
+pub mod dfs;
+mod in_memory;
 pub mod lcc;
 pub mod mis;
 pub mod pagerank;
+pub mod reach;
 mod report;
 mod residue;
 pub mod triangles;

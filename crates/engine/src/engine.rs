@@ -28,11 +28,11 @@ const INLINE_PAGES_MAX: u64 = 24;
 pub struct Engine {
     pub(crate) graph: Arc<Graph>,
     pub(crate) config: EngineConfig,
-    memory: MemoryPlan,
+    pub(crate) memory: MemoryPlan,
     pub(crate) schedule: Schedule,
     /// None where the budget leaves no frame and the strategy needs none.
     pub(crate) pages: Option<Arc<Pool>>,
-    workers: ThreadPool,
+    pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
@@ -200,11 +200,17 @@ impl Engine {
         Ok(locals)
     }
 
-    fn adjacency(&self, direction: Direction) -> &Adjacency {
+    pub(crate) fn adjacency(&self, direction: Direction) -> &Adjacency {
         self.graph.adjacency(direction).expect("the algorithm asked whether in-edges exist")
     }
 
-    fn record(&self, label: String, frontier: Option<u64>, counts: Counts, started_ns: u64) {
+    pub(crate) fn record(
+        &self,
+        label: String,
+        frontier: Option<u64>,
+        counts: Counts,
+        started_ns: u64,
+    ) {
         let seconds = (self.clock.now_ns() - started_ns) as f64 / 1e9;
         let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let (stats, steps) = &mut *totals;

@@ -8,6 +8,8 @@
 //! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
 //!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
 //! - [`Engine`]: workers, I/O in flight, cached pages
+//! - [`Roamer`]: lists that make other lists wanted, without steps ([`Engine::roam`])
+//! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
 //! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
 //! - [`StepRecord`]: what each step wanted, read and took
 //!
@@ -36,8 +38,10 @@ mod error;
 mod explain;
 mod frontier;
 mod kernel;
+mod lookup;
 mod memory_plan;
 mod pages;
+mod roam;
 mod schedule;
 mod serial;
 mod serve;
@@ -55,7 +59,9 @@ pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{Frontier, FrontierPart, Wanted};
 pub use kernel::{Kernel, PageKernel};
+pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
+pub use roam::{RoamConfig, Roamer, SPLIT_THRESHOLD};
 pub use schedule::Schedule;
 pub use serial::for_each_list;
 pub use tasks::PageTask;

@@ -123,6 +123,11 @@ impl Schedule {
         self.planner.extent_seconds(pages)
     }
 
+    /// What turns pages into requests.
+    pub(crate) fn planner(&self) -> &Planner {
+        &self.planner
+    }
+
     /// Bytes of a request at most.
     pub fn request_bytes(&self) -> usize {
         self.request_bytes

@@ -4,4 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod bfs;
+mod dfs;
 mod graphs;
+mod reach;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
-use crate::verb::run::{bfs, lcc, mis, pagerank, triangles, wcc};
+use crate::verb::run::{bfs, dfs, lcc, mis, pagerank, reach, triangles, wcc};
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,9 @@ enum Algorithm {
     /// Breadth-first search
     #[command(after_help = bfs::ESTIMATE_EXAMPLES)]
     Bfs(EstimateOf<bfs::Params>),
+    /// Depth-first search
+    #[command(after_help = dfs::ESTIMATE_EXAMPLES)]
+    Dfs(EstimateOf<dfs::Params>),
     /// Local clustering coefficient
     #[command(after_help = lcc::ESTIMATE_EXAMPLES)]
     Lcc(EstimateOf<lcc::Params>),
@@ -36,6 +39,9 @@ enum Algorithm {
     /// PageRank
     #[command(after_help = pagerank::ESTIMATE_EXAMPLES)]
     Pagerank(EstimateOf<pagerank::Params>),
+    /// Whether vertices can be reached
+    #[command(after_help = reach::ESTIMATE_EXAMPLES)]
+    Reach(EstimateOf<reach::Params>),
     /// Triangles
     #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
     Triangles(EstimateOf<triangles::Params>),
@@ -57,9 +63,11 @@ pub struct EstimateOf<P: clap::Args> {
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(args) => bfs::estimate(args),
+        Algorithm::Dfs(args) => dfs::estimate(args),
         Algorithm::Lcc(args) => lcc::estimate(args),
         Algorithm::Mis(args) => mis::estimate(args),
         Algorithm::Pagerank(args) => pagerank::estimate(args),
+        Algorithm::Reach(args) => reach::estimate(args),
         Algorithm::Triangles(args) => triangles::estimate(args),
         Algorithm::Wcc(args) => wcc::estimate(args),
     }

@@ -1,18 +1,20 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`bfs`], [`lcc`], [`mis`], [`pagerank`], [`triangles`], [`wcc`]: one file per algorithm: its
-//!   flags, its result
+//! - [`bfs`], [`dfs`], [`lcc`], [`mis`], [`pagerank`], [`reach`], [`triangles`], [`wcc`]: one
+//!   file per algorithm: its flags, its result
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
 //! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
 
 pub mod bfs;
+pub mod dfs;
 mod keys;
 pub mod lcc;
 pub mod mis;
 pub mod pagerank;
 pub mod plan;
+pub mod reach;
 mod result_file;
 pub mod summary;
 pub mod triangles;
@@ -46,6 +48,9 @@ enum Algorithm {
     /// Breadth-first search: levels and parents
     #[command(after_help = bfs::RUN_EXAMPLES)]
     Bfs(RunOf<bfs::Params>),
+    /// Depth-first search: what can be reached, or the order of the serial search
+    #[command(after_help = dfs::RUN_EXAMPLES)]
+    Dfs(RunOf<dfs::Params>),
     /// Local clustering coefficient of every vertex
     #[command(after_help = lcc::RUN_EXAMPLES)]
     Lcc(RunOf<lcc::Params>),
@@ -55,6 +60,9 @@ enum Algorithm {
     /// PageRank by power iteration
     #[command(after_help = pagerank::RUN_EXAMPLES)]
     Pagerank(RunOf<pagerank::Params>),
+    /// Whether vertices can be reached
+    #[command(after_help = reach::RUN_EXAMPLES)]
+    Reach(RunOf<reach::Params>),
     /// Triangles of the graph, and of every vertex
     #[command(after_help = triangles::RUN_EXAMPLES)]
     Triangles(RunOf<triangles::Params>),
@@ -104,9 +112,11 @@ pub struct OutputArgs {
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Bfs(run) => bfs::run(run),
+        Algorithm::Dfs(run) => dfs::run(run),
         Algorithm::Lcc(run) => lcc::run(run),
         Algorithm::Mis(run) => mis::run(run),
         Algorithm::Pagerank(run) => pagerank::run(run),
+        Algorithm::Reach(run) => reach::run(run),
         Algorithm::Triangles(run) => triangles::run(run),
         Algorithm::Wcc(run) => wcc::run(run),
     }

@@ -1,0 +1,325 @@
+//! Serial depth-first search in lexicographic order.
+//!
+//! **Returns** the search that always goes on with the smallest unvisited neighbour: of each
+//! vertex its number in the order of visits (preorder, from 0), its parent (the source is its own),
+//! and its number in the order in which vertices are left (postorder, from 0). With targets it ends
+//! with the visit of the last of them; vertices still on the way are then not left.
+//!
+//! **Source.** The classical search (Tarjan 1972); that each list is enough once: a stack in which
+//! a vertex that is pushed again moves to the top is the recursive search.
+//!
+//! **Trick.** Who returns to a vertex looks on in its list, and would have to read its page again
+//! each time. Here a vertex pushes all its unvisited neighbours when it is visited, the smallest on
+//! top, and never needs its list again. The stack is a doubly linked list through two arrays, so a
+//! neighbour that lies deeper is taken out there: at most one entry a vertex, however many edges.
+//! A path as long as the graph is no recursion.
+
+use std::sync::Arc;
+
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId};
+
+use super::checked_source;
+use crate::in_memory::InMemory;
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+
+const NAME: &str = "dfs --order lexicographic";
+const NONE: u32 = u32::MAX;
+
+/// Visits between two looks at whether the user wants the run to end.
+const CANCEL_VISITS: u64 = 1 << 10;
+
+/// What is searched for.
+#[derive(Clone, Debug, Default)]
+pub struct LexicographicConfig {
+    /// Where the search starts; the vertex of largest degree where it is not set.
+    pub source: Option<VertexId>,
+    /// The search ends when all of these are visited; where none is given, when nothing is left.
+    pub targets: Vec<VertexId>,
+}
+
+/// A finished search.
+#[derive(Debug)]
+pub struct Lexicographic {
+    /// Where it started.
+    pub source: VertexId,
+    order: HugeVec<u32>,
+    parents: HugeVec<u32>,
+    finish: HugeVec<u32>,
+    /// Vertices visited, the source among them.
+    pub reached: u64,
+    /// Edges from the source to the vertex farthest down the tree of parents.
+    pub depth: u64,
+    /// Whether all targets were visited, and the search ended there.
+    pub ended_early: bool,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Lexicographic {
+    /// Number of `v` in preorder, if it was visited.
+    pub fn order(&self, v: VertexId) -> Option<u32> {
+        some(self.order[v as usize])
+    }
+
+    /// Parent of `v`, if it was visited.
+    pub fn parent(&self, v: VertexId) -> Option<VertexId> {
+        self.order(v).and_then(|_| some(self.parents[v as usize]))
+    }
+
+    /// Number of `v` in postorder, if it was left.
+    pub fn finish(&self, v: VertexId) -> Option<u32> {
+        some(self.finish[v as usize])
+    }
+}
+
+fn some(number: u32) -> Option<u32> {
+    (number != NONE).then_some(number)
+}
+
+/// Memory: 20 bytes a vertex.
+pub fn needs(graph: &Graph) -> Needs {
+    Needs { what: NAME, state_bytes: 20 * graph.vertices() as u64, scratch_bytes: 0 }
+}
+
+/// The search is serial, and asks for single pages in an order that only the search itself tells.
+fn serial(config: EngineConfig) -> EngineConfig {
+    let strategy = match config.strategy {
+        Strategy::Auto => Strategy::Block,
+        other => other,
+    };
+    EngineConfig { strategy, threads: 1, ..config }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    let (schedule, memory) = Engine::plan(graph, &serial(config.clone()), &needs(graph))?;
+    let all = pages(graph, Direction::Out) as f64;
+    let fetched = graph.vertices() as f64 + all;
+    let read = (fetched * (1.0 - memory.cached_fraction(graph))).max(all);
+    let bytes_read = (read * graph.page_bytes() as f64) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: "each list once, a page at a time, but for pages in memory".to_owned(),
+        device_seconds: schedule.seconds_predicted(read as u64, bytes_read),
+    })
+}
+
+/// Searches.
+///
+/// # Errors
+/// A source or target that is not a vertex; whatever keeps the engine from running.
+pub fn run(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    dfs: &LexicographicConfig,
+) -> Result<Lexicographic> {
+    let source = checked_source(graph, dfs.source, &dfs.targets)?;
+    let engine = Engine::new(Arc::clone(graph), serial(config), &needs(graph))?;
+    engine.install(|| {
+        let mut search = Search::new(&engine, source, &dfs.targets)?;
+        search.run()?;
+        let Search { order, parents, finish, visits, depth_max, .. } = search;
+        let ended_early =
+            !dfs.targets.is_empty() && dfs.targets.iter().all(|&v| order[v as usize] != NONE);
+        let (reached, depth) = (visits, depth_max);
+        let run = Run::of(&engine);
+        Ok(Lexicographic { source, order, parents, finish, reached, depth, ended_early, run })
+    })
+}
+
+/// The search between two visits.
+struct Search<'e> {
+    engine: &'e Engine,
+    /// Targets that may not be visited yet, and whether there were any.
+    targets: Vec<VertexId>,
+    is_targeted: bool,
+    order: HugeVec<u32>,
+    parents: HugeVec<u32>,
+    finish: HugeVec<u32>,
+    waiting: Waiting,
+    visits: u64,
+    finished: u32,
+    depth: u64,
+    depth_max: u64,
+}
+
+impl<'e> Search<'e> {
+    fn new(engine: &'e Engine, source: VertexId, targets: &[VertexId]) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let mut search = Self {
+            engine,
+            targets: targets.to_vec(),
+            is_targeted: !targets.is_empty(),
+            order: HugeVec::filled(n, NONE)?,
+            parents: HugeVec::filled(n, NONE)?,
+            finish: HugeVec::filled(n, NONE)?,
+            waiting: Waiting {
+                top: NONE,
+                above: HugeVec::filled(n, NONE)?,
+                below: HugeVec::filled(n, NONE)?,
+            },
+            visits: 0,
+            finished: 0,
+            depth: 0,
+            depth_max: 0,
+        };
+        search.parents[source as usize] = source;
+        search.waiting.push(source);
+        Ok(search)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let mut lists = self.engine.lookup(Direction::Out);
+        let mut last = None;
+        while let Some(v) = self.waiting.pop() {
+            if self.visits.is_multiple_of(CANCEL_VISITS) {
+                self.engine.check_cancel()?;
+            }
+            if let Some(last) = last {
+                self.leave(last, self.parents[v as usize]);
+                self.depth += 1;
+            }
+            self.depth_max = self.depth_max.max(self.depth);
+            // At most as many visits as vertices, which u32 numbers.
+            self.order[v as usize] = self.visits as u32;
+            self.visits += 1;
+            last = Some(v);
+            if self.is_done() {
+                lists.finish("depth-first search");
+                return Ok(());
+            }
+            let Self { order, parents, waiting, .. } = self;
+            lists.list_backwards(v, |list| {
+                for &target in list.targets.iter().rev() {
+                    if order[target as usize] == NONE {
+                        if parents[target as usize] != NONE {
+                            waiting.remove(target);
+                        }
+                        parents[target as usize] = v;
+                        waiting.push(target);
+                    }
+                }
+            })?;
+        }
+        lists.finish("depth-first search");
+        if let Some(last) = last {
+            self.leave(last, NONE);
+        }
+        Ok(())
+    }
+
+    /// Leaves vertices from `v` upwards until `parent`, which stays on the way.
+    fn leave(&mut self, mut v: VertexId, parent: VertexId) {
+        while v != parent {
+            self.finish[v as usize] = self.finished;
+            self.finished += 1;
+            let up = self.parents[v as usize];
+            if up == v {
+                return;
+            }
+            self.depth -= 1;
+            v = up;
+        }
+    }
+
+    fn is_done(&mut self) -> bool {
+        while self.targets.last().is_some_and(|&v| self.order[v as usize] != NONE) {
+            self.targets.pop();
+        }
+        self.is_targeted && self.targets.is_empty()
+    }
+}
+
+/// Vertices that were seen and not visited, the next on top: linked both ways.
+struct Waiting {
+    top: u32,
+    above: HugeVec<u32>,
+    below: HugeVec<u32>,
+}
+
+impl Waiting {
+    fn push(&mut self, v: VertexId) {
+        self.below[v as usize] = self.top;
+        self.above[v as usize] = NONE;
+        if self.top != NONE {
+            self.above[self.top as usize] = v;
+        }
+        self.top = v;
+    }
+
+    fn pop(&mut self) -> Option<VertexId> {
+        let v = some(self.top)?;
+        self.remove(v);
+        Some(v)
+    }
+
+    fn remove(&mut self, v: VertexId) {
+        let (above, below) = (self.above[v as usize], self.below[v as usize]);
+        match above {
+            NONE => self.top = below,
+            above => self.below[above as usize] = below,
+        }
+        if below != NONE {
+            self.above[below as usize] = above;
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Asserts that a serial search by the textbook (a path, and for each vertex on it how far its list
+/// was looked at) over the whole graph in memory visits and leaves the same vertices at the same
+/// moments from the same parents. Takes 4 bytes an entry and 28 a vertex.
+pub fn verify(graph: &Graph, config: &LexicographicConfig, dfs: &Lexicographic) -> Result<()> {
+    let n = graph.vertices();
+    let lists = InMemory::load(graph)?;
+    let (mut order, mut finish) = (vec![NONE; n], vec![NONE; n]);
+    let (mut visits, mut finished) = (0, 0);
+    let mut targets: Vec<VertexId> = config.targets.clone();
+    targets.sort_unstable();
+    targets.dedup();
+    let mut missing = targets.len();
+    let mut path: Vec<(VertexId, usize)> = Vec::new();
+    let mut visit = |v: VertexId, parent: VertexId, order: &mut [u32]| {
+        order[v as usize] = visits;
+        visits += 1;
+        missing -= usize::from(targets.binary_search(&v).is_ok());
+        let same = dfs.order(v) == Some(order[v as usize]) && dfs.parent(v) == Some(parent);
+        let fault = || wrong(format!("visit {} is of {v} from {parent}", order[v as usize]));
+        if same { Ok(missing == 0 && !targets.is_empty()) } else { Err(fault()) }
+    };
+    let mut ended = visit(dfs.source, dfs.source, &mut order)?;
+    path.push((dfs.source, 0));
+    while !ended && let Some((v, at)) = path.last_mut() {
+        let rest = &lists.list(*v)[*at..];
+        match rest.iter().position(|&target| order[target as usize] == NONE) {
+            Some(skipped) => {
+                let (parent, target) = (*v, rest[skipped]);
+                *at += skipped + 1;
+                ended = visit(target, parent, &mut order)?;
+                path.push((target, 0));
+            }
+            None => {
+                finish[*v as usize] = finished;
+                finished += 1;
+                path.pop();
+            }
+        }
+    }
+    let same = |v: VertexId| {
+        dfs.order(v) == some(order[v as usize]) && dfs.finish(v) == some(finish[v as usize])
+    };
+    match (0..n as VertexId).find(|&v| !same(v)) {
+        Some(v) => Err(wrong(format!("vertex {v} is visited or left at another moment"))),
+        None if dfs.reached != u64::from(visits) || dfs.ended_early != ended => {
+            Err(wrong(format!("{} visited, not {visits}", dfs.reached)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

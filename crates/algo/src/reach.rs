@@ -1,0 +1,240 @@
+//! Reachability: can each target be reached from the source?
+//!
+//! **Returns** yes or no for each target. How far it is is not told: `bfs` does that.
+//!
+//! **Source.** Bidirectional search, Pohl 1971.
+//!
+//! **Trick.** Where in-lists are at hand the search goes forward from the source and backward from
+//! the target, each time a level on the side whose frontier has fewer pages, and ends where they
+//! meet or one side is exhausted: on social networks after some thousand pages instead of nearly
+//! all. What was reached forward stays for the next target; so does what was found out to lead only
+//! to targets out of reach. Without in-lists one pseudo-DFS looks for all targets at once.
+//!
+//! Steps: [`Expand`]; [`pseudo::search`] without in-lists.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel, List, Needs,
+    RoamConfig, VertexId, Wanted,
+};
+
+use crate::dfs::pseudo;
+use crate::in_memory::InMemory;
+use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+
+const NAME: &str = "reach";
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct ReachConfig {
+    /// Where the way starts; the vertex of largest degree where it is not set.
+    pub source: Option<VertexId>,
+    /// Where it may end.
+    pub targets: Vec<VertexId>,
+}
+
+/// The answers.
+#[derive(Debug)]
+pub struct Reach {
+    /// Where the way starts.
+    pub source: VertexId,
+    /// For each target, as they were given, whether it can be reached.
+    pub reachable: Vec<bool>,
+    /// Whether the search went backward from targets too.
+    pub bidirectional: bool,
+    /// What the run did.
+    pub run: Run,
+}
+
+fn is_bidirectional(graph: &Graph) -> bool {
+    graph.adjacency(Direction::In).is_some()
+}
+
+/// Memory: three sets and four frontiers where in-lists are at hand, else that of pseudo-DFS.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    if !is_bidirectional(graph) {
+        return Needs { what: NAME, ..pseudo::needs(graph, config) };
+    }
+    let n = graph.vertices();
+    let state_bytes = 3 * Bitmap::bytes_for(n) + 4 * Frontier::bytes_for(n, config.threads);
+    Needs { what: NAME, state_bytes, scratch_bytes: 0 }
+}
+
+/// What a run will need, at most.
+pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    if !is_bidirectional(graph) {
+        return pseudo::estimate(graph, config);
+    }
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let bytes_read = pages(graph, Direction::Out) * graph.page_bytes() as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: "at most about every page once; far less where a way is found".to_owned(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// Answers.
+///
+/// # Errors
+/// A source or target that is not a vertex, no target; whatever keeps the engine from running.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Result<Reach> {
+    let source = reach.source.unwrap_or(graph.superblock().degree_max_vertex);
+    check_vertices(graph, "--source", &[source])?;
+    check_vertices(graph, "--target", &reach.targets)?;
+    if reach.targets.is_empty() {
+        return Err(AlgoError::Parameter {
+            parameter: "--target",
+            given: "missing".to_owned(),
+            expected: "name at least one vertex".to_owned(),
+        });
+    }
+    let needs = needs(graph, &config);
+    let bidirectional = is_bidirectional(graph);
+    let config = if bidirectional { config } else { pseudo::with_room(graph, config, &needs)? };
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let reachable = engine.install(|| match bidirectional {
+        true => Search::new(&engine, source)?.all(&reach.targets),
+        false => {
+            let found = pseudo::search(&engine, source, &reach.targets, RoamConfig::default())?;
+            Ok(reach.targets.iter().map(|&target| found.contains(target)).collect())
+        }
+    })?;
+    Ok(Reach { source, reachable, bidirectional, run: Run::of(&engine) })
+}
+
+/// One way of the search.
+struct Side {
+    direction: Direction,
+    visited: Bitmap,
+    frontier: Frontier,
+    next: Frontier,
+}
+
+impl Side {
+    fn new(n: usize, direction: Direction) -> Result<Self> {
+        Ok(Self {
+            direction,
+            visited: Bitmap::new(n)?,
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+        })
+    }
+
+    fn start(&mut self, v: VertexId) {
+        self.visited.clear();
+        self.visited.insert(v);
+        self.frontier.set(&[v]);
+    }
+
+    fn pages(&self, engine: &Engine) -> u64 {
+        engine.pages_wanted(self.direction, &Wanted::In(&self.frontier))
+    }
+
+    /// One level further; whether it met `other`.
+    fn step(&mut self, engine: &Engine, other: &Bitmap) -> Result<bool> {
+        let met = AtomicBool::new(false);
+        let (visited, next) = (&self.visited, &self.next);
+        let label = match self.direction {
+            Direction::Out => "forward",
+            Direction::In => "backward",
+        };
+        let kernel = Expand { visited, next, other, met: &met };
+        let parts = engine.visit(label, self.direction, Wanted::In(&self.frontier), &kernel)?;
+        self.next.seal(parts);
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+        Ok(met.into_inner())
+    }
+}
+
+/// The search for one target after another.
+struct Search<'e> {
+    engine: &'e Engine,
+    forward: Side,
+    backward: Side,
+    /// Vertices known to be out of reach: all that lead to a target that is.
+    hopeless: Bitmap,
+}
+
+impl<'e> Search<'e> {
+    fn new(engine: &'e Engine, source: VertexId) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let mut forward = Side::new(n, Direction::Out)?;
+        forward.start(source);
+        let backward = Side::new(n, Direction::In)?;
+        Ok(Self { engine, forward, backward, hopeless: Bitmap::new(n)? })
+    }
+
+    fn all(mut self, targets: &[VertexId]) -> Result<Vec<bool>> {
+        targets.iter().map(|&target| self.is_reachable(target)).collect()
+    }
+
+    fn is_reachable(&mut self, target: VertexId) -> Result<bool> {
+        if self.forward.visited.contains(target) {
+            return Ok(true);
+        }
+        if self.hopeless.contains(target) {
+            return Ok(false);
+        }
+        self.backward.start(target);
+        while !self.forward.frontier.is_empty() && !self.backward.frontier.is_empty() {
+            let forward_pages = self.forward.pages(self.engine);
+            let met = if forward_pages <= self.backward.pages(self.engine) {
+                self.forward.step(self.engine, &self.backward.visited)?
+            } else {
+                self.backward.step(self.engine, &self.forward.visited)?
+            };
+            if met {
+                return Ok(true);
+            }
+        }
+        self.hopeless.merge(&self.backward.visited);
+        Ok(false)
+    }
+}
+
+/// Each frontier vertex marks its unvisited neighbours, and tells whether the other side had them.
+struct Expand<'a> {
+    visited: &'a Bitmap,
+    next: &'a Frontier,
+    other: &'a Bitmap,
+    met: &'a AtomicBool,
+}
+
+impl Kernel for Expand<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        for &target in list.targets {
+            if !self.visited.contains(target) && self.visited.insert(target) {
+                self.next.add(target, part);
+                if self.other.contains(target) {
+                    self.met.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Asserts, by a serial search over the whole graph in memory (4 bytes an entry), each answer.
+pub fn verify(graph: &Graph, config: &ReachConfig, reach: &Reach) -> Result<()> {
+    let reachable = InMemory::load(graph)?.reachable_from(reach.source);
+    for (&target, &answer) in config.targets.iter().zip(&reach.reachable) {
+        if answer != reachable[target as usize] {
+            let fault = format!("vertex {target} is said to be reachable: {answer}");
+            return Err(AlgoError::Wrong { what: NAME, fault });
+        }
+    }
+    Ok(())
+}

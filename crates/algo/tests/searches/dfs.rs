@@ -1,0 +1,161 @@
+//! Depth-first search: what is reached whatever the stacks, and the textbook's order.
+
+use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
+use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
+use cenote_engine::{EngineConfig, RoamConfig, Strategy};
+
+use crate::graphs::{self, Lists, Random};
+
+const TIGHT_BYTES: u64 = 1 << 20;
+
+#[test]
+fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
+    for lists in graphs::all(11) {
+        let graph = lists.stored(false);
+        let levels = lists.levels(&[0]);
+        for config in graphs::configs(TIGHT_BYTES) {
+            for (threshold, stacks) in [(8, None), (1, Some(1)), (1, Some(3)), (100, Some(1000))] {
+                let roam = RoamConfig { threshold, stacks };
+                let search = PseudoDfsConfig { source: Some(0), targets: Vec::new(), roam };
+                let found = pseudo::run(&graph, config.clone(), &search).unwrap();
+                let case = format!("{} {} {threshold} {stacks:?}", lists.name, config.strategy);
+                for (v, level) in (0..).zip(&levels) {
+                    assert_eq!(found.is_reached(v), level.is_some(), "{case}: vertex {v}");
+                }
+                let reached = levels.iter().flatten().count() as u64;
+                assert_eq!(found.reached(), Some(reached), "{case}");
+                pseudo::verify(&graph, &search, &found).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn pseudo_dfs_ends_when_its_targets_are_reached_and_says_which_are_not() {
+    for lists in graphs::all(12) {
+        let graph = lists.stored(false);
+        let levels = lists.levels(&[0]);
+        let mut random = Random(5);
+        for _ in 0..3 {
+            let targets: Vec<u32> = (0..3).map(|_| random.below(levels.len() as u32)).collect();
+            let all = targets.iter().all(|&v| levels[v as usize].is_some());
+            for config in graphs::configs(TIGHT_BYTES) {
+                let targets = targets.clone();
+                let search = PseudoDfsConfig { source: Some(0), targets, ..Default::default() };
+                let found = pseudo::run(&graph, config, &search).unwrap();
+                assert_eq!(found.ended_early, all, "{}", lists.name);
+                assert_eq!(found.reached().is_none(), all, "{}", lists.name);
+                for &v in &search.targets {
+                    assert_eq!(found.is_reached(v), levels[v as usize].is_some());
+                }
+                pseudo::verify(&graph, &search, &found).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn with_room_for_leftovers_a_page_is_read_about_once() {
+    let mut random = Random(13);
+    let n = 40_000;
+    let edges: Vec<_> = (0..200_000).map(|_| (random.below(n), random.below(n))).collect();
+    for directed in [false, true] {
+        let graph = Lists::of("many pages", n, directed, &edges).stored(false);
+        let config = EngineConfig {
+            threads: 2,
+            cache_bytes: Some(0),
+            ..EngineConfig::with_memory(64 << 20)
+        };
+        let found = pseudo::run(&graph, config, &PseudoDfsConfig::default()).unwrap();
+        let adjacency = graph.adjacency(cenote_engine::Direction::Out).unwrap();
+        let pass = adjacency.pages() * graph.page_bytes() as u64;
+        let stats = found.run.stats;
+        assert!(stats.bytes_read <= pass * 5 / 4, "{directed}: {stats:?}, a pass is {pass}");
+    }
+}
+
+/// Preorder, parents, postorder by recursion on an explicit path, apart from the verifier's.
+fn textbook(lists: &Lists, source: u32) -> Vec<(Option<u32>, Option<u32>, Option<u32>)> {
+    let mut answer = vec![(None, None, None); lists.out.len()];
+    let (mut visits, mut finished) = (1, 0);
+    answer[source as usize] = (Some(0), Some(source), None);
+    let mut path = vec![(source, lists.out[source as usize].iter())];
+    while let Some((v, rest)) = path.last_mut() {
+        let v = *v;
+        match rest.find(|&&target| answer[target as usize].0.is_none()) {
+            Some(&target) => {
+                answer[target as usize] = (Some(visits), Some(v), None);
+                visits += 1;
+                path.push((target, lists.out[target as usize].iter()));
+            }
+            None => {
+                answer[v as usize].2 = Some(finished);
+                finished += 1;
+                path.pop();
+            }
+        }
+    }
+    answer
+}
+
+#[test]
+fn lexicographic_order_is_that_of_the_textbook() {
+    for seed in [21, 22] {
+        for lists in graphs::all(seed) {
+            let graph = lists.stored(false);
+            let source = Random(seed).below(lists.out.len() as u32);
+            let expected = textbook(&lists, source);
+            for config in graphs::configs(TIGHT_BYTES) {
+                let search = LexicographicConfig { source: Some(source), targets: Vec::new() };
+                let found = lexicographic::run(&graph, config, &search).unwrap();
+                for (v, &expected) in (0..).zip(&expected) {
+                    let answer = (found.order(v), found.parent(v), found.finish(v));
+                    assert_eq!(answer, expected, "{} seed {seed} vertex {v}", lists.name);
+                }
+                lexicographic::verify(&graph, &search, &found).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn lexicographic_order_ends_with_the_last_target() {
+    for lists in graphs::all(23) {
+        let graph = lists.stored(false);
+        let whole = textbook(&lists, 0);
+        let target = whole.iter().position(|of| of.0.is_some_and(|order| order >= 1)).unwrap_or(0);
+        let search = LexicographicConfig { source: Some(0), targets: vec![target as u32, 0] };
+        let found =
+            lexicographic::run(&graph, EngineConfig::with_memory(8 << 20), &search).unwrap();
+        assert!(found.ended_early);
+        assert_eq!(found.reached, u64::from(whole[target].0.unwrap()) + 1);
+        lexicographic::verify(&graph, &search, &found).unwrap();
+    }
+}
+
+#[test]
+fn a_path_of_a_million_vertices_is_no_recursion() {
+    let n = 1_000_000;
+    let path: Vec<(u32, u32)> = (0..n - 1).map(|v| (v, v + 1)).collect();
+    let graph = Lists::of("long path", n, false, &path).stored(false);
+    let config = || EngineConfig { threads: 2, ..EngineConfig::with_memory(64 << 20) };
+    let search = LexicographicConfig { source: Some(0), targets: Vec::new() };
+    let found = lexicographic::run(&graph, config(), &search).unwrap();
+    assert_eq!((found.reached, found.depth), (u64::from(n), u64::from(n) - 1));
+    assert_eq!((found.order(n - 1), found.finish(n - 1)), (Some(n - 1), Some(0)));
+    for strategy in [Strategy::Auto, Strategy::Block] {
+        let search = PseudoDfsConfig { source: Some(0), ..PseudoDfsConfig::default() };
+        let found = pseudo::run(&graph, EngineConfig { strategy, ..config() }, &search).unwrap();
+        assert_eq!(found.reached(), Some(u64::from(n)));
+    }
+}
+
+#[test]
+fn a_source_that_is_no_vertex_is_refused() {
+    let graph = Lists::of("pair", 2, true, &[(0, 1)]).stored(false);
+    let config = EngineConfig::with_memory(8 << 20);
+    let search = PseudoDfsConfig { source: Some(2), ..PseudoDfsConfig::default() };
+    assert!(pseudo::run(&graph, config.clone(), &search).is_err());
+    let search = LexicographicConfig { targets: vec![7], ..LexicographicConfig::default() };
+    assert!(lexicographic::run(&graph, config, &search).is_err());
+}

@@ -1,0 +1,180 @@
+//! What a page leaves when it has been worked off: the lists of its vertices that may still come,
+//! side by side in memory, so that the page need not be read again.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use cenote_device::HugeVec;
+use cenote_store::{List, Page, VertexId};
+
+use crate::error::Result;
+
+/// Words before the entries of a block.
+const HEADER: usize = 8;
+const HAS_HEAD: usize = 1;
+const HEAD_SKIP: usize = 2;
+const HEAD_DEGREE: usize = 4;
+const TAIL_DEGREE: usize = 6;
+
+/// Blocks of 4-byte words, one a page at most. A block is written and read by the worker that has
+/// taken its page, which orders these accesses.
+///
+/// A block: number of entries; whether the first is the piece of a list that the page continues,
+/// that piece's position and list's length; length of the last entry's list, which the next page
+/// may continue; then for each entry its vertex and where its targets end; then the targets.
+#[derive(Debug)]
+pub(super) struct Leftovers {
+    words: HugeVec<AtomicU32>,
+    used: AtomicU64,
+    /// For each page one more than where its block starts; 0 without a block.
+    blocks: HugeVec<AtomicU64>,
+}
+
+impl Leftovers {
+    /// Room for `bytes` of leftovers of `pages`; none at all where `bytes` is 0.
+    pub fn new(pages: u64, bytes: u64) -> Result<Self> {
+        let pages = if bytes == 0 { 0 } else { pages };
+        Ok(Self {
+            words: HugeVec::zeroed((bytes / 4) as usize)?,
+            used: AtomicU64::new(0),
+            blocks: HugeVec::zeroed(pages as usize)?,
+        })
+    }
+
+    /// Bytes beside the leftovers themselves.
+    pub fn bytes_for(pages: u64) -> u64 {
+        pages * 8
+    }
+
+    /// Bytes of the leftovers of all pages, if nothing was ever wanted.
+    pub fn bytes_of(vertices: u64, pages: u64, entries: u64) -> u64 {
+        // A list that runs over pages is in the block of each.
+        4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
+    }
+
+    /// Keeps the lists of `page`, number `number` in its section, whose vertices `may_come`;
+    /// `scratch` is memory to build in. False where they do not fit.
+    pub fn keep(
+        &self,
+        number: u64,
+        page: &Page<'_>,
+        may_come: impl Fn(VertexId) -> bool,
+        scratch: &mut Vec<u32>,
+    ) -> bool {
+        if self.words.is_empty() {
+            return false;
+        }
+        let kept = || page.lists().filter(|list| may_come(list.vertex));
+        build(kept, scratch);
+        if scratch.len() == HEADER {
+            return true;
+        }
+        let len = scratch.len() as u64;
+        let start = self.used.fetch_add(len, Ordering::Relaxed);
+        if start + len > self.words.len() as u64 {
+            self.used.fetch_sub(len, Ordering::Relaxed);
+            return false;
+        }
+        for (word, &value) in self.words[start as usize..].iter().zip(scratch.iter()) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.blocks[number as usize].store(start + 1, Ordering::Relaxed);
+        true
+    }
+
+    /// Whether a page of which nothing is wanted yet had better be kept: it has no block, and half
+    /// of the room is left for pages of which most is done.
+    pub fn has_room_for(&self, number: u64) -> bool {
+        let used = self.used.load(Ordering::Relaxed);
+        2 * used < self.words.len() as u64 && self.block(number).is_none()
+    }
+
+    /// The block of a page.
+    pub fn block(&self, number: u64) -> Option<Block<'_>> {
+        let start = self.blocks.get(number as usize)?.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(Block { words: &self.words[start as usize..] })
+    }
+}
+
+fn build<'a, I: Iterator<Item = List<'a>>>(lists: impl Fn() -> I, words: &mut Vec<u32>) {
+    words.clear();
+    words.resize(HEADER, 0);
+    let mut end = 0;
+    for list in lists() {
+        end += list.targets.len() as u32;
+        words.extend([list.vertex, end]);
+        if words[0] == 0 && list.skip > 0 {
+            words[HAS_HEAD] = 1;
+            set_long(words, HEAD_SKIP, list.skip);
+            set_long(words, HEAD_DEGREE, list.degree);
+        }
+        words[0] += 1;
+        set_long(words, TAIL_DEGREE, list.degree);
+    }
+    lists().for_each(|list| words.extend_from_slice(list.targets));
+}
+
+fn set_long(words: &mut [u32], at: usize, value: u64) {
+    words[at] = value as u32;
+    words[at + 1] = (value >> 32) as u32;
+}
+
+/// What a page left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    words: &'a [AtomicU32],
+}
+
+impl Block<'_> {
+    fn word(&self, at: usize) -> u32 {
+        self.words[at].load(Ordering::Relaxed)
+    }
+
+    fn long(&self, at: usize) -> u64 {
+        u64::from(self.word(at)) | u64::from(self.word(at + 1)) << 32
+    }
+
+    fn entries(&self) -> usize {
+        self.word(0) as usize
+    }
+
+    fn vertex(&self, i: usize) -> VertexId {
+        self.word(HEADER + 2 * i)
+    }
+
+    fn end(&self, i: usize) -> usize {
+        self.word(HEADER + 2 * i + 1) as usize
+    }
+
+    /// The piece of `v`'s list, its targets copied to `targets`; None where it was not kept.
+    /// `page` is the page's number in the file.
+    pub fn list<'t>(&self, v: VertexId, page: u64, targets: &'t mut Vec<u32>) -> Option<List<'t>> {
+        let (mut low, mut high) = (0, self.entries());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if self.vertex(middle) < v {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let (i, entries) = (low, self.entries());
+        if i == entries || self.vertex(i) != v {
+            return None;
+        }
+        let start = if i == 0 { 0 } else { self.end(i - 1) };
+        let first = HEADER + 2 * entries;
+        targets.clear();
+        let words = &self.words[first + start..first + self.end(i)];
+        targets.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
+        let is_head = i == 0 && self.word(HAS_HEAD) == 1;
+        let skip = if is_head { self.long(HEAD_SKIP) } else { 0 };
+        let degree = if is_head {
+            self.long(HEAD_DEGREE)
+        } else if i + 1 == entries {
+            self.long(TAIL_DEGREE)
+        } else {
+            targets.len() as u64
+        };
+        Some(List { vertex: v, page, skip, degree, targets })
+    }
+}
