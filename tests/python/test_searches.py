@@ -155,7 +155,8 @@ def test_searches_keep_to_their_budgets(cenote):
         estimate = cenote.json("estimate", algorithm[0], "graph.cenote", *flags)
         assert estimate["memory"] == run["memory_plan"], (algorithm, strategy)
     for algorithm in (["dfs"], lexicographic, ["reach", "--target", 1]):
-        error = cenote.error("run", algorithm[0], "graph.cenote", *algorithm[1:], "--memory", "9KiB")
+        flags = [*algorithm[1:], "--memory", "9KiB"]
+        error = cenote.error("run", algorithm[0], "graph.cenote", *flags)
         assert "too small" in error
 
 

@@ -4,10 +4,10 @@
 //! `pending` (of each vertex that starts here, whether its list is wanted), `continued` (whether
 //! the piece is wanted of the list that runs into the page), `stacked` (it lies on a stack),
 //! `taken` (a worker reads or works at it). Who makes something wanted sets its flag first and then
-//! `stacked`; who pops a page clears `stacked` first and then looks what is wanted; who is done with
-//! a page clears `taken` first and then looks again. So whatever is wanted is seen by one of them,
-//! and since what is wanted is told by flags, an entry on a stack may be out of date: it is passed
-//! over.
+//! `stacked`; who pops a page clears `stacked` first and then looks what is wanted; who is done
+//! with a page clears `taken` first and then looks again. So whatever is wanted is seen by one of
+//! them, and since what is wanted is told by flags, an entry on a stack may be out of date: it is
+//! passed over.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -309,7 +309,8 @@ impl<'w, R: Roamer> Worker<'w, R> {
         let mut taken = load.taken.iter().copied().peekable();
         for page in first..first + pages {
             let is_ours = taken.next_if_eq(&page).is_some();
-            if !is_ours && !(shared.is_wanted(page) && shared.taken.set(page)) {
+            let is_free = || shared.is_wanted(page) && shared.taken.set(page);
+            if !(is_ours || is_free()) {
                 continue;
             }
             let number = shared.adjacency.first_page() + page;
