@@ -110,7 +110,7 @@ fn ranks_on_a_circle_are_equal_and_dangling_mass_is_spread() {
             .unwrap();
     (0..10).for_each(|v| assert!((ranks.rank(v) - 0.1).abs() < 1e-12));
     // 0 points at 1, which points nowhere: after one step 1 has given half of its mass to each.
-    let once = PageRankConfig { damping: 1.0, iterations: 1, tolerance: None };
+    let once = PageRankConfig { damping: 1.0, iterations: 1, ..PageRankConfig::default() };
     let ranks =
         pagerank::run(&stored(&[vec![1], vec![]], true), config(Strategy::Auto), &once).unwrap();
     assert!((ranks.rank(0) - 0.25).abs() < 1e-12 && (ranks.rank(1) - 0.75).abs() < 1e-12);

@@ -5,8 +5,16 @@
 //! goes anywhere), otherwise it goes to any vertex. Ranks sum to 1. An undirected edge can be
 //! followed both ways. Starts from 1/n everywhere.
 //!
+//! Personalised ([`PageRankConfig::personalize`]), "anywhere" and "any vertex" are the given
+//! vertices, evenly, and the surfer starts there; so ranks tell what is near them. Vertices that
+//! cannot be reached from them have rank 0.
+//!
+//! [`Variant::Cave`] is the CAVE paper's Algorithm 4: no division by n, and the mass of vertices
+//! without out-edges is lost; the surfer starts with 1 at every vertex. Vertices without edges,
+//! which the paper's code divides by, get 1 - damping.
+//!
 //! **Source.** Page, Brin, Motwani and Winograd, 1999; dangling mass spread evenly as in Langville
-//! and Meyer, 2004. (The CAVE paper's Algorithm 4 omits both the division by n and dangling mass.)
+//! and Meyer, 2004, and back to the given vertices where it is personalised, as NetworkX does.
 //!
 //! **Trick.** [`pull`]: each vertex keeps rank / degree, so a list costs one load per entry,
 //! prefetched; nothing is written but the vertex's own result. It wants lists of in-neighbours:
@@ -18,6 +26,7 @@
 mod fixed;
 mod pull;
 mod push;
+mod restart;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,14 +38,26 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use restart::Restart;
 
 const NAME: &str = "pagerank";
 
 /// Ranks that one thread sums at a time.
 const SUM_CHUNK: usize = 1 << 16;
 
+/// Which definition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// A probability distribution.
+    #[default]
+    Standard,
+    /// As the CAVE paper has it: n times as large, without the mass that ends at vertices without
+    /// out-edges.
+    Cave,
+}
+
 /// How long it iterates and how far the surfer follows edges.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PageRankConfig {
     /// Probability to follow an edge, 0 to 1.
     pub damping: f64,
@@ -44,15 +65,34 @@ pub struct PageRankConfig {
     pub iterations: u32,
     /// Stop when the ranks' change in one iteration, summed over all vertices, is below this.
     pub tolerance: Option<f64>,
+    /// Where the surfer starts and goes when it follows no edge; anywhere where it is empty. A
+    /// vertex that is named twice counts once.
+    pub personalize: Vec<VertexId>,
+    /// Which definition.
+    pub variant: Variant,
 }
 
 impl Default for PageRankConfig {
     fn default() -> Self {
-        Self { damping: 0.85, iterations: 10, tolerance: None }
+        Self {
+            damping: 0.85,
+            iterations: 10,
+            tolerance: None,
+            personalize: Vec::new(),
+            variant: Variant::Standard,
+        }
     }
 }
 
 impl PageRankConfig {
+    /// Internally ranks are probabilities; what the answer has of them.
+    fn scale(&self, vertices: usize) -> f64 {
+        match self.variant {
+            Variant::Standard => 1.0,
+            Variant::Cave => vertices as f64,
+        }
+    }
+
     fn check(&self) -> Result<()> {
         let bad = |parameter, given: f64, expected: &str| {
             Err(AlgoError::Parameter {
@@ -129,12 +169,14 @@ fn pulls(graph: &Graph) -> bool {
 }
 
 /// Memory: 16 bytes a vertex; pulling over in-edges of a directed graph takes 4 more for the
-/// out-degrees, and 24 bytes a page hold the sums of lists that run over pages.
-pub fn needs(graph: &Graph, _config: &EngineConfig) -> Needs {
+/// out-degrees, 24 bytes a page hold the sums of lists that run over pages, and vertices to go to
+/// take a bit each.
+pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -> Needs {
     let n = graph.vertices() as u64;
     let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
     let degrees = if graph.is_directed() && pulls(graph) { 4 * n } else { 0 };
     let extra = pull::PIECE_BYTES * pages(graph, direction) + degrees;
+    let extra = extra + Restart::bytes_for(graph.vertices(), pagerank);
     Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 }
 }
 
@@ -145,7 +187,7 @@ pub fn estimate(
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
     pagerank.check()?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, pagerank))?;
     let direction =
         if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
     let pass = (pages(graph, direction) * graph.page_bytes() as u64) as f64;
@@ -177,17 +219,19 @@ pub fn run(
     pagerank: &PageRankConfig,
 ) -> Result<PageRank> {
     pagerank.check()?;
-    let needs = needs(graph, &config);
+    let needs = needs(graph, &config, pagerank);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
+        let restart = Restart::new(graph, pagerank)?;
+        let scale = pagerank.scale(graph.vertices());
         if pulls(graph) {
-            let mut pull = pull::Pull::new(&engine, pagerank.damping)?;
-            let (iterations, change) = iterate(pagerank, |i| pull.step(i))?;
+            let mut pull = pull::Pull::new(&engine, pagerank.damping, restart)?;
+            let (iterations, change) = iterate(pagerank, scale, |i| pull.step(i))?;
             let ranks = pull.ranks()?;
             finish(pagerank, ranks, iterations, change, &engine)
         } else {
-            let mut push = push::Push::new(&engine, pagerank.damping)?;
-            let (iterations, change) = iterate(pagerank, |i| push.step(i))?;
+            let mut push = push::Push::new(&engine, pagerank.damping, restart)?;
+            let (iterations, change) = iterate(pagerank, scale, |i| push.step(i))?;
             finish(pagerank, push.ranks(), iterations, change, &engine)
         }
     })
@@ -195,11 +239,12 @@ pub fn run(
 
 fn iterate(
     pagerank: &PageRankConfig,
+    scale: f64,
     mut step: impl FnMut(u32) -> Result<Step>,
 ) -> Result<(u32, Option<f64>)> {
     let mut change = None;
     for iteration in 1..=pagerank.iterations {
-        let found = step(iteration)?.change;
+        let found = scale * step(iteration)?.change;
         change = Some(found);
         if pagerank.tolerance.is_some_and(|tolerance| found < tolerance) {
             return Ok((iteration, change));
@@ -218,12 +263,16 @@ fn finish(
     // Rounding is off by far less. Only lists that contradict the degrees make or lose mass.
     let sum: f64 =
         ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
-    let is_whole = (sum - 1.0).abs() < 1e-6;
-    if !ranks.is_empty() && !is_whole {
+    let least = if pagerank.variant == Variant::Cave { 0.0 } else { 1.0 };
+    if !ranks.is_empty() && !(least - 1e-6..1.0 + 1e-6).contains(&sum) {
         return Err(AlgoError::Contradiction {
             file: engine.graph().file().to_string(),
             fault: format!("the ranks sum to {sum}, not 1"),
         });
+    }
+    let scale = pagerank.scale(ranks.len());
+    if scale != 1.0 {
+        ranks.par_iter().for_each(|rank| store(rank, scale * load(rank)));
     }
     let converged =
         pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));
@@ -234,21 +283,54 @@ fn finish(
 // Verifier
 
 /// Iterates again, serially, straight from the definition, and asserts that every rank agrees to
-/// within one part in 10^9 and that the ranks sum to 1 within 10^-9. Takes 24 bytes a vertex.
+/// within one part in 10^9 (or 10^-15, where it is personalised), and that the ranks of the
+/// standard variant sum to 1 within 10^-9. Takes 32 bytes a vertex.
 pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Result<()> {
     let n = graph.vertices();
     if n == 0 {
         return Ok(());
     }
+    let ranks = ranks_by_definition(graph, config, pagerank.iterations)?;
+    // Far from the chosen vertices there are ranks that fixed point has few digits for.
+    let floor = if config.personalize.is_empty() { 0.0 } else { 1e-15 };
+    let mut sum = 0.0;
+    for (v, &expected) in ranks.iter().enumerate() {
+        let found = pagerank.rank(VertexId::try_from(v).expect("vertex ids are u32"));
+        sum += found;
+        if (found - expected).abs() > 1e-9 * expected + floor {
+            return Err(wrong(format!("the rank of vertex {v} is {found}, not {expected}")));
+        }
+    }
+    if config.variant == Variant::Standard && (sum - 1.0).abs() > 1e-9 {
+        return Err(wrong(format!("the ranks sum to {sum}, not 1")));
+    }
+    Ok(())
+}
+
+fn ranks_by_definition(
+    graph: &Graph,
+    config: &PageRankConfig,
+    iterations: u32,
+) -> Result<Vec<f64>> {
+    let n = graph.vertices();
     let mut degrees = vec![0u64; n];
     graph.degrees(Direction::Out, &mut |first, some| {
         degrees[first as usize..first as usize + some.len()].copy_from_slice(some);
     })?;
-    let mut ranks = vec![1.0 / n as f64; n];
-    for _ in 0..pagerank.iterations {
+    let cave = config.variant == Variant::Cave;
+    let mut restart = vec![if cave { 1.0 } else { 1.0 / n as f64 }; n];
+    if !config.personalize.is_empty() {
+        restart.fill(0.0);
+        config.personalize.iter().for_each(|&v| restart[v as usize] = 1.0);
+        let count: f64 = restart.iter().sum();
+        restart.iter_mut().for_each(|mass| *mass /= count);
+    }
+    let mut ranks = restart.clone();
+    for _ in 0..iterations {
         let dangling: f64 = (0..n).filter(|&v| degrees[v] == 0).map(|v| ranks[v]).sum();
-        let base = (1.0 - config.damping + config.damping * dangling) / n as f64;
-        let mut next = vec![base; n];
+        let dangling = if cave { 0.0 } else { dangling };
+        let mass = 1.0 - config.damping + config.damping * dangling;
+        let mut next: Vec<f64> = restart.iter().map(|part| mass * part).collect();
         for_each_list(graph, Direction::Out, |list| {
             let share =
                 config.damping * ranks[list.vertex as usize] / degrees[list.vertex as usize] as f64;
@@ -258,18 +340,7 @@ pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Re
         })?;
         ranks = next;
     }
-    let mut sum = 0.0;
-    for (v, &expected) in ranks.iter().enumerate() {
-        let found = pagerank.rank(VertexId::try_from(v).expect("vertex ids are u32"));
-        sum += found;
-        if (found - expected).abs() > 1e-9 * expected {
-            return Err(wrong(format!("the rank of vertex {v} is {found}, not {expected}")));
-        }
-    }
-    if (sum - 1.0).abs() > 1e-9 {
-        return Err(wrong(format!("the ranks sum to {sum}, not 1")));
-    }
-    Ok(())
+    Ok(ranks)
 }
 
 fn wrong(fault: String) -> AlgoError {

@@ -6,7 +6,8 @@ use cenote_engine::{
     Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, VertexId, Wanted, prefetch,
 };
 
-use super::fixed::{FixedSum, to_fixed};
+use super::fixed::{FixedSum, from_fixed, to_fixed};
+use super::restart::{Base, Restart};
 use super::{Step, load, store};
 use crate::report::Result;
 
@@ -20,6 +21,7 @@ pub(super) struct Pull<'e> {
     engine: &'e Engine,
     direction: Direction,
     damping: f64,
+    restart: Restart,
     /// What a vertex gives each out-neighbour: rank / out-degree; of a vertex without out-edges
     /// its rank, which nobody asks for.
     shares: HugeVec<AtomicU64>,
@@ -42,7 +44,7 @@ struct Pieces {
 pub(super) const PIECE_BYTES: u64 = 24;
 
 impl<'e> Pull<'e> {
-    pub fn new(engine: &'e Engine, damping: f64) -> Result<Self> {
+    pub fn new(engine: &'e Engine, damping: f64, restart: Restart) -> Result<Self> {
         let graph = engine.graph();
         let n = graph.vertices();
         let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
@@ -52,6 +54,7 @@ impl<'e> Pull<'e> {
             engine,
             direction,
             damping,
+            restart,
             shares: HugeVec::zeroed(n)?,
             next: HugeVec::zeroed(n)?,
             out_degrees: None,
@@ -64,12 +67,13 @@ impl<'e> Pull<'e> {
         };
         let out_degrees: Option<HugeVec<AtomicU32>> =
             if graph.is_directed() { Some(HugeVec::zeroed(n)?) } else { None };
-        let rank = 1.0 / n.max(1) as f64;
-        let mut dangling = 0u64;
+        let start = pull.restart.start();
+        let mut dangling = 0;
         graph.degrees(Direction::Out, &mut |first, degrees| {
             for (v, &degree) in (first as usize..).zip(degrees) {
+                let rank = start.of(v as VertexId);
                 store(&pull.shares[v], share(rank, degree));
-                dangling += u64::from(degree == 0);
+                dangling += if degree == 0 { to_fixed(rank) } else { 0 };
                 if let Some(out_degrees) = &out_degrees {
                     let degree = u32::try_from(degree).unwrap_or(u32::MAX);
                     out_degrees[v].store(degree, Ordering::Relaxed);
@@ -77,19 +81,18 @@ impl<'e> Pull<'e> {
             }
         })?;
         pull.out_degrees = out_degrees;
-        pull.dangling = dangling as f64 * rank;
+        pull.dangling = from_fixed(dangling);
         Ok(pull)
     }
 
     pub fn step(&mut self, iteration: u32) -> Result<Step> {
-        let n = self.shares.len().max(1) as f64;
         let kernel = Gather {
             shares: &self.shares,
             next: &self.next,
             out_degrees: self.out_degrees.as_deref(),
             pieces: &self.pieces,
             adjacency: adjacency(self.engine, self.direction),
-            base: (1.0 - self.damping + self.damping * self.dangling) / n,
+            base: self.restart.base(self.dangling),
             damping: self.damping,
         };
         let label = format!("iteration {iteration}");
@@ -135,7 +138,7 @@ struct Gather<'a> {
     out_degrees: Option<&'a [AtomicU32]>,
     pieces: &'a Pieces,
     adjacency: &'a Adjacency,
-    base: f64,
+    base: Base<'a>,
     damping: f64,
 }
 
@@ -215,7 +218,7 @@ impl Gather<'_> {
             Some(degrees) => u64::from(degrees[v as usize].load(Ordering::Relaxed)),
         };
         let before = rank(load(&self.shares[v as usize]), degree);
-        let after = self.base + self.damping * sum;
+        let after = self.base.of(v) + self.damping * sum;
         store(&self.next[v as usize], share(after, degree));
         // Mass above 1 comes only of lists that contradict each other, which `check` finds.
         masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));

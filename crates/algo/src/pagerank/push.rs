@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{Direction, Engine, HugeVec, Kernel, List, Wanted};
+use cenote_engine::{Direction, Engine, HugeVec, Kernel, List, VertexId, Wanted};
 use rayon::prelude::*;
 
 use super::fixed::{FixedSum, from_fixed, to_fixed};
+use super::restart::Restart;
 use super::{Step, load, store};
 use crate::report::Result;
 
@@ -16,17 +17,19 @@ const BLOCK: usize = 1 << 14;
 pub(super) struct Push<'e> {
     engine: &'e Engine,
     damping: f64,
+    restart: Restart,
     ranks: HugeVec<AtomicU64>,
     /// What each vertex was given, fixed point.
     given: HugeVec<AtomicU64>,
 }
 
 impl<'e> Push<'e> {
-    pub fn new(engine: &'e Engine, damping: f64) -> Result<Self> {
+    pub fn new(engine: &'e Engine, damping: f64, restart: Restart) -> Result<Self> {
         let n = engine.graph().vertices();
-        let push = Self { engine, damping, ranks: HugeVec::zeroed(n)?, given: HugeVec::zeroed(n)? };
-        push.ranks.par_iter().for_each(|rank| store(rank, 1.0 / n as f64));
-        Ok(push)
+        let ranks = HugeVec::<AtomicU64>::zeroed(n)?;
+        let start = restart.start();
+        ranks.par_iter().enumerate().for_each(|(v, rank)| store(rank, start.of(v as VertexId)));
+        Ok(Self { engine, damping, restart, ranks, given: HugeVec::zeroed(n)? })
     }
 
     pub fn step(&mut self, iteration: u32) -> Result<Step> {
@@ -34,13 +37,13 @@ impl<'e> Push<'e> {
         let label = format!("iteration {iteration}");
         let locals = self.engine.visit(label, Direction::Out, Wanted::All, &kernel)?;
         let dangling = from_fixed(locals.into_iter().sum());
-        let n = self.ranks.len().max(1) as f64;
-        let base = (1.0 - self.damping + self.damping * dangling) / n;
+        let base = self.restart.base(dangling);
         let change = FixedSum::default();
-        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).for_each(
-            |(ranks, given)| {
+        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).enumerate().for_each(
+            |(i, (ranks, given))| {
                 let mut block = 0;
-                for (rank, given) in ranks.iter().zip(given) {
+                for (v, (rank, given)) in (i * BLOCK..).zip(ranks.iter().zip(given)) {
+                    let base = base.of(v as VertexId);
                     let after = base + self.damping * from_fixed(given.swap(0, Ordering::Relaxed));
                     block += to_fixed((after - load(rank)).abs());
                     store(rank, after);

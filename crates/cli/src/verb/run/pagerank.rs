@@ -1,20 +1,25 @@
 //! `cenote run pagerank`.
 
-use anyhow::Result;
-use cenote_algo::pagerank::{self, PageRankConfig};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use cenote_algo::pagerank::{self, PageRankConfig, Variant};
+use cenote_engine::{Graph, VertexId};
 use serde::Serialize;
 
 use super::RunOf;
 use super::result_file::{self, Column};
 use super::summary::Stopwatch;
-use crate::graph_file::JsonId;
+use crate::graph_file::{JsonId, vertex_of};
 use crate::verb::Outcome;
 use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
   cenote run pagerank kron.cenote --iterations 20 --memory 256MiB
-  cenote run pagerank debian.cenote --tolerance 1e-8 --out ranks.parquet";
+  cenote run pagerank debian.cenote --tolerance 1e-8 --out ranks.parquet
+  cenote run pagerank debian.cenote --personalize bash zsh
+  cenote run pagerank kron.cenote --variant cave";
 
 pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
@@ -39,19 +44,62 @@ pub struct Params {
     #[arg(long, value_name = "P", allow_negative_numbers = true,
           default_value_t = PageRankConfig::default().damping)]
     damping: f64,
+    /// Vertices that the surfer starts at and goes back to, by your ids [default: all]
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    personalize: Vec<String>,
+    /// The same from a file, one id a line
+    #[arg(long, value_name = "FILE")]
+    personalize_file: Option<PathBuf>,
+    /// `cave`: as the CAVE paper has it, without division by the number of vertices and without
+    /// the mass of vertices that have no out-edges
+    #[arg(long, value_name = "NAME", default_value = "standard",
+          conflicts_with_all = ["personalize", "personalize_file"])]
+    variant: VariantArg,
+}
+
+/// Which definition.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum VariantArg {
+    Standard,
+    Cave,
 }
 
 impl Params {
-    fn config(&self) -> PageRankConfig {
+    /// The vertices that are named, ascending.
+    fn personalize(&self, graph: &Graph) -> Result<Vec<VertexId>> {
+        let ids = graph.ids()?;
+        let mut vertices = Vec::new();
+        for id in &self.personalize {
+            vertices.push(vertex_of(graph, &ids, id)?);
+        }
+        if let Some(path) = &self.personalize_file {
+            let name = path.display();
+            let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
+            for id in text.lines().filter(|line| !line.is_empty()) {
+                vertices.push(vertex_of(graph, &ids, id)?);
+            }
+            ensure!(!vertices.is_empty(), "{name}: it has no id; one a line is needed");
+        }
+        vertices.sort_unstable();
+        vertices.dedup();
+        Ok(vertices)
+    }
+
+    fn config(&self, graph: &Graph) -> Result<PageRankConfig> {
         let usual = match self.tolerance {
             Some(_) => TOLERANCE_ITERATIONS_MAX,
             None => PageRankConfig::default().iterations,
         };
-        PageRankConfig {
+        Ok(PageRankConfig {
             damping: self.damping,
             iterations: self.iterations.unwrap_or(usual),
             tolerance: self.tolerance,
-        }
+            personalize: self.personalize(graph)?,
+            variant: match self.variant {
+                VariantArg::Standard => Variant::Standard,
+                VariantArg::Cave => Variant::Cave,
+            },
+        })
     }
 }
 
@@ -73,7 +121,7 @@ struct Ranked {
 /// Runs it. A tolerance that was not met is an answer of no.
 pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     let (graph, config) = args.open()?;
-    let pagerank_config = args.params.config();
+    let pagerank_config = args.params.config(&graph)?;
     let stopwatch = Stopwatch::start();
     let pagerank = pagerank::run(&graph, config.clone(), &pagerank_config)?;
     let ids = graph.ids()?;
@@ -122,6 +170,6 @@ fn answer_lines(pagerank: &pagerank::PageRank, top: &[Ranked]) -> Vec<(&'static 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
     let (graph, config) = args.plan.open(false)?;
-    let estimate = pagerank::estimate(&graph, &config, &args.params.config())?;
+    let estimate = pagerank::estimate(&graph, &config, &args.params.config(&graph)?)?;
     estimate::print("pagerank", &args.plan, &config, &estimate)
 }

@@ -1,0 +1,82 @@
+//! Where the surfer goes when it does not follow an edge.
+
+use cenote_engine::{Bitmap, Graph, VertexId};
+
+use super::{PageRankConfig, Variant};
+use crate::report::{AlgoError, Result};
+
+/// An even distribution over all vertices or some.
+#[derive(Debug)]
+pub(super) struct Restart {
+    /// `None` where it is all.
+    members: Option<Bitmap>,
+    /// What each of them gets of a mass of 1.
+    each: f64,
+    damping: f64,
+    /// Whether the mass of vertices without out-edges goes the same way; lost otherwise.
+    keeps_dangling: bool,
+}
+
+/// What every vertex gets in one iteration apart from its in-neighbours' shares.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Base<'a> {
+    members: Option<&'a Bitmap>,
+    each: f64,
+}
+
+impl Restart {
+    /// # Errors
+    /// Vertices that the graph does not have; the paper's variant with chosen vertices.
+    pub fn new(graph: &Graph, config: &PageRankConfig) -> Result<Self> {
+        let (n, chosen) = (graph.vertices(), &config.personalize);
+        let refused = |given: String, expected| {
+            Err(AlgoError::Parameter { parameter: "--personalize", given, expected })
+        };
+        if let Some(v) = chosen.iter().find(|&&v| v as usize >= n) {
+            return refused(v.to_string(), format!("the graph has {n} vertices"));
+        }
+        if config.variant == Variant::Cave && !chosen.is_empty() {
+            let expected = "the CAVE paper's variant starts anywhere, use the standard one";
+            return refused(format!("{} vertices", chosen.len()), expected.to_string());
+        }
+        let members = if chosen.is_empty() { None } else { Some(Bitmap::new(n)?) };
+        let count = match &members {
+            None => n,
+            Some(members) => chosen.iter().filter(|&&v| members.insert(v)).count(),
+        };
+        Ok(Self {
+            members,
+            each: 1.0 / count.max(1) as f64,
+            damping: config.damping,
+            keeps_dangling: config.variant == Variant::Standard,
+        })
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes_for(vertices: usize, config: &PageRankConfig) -> u64 {
+        if config.personalize.is_empty() { 0 } else { Bitmap::bytes_for(vertices) }
+    }
+
+    /// Where the surfer is before it moves.
+    pub fn start(&self) -> Base<'_> {
+        Base { members: self.members.as_ref(), each: self.each }
+    }
+
+    /// What is given out where `dangling` of the mass is on vertices without out-edges.
+    pub fn base(&self, dangling: f64) -> Base<'_> {
+        let dangling = if self.keeps_dangling { dangling } else { 0.0 };
+        let mass = 1.0 - self.damping + self.damping * dangling;
+        Base { members: self.members.as_ref(), each: mass * self.each }
+    }
+}
+
+impl Base<'_> {
+    /// What `v` gets.
+    #[inline(always)]
+    pub fn of(&self, v: VertexId) -> f64 {
+        match self.members {
+            Some(members) if !members.contains(v) => 0.0,
+            _ => self.each,
+        }
+    }
+}
