@@ -147,20 +147,84 @@ fn a_hub_far_out_has_its_list_over_pages_put_together() {
     assert!(steps[..3].iter().all(|&auto| auto < 200), "{steps:?}");
 }
 
+/// A budget with room for the state, the index and buffers, and `more` beside.
+fn tight(graph: &Arc<Graph>, more: u64) -> u64 {
+    let config = EngineConfig { threads: 2, ..EngineConfig::with_memory(0) };
+    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+    let needs = bfs::needs(graph, &config, &search);
+    needs.state_bytes + graph.memory_bytes() as u64 + more
+}
+
+/// Levels and parents, the same with little memory and with one, two and three workers.
+fn agree_out_of_core(lists: &[Vec<u32>], directed: bool, more: u64) {
+    let graph = stored(lists, directed);
+    let (levels, parents) = oracle(lists, 0);
+    let memory_bytes = tight(&graph, more);
+    for threads in 1..=3 {
+        for parents_asked in [true, false] {
+            let explain = true;
+            let config =
+                EngineConfig { threads, explain, ..EngineConfig::with_memory(memory_bytes) };
+            let search = BfsConfig { parents: parents_asked, ..BfsConfig::from(0) };
+            let found = bfs::run(&graph, config, &search).unwrap();
+            bfs::verify(&graph, &found).unwrap();
+            let rounds = found.run.steps.iter().filter(|step| step.label.starts_with("round"));
+            assert!(rounds.count() > 0, "it was to be searched asynchronously");
+            for v in 0..lists.len() as u32 {
+                assert_eq!(found.level(v), levels[v as usize], "level of {v}, {threads} threads");
+                let expected = if parents_asked { parents[v as usize] } else { None };
+                assert_eq!(found.parent(v), expected, "parent of {v}, {threads} threads");
+            }
+        }
+    }
+}
+
 #[test]
-fn lists_that_do_not_fit_are_searched_level_by_level_with_the_same_answer() {
-    let lists = lists_of(150 * 150, &scattered_grid(150, 150), false);
+fn lists_that_do_not_fit_are_searched_asynchronously_with_the_same_answer() {
+    for directed in [false, true] {
+        let lists = lists_of(300 * 300, &scattered_grid(300, 300), directed);
+        agree_out_of_core(&lists, directed, 600 << 10);
+    }
+}
+
+#[test]
+fn a_hub_on_the_way_of_an_asynchronous_search_is_followed_on_all_of_its_pages() {
+    // Two paths of unequal length to a hub, whose leaves lie behind it and before it in the file.
+    let (path, leaves, tail) = (9_000u32, 5_000u32, 40_000u32);
+    let hub = path + leaves;
+    let mut edges: Vec<(u32, u32)> = (0..path).map(|v| (v, v + 1)).collect();
+    edges.push((path, hub));
+    edges.extend((1..leaves).map(|leaf| (hub, path + leaf)));
+    edges.extend((1..leaves).map(|leaf| (hub, hub + leaf)));
+    edges.push((0, hub + leaves));
+    edges.extend((hub + leaves..hub + leaves + 4_000).map(|v| (v, v + 1)));
+    edges.push((hub + leaves + 4_000, hub));
+    let last = hub + leaves + 4_000;
+    edges.push((hub + 1, last + 1));
+    edges.extend((last + 1..last + tail).map(|v| (v, v + 1)));
+    let lists = lists_of((last + tail + 1) as usize, &edges, false);
+    agree_out_of_core(&lists, false, 600 << 10);
+}
+
+#[test]
+fn an_asynchronous_search_ends_with_the_level_of_its_last_target() {
+    let lists = lists_of(300 * 300, &scattered_grid(300, 300), false);
     let graph = stored(&lists, false);
-    let needs = {
-        let config = EngineConfig { threads: 2, ..EngineConfig::with_memory(0) };
-        bfs::needs(&graph, &config, &BfsConfig { parents: true, ..BfsConfig::from(0) })
-    };
-    // Room for the state, the index and buffers, and about 100 kB more: the lists take 440 kB.
-    let memory_bytes = needs.state_bytes + graph.memory_bytes() as u64 + (600 << 10);
-    let found = run(&graph, Strategy::Auto, 2, memory_bytes);
-    let ample = run(&graph, Strategy::Auto, 2, 64 << 20);
-    assert!(found.run.stats.steps > 200, "{:?}", found.run.stats);
-    for v in 0..lists.len() as u32 {
-        assert_eq!((found.level(v), found.parent(v)), (ample.level(v), ample.parent(v)));
+    let (levels, _) = oracle(&lists, 0);
+    let at = |level| levels.iter().position(|&found| found == Some(level)).unwrap() as u32;
+    let memory_bytes = tight(&graph, 600 << 10);
+    let targets = vec![at(3), at(330), at(200)];
+    let search = BfsConfig { parents: true, targets, ..BfsConfig::from(0) };
+    for threads in 1..=3 {
+        let explain = true;
+        let config = EngineConfig { threads, explain, ..EngineConfig::with_memory(memory_bytes) };
+        let found = bfs::run(&graph, config, &search).unwrap();
+        bfs::verify(&graph, &found).unwrap();
+        assert!(found.run.steps.iter().any(|step| step.label.starts_with("round")));
+        assert!(found.ended_early);
+        assert_eq!(found.depth, 330);
+        for (v, level) in (0..).zip(&levels) {
+            assert_eq!(found.level(v), level.filter(|&level| level <= 330), "vertex {v}");
+        }
     }
 }

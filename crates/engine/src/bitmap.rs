@@ -76,6 +76,28 @@ impl Bitmap {
         })
     }
 
+    /// Takes every vertex of `range` out, and tells `each`. Of many threads that do so, one is told
+    /// of a vertex.
+    pub fn take_in(&self, range: Range<VertexId>, mut each: impl FnMut(VertexId)) {
+        let mut from = range.start;
+        while from < range.end {
+            let word = from as usize / BITS;
+            let next = ((word + 1) * BITS).min(range.end as usize);
+            let low = u64::MAX << (from as usize % BITS);
+            let high = u64::MAX >> (BITS - 1 - (next - 1) % BITS);
+            if self.words[word].load(Ordering::Relaxed) & low & high != 0 {
+                let old = self.words[word].fetch_and(!(low & high), Ordering::Relaxed);
+                let mut bits = old & low & high;
+                while bits != 0 {
+                    let bit = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    each(VertexId::try_from(word * BITS + bit).expect("vertex ids are u32"));
+                }
+            }
+            from = VertexId::try_from(next).unwrap_or(range.end);
+        }
+    }
+
     /// Adds every vertex of `other`, a set over the same vertices.
     pub fn merge(&mut self, other: &Bitmap) {
         assert_eq!(self.len, other.len, "sets over the same vertices are merged");
@@ -139,6 +161,12 @@ mod tests {
                 prop_assert_eq!(bitmap.any_in(a..b, false), inside);
                 let outside = (a..b).any(|v| !oracle.contains(&v));
                 prop_assert_eq!(bitmap.any_in(a..b, true), outside);
+                let mut taken = Vec::new();
+                bitmap.take_in(a..b, |v| taken.push(v));
+                let expected: Vec<u32> = oracle.iter().copied().filter(|v| (a..b).contains(v)).collect();
+                prop_assert_eq!(&taken, &expected);
+                expected.iter().for_each(|v| { oracle.remove(v); });
+                prop_assert_eq!(bitmap.count(), oracle.len() as u64);
             }
         }
     }

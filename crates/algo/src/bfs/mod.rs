@@ -15,10 +15,12 @@
 //! with them in memory ([`stash`]) the rest of the search reads nothing. A directed graph is
 //! searched so where it was stored with its in-edges.
 //!
-//! A search of many small levels is brought to its end in memory too ([`rest`]).
+//! A search of many small levels is brought to its end in memory too ([`rest`]), or without a
+//! barrier a level where that does not fit ([`asynchronous`]).
 //!
-//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`], [`rest`].
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`], [`rest`], [`asynchronous`].
 
+mod asynchronous;
 mod rest;
 mod stash;
 
@@ -32,6 +34,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+use asynchronous::Asynchronous;
 use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
@@ -307,12 +310,43 @@ impl<'e> Search<'e> {
         self.frontier.bits().iter().for_each(|v| {
             self.visited.insert(v);
         });
-        let Some(rest) = rest else {
-            self.patience = Patience::endless();
-            return Ok(false);
-        };
-        self.reached += self.queue_in_memory(&rest)?;
+        match rest {
+            Some(rest) => self.reached += self.queue_in_memory(&rest)?,
+            None if bytes_max >= asynchronous::bytes_for(pages(graph, Direction::Out)) => {
+                self.finish_asynchronously()?;
+            }
+            None => {
+                self.patience = Patience::endless();
+                return Ok(false);
+            }
+        }
         Ok(true)
+    }
+
+    fn finish_asynchronously(&mut self) -> Result<()> {
+        let search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
+        self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
+        search.run(|| self.goal.level_max(&self.levels))?;
+        let level_max = self.goal.level_max(&self.levels);
+        // From here on the set of those that were not reached.
+        self.visited.clear();
+        (self.reached, self.level) = (0, 0);
+        for (v, cell) in self.levels.iter().enumerate() {
+            let level = cell.load(Ordering::Relaxed);
+            if level != UNREACHED && level <= level_max {
+                self.reached += 1;
+                self.level = self.level.max(level);
+            } else {
+                cell.store(UNREACHED, Ordering::Relaxed);
+                self.visited.insert(VertexId::try_from(v).expect("vertex ids are u32"));
+            }
+        }
+        match &self.parents {
+            Some(parents) => {
+                asynchronous::find_parents(self.engine, &self.levels, parents, &self.visited)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Searches on from the frontier, one vertex after another; how many were reached.
@@ -462,6 +496,12 @@ impl Goal {
             targets.pop();
         }
         targets.is_empty()
+    }
+
+    /// The level of the furthest of these targets: none further matters.
+    fn level_max(&self, levels: &[AtomicU32]) -> u32 {
+        let level = |&v: &VertexId| levels[v as usize].load(Ordering::Relaxed);
+        self.0.iter().flatten().map(level).max().unwrap_or(UNREACHED)
     }
 }
 

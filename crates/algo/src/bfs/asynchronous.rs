@@ -1,0 +1,249 @@
+//! The rest of a search of many levels, where it does not fit in memory: without a barrier a level.
+//!
+//! **Source.** Asynchronous block-priority scheduling as in ACGraph (SIGMOD 2026), on label
+//! correction: levels are upper bounds that fall until no edge can lower one, and are exact then.
+//!
+//! **Trick.** A page that is brought is searched until nothing changes inside it, so neighbours
+//! that lie together cost one visit, not one for each level. Rounds of pages, those with the
+//! smallest active levels first: what a page then finds is mostly final. Parents are found last,
+//! in one pass over the reached lists, since a level is known to be final only then.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use cenote_engine::{
+    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageKernel, PageTask,
+    VertexId, Wanted,
+};
+
+use super::{UNREACHED, set};
+use crate::report::Result;
+
+/// No vertex of the page is active.
+const IDLE: u32 = u32::MAX;
+
+/// A round of fewer pages leaves the drive idle: the next one takes higher levels along.
+const ROUND_PAGES_MIN: usize = 64;
+
+/// A round of more pages does work that lower levels will make void: the next takes fewer levels.
+const ROUND_PAGES_MAX: usize = 1024;
+
+const PAGES: &str = "bytes_for() refuses more pages";
+
+/// Bytes that it takes, beside levels and a set of vertices.
+pub(super) fn bytes_for(pages: u64) -> u64 {
+    match u32::try_from(pages) {
+        Ok(pages) => 4 * u64::from(pages) + Bitmap::bytes_for(pages as usize),
+        Err(_) => u64::MAX,
+    }
+}
+
+/// A search that has begun.
+pub(super) struct Asynchronous<'a> {
+    engine: &'a Engine,
+    adjacency: &'a Adjacency,
+    levels: &'a [AtomicU32],
+    /// Vertices whose level fell since their list, or its first piece, was last followed.
+    active: &'a Bitmap,
+    /// Pages whose first list began on an earlier page and is active here.
+    heads: Bitmap,
+    /// Of each page the lowest level of what is active.
+    lowest: HugeVec<AtomicU32>,
+    /// No level above this matters any more. It only falls.
+    level_max: AtomicU32,
+}
+
+impl<'a> Asynchronous<'a> {
+    /// Nothing is active. `active` is an empty set over the vertices.
+    pub fn new(engine: &'a Engine, levels: &'a [AtomicU32], active: &'a Bitmap) -> Result<Self> {
+        let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
+        let pages = usize::try_from(adjacency.pages()).expect("an index of the pages is in memory");
+        let lowest = HugeVec::<AtomicU32>::zeroed(pages)?;
+        lowest.iter().for_each(|level| level.store(IDLE, Ordering::Relaxed));
+        Ok(Self {
+            engine,
+            adjacency,
+            levels,
+            active,
+            heads: Bitmap::new(pages)?,
+            lowest,
+            level_max: AtomicU32::new(UNREACHED),
+        })
+    }
+
+    /// The list of `v` is to be followed, from `level` on.
+    pub fn activate(&self, v: VertexId, level: u32) {
+        let pages = self.adjacency.pages_of(v);
+        // Whoever takes the vertex out of the set sees its level.
+        fence(Ordering::Release);
+        self.active.insert(v);
+        self.lowest[*pages.start() as usize].fetch_min(level, Ordering::Release);
+        self.activate_heads(pages.start() + 1..pages.end() + 1, level);
+    }
+
+    /// The same for the pieces behind the first.
+    fn activate_heads(&self, pages: Range<u64>, level: u32) {
+        fence(Ordering::Release);
+        for page in pages {
+            self.heads.insert(VertexId::try_from(page).expect(PAGES));
+            self.lowest[page as usize].fetch_min(level, Ordering::Release);
+        }
+    }
+
+    /// Searches until no level can fall that is at most `level_max()`, which is asked before every
+    /// round and must not rise.
+    pub fn run(&self, level_max: impl Fn() -> u32) -> Result<()> {
+        let mut slack = 1;
+        for round in 1.. {
+            self.level_max.store(level_max(), Ordering::Relaxed);
+            let tasks = self.lowest_pages(slack);
+            if tasks.is_empty() {
+                break;
+            }
+            if tasks.len() > ROUND_PAGES_MAX {
+                slack = slack.div_ceil(2);
+            } else if tasks.len() < ROUND_PAGES_MIN {
+                slack = slack.saturating_mul(2);
+            }
+            self.engine.visit_pages(format!("round {round}"), Direction::Out, &tasks, self)?;
+        }
+        Ok(())
+    }
+
+    /// The pages with active vertices on the lowest level, or up to `slack` levels above it.
+    fn lowest_pages(&self, slack: u32) -> Vec<PageTask> {
+        let level_of = |level: &AtomicU32| level.load(Ordering::Relaxed);
+        let lowest = self.lowest.iter().map(level_of).min().unwrap_or(IDLE);
+        let level_max = self.level_max.load(Ordering::Relaxed);
+        if lowest >= level_max {
+            return Vec::new();
+        }
+        let highest = lowest.saturating_add(slack).min(level_max - 1);
+        (0..)
+            .zip(self.lowest.iter())
+            .filter(|(_, level)| level_of(level) <= highest)
+            .map(|(page, _)| PageTask { page, from: 0, to: 0 })
+            .collect()
+    }
+}
+
+/// What a worker still has to follow on its page, with the levels that they had when they were
+/// found; kept for its memory.
+#[derive(Default)]
+pub(super) struct Within {
+    /// Active before: ascending by level.
+    before: Vec<(u32, VertexId)>,
+    /// Found on the page: one after the other these ascend by level too.
+    found: VecDeque<(u32, VertexId)>,
+}
+
+impl PageKernel for Asynchronous<'_> {
+    type Local = Within;
+
+    fn local(&self) -> Within {
+        Within::default()
+    }
+
+    fn page(&self, within: &mut Within, page: &Page<'_>, task: PageTask) {
+        self.take_active(within, page, task.page);
+        let starting =
+            self.adjacency.starts_from(task.page)..self.adjacency.vertices_in(task.page).end;
+        let runs_on =
+            task.page + 1 < self.adjacency.pages() && self.adjacency.continues(task.page + 1);
+        while let Some((level, v)) = within.next() {
+            if self.levels[v as usize].load(Ordering::Relaxed) < level {
+                continue;
+            }
+            let list = page.list_of(v).expect("active vertices were taken from this page");
+            for &target in list.targets {
+                if !self.lower(target, level + 1) {
+                    continue;
+                }
+                if !starting.contains(&target) {
+                    self.activate(target, level + 1);
+                    continue;
+                }
+                within.found.push_back((level + 1, target));
+                if runs_on && target + 1 == starting.end {
+                    let pages = self.adjacency.pages_of(target);
+                    self.activate_heads(pages.start() + 1..pages.end() + 1, level + 1);
+                }
+            }
+        }
+    }
+}
+
+impl Asynchronous<'_> {
+    /// Whether the level of `v` was higher; it is `level` then.
+    #[inline(always)]
+    fn lower(&self, v: VertexId, level: u32) -> bool {
+        let cell = &self.levels[v as usize];
+        level <= self.level_max.load(Ordering::Relaxed)
+            && cell.load(Ordering::Relaxed) > level
+            && cell.fetch_min(level, Ordering::Relaxed) > level
+    }
+
+    /// Takes what is active on a page. Whatever becomes so from here on is seen, or makes the page
+    /// come again.
+    fn take_active(&self, within: &mut Within, page: &Page<'_>, number: u64) {
+        self.lowest[number as usize].swap(IDLE, Ordering::Acquire);
+        let starting = self.adjacency.starts_from(number)..self.adjacency.vertices_in(number).end;
+        self.active.take_in(starting, |v| within.before.push((0, v)));
+        let head = VertexId::try_from(number).expect(PAGES);
+        if self.heads.contains(head) {
+            self.heads.remove(head);
+            within.before.push((0, page.first_vertex()));
+        }
+        fence(Ordering::Acquire);
+        for (level, v) in &mut within.before {
+            *level = self.levels[*v as usize].load(Ordering::Relaxed);
+        }
+        // From the highest on: the next is taken from the end.
+        within.before.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+impl Within {
+    /// The lowest of what is left.
+    fn next(&mut self) -> Option<(u32, VertexId)> {
+        match (self.before.last(), self.found.front()) {
+            (Some(before), Some(found)) if found.0 < before.0 => self.found.pop_front(),
+            (None, _) => self.found.pop_front(),
+            _ => self.before.pop(),
+        }
+    }
+}
+
+/// Finds the parents of all that were reached, in one pass over their lists. `unreached` is the
+/// set of the others.
+pub(super) fn find_parents(
+    engine: &Engine,
+    levels: &[AtomicU32],
+    parents: &[AtomicU32],
+    unreached: &Bitmap,
+) -> Result<()> {
+    let kernel = Parents { levels, parents };
+    engine.visit("parents", Direction::Out, Wanted::NotIn(unreached), &kernel)?;
+    Ok(())
+}
+
+struct Parents<'a> {
+    levels: &'a [AtomicU32],
+    parents: &'a [AtomicU32],
+}
+
+impl Kernel for Parents<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let next = self.levels[list.vertex as usize].load(Ordering::Relaxed).saturating_add(1);
+        for &target in list.targets {
+            if next != UNREACHED && self.levels[target as usize].load(Ordering::Relaxed) == next {
+                set(Some(self.parents), target, list.vertex);
+            }
+        }
+    }
+}
