@@ -87,18 +87,87 @@ def test_one_answer_for_all_strategies_threads_and_pages(cenote, directed):
     for page_size in ["4KiB", "64KiB"]:
         made = Both(cenote, pairs, directed, "--page-size", page_size, "--overwrite")
         for strategy, threads in itertools.product(["auto", "block", "vertex"], [1, 3]):
-            for algorithm in [["triangles"], ["lcc"]]:
+            for algorithm in [["triangles"], ["lcc"], ["betweenness", "--samples", 9]]:
                 flags = ["--strategy", strategy, "--threads", threads, "--memory", "32MiB"]
                 summary, found = made.run(*algorithm, *flags)
                 answer = (summary["result"], found)
                 answer[0].pop("chunks", None)
+                answer[0].pop("batch", None)
                 assert answers.setdefault(algorithm[0], answer) == answer
+
+
+def networkx_sum(graph, sources):
+    """The sum over the sources: NetworkX halves it on an undirected graph."""
+    targets = list(graph)
+    found = nx.betweenness_centrality_subset(graph, list(sources), targets, normalized=False)
+    return {v: value * (1 if graph.is_directed() else 2) for v, value in found.items()}
+
+
+def test_betweenness_from_sources_equals_networkx(both):
+    ids = sorted(both.graph)
+    sources = ids[:: len(ids) // 9]
+    (both.cenote.folder / "sources.txt").write_text("\n".join(map(str, sources)))
+    summary, found = both.run("betweenness", "--sources", "sources.txt", "--verify")
+    assert summary["result"]["sources"] == len(set(sources))
+    assert found == pytest.approx(networkx_sum(both.graph, sources), rel=1e-9, abs=1e-9)
+    best = max(found.items(), key=lambda item: item[1])
+    assert summary["result"]["top"][0]["betweenness"] == best[1]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_betweenness_from_all_equals_networkx_and_igraph_at_every_scale(cenote, directed):
+    cenote("generate", "ba", "--vertices", 120, "--edges-per-vertex", 2, "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
+    made = Both(cenote, pairs, directed)
+    ids = sorted(made.graph)
+    (cenote.folder / "sources.txt").write_text("\n".join(map(str, ids)))
+    scales = {}
+    for scale in ["sum", "full", "normalized"]:
+        _, scales[scale] = made.run("betweenness", "--sources", "sources.txt", "--scale", scale)
+    close = {"rel": 1e-9, "abs": 1e-9}
+    for scale, normalized in [("full", False), ("normalized", True)]:
+        expected = nx.betweenness_centrality(made.graph, normalized=normalized)
+        assert scales[scale] == pytest.approx(expected, **close)
+    other = igraph.Graph.from_networkx(made.graph)
+    expected = dict(zip(other.vs["_nx_name"], other.betweenness()))
+    assert scales["full"] == pytest.approx(expected, **close)
+    assert scales["sum"] == pytest.approx(networkx_sum(made.graph, ids), **close)
+
+
+def test_samples_are_scaled_as_networkx_scales_its_own(cenote):
+    cenote("generate", "ba", "--vertices", 150, "--edges-per-vertex", 2, "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
+    made = Both(cenote, pairs, False)
+    n, k = len(made.graph), 11
+    flags = ["--samples", k, "--seed", 5]
+    _, sums = made.run("betweenness", *flags)
+    _, normalized = made.run("betweenness", *flags, "--scale", "normalized")
+    shares = {v: sums[v] / normalized[v] for v in sums if sums[v] > 0}
+    assert set(np.round(list(shares.values()), 6)) <= {k * (n - 2), (k - 1) * (n - 2)}
+    _, again = made.run("betweenness", *flags, "--threads", 1)
+    assert again == sums
+    assert "--samples" in cenote.error("run", "betweenness", "graph.cenote", "--samples", n + 1)
+
+
+def test_bytes_per_source_fall_with_the_batch(cenote):
+    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
+    cenote("import", "made.u32", "--out", "graph.cenote")
+    vertices = cenote.json("info", "graph.cenote")["vertices"]
+    runs = {}
+    for lanes in [1, 8]:
+        budget = (8 << 20) + 20 * vertices + 12 * lanes * vertices
+        flags = ["graph.cenote", "--samples", 8, "--memory", budget, "--cache", 0]
+        runs[lanes] = cenote.json("run", "betweenness", *flags)
+        assert runs[lanes]["peak_rss_bytes"] <= budget + (32 << 20)
+    assert runs[1]["result"]["top"] == runs[8]["result"]["top"]
+    assert runs[1]["result"]["batch"] < runs[8]["result"]["batch"]
+    assert runs[8]["bytes_read"] < runs[1]["bytes_read"] / 2
 
 
 def test_a_directed_graph_without_in_edges_is_refused(cenote):
     (cenote.folder / "edges.txt").write_text("1 2\n2 3\n3 1\n")
     cenote("import", "edges.txt", "--directed", "--out", "graph.cenote")
-    for algorithm in ["triangles", "lcc"]:
+    for algorithm in ["triangles", "lcc", "betweenness"]:
         assert "--in-edges" in cenote.error("run", algorithm, "graph.cenote")
 
 

@@ -1,6 +1,7 @@
 //! Graph algorithms, one file each: its definition, its source, the trick, and a plain serial
 //! verifier.
 //!
+//! - [`betweenness`]: betweenness centrality from given sources
 //! - [`bfs`]: breadth-first search: levels and parents
 //! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
 //! - [`lcc`]: local clustering coefficient
@@ -12,6 +13,7 @@
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
 
+pub mod betweenness;
 pub mod bfs;
 pub mod dfs;
 mod in_memory;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
-use crate::verb::run::{bfs, dfs, lcc, mis, pagerank, reach, triangles, wcc};
+use crate::verb::run::{betweenness, bfs, dfs, lcc, mis, pagerank, reach, triangles, wcc};
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
@@ -24,6 +24,9 @@ pub struct Args {
 /// The algorithms.
 #[derive(Debug, Subcommand)]
 enum Algorithm {
+    /// Betweenness centrality from given sources
+    #[command(after_help = betweenness::ESTIMATE_EXAMPLES)]
+    Betweenness(EstimateOf<betweenness::Params>),
     /// Breadth-first search
     #[command(after_help = bfs::ESTIMATE_EXAMPLES)]
     Bfs(EstimateOf<bfs::Params>),
@@ -62,6 +65,7 @@ pub struct EstimateOf<P: clap::Args> {
 /// Estimates.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
+        Algorithm::Betweenness(args) => betweenness::estimate(args),
         Algorithm::Bfs(args) => bfs::estimate(args),
         Algorithm::Dfs(args) => dfs::estimate(args),
         Algorithm::Lcc(args) => lcc::estimate(args),

@@ -1,12 +1,13 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`bfs`], [`dfs`], [`lcc`], [`mis`], [`pagerank`], [`reach`], [`triangles`], [`wcc`]: one
-//!   file per algorithm: its flags, its result
+//! - [`betweenness`], [`bfs`], [`dfs`], [`lcc`], [`mis`], [`pagerank`], [`reach`],
+//!   [`triangles`], [`wcc`]: one file per algorithm: its flags, its result
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
 //! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
 
+pub mod betweenness;
 pub mod bfs;
 pub mod dfs;
 mod keys;
@@ -45,6 +46,9 @@ pub struct Args {
 /// The algorithms.
 #[derive(Debug, Subcommand)]
 enum Algorithm {
+    /// Betweenness centrality from given sources
+    #[command(after_help = betweenness::RUN_EXAMPLES)]
+    Betweenness(RunOf<betweenness::Params>),
     /// Breadth-first search: levels and parents
     #[command(after_help = bfs::RUN_EXAMPLES)]
     Bfs(RunOf<bfs::Params>),
@@ -111,6 +115,7 @@ pub struct OutputArgs {
 /// Runs it.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
+        Algorithm::Betweenness(run) => betweenness::run(run),
         Algorithm::Bfs(run) => bfs::run(run),
         Algorithm::Dfs(run) => dfs::run(run),
         Algorithm::Lcc(run) => lcc::run(run),

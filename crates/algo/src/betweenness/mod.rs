@@ -1,0 +1,390 @@
+//! Betweenness centrality from given sources.
+//!
+//! **Returns** for every vertex v the sum, over the sources s other than v and all vertices t other
+//! than s and v, of the share of the shortest paths from s to t that pass through v. A repeated edge
+//! counts once. [`Scale`] says what is made of the sum.
+//!
+//! **Source.** Brandes, A faster algorithm for betweenness centrality (2001).
+//!
+//! **Trick.** Searches go side by side, level by level: a block is read once for every search that
+//! has a vertex of it on its level, and a vertex's neighbours are looked up once for all. Path
+//! counts and dependencies are pulled in the order of the lists, and a vertex keeps one number for
+//! both: once its dependency is known, only (1 + dependency) / paths is asked of it. Vertices
+//! without a successor are not visited again on the way back.
+//!
+//! - [`state`]: levels and values of the searches, and the sums
+//! - [`sweep`]: a level forward and backward
+//! - [`verify`]: a plain serial count
+
+mod state;
+mod sweep;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use cenote_engine::{
+    Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted, Whole,
+};
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
+use sweep::{Backward, Forward};
+pub use verify::verify;
+
+const NAME: &str = "betweenness";
+
+/// What is made of the sum over the sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Nothing.
+    #[default]
+    Sum,
+    /// An estimate of the betweenness from all sources: as NetworkX's `betweenness_centrality` with
+    /// `normalized=False`, the exact value where all vertices are sources. Times (n - 1) / k of
+    /// k sources; of a vertex that is a source itself (n - 1) / (k - 1). Halved on an undirected
+    /// graph, where a pair of vertices counts once, not once each way.
+    Full,
+    /// The share of all pairs of other vertices, 0 to 1: as NetworkX with `normalized=True`. The
+    /// sum over k (n - 2), or (k - 1) (n - 2) of a source.
+    Normalized,
+}
+
+/// From where.
+#[derive(Clone, Debug, Default)]
+pub struct BetweennessConfig {
+    /// Sources; one that is given twice counts once. The vertex of largest degree where there is
+    /// none.
+    pub sources: Vec<VertexId>,
+    /// What is made of the sums.
+    pub scale: Scale,
+}
+
+/// Finished sums.
+#[derive(Debug)]
+pub struct Betweenness {
+    /// The sources, ascending.
+    pub sources: Vec<VertexId>,
+    /// Searches that went side by side, at most.
+    pub batch: usize,
+    sums: Sums,
+    scale: Scale,
+    directed: bool,
+    vertices: usize,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Betweenness {
+    /// The sum of `v` over the sources.
+    pub fn sum(&self, v: VertexId) -> f64 {
+        self.sums.get(v)
+    }
+
+    /// The betweenness of `v` as the [`Scale`] has it. 0 of the only source: no path from it
+    /// passes through it.
+    pub fn betweenness(&self, v: VertexId) -> f64 {
+        let is_source = self.sources.binary_search(&v).is_ok();
+        let others = (self.sources.len() - usize::from(is_source)) as f64;
+        let (sum, n) = (self.sum(v), self.vertices as f64);
+        if sum == 0.0 {
+            return 0.0;
+        }
+        match self.scale {
+            Scale::Sum => sum,
+            Scale::Full => sum * (n - 1.0) / (others * if self.directed { 1.0 } else { 2.0 }),
+            Scale::Normalized => sum / (others * (n - 2.0)),
+        }
+    }
+
+    /// The `count` vertices of highest betweenness, the smaller first of two that are equal.
+    pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
+        let mut best: Vec<(VertexId, f64)> = Vec::with_capacity(count + 1);
+        for v in 0..self.vertices as VertexId {
+            let value = self.betweenness(v);
+            let place = best.partition_point(|&(_, other)| other >= value);
+            if place < count {
+                best.insert(place, (v, value));
+                best.truncate(count);
+            }
+        }
+        best
+    }
+}
+
+/// `count` vertices of `graph`, each equally likely, none twice; the same for the same seed.
+///
+/// # Errors
+/// More than the graph has, or none.
+pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
+    let n = graph.vertices() as u64;
+    if count == 0 || count > n {
+        return Err(AlgoError::Parameter {
+            parameter: "--samples",
+            given: count.to_string(),
+            expected: format!("1 to the graph's {n} vertices"),
+        });
+    }
+    // Floyd's way: a draw that was had before stands for the newest candidate.
+    let mut chosen = std::collections::BTreeSet::new();
+    for last in n - count..n {
+        let draw = below(seed, last, last + 1);
+        if !chosen.insert(draw) {
+            chosen.insert(last);
+        }
+    }
+    Ok(chosen.into_iter().map(|v| v as VertexId).collect())
+}
+
+/// A number below `bound`, by SplitMix64 of seed and index.
+fn below(seed: u64, index: u64, bound: u64) -> u64 {
+    let mut x = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((u128::from(x ^ x >> 31) * u128::from(bound)) >> 64) as u64
+}
+
+/// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
+/// of a batch.
+fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
+    let n = graph.vertices();
+    let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
+        + 2 * Frontier::bytes_for(n, config.threads)
+        + Whole::bytes_for(graph, config);
+    Needs { what: NAME, state_bytes, scratch_bytes: 0 }
+}
+
+/// As many searches side by side as there are sources and the budget has room for: each more saves
+/// reading what the others read.
+fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> {
+    let most = sources.clamp(1, LANES_MAX);
+    let per_lane = LANE_BYTES * graph.vertices().max(1) as u64;
+    let needs = Needs { scratch_bytes: per_lane * (most as u64 - 1), ..needs(graph, config, 1) };
+    let config = EngineConfig { cache_bytes: Some(0), ..config.clone() };
+    let (_, memory) = Engine::plan(graph, &config, &needs)?;
+    let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
+    // Batches of like size: the last one of a few sources costs as much as a full one.
+    Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
+}
+
+fn check(graph: &Graph) -> Result<()> {
+    if graph.has_in_edges() {
+        return Ok(());
+    }
+    Err(AlgoError::Unsupported {
+        what: NAME,
+        needs: "in-edges on a directed graph",
+        remedy: "import with --in-edges, or with --undirected",
+    })
+}
+
+fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexId>> {
+    let mut sources = betweenness.sources.clone();
+    if sources.is_empty() && graph.vertices() > 0 {
+        sources.push(graph.superblock().degree_max_vertex);
+    }
+    sources.sort_unstable();
+    sources.dedup();
+    match sources.last() {
+        Some(&last) if last as usize >= graph.vertices() => Err(AlgoError::Parameter {
+            parameter: "--source",
+            given: last.to_string(),
+            expected: format!("the graph has {} vertices", graph.vertices()),
+        }),
+        _ => Ok(sources),
+    }
+}
+
+/// What a run will need.
+///
+/// # Errors
+/// As [`run`].
+pub fn estimate(
+    graph: &Graph,
+    config: &EngineConfig,
+    betweenness: &BetweennessConfig,
+) -> Result<Estimate> {
+    check(graph)?;
+    let sources = sources(graph, betweenness)?.len();
+    let lanes = lanes(graph, config, sources)?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, lanes))?;
+    let batches = sources.div_ceil(lanes.max(1)) as f64;
+    let pages = match graph.is_directed() {
+        true => 2 * pages(graph, Direction::Out) + pages(graph, Direction::In),
+        false => 2 * pages(graph, Direction::Out),
+    };
+    let levels = if lanes == 1 { LEVELS_ALONE } else { LEVELS_TOGETHER };
+    let passes = batches * levels * (1.0 - memory.cached_fraction(graph));
+    let bytes_read = (passes * pages as f64 * graph.page_bytes() as f64) as u64;
+    let because = format!(
+        "{batches} batches of {lanes} searches, each about {levels} times all pages forward and \
+         backward, {:.1}% of them in memory",
+        100.0 * memory.cached_fraction(graph)
+    );
+    let device_seconds = schedule.seconds_for_bytes(bytes_read);
+    Ok(Estimate { memory, bytes_read, because, device_seconds })
+}
+
+/// Levels of a social graph whose vertices lie on nearly all pages, of one search.
+const LEVELS_ALONE: f64 = 2.0;
+
+/// The same of several searches.
+const LEVELS_TOGETHER: f64 = 3.0;
+
+/// Sums up.
+///
+/// # Errors
+/// A source that is not a vertex; a directed graph without in-edges; more than 2^1000 shortest
+/// paths; whatever keeps the engine from running.
+pub fn run(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    betweenness: &BetweennessConfig,
+) -> Result<Betweenness> {
+    check(graph)?;
+    let sources = sources(graph, betweenness)?;
+    let lanes = lanes(graph, &config, sources.len())?;
+    let needs = needs(graph, &config, lanes);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let sums = engine.install(|| {
+        let mut batches = Batches::new(&engine, lanes)?;
+        for sources in sources.chunks(lanes) {
+            batches.run(sources)?;
+        }
+        Result::Ok(batches.sums)
+    })?;
+    Ok(Betweenness {
+        sources,
+        batch: lanes,
+        sums,
+        scale: betweenness.scale,
+        directed: graph.is_directed(),
+        vertices: graph.vertices(),
+        run: Run::of(&engine),
+    })
+}
+
+/// The state from batch to batch.
+struct Batches<'e> {
+    engine: &'e Engine,
+    lanes: Lanes,
+    sums: Sums,
+    frontier: Frontier,
+    next: Frontier,
+    /// The vertices of each level, where they were few; one after the other.
+    listed: Vec<VertexId>,
+    /// Where each level starts in `listed`; None where its vertices must be searched for.
+    starts: Vec<Option<usize>>,
+}
+
+impl<'e> Batches<'e> {
+    fn new(engine: &'e Engine, lanes: usize) -> Result<Self> {
+        let n = engine.graph().vertices();
+        Ok(Self {
+            engine,
+            lanes: Lanes::new(n, lanes)?,
+            sums: Sums::new(n)?,
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+            listed: Vec::with_capacity(n),
+            starts: Vec::new(),
+        })
+    }
+
+    fn run(&mut self, sources: &[VertexId]) -> Result<()> {
+        self.lanes.start(sources);
+        self.listed.clear();
+        self.starts.clear();
+        self.frontier.set(sources);
+        let mut level = 0;
+        while !self.frontier.is_empty() {
+            self.note_level();
+            self.forward(level)?;
+            self.frontier.clear();
+            std::mem::swap(&mut self.frontier, &mut self.next);
+            level += 1;
+        }
+        // The last level has no successor; the source, on level 0, is on no way from itself.
+        for level in (1..level.saturating_sub(1)).rev() {
+            self.backward(level)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the frontier for the way back where it is short and there is room.
+    fn note_level(&mut self) {
+        let list = self.frontier.list();
+        let list = list.filter(|list| self.listed.len() + list.len() <= self.listed.capacity());
+        self.starts.push(list.map(|_| self.listed.len()));
+        self.listed.extend_from_slice(list.unwrap_or_default());
+    }
+
+    fn forward(&mut self, level: u32) -> Result<()> {
+        let overflown = AtomicBool::new(false);
+        let directed = self.engine.graph().is_directed();
+        let step = |direction, pulls, pushes| -> Result<Vec<FrontierPart>> {
+            let kernel = Forward {
+                lanes: &self.lanes,
+                next: &self.next,
+                level,
+                pulls,
+                pushes,
+                overflown: &overflown,
+            };
+            let label = format!("forward {level}");
+            let wanted = Wanted::In(&self.frontier);
+            Ok(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?)
+        };
+        if directed && level > 0 {
+            step(Direction::In, true, false)?;
+        }
+        let parts = step(Direction::Out, !directed, true)?;
+        self.next.seal(parts);
+        if overflown.into_inner() {
+            return Err(AlgoError::Unsupported {
+                what: NAME,
+                needs: "at most 2^1000 shortest paths from a source to a vertex",
+                remedy: "no other source helps on a graph as regular as a large grid",
+            });
+        }
+        Ok(())
+    }
+
+    fn backward(&mut self, level: u32) -> Result<()> {
+        self.frontier.clear();
+        self.find_level(level);
+        if self.frontier.is_empty() {
+            return Ok(());
+        }
+        let kernel = Backward { lanes: &self.lanes, sums: &self.sums, level };
+        let wanted = Wanted::In(&self.frontier);
+        let label = format!("backward {level}");
+        self.engine.visit(label, Direction::Out, wanted, &Whole::new(&kernel))?;
+        Ok(())
+    }
+
+    /// Makes the frontier those vertices of a level that have successors.
+    fn find_level(&mut self, level: u32) {
+        let parts = match self.starts[level as usize] {
+            Some(start) => {
+                let mut part = FrontierPart::default();
+                // A level that was not listed takes no room.
+                let later = self.starts[level as usize + 1..].iter().flatten().next();
+                let end = later.copied().unwrap_or(self.listed.len());
+                for &v in &self.listed[start..end] {
+                    if self.lanes.has_successor(v, level) {
+                        self.frontier.add(v, &mut part);
+                    }
+                }
+                vec![part]
+            }
+            None => {
+                let add = |v, part: &mut FrontierPart| {
+                    self.frontier.add(v, part);
+                };
+                self.lanes.with_successors(level, add)
+            }
+        };
+        self.frontier.seal(parts);
+    }
+}
