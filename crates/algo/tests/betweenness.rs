@@ -1,7 +1,5 @@
 //! Betweenness on graphs whose shortest paths are counted one by one.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-
 mod made;
 
 use std::sync::Arc;
