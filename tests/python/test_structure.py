@@ -2,15 +2,21 @@
 
 import itertools
 
+import igraph
+import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse.csgraph as csgraph
 
 from conftest import data_file
 from test_algorithms import GENERATED, Imported
 
 #: algorithm and the flags that the tests run it with
 ALGORITHMS = {
+    "cdlp": ["--iterations", 6],
+    "kcore": [],
     "mis": ["--seed", 3],
+    "scc": [],
 }
 
 
@@ -36,6 +42,94 @@ def test_no_two_members_are_neighbours_and_every_other_vertex_has_one(imported):
     beside = neighbours(imported) @ member
     np.testing.assert_array_equal(beside == 0, member == 1)
     assert summary["result"]["size"] == member.sum()
+
+
+def both_ways(imported):
+    """The matrix whose rows are neighbours in both directions, each once for each edge."""
+    if not imported.directed:
+        return imported.matrix
+    return (imported.matrix + imported.matrix.T).tocsr()
+
+
+def test_core_numbers_equal_networkx_and_igraph(imported):
+    summary, table = imported.run("kcore", "--verify")
+    kind = nx.DiGraph if imported.directed else nx.Graph
+    graph = nx.from_scipy_sparse_array(imported.matrix, create_using=kind)
+    cores = nx.core_number(graph)
+    np.testing.assert_array_equal(table["core"], [cores[v] for v in range(len(table))])
+    rows, columns = imported.matrix.nonzero()
+    edges = np.column_stack([rows, columns])
+    if not imported.directed:
+        edges = edges[edges[:, 0] < edges[:, 1]]
+    other = igraph.Graph(n=len(table), edges=edges.tolist(), directed=imported.directed)
+    np.testing.assert_array_equal(table["core"], other.coreness(mode="all"))
+    result = summary["result"]
+    assert result["degeneracy"] == table["core"].max()
+    assert result["innermost"] == (table["core"] == table["core"].max()).sum()
+    shells = table["core"].value_counts().sort_index().items()
+    assert [(shell["core"], shell["vertices"]) for shell in result["shells"]] == list(shells)
+    k = max(result["degeneracy"] - 1, 1)
+    summary, members = imported.run("kcore", "--k", k, "--verify")
+    np.testing.assert_array_equal(members["member"], (table["core"] >= k).astype(int))
+    assert summary["result"]["members"] == members["member"].sum()
+
+
+def test_an_empty_core_is_an_answer_of_no(cenote):
+    cenote("generate", "grid", "--rows", 5, "--cols", 5, "--out", "made.txt")
+    cenote("import", "made.txt", "--out", "graph.cenote")
+    cenote("run", "kcore", "graph.cenote", "--k", 2)
+    cenote("run", "kcore", "graph.cenote", "--k", 3, status=1)
+
+
+def test_labels_are_those_of_the_graphalytics_definition(imported):
+    matrix = both_ways(imported)
+    labels = np.arange(matrix.shape[0])
+    for _ in range(4):
+        next_labels = labels.copy()
+        for v in range(matrix.shape[0]):
+            row = slice(matrix.indptr[v], matrix.indptr[v + 1])
+            if row.start < row.stop:
+                counts = np.bincount(labels[matrix.indices[row]], weights=matrix.data[row])
+                next_labels[v] = counts.argmax()
+        labels = next_labels
+    summary, table = imported.run("cdlp", "--iterations", 4, "--verify")
+    np.testing.assert_array_equal(table["label"], imported.ids[labels])
+    assert summary["result"]["communities"] == len(np.unique(labels))
+    assert summary["result"]["largest"] == np.bincount(labels).max()
+
+
+def test_strong_components_equal_scipy(imported):
+    summary, table = imported.run("scc", "--verify")
+    count, labels = csgraph.connected_components(imported.matrix, connection="strong")
+    assert summary["result"]["components"] == count
+    assert summary["result"]["largest"] == np.bincount(labels).max()
+    assert summary["result"]["single"] == (np.bincount(labels) == 1).sum()
+    smallest = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, labels, imported.ids)
+    np.testing.assert_array_equal(table["component"], smallest[labels])
+
+
+def test_strong_components_of_a_web_graph_are_those_of_its_reference(cenote):
+    expected = np.frombuffer(data_file("web/cnr-2000.scc").read_bytes(), ">i4")
+    cenote("import", data_file("web/cnr-2000.adj.zst"), "--directed", "--out", "graph.cenote")
+    for memory in ["64MiB", "16MiB"]:
+        run = cenote.json(
+            "run", "scc", "graph.cenote", "--memory", memory, "--out", "scc.npy", "--verify"
+        )
+        assert run["result"]["components"] == len(np.unique(expected))
+        found = np.load(cenote.folder / "scc.npy")
+        pairs = np.column_stack([found["component"], expected[found["vertex"]]])
+        assert len(np.unique(pairs, axis=0)) == run["result"]["components"]
+
+
+def test_neighbours_in_both_directions_need_in_edges(cenote):
+    cenote("generate", "ba", "--vertices", 100, "--edges-per-vertex", 2, "--out", "made.txt")
+    cenote("import", "made.txt", "--directed", "--out", "graph.cenote")
+    for algorithm in ["cdlp", "kcore"]:
+        assert "--in-edges" in cenote.error("run", algorithm, "graph.cenote")
+        assert "--in-edges" in cenote.error("estimate", algorithm, "graph.cenote")
+    for algorithm in ["mis", "scc"]:
+        cenote("run", algorithm, "graph.cenote")
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -88,4 +182,9 @@ def test_graphs_without_edges_have_answers_too(cenote):
     (cenote.folder / "empty.v").write_text("7\n9\n")
     (cenote.folder / "empty.e").write_text("")
     cenote("import", "empty.v", "empty.e", "--undirected", "--out", "graph.cenote")
-    assert cenote.json("run", "mis", "graph.cenote", "--verify")["result"]["size"] == 2
+    for algorithm, field, value in [
+        ("mis", "size", 2), ("kcore", "degeneracy", 0), ("cdlp", "communities", 2),
+        ("scc", "components", 2),
+    ]:
+        run = cenote.json("run", algorithm, "graph.cenote", "--verify")
+        assert run["result"][field] == value, algorithm

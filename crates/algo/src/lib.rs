@@ -3,11 +3,14 @@
 //!
 //! - [`betweenness`]: betweenness centrality from given sources
 //! - [`bfs`]: breadth-first search: levels and parents
+//! - [`cdlp`]: communities by label propagation
 //! - [`dfs`]: depth-first search: parallel pseudo-DFS, and in lexicographic order
+//! - [`kcore`]: core numbers
 //! - [`lcc`]: local clustering coefficient
 //! - [`mis`]: a maximal independent set
 //! - [`pagerank`]: PageRank by power iteration
 //! - [`reach`]: whether vertices can be reached
+//! - [`scc`]: strongly connected components
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`wcc`]: weakly connected components
 //!
@@ -15,15 +18,20 @@
 
 pub mod betweenness;
 pub mod bfs;
+pub mod cdlp;
 pub mod dfs;
 mod in_memory;
+pub mod kcore;
 pub mod lcc;
 pub mod mis;
 pub mod pagerank;
+mod plain;
 pub mod reach;
 mod report;
 mod residue;
+pub mod scc;
 pub mod triangles;
+mod vicinity;
 pub mod wcc;
 
 pub use report::{AlgoError, Estimate, Result, Run};

@@ -291,13 +291,7 @@ impl Look<'_> {
     /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
     fn make_room(&self, residue: &mut Residue, list: &List<'_>) {
         residue.retain(|kept, targets| self.round.shorten(kept, targets));
-        let room = residue.capacity() - residue.len();
-        if room > residue.capacity() / 4 && room > list.targets.len() + 8 {
-            residue.reopen();
-            residue.begin();
-            list.targets.iter().for_each(|&target| residue.push(target));
-            residue.end(Kept { vertex: list.vertex, whole: list.is_whole() });
-        }
+        residue.reopen_for(Kept { vertex: list.vertex, whole: list.is_whole() }, list.targets);
     }
 }
 
@@ -333,7 +327,7 @@ impl Rounds<'_> {
     fn by_pass(&mut self) -> Result<Vec<Residue>> {
         self.done.merge(&self.round.settled);
         let workers = self.engine.config().threads;
-        let residues = Residue::shared(self.engine.memory().scratch_bytes, workers)?;
+        let residues = Residue::shared(self.engine.memory().scratch_bytes, workers, 0)?;
         let kernel = Look { round: &self.round, residues: Mutex::new(residues) };
         let wanted = match (self.count, self.round.directed) {
             (1, _) => Wanted::All,
@@ -372,7 +366,7 @@ impl Rounds<'_> {
 
     /// The rest, from the lists that were kept.
     fn in_memory(&mut self, mut residues: Vec<Residue>) -> Result<()> {
-        while residues.iter().any(|residue| residue.len() > 0) {
+        while residues.iter().any(|residue| residue.lists() > 0) {
             self.engine.check_cancel()?;
             self.count += 1;
             let round = &self.round;

@@ -19,6 +19,9 @@ pub(crate) struct Residue {
     /// Where the list that is being written begins.
     open: usize,
     full: bool,
+    lists: usize,
+    /// Words that the algorithm will need for each list beside what is stored here.
+    words_beside: usize,
 }
 
 /// A list in memory.
@@ -31,15 +34,16 @@ pub(crate) struct Kept {
 }
 
 impl Residue {
-    /// Room for `bytes`.
-    pub fn with_bytes(bytes: u64) -> Result<Self> {
-        let words = usize::try_from(bytes / 4).unwrap_or(usize::MAX);
-        Ok(Self { words: HugeVec::zeroed(words)?, len: 0, open: 0, full: false })
+    /// Room for `bytes`, of which `words_beside` for each list are left free.
+    pub fn with_bytes(bytes: u64, words_beside: usize) -> Result<Self> {
+        let words = HugeVec::zeroed(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
+        Ok(Self { words, len: 0, open: 0, full: false, lists: 0, words_beside })
     }
 
     /// Shares `bytes` among `workers`.
-    pub fn shared(bytes: u64, workers: usize) -> Result<Vec<Self>> {
-        (0..workers).map(|_| Self::with_bytes(bytes / workers as u64)).collect()
+    pub fn shared(bytes: u64, workers: usize, words_beside: usize) -> Result<Vec<Self>> {
+        let share = bytes / workers as u64;
+        (0..workers).map(|_| Self::with_bytes(share, words_beside)).collect()
     }
 
     /// Whether something did not fit.
@@ -47,14 +51,14 @@ impl Residue {
         self.full
     }
 
-    /// Words in use.
-    pub fn len(&self) -> usize {
-        self.len
+    /// Lists in it.
+    pub fn lists(&self) -> usize {
+        self.lists
     }
 
-    /// Words that it has room for.
-    pub fn capacity(&self) -> usize {
-        self.words.len()
+    /// Words that are not spoken for.
+    fn room(&self) -> usize {
+        self.words.len().saturating_sub(self.len + self.lists * self.words_beside)
     }
 
     /// Begins a list.
@@ -78,10 +82,12 @@ impl Residue {
 
     /// Ends the list that was begun, or takes it back where it did not fit.
     pub fn end(&mut self, list: Kept) {
-        if self.full {
+        if self.full || self.room() < self.words_beside {
             self.len = self.open;
+            self.full = true;
             return;
         }
+        self.lists += 1;
         let targets = self.len - self.open - HEAD_WORDS;
         self.write_head(self.open, list, targets);
     }
@@ -91,9 +97,15 @@ impl Residue {
         self.len = self.open;
     }
 
-    /// Makes it usable after some of it was dropped.
-    pub fn reopen(&mut self) {
-        self.full = false;
+    /// Takes the list that did not fit after all where [`Residue::retain`] has freed a good part;
+    /// else it stays full.
+    pub fn reopen_for(&mut self, list: Kept, targets: &[VertexId]) {
+        self.full = self.room() < self.words.len() / 4;
+        if !self.full {
+            self.begin();
+            targets.iter().for_each(|&target| self.push(target));
+            self.end(list);
+        }
     }
 
     fn write_head(&mut self, at: usize, list: Kept, targets: usize) {
@@ -108,10 +120,31 @@ impl Residue {
         (Kept { vertex: self.words[at], whole: word & 1 == 1 }, (word >> 1) as usize)
     }
 
+    /// Every list: its vertex, and where it is for [`Residue::targets`].
+    pub fn positions(&self) -> impl Iterator<Item = (VertexId, u32)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let here = at;
+            (here < self.len).then(|| {
+                let (list, length) = self.head(here);
+                at += HEAD_WORDS + length;
+                (list.vertex, u32::try_from(here).expect("16 GiB are room enough"))
+            })
+        })
+    }
+
+    /// The targets of the list at a position.
+    #[inline]
+    pub fn targets(&self, at: u32) -> &[VertexId] {
+        let (_, length) = self.head(at as usize);
+        &self.words[at as usize + HEAD_WORDS..][..length]
+    }
+
     /// Shows every list; `keep` moves the targets that stay to the front and tells how many they
     /// are, or `None` where the list is no longer needed.
     pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {
         let (mut read, mut write) = (0, 0);
+        self.lists = 0;
         while read < self.len {
             let (list, length) = self.head(read);
             let targets = read + HEAD_WORDS..read + HEAD_WORDS + length;
@@ -119,6 +152,7 @@ impl Residue {
                 self.words.copy_within(targets.start..targets.start + kept, write + HEAD_WORDS);
                 self.write_head(write, list, kept);
                 write += HEAD_WORDS + kept;
+                self.lists += 1;
             }
             read = targets.end;
         }
@@ -147,11 +181,11 @@ mod tests {
 
     #[test]
     fn lists_shrink_in_place() {
-        let mut residue = Residue::with_bytes(4 * 100).unwrap();
+        let mut residue = Residue::with_bytes(4 * 100, 0).unwrap();
         keep(&mut residue, 5, &[1, 2, 3]);
         keep(&mut residue, 6, &[]);
         keep(&mut residue, 7, &[8, 9]);
-        assert_eq!(residue.len(), 11);
+        assert_eq!(residue.lists(), 3);
         residue.retain(|list, targets| {
             targets.reverse();
             (list.vertex != 6).then(|| targets.len() - 1)
@@ -161,14 +195,21 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_left_out_and_told() {
-        let mut residue = Residue::with_bytes(4 * 6).unwrap();
+        let mut residue = Residue::with_bytes(4 * 6, 0).unwrap();
         keep(&mut residue, 1, &[2, 3]);
         assert!(!residue.is_full());
         keep(&mut residue, 4, &[5]);
         assert!(residue.is_full());
         assert_eq!(lists(&mut residue), [(1, true, vec![2, 3])]);
-        let mut none = Residue::with_bytes(0).unwrap();
+        let mut none = Residue::with_bytes(0, 0).unwrap();
         keep(&mut none, 1, &[]);
         assert!(none.is_full() && lists(&mut none).is_empty());
+        let mut beside = Residue::with_bytes(4 * 10, 2).unwrap();
+        keep(&mut beside, 1, &[2, 3]);
+        keep(&mut beside, 4, &[5]);
+        assert!(beside.is_full(), "11 words are needed");
+        beside.retain(|_, _| None);
+        beside.reopen_for(Kept { vertex: 4, whole: true }, &[5]);
+        assert_eq!(lists(&mut beside), [(4, true, vec![5])]);
     }
 }

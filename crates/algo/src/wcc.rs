@@ -47,6 +47,11 @@ impl Wcc {
     pub fn label(&self, v: VertexId) -> VertexId {
         self.labels[v as usize].load(Ordering::Relaxed)
     }
+
+    /// All labels.
+    pub(crate) fn into_labels(self) -> HugeVec<AtomicU32> {
+        self.labels
+    }
 }
 
 /// Memory: labels and component sizes (8 bytes a vertex); a search's sets on top for the paper's

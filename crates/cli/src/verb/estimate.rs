@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
-use crate::verb::run::{betweenness, bfs, dfs, lcc, mis, pagerank, reach, triangles, wcc};
+use crate::verb::run::{
+    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, triangles, wcc,
+};
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
@@ -30,9 +32,15 @@ enum Algorithm {
     /// Breadth-first search
     #[command(after_help = bfs::ESTIMATE_EXAMPLES)]
     Bfs(EstimateOf<bfs::Params>),
+    /// Communities by label propagation (LDBC Graphalytics)
+    #[command(after_help = cdlp::ESTIMATE_EXAMPLES)]
+    Cdlp(EstimateOf<cdlp::Params>),
     /// Depth-first search
     #[command(after_help = dfs::ESTIMATE_EXAMPLES)]
     Dfs(EstimateOf<dfs::Params>),
+    /// Core numbers, or the members of one k-core
+    #[command(after_help = kcore::ESTIMATE_EXAMPLES)]
+    Kcore(EstimateOf<kcore::Params>),
     /// Local clustering coefficient
     #[command(after_help = lcc::ESTIMATE_EXAMPLES)]
     Lcc(EstimateOf<lcc::Params>),
@@ -45,6 +53,9 @@ enum Algorithm {
     /// Whether vertices can be reached
     #[command(after_help = reach::ESTIMATE_EXAMPLES)]
     Reach(EstimateOf<reach::Params>),
+    /// Strongly connected components
+    #[command(after_help = scc::ESTIMATE_EXAMPLES)]
+    Scc(EstimateOf<scc::Params>),
     /// Triangles
     #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
     Triangles(EstimateOf<triangles::Params>),
@@ -67,11 +78,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Betweenness(args) => betweenness::estimate(args),
         Algorithm::Bfs(args) => bfs::estimate(args),
+        Algorithm::Cdlp(args) => cdlp::estimate(args),
         Algorithm::Dfs(args) => dfs::estimate(args),
+        Algorithm::Kcore(args) => kcore::estimate(args),
         Algorithm::Lcc(args) => lcc::estimate(args),
         Algorithm::Mis(args) => mis::estimate(args),
         Algorithm::Pagerank(args) => pagerank::estimate(args),
         Algorithm::Reach(args) => reach::estimate(args),
+        Algorithm::Scc(args) => scc::estimate(args),
         Algorithm::Triangles(args) => triangles::estimate(args),
         Algorithm::Wcc(args) => wcc::estimate(args),
     }

@@ -1,7 +1,7 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`dfs`], [`lcc`], [`mis`], [`pagerank`], [`reach`],
-//!   [`triangles`], [`wcc`]: one file per algorithm: its flags, its result
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`dfs`], [`kcore`], [`lcc`], [`mis`], [`pagerank`],
+//!   [`reach`], [`scc`], [`triangles`], [`wcc`]: one file per algorithm: its flags, its result
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
@@ -9,7 +9,9 @@
 
 pub mod betweenness;
 pub mod bfs;
+pub mod cdlp;
 pub mod dfs;
+pub mod kcore;
 mod keys;
 pub mod lcc;
 pub mod mis;
@@ -17,6 +19,7 @@ pub mod pagerank;
 pub mod plan;
 pub mod reach;
 mod result_file;
+pub mod scc;
 pub mod summary;
 pub mod triangles;
 pub mod wcc;
@@ -52,9 +55,15 @@ enum Algorithm {
     /// Breadth-first search: levels and parents
     #[command(after_help = bfs::RUN_EXAMPLES)]
     Bfs(RunOf<bfs::Params>),
+    /// Communities by label propagation (LDBC Graphalytics)
+    #[command(after_help = cdlp::RUN_EXAMPLES)]
+    Cdlp(RunOf<cdlp::Params>),
     /// Depth-first search: what can be reached, or the order of the serial search
     #[command(after_help = dfs::RUN_EXAMPLES)]
     Dfs(RunOf<dfs::Params>),
+    /// Core numbers, or the members of one k-core
+    #[command(after_help = kcore::RUN_EXAMPLES)]
+    Kcore(RunOf<kcore::Params>),
     /// Local clustering coefficient of every vertex
     #[command(after_help = lcc::RUN_EXAMPLES)]
     Lcc(RunOf<lcc::Params>),
@@ -67,6 +76,9 @@ enum Algorithm {
     /// Whether vertices can be reached
     #[command(after_help = reach::RUN_EXAMPLES)]
     Reach(RunOf<reach::Params>),
+    /// Strongly connected components
+    #[command(after_help = scc::RUN_EXAMPLES)]
+    Scc(RunOf<scc::Params>),
     /// Triangles of the graph, and of every vertex
     #[command(after_help = triangles::RUN_EXAMPLES)]
     Triangles(RunOf<triangles::Params>),
@@ -117,11 +129,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Betweenness(run) => betweenness::run(run),
         Algorithm::Bfs(run) => bfs::run(run),
+        Algorithm::Cdlp(run) => cdlp::run(run),
         Algorithm::Dfs(run) => dfs::run(run),
+        Algorithm::Kcore(run) => kcore::run(run),
         Algorithm::Lcc(run) => lcc::run(run),
         Algorithm::Mis(run) => mis::run(run),
         Algorithm::Pagerank(run) => pagerank::run(run),
         Algorithm::Reach(run) => reach::run(run),
+        Algorithm::Scc(run) => scc::run(run),
         Algorithm::Triangles(run) => triangles::run(run),
         Algorithm::Wcc(run) => wcc::run(run),
     }

@@ -1,0 +1,303 @@
+//! Communities by label propagation.
+//!
+//! **Returns** for every vertex its label after a number of iterations, as the LDBC Graphalytics
+//! benchmark defines it (specification 1.0, section 2.3.3, CDLP): every vertex starts with its own
+//! id as its label; in an iteration all vertices at once take the label that most of their
+//! neighbours have, the smallest of those that are equally frequent. On a directed graph a
+//! neighbour counts once for each direction in which there is an edge. A vertex without neighbours
+//! keeps its label. Labels are vertices, ordered as the user's ids are.
+//!
+//! **Source.** Raghavan, Albert and Kumara, "Near linear time algorithm to detect community
+//! structures in large-scale networks", Physical Review E 2007, made synchronous and deterministic
+//! by LDBC Graphalytics.
+//!
+//! **Trick.** A label can only change where a neighbour's did. Once few labels change, those that
+//! do name the vertices to be looked at in the next iteration; an iteration in which nothing
+//! changes is the last, whatever number was asked for. The most frequent label is found by sorting
+//! short lists and by counting in a small table else ([`frequent`]).
+
+mod frequent;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec,
+    Needs, VertexId, Wanted,
+};
+use rayon::prelude::*;
+
+use crate::plain::Lists;
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::vicinity::{self, Vicinity};
+use frequent::Frequent;
+
+const NAME: &str = "cdlp";
+
+/// Changes are named where at most this share of the vertices changed in the iteration before.
+const NAMING_SHARE: u64 = 4;
+
+/// How long labels are passed on.
+#[derive(Clone, Copy, Debug)]
+pub struct CdlpConfig {
+    /// Iterations; fewer are done where nothing changes any more.
+    pub iterations: u32,
+}
+
+impl Default for CdlpConfig {
+    fn default() -> Self {
+        Self { iterations: 10 }
+    }
+}
+
+/// Communities of a graph.
+#[derive(Debug)]
+pub struct Cdlp {
+    labels: HugeVec<AtomicU32>,
+    /// Iterations done.
+    pub iterations: u32,
+    /// Whether the last of them changed nothing.
+    pub converged: bool,
+    /// Labels that are left.
+    pub communities: u64,
+    /// Vertices with the most frequent label, and that label (the smallest, if there are several).
+    pub largest: u64,
+    /// `None` in a graph without vertices.
+    pub largest_label: Option<VertexId>,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Cdlp {
+    /// The label of `v`.
+    pub fn label(&self, v: VertexId) -> VertexId {
+        self.labels[v as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// Memory: 8 bytes a vertex for labels, three sets; per thread the labels of the longest
+/// neighbourhood.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    let n = graph.vertices();
+    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let longest: u64 = [Direction::Out, Direction::In]
+        .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
+        .iter()
+        .sum();
+    let tables = config.threads as u64 * Frequent::bytes_for(longest);
+    let sets = 2 * Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
+    Needs { what: NAME, state_bytes: 8 * n as u64 + sets + tables + lists, scratch_bytes }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
+    check(graph)?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let pages = pages(graph, Direction::Out)
+        + if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
+    let pass = pages as f64 * graph.page_bytes() as f64;
+    let uncached = 1.0 - memory.cached_fraction(graph);
+    let iterations = f64::from(cdlp.iterations);
+    let passes = iterations.min(1.0) + (iterations - 1.0).max(0.0) * uncached;
+    let bytes_read = (pass * passes) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: "a pass over the pages for each iteration at most, less what is cached".to_owned(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+fn check(graph: &Graph) -> Result<()> {
+    vicinity::demand_in_edges(graph, NAME)
+}
+
+/// Passes labels on.
+///
+/// # Errors
+/// A directed graph without in-edges; whatever keeps the engine from running.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
+    check(graph)?;
+    let needs = needs(graph, &config);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let mut passing = Passing::new(&engine)?;
+        let mut iterations = 0;
+        let mut converged = false;
+        while iterations < cdlp.iterations && !converged {
+            iterations += 1;
+            converged = passing.iterate(&format!("iteration {iterations}"))? == 0;
+        }
+        passing.finish(iterations, converged)
+    })
+}
+
+// ------------------------------------------------------------------------------------------------
+// Iterations
+
+struct Passing<'e> {
+    engine: &'e Engine,
+    /// Before the iteration.
+    labels: HugeVec<AtomicU32>,
+    /// After it, of the vertices in `changed`; then their number for each label.
+    next: HugeVec<AtomicU32>,
+    changed: Bitmap,
+    /// Vertices with a neighbour that changed, where changes are named.
+    touched: Bitmap,
+    frontier: Frontier,
+    /// Whether `frontier` has all vertices that may change.
+    named: bool,
+    changes: u64,
+}
+
+impl<'e> Passing<'e> {
+    fn new(engine: &'e Engine) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+        labels.par_iter().enumerate().for_each(|(v, label)| {
+            label.store(v as VertexId, Ordering::Relaxed);
+        });
+        Ok(Self {
+            engine,
+            labels,
+            next: HugeVec::zeroed(n)?,
+            changed: Bitmap::new(n)?,
+            touched: Bitmap::new(n)?,
+            frontier: Frontier::new(n)?,
+            named: false,
+            changes: n as u64,
+        })
+    }
+
+    /// One iteration; how many labels it changed.
+    fn iterate(&mut self, label: &str) -> Result<u64> {
+        let n = self.labels.len() as u64;
+        let naming = self.changes <= n / NAMING_SHARE;
+        let step = Step {
+            labels: &self.labels,
+            next: &self.next,
+            changed: &self.changed,
+            touched: naming.then_some(&self.touched),
+        };
+        let wanted = if self.named { Wanted::In(&self.frontier) } else { Wanted::All };
+        vicinity::visit(self.engine, label, wanted, &step)?;
+        self.changes = self.changed.count();
+        self.changed.iter().for_each(|v| {
+            let label = self.next[v as usize].load(Ordering::Relaxed);
+            self.labels[v as usize].store(label, Ordering::Relaxed);
+        });
+        self.changed.clear();
+        if naming {
+            self.frontier.clear();
+            let mut part = FrontierPart::default();
+            self.touched.iter().for_each(|v| {
+                self.frontier.add(v, &mut part);
+            });
+            self.frontier.seal([part]);
+            self.touched.clear();
+        }
+        self.named = naming;
+        Ok(self.changes)
+    }
+
+    fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
+        let (labels, sizes) = (self.labels, self.next);
+        sizes.par_iter().for_each(|size| size.store(0, Ordering::Relaxed));
+        labels.par_iter().for_each(|label| {
+            sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
+        });
+        let (mut communities, mut largest, mut largest_label) = (0, 0, None);
+        for (v, size) in (0..).zip(sizes.iter()) {
+            let size = u64::from(size.load(Ordering::Relaxed));
+            communities += u64::from(size > 0);
+            if size > largest {
+                (largest, largest_label) = (size, Some(v));
+            }
+        }
+        let run = Run::of(self.engine);
+        Ok(Cdlp { labels, iterations, converged, communities, largest, largest_label, run })
+    }
+}
+
+/// Each vertex takes the label that most of its neighbours have.
+struct Step<'a> {
+    labels: &'a [AtomicU32],
+    next: &'a [AtomicU32],
+    changed: &'a Bitmap,
+    touched: Option<&'a Bitmap>,
+}
+
+impl Vicinity for Step<'_> {
+    type Local = Frequent;
+
+    fn local(&self) -> Frequent {
+        Frequent::default()
+    }
+
+    fn take(&self, frequent: &mut Frequent, v: VertexId, neighbours: &[&[VertexId]]) {
+        let label = |u: VertexId| self.labels[u as usize].load(Ordering::Relaxed);
+        let all = neighbours.iter().copied().flatten().copied();
+        let Some(most) = frequent.of(all.clone().map(label)) else { return };
+        if most == label(v) {
+            return;
+        }
+        self.next[v as usize].store(most, Ordering::Relaxed);
+        self.changed.insert(v);
+        if let Some(touched) = self.touched {
+            for u in all {
+                if !touched.contains(u) {
+                    touched.insert(u);
+                }
+            }
+        }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------
+// Verifier
+
+/// Passes labels on again, serially and in memory, by counting each vertex's labels in a map, and
+/// asserts that every label is the same and that the counts follow from the labels. Keeps all
+/// lists in memory.
+pub fn verify(graph: &Graph, config: &CdlpConfig, cdlp: &Cdlp) -> Result<()> {
+    let lists = Lists::both_ways(graph)?;
+    let mut labels: Vec<VertexId> = (0..lists.vertices()).collect();
+    let mut counts = std::collections::BTreeMap::new();
+    for _ in 0..config.iterations {
+        let next = (0..lists.vertices()).map(|v| {
+            counts.clear();
+            for &u in lists.of_vertex(v) {
+                *counts.entry(labels[u as usize]).or_insert(0u64) += 1;
+            }
+            let most = counts.values().max();
+            let first = counts.iter().find(|&(_, count)| Some(count) == most);
+            first.map_or(labels[v as usize], |(&label, _)| label)
+        });
+        let next: Vec<VertexId> = next.collect();
+        if next == labels {
+            break;
+        }
+        labels = next;
+    }
+    let mut sizes = vec![0u64; labels.len()];
+    for (v, &expected) in (0..).zip(&labels) {
+        sizes[expected as usize] += 1;
+        if cdlp.label(v) != expected {
+            let found = cdlp.label(v);
+            return Err(wrong(format!("vertex {v} has the label {found}, not {expected}")));
+        }
+    }
+    let communities = sizes.iter().filter(|&&size| size > 0).count() as u64;
+    let largest = sizes.iter().copied().max().unwrap_or(0);
+    if (cdlp.communities, cdlp.largest) != (communities, largest) {
+        return Err(wrong(format!(
+            "{} communities, the largest of {}; expected {communities} and {largest}",
+            cdlp.communities, cdlp.largest
+        )));
+    }
+    Ok(())
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

@@ -1,0 +1,183 @@
+//! Core numbers.
+//!
+//! **Returns** for every vertex its core number: the largest k such that the vertex is in the
+//! k-core, the largest subgraph in which every vertex has at least k neighbours. Edges count in
+//! both directions: an edge is a neighbour at both its ends, two edges between the same vertices
+//! (also one each way, on a directed graph) are two neighbours, self-loops are none.
+//!
+//! **Source.** Wen, Qin, Zhang, Lin and Yu, "I/O efficient core graph decomposition at web scale",
+//! ICDE 2016 (SemiCore*), after Montresor, De Pellegrini and Miorandi, "Distributed k-core
+//! decomposition", 2013: an estimate from above falls to the largest h such that h neighbours have
+//! an estimate of at least h; where no estimate falls any more, estimates are core numbers.
+//!
+//! **Trick.** Each vertex keeps how many neighbours support its estimate, that is, have at least
+//! the same one; only vertices with less support than their estimate are looked at again. Here
+//! many threads do so at once, and what a thread finds counts for the others at once
+//! ([`estimate`](Estimates)). Estimates start at the degree or at what the degrees allow at all:
+//! a k-core has more than k vertices of degree k or more.
+
+mod estimates;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, Strategy,
+    VertexId, Wanted,
+};
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::vicinity::{self, Vicinity};
+use estimates::{Estimates, Histogram, bound_max};
+pub use verify::verify;
+
+const NAME: &str = "kcore";
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KcoreConfig {
+    /// Core numbers only up to this one, which tells the members of that core and is found faster.
+    pub k: Option<u32>,
+}
+
+/// Core numbers of a graph.
+#[derive(Debug)]
+pub struct Kcore {
+    estimates: Estimates,
+    /// The k that was asked for.
+    pub k: Option<u32>,
+    /// The largest core number; at most [`KcoreConfig::k`].
+    pub degeneracy: u32,
+    /// Core numbers that occur, ascending, with the number of vertices that have each.
+    pub shells: Vec<(u32, u64)>,
+    /// Passes over lists.
+    pub rounds: u64,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Kcore {
+    /// The core number of `v`; at most [`KcoreConfig::k`].
+    pub fn core(&self, v: VertexId) -> u32 {
+        self.estimates.of[v as usize].load(Ordering::Relaxed)
+    }
+
+    /// Vertices whose core number is `k` or more.
+    pub fn members(&self, k: u32) -> u64 {
+        self.shells.iter().filter(|&&(core, _)| core >= k).map(|&(_, vertices)| vertices).sum()
+    }
+}
+
+/// Memory: 8 bytes a vertex for estimate and support, sets; a histogram per thread.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    let n = graph.vertices();
+    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let sets = Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
+    let histograms = (config.threads as u64 + 1) * Histogram::bytes_for(bound_max(graph));
+    Needs { what: NAME, state_bytes: 8 * n as u64 + sets + histograms + lists, scratch_bytes }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
+    check(graph)?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let pages = pages(graph, Direction::Out)
+        + if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
+    let pass = pages * graph.page_bytes() as u64;
+    // On social and generated graphs; few estimates fall where they start at a small k.
+    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 6.0 };
+    let passes = 1.0 + more * (1.0 - memory.cached_fraction(graph));
+    let bytes_read = (pass as f64 * passes) as u64;
+    let because = match config.strategy {
+        Strategy::Auto => "a pass over the pages and about six shorter ones, less what is cached",
+        _ => "a pass over the pages and about six shorter ones, less what stays cached",
+    };
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: because.to_string(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+fn check(graph: &Graph) -> Result<()> {
+    vicinity::demand_in_edges(graph, NAME)
+}
+
+/// Finds the core numbers.
+///
+/// # Errors
+/// A directed graph without in-edges; whatever keeps the engine from running.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
+    check(graph)?;
+    let needs = needs(graph, &config);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let n = graph.vertices();
+        let estimates = Estimates::of_degrees(graph, kcore.k)?;
+        let decline = Decline { estimates: &estimates, active: Bitmap::new(n)? };
+        let rounds = decline.run(&engine)?;
+        let shells = estimates.shells();
+        let degeneracy = shells.last().map_or(0, |&(core, _)| core);
+        Ok(Kcore { estimates, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
+    })
+}
+
+/// Lets estimates fall until each has its support.
+struct Decline<'a> {
+    estimates: &'a Estimates,
+    /// Vertices whose estimate has less support than it needs.
+    active: Bitmap,
+}
+
+impl Decline<'_> {
+    /// Returns how many rounds it took.
+    fn run(&self, engine: &Engine) -> Result<u64> {
+        if engine.graph().superblock().stored_out == 0 {
+            return Ok(0);
+        }
+        let mut frontier = Frontier::new(engine.graph().vertices())?;
+        vicinity::visit(engine, "round 1", Wanted::All, self)?;
+        let mut rounds = 1;
+        loop {
+            frontier.clear();
+            let mut part = FrontierPart::default();
+            self.active.iter().for_each(|v| {
+                frontier.add(v, &mut part);
+            });
+            frontier.seal([part]);
+            if frontier.is_empty() {
+                return Ok(rounds);
+            }
+            rounds += 1;
+            let label = format!("round {rounds}");
+            vicinity::visit(engine, &label, Wanted::In(&frontier), self)?;
+        }
+    }
+}
+
+impl Vicinity for Decline<'_> {
+    type Local = Histogram;
+
+    fn local(&self) -> Histogram {
+        Histogram::new(self.estimates.bound)
+    }
+
+    fn take(&self, histogram: &mut Histogram, v: VertexId, neighbours: &[&[VertexId]]) {
+        // From here on whoever takes support away makes it active again.
+        self.active.remove(v);
+        let lost = |u| {
+            if !self.active.contains(u) {
+                self.active.insert(u);
+            }
+        };
+        if self.estimates.lower(v, neighbours, histogram, lost) {
+            self.active.insert(v);
+        }
+    }
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

@@ -1,0 +1,68 @@
+//! A graph's lists in memory, as serial verifiers want them.
+
+use cenote_engine::{Direction, Graph, VertexId, for_each_list};
+
+use crate::report::Result;
+
+/// All lists, one after the other.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    starts: Vec<usize>,
+    targets: Vec<VertexId>,
+}
+
+impl Lists {
+    /// Neighbours in both directions. One who is a neighbour by two edges is there twice.
+    pub fn both_ways(graph: &Graph) -> Result<Self> {
+        Self::of(graph, |v, target, put| {
+            put(v, target);
+            if graph.is_directed() {
+                put(target, v);
+            }
+        })
+    }
+
+    /// The lists as they are stored: where edges lead.
+    pub fn outward(graph: &Graph) -> Result<Self> {
+        Self::of(graph, |v, target, put| put(v, target))
+    }
+
+    /// Where edges come from.
+    pub fn inward(graph: &Graph) -> Result<Self> {
+        Self::of(graph, |v, target, put| put(target, v))
+    }
+
+    /// What `entries` makes of each stored entry: a vertex and what goes into its list.
+    fn of(
+        graph: &Graph,
+        entries: impl Fn(VertexId, VertexId, &mut dyn FnMut(VertexId, VertexId)),
+    ) -> Result<Self> {
+        let mut starts = vec![0; graph.vertices() + 2];
+        for_each_list(graph, Direction::Out, |list| {
+            for &target in list.targets {
+                entries(list.vertex, target, &mut |v, _| starts[v as usize + 2] += 1);
+            }
+        })?;
+        for v in 2..starts.len() {
+            starts[v] += starts[v - 1];
+        }
+        let mut targets = vec![0; starts[starts.len() - 1]];
+        for_each_list(graph, Direction::Out, |list| {
+            for &target in list.targets {
+                entries(list.vertex, target, &mut |v, target| {
+                    targets[starts[v as usize + 1]] = target;
+                    starts[v as usize + 1] += 1;
+                });
+            }
+        })?;
+        Ok(Self { starts, targets })
+    }
+
+    pub fn vertices(&self) -> VertexId {
+        (self.starts.len() - 2) as VertexId
+    }
+
+    pub fn of_vertex(&self, v: VertexId) -> &[VertexId] {
+        &self.targets[self.starts[v as usize]..self.starts[v as usize + 1]]
+    }
+}

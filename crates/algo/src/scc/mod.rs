@@ -1,0 +1,137 @@
+//! Strongly connected components.
+//!
+//! **Returns** for every vertex the smallest vertex of its component; two vertices are in one
+//! component if a path of edges leads from each to the other. On an undirected graph these are
+//! the connected components, and [`crate::wcc`] finds them.
+//!
+//! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
+//! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
+//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for what is left.
+//!
+//! **Trick.** Only out-lists are read, so in-edges are not needed: the backward search asks each
+//! vertex whether an edge leads into what is known of the giant, in passes in which whatever
+//! joins counts at once. The same passes keep the lists of whoever did not join in memory, without
+//! targets that can be on no cycle with them. As soon as what is left fits, one serial search in
+//! memory finishes everything ([`left`]): the giant is then one vertex in it, so the backward
+//! search need not have ended. Small graphs go there at once.
+//!
+//! **Bound.** Where the rest does not fit, each pass must shrink it: by joining the giant, by
+//! trimming vertices without successors, or by a round of colouring, which finds every component
+//! that no other left over leads into. A graph whose rest is a long chain of components beyond the
+//! budget may take as many rounds as the chain is long.
+
+mod left;
+mod rounds;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
+};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::wcc;
+use rounds::Rounds;
+pub use verify::verify;
+
+const NAME: &str = "scc";
+
+/// Components of a graph.
+#[derive(Debug)]
+pub struct Scc {
+    labels: HugeVec<AtomicU32>,
+    /// Number of components.
+    pub components: u64,
+    /// Vertices in the largest.
+    pub largest: u64,
+    /// The smallest vertex of the largest component (of the first of them, if several are largest);
+    /// `None` in a graph without vertices.
+    pub largest_label: Option<VertexId>,
+    /// Components of one vertex.
+    pub single: u64,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Scc {
+    /// The smallest vertex of the component of `v`.
+    pub fn label(&self, v: VertexId) -> VertexId {
+        self.labels[v as usize].load(Ordering::Relaxed)
+    }
+}
+
+/// Memory: 4 bytes a vertex for labels, six sets; what the budget has left holds lists. At the
+/// end component sizes take 4 bytes a vertex where the lists were.
+pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
+    if !graph.is_directed() {
+        return Needs { what: NAME, ..wcc::needs(graph, config) };
+    }
+    let n = graph.vertices();
+    let sets = 4 * Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    Needs {
+        what: NAME,
+        state_bytes: 8 * n as u64 + sets + Whole::bytes_for(graph, config),
+        scratch_bytes: left::bytes_for(graph),
+    }
+}
+
+/// What a run will need.
+pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
+    if !graph.is_directed() {
+        return wcc::estimate(graph, config);
+    }
+    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
+    let pass = pages(graph, Direction::Out) as f64 * graph.page_bytes() as f64;
+    let (passes, because) = if memory.scratch_bytes >= left::bytes_for(graph) {
+        (1.0, "one pass over the pages: all lists fit in memory")
+    } else {
+        let more = 2.0 * (1.0 - memory.cached_fraction(graph));
+        (1.0 + more, "about three passes over the pages, less what is cached")
+    };
+    let bytes_read = (pass * passes) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: because.to_owned(),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// Finds the components.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
+    if !graph.is_directed() {
+        let found = wcc::run(graph, config)?;
+        let run = found.run.clone();
+        return summarise(found.into_labels(), run);
+    }
+    let needs = needs(graph, &config);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let labels = Rounds::new(&engine)?.labels()?;
+        summarise(labels, Run::of(&engine))
+    })
+}
+
+fn summarise(labels: HugeVec<AtomicU32>, run: Run) -> Result<Scc> {
+    let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
+    labels.par_iter().for_each(|label| {
+        sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
+    });
+    let mut scc = Scc { labels, components: 0, largest: 0, largest_label: None, single: 0, run };
+    for (v, size) in (0..).zip(sizes.iter()) {
+        let size = u64::from(size.load(Ordering::Relaxed));
+        scc.components += u64::from(size > 0);
+        scc.single += u64::from(size == 1);
+        if size > scc.largest {
+            (scc.largest, scc.largest_label) = (size, Some(v));
+        }
+    }
+    Ok(scc)
+}
+
+fn wrong(fault: String) -> AlgoError {
+    AlgoError::Wrong { what: NAME, fault }
+}

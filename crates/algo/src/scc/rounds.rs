@@ -1,0 +1,366 @@
+//! Passes over lists on the device: the giant, trimming, colouring.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
+    Whole,
+};
+use rayon::prelude::*;
+
+use super::left::{self, WORDS_BESIDE};
+use crate::report::Result;
+use crate::residue::{Kept, Residue};
+
+/// A pass over what is left is repeated while it settles at least this share of it, before
+/// colouring is tried.
+const TRIMMING_SHARE: u64 = 16;
+
+/// What is known of the components.
+pub(super) struct Known {
+    /// Of settled vertices outside the giant: the smallest vertex of the component. While colours
+    /// spread: the smallest vertex known to reach the vertex.
+    pub labels: HugeVec<AtomicU32>,
+    /// Reached from the first vertex; while colours are drawn back: members of their root's
+    /// component.
+    pub reached: Bitmap,
+    /// Known members of the first vertex's component.
+    pub giant: Bitmap,
+    /// Vertices outside the giant whose component is known.
+    pub done: Bitmap,
+    /// The giant and the done: nobody needs their lists.
+    pub settled: Bitmap,
+}
+
+impl Known {
+    pub fn settle(&self, v: VertexId, label: VertexId) {
+        self.labels[v as usize].store(label, Ordering::Relaxed);
+        self.done.insert(v);
+        self.settled.insert(v);
+    }
+
+    pub fn join_giant(&self, v: VertexId) {
+        self.giant.insert(v);
+        self.settled.insert(v);
+    }
+
+    /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
+    /// first vertex reaches leads back to nobody whom it does not reach.
+    #[inline(always)]
+    fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
+        target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
+    }
+
+    /// Looks at the targets of `v`, which is not settled: whether it joins the giant, or is on no
+    /// cycle, or which targets `keep` has to take.
+    #[inline(always)]
+    fn look(&self, v: VertexId, targets: &[VertexId], mut keep: impl FnMut(VertexId)) -> bool {
+        let inside = self.reached.contains(v);
+        let mut kept = false;
+        for &target in targets {
+            if inside && self.giant.contains(target) {
+                self.join_giant(v);
+                return false;
+            }
+            if self.matters(v, inside, target) {
+                kept = true;
+                keep(target);
+            }
+        }
+        if !kept {
+            self.settle(v, v);
+        }
+        kept
+    }
+}
+
+/// The run.
+pub(super) struct Rounds<'e> {
+    engine: &'e Engine,
+    known: Known,
+    frontier: Frontier,
+    next: Frontier,
+    passes: u32,
+}
+
+impl<'e> Rounds<'e> {
+    pub fn new(engine: &'e Engine) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
+        (0..).zip(labels.iter()).for_each(|(v, label)| label.store(v, Ordering::Relaxed));
+        Ok(Self {
+            engine,
+            known: Known {
+                labels,
+                reached: Bitmap::new(n)?,
+                giant: Bitmap::new(n)?,
+                done: Bitmap::new(n)?,
+                settled: Bitmap::new(n)?,
+            },
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+            passes: 0,
+        })
+    }
+
+    /// Every vertex's component.
+    pub fn labels(mut self) -> Result<HugeVec<AtomicU32>> {
+        let graph = self.engine.graph();
+        let first = graph.superblock().degree_max_vertex;
+        let mut searched = self.engine.memory().scratch_bytes < left::bytes_for(graph);
+        if searched {
+            self.reach(first)?;
+        }
+        while let Some(settled) = self.pass_or_finish()? {
+            if !searched && !self.known.settled.contains(first) {
+                searched = true;
+                self.reach(first)?;
+            } else if self.known.reached.count() > 0 {
+                // The giant is complete once a pass adds nothing to it.
+                if settled == 0 {
+                    self.known.reached.clear();
+                }
+            } else if settled * TRIMMING_SHARE < self.unsettled() {
+                self.colour()?;
+            }
+        }
+        let Known { labels, giant, .. } = self.known;
+        if let Some(smallest) = giant.iter().next() {
+            giant.iter().for_each(|v| labels[v as usize].store(smallest, Ordering::Relaxed));
+        }
+        Ok(labels)
+    }
+
+    fn unsettled(&self) -> u64 {
+        self.engine.graph().vertices() as u64 - self.known.settled.count()
+    }
+
+    /// Whatever `first` reaches; it is the first of the giant.
+    fn reach(&mut self, first: VertexId) -> Result<()> {
+        self.known.reached.insert(first);
+        self.known.join_giant(first);
+        self.frontier.set(&[first]);
+        let mut level = 0;
+        while !self.frontier.is_empty() {
+            level += 1;
+            let kernel = Reach { reached: &self.known.reached, next: &self.next };
+            let label = format!("forward {level}");
+            let wanted = Wanted::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
+            self.advance(parts);
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, parts: Vec<FrontierPart>) {
+        self.next.seal(parts);
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+    }
+
+    /// A pass over the lists of who is not settled. How many it settled, or `None` where it kept
+    /// all others in memory and they are settled too by now.
+    fn pass_or_finish(&mut self) -> Result<Option<u64>> {
+        self.passes += 1;
+        let before = self.known.settled.count();
+        let threads = self.engine.config().threads;
+        let bytes = self.engine.memory().scratch_bytes;
+        let residues = Residue::shared(bytes, threads, WORDS_BESIDE)?;
+        let pull = Pull { known: &self.known, residues: Mutex::new(residues) };
+        let label = format!("pass {}", self.passes);
+        let wanted = Wanted::NotIn(&self.known.settled);
+        let residues = self.engine.visit(label, Direction::Out, wanted, &Whole::new(&pull))?;
+        drop(pull);
+        if residues.iter().any(Residue::is_full) {
+            return Ok(Some(self.known.settled.count() - before));
+        }
+        self.engine.check_cancel()?;
+        left::finish(residues, &self.known);
+        Ok(None)
+    }
+
+    /// Components that no other one left over leads into: the smallest vertex that reaches a
+    /// vertex is its colour; a root has its own; who has a root's colour and reaches it is in its
+    /// component, of which the root is the smallest vertex.
+    fn colour(&mut self) -> Result<()> {
+        let known = &self.known;
+        known.labels.par_iter().enumerate().for_each(|(v, label)| {
+            if !known.settled.contains(v as VertexId) {
+                label.store(v as VertexId, Ordering::Relaxed);
+            }
+        });
+        let mut wanted_all = true;
+        loop {
+            let spread = Spread { known: &self.known, next: &self.next };
+            let wanted = match wanted_all {
+                true => Wanted::NotIn(&self.known.settled),
+                false => Wanted::In(&self.frontier),
+            };
+            let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
+            wanted_all = false;
+            self.advance(parts);
+            if self.frontier.is_empty() {
+                break;
+            }
+        }
+        self.draw_back()
+    }
+
+    fn draw_back(&mut self) -> Result<()> {
+        let known = &self.known;
+        let n = self.engine.graph().vertices() as VertexId;
+        let colour = |v: VertexId| known.labels[v as usize].load(Ordering::Relaxed);
+        (0..n).into_par_iter().for_each(|v| {
+            if colour(v) == v && !known.settled.contains(v) {
+                known.reached.insert(v);
+            }
+        });
+        let mut members = 0;
+        while known.reached.count() > members {
+            members = known.reached.count();
+            let wanted = Wanted::NotIn(&known.settled);
+            self.engine.visit("colours back", Direction::Out, wanted, &Back { known })?;
+        }
+        known.reached.iter().for_each(|v| {
+            known.done.insert(v);
+            known.settled.insert(v);
+        });
+        self.known.reached.clear();
+        Ok(())
+    }
+}
+
+/// Forward search.
+struct Reach<'a> {
+    reached: &'a Bitmap,
+    next: &'a Frontier,
+}
+
+impl Kernel for Reach<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        for &target in list.targets {
+            if !self.reached.contains(target) && self.reached.insert(target) {
+                self.next.add(target, part);
+            }
+        }
+    }
+}
+
+/// Backward search, trimming, and keeping the lists of the rest.
+struct Pull<'a> {
+    known: &'a Known,
+    residues: Mutex<Vec<Residue>>,
+}
+
+impl Kernel for Pull<'_> {
+    type Local = Residue;
+
+    fn local(&self) -> Residue {
+        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
+        residues.pop().expect("there is one for each worker")
+    }
+
+    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+        let v = list.vertex;
+        if self.known.settled.contains(v) {
+            return;
+        }
+        if residue.is_full() {
+            self.known.look(v, list.targets, |_| {});
+            return;
+        }
+        residue.begin();
+        if !self.known.look(v, list.targets, |target| residue.push(target)) {
+            residue.abandon();
+            return;
+        }
+        residue.end(Kept { vertex: v, whole: true });
+        if residue.is_full() {
+            residue.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
+            residue.reopen_for(Kept { vertex: v, whole: true }, list.targets);
+        }
+    }
+}
+
+/// Looks at a list in memory again: `None` where its vertex is settled by now, else how many
+/// targets, moved to the front, still matter.
+pub(super) fn shorten(known: &Known, v: VertexId, targets: &mut [VertexId]) -> Option<usize> {
+    if known.settled.contains(v) {
+        return None;
+    }
+    let mut kept = 0;
+    let inside = known.reached.contains(v);
+    for i in 0..targets.len() {
+        if inside && known.giant.contains(targets[i]) {
+            known.join_giant(v);
+            return None;
+        }
+        if known.matters(v, inside, targets[i]) {
+            targets[kept] = targets[i];
+            kept += 1;
+        }
+    }
+    if kept == 0 {
+        known.settle(v, v);
+    }
+    (kept > 0).then_some(kept)
+}
+
+/// Colours go forward: the smaller one wins.
+struct Spread<'a> {
+    known: &'a Known,
+    next: &'a Frontier,
+}
+
+impl Kernel for Spread<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        let colour = self.known.labels[list.vertex as usize].load(Ordering::Relaxed);
+        for &target in list.targets {
+            if self.known.settled.contains(target) {
+                continue;
+            }
+            let cell = &self.known.labels[target as usize];
+            if cell.load(Ordering::Relaxed) > colour
+                && cell.fetch_min(colour, Ordering::Relaxed) > colour
+            {
+                self.next.add(target, part);
+            }
+        }
+    }
+}
+
+/// Who has an edge to a member of the same colour is a member.
+struct Back<'a> {
+    known: &'a Known,
+}
+
+impl Kernel for Back<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        let (known, v) = (self.known, list.vertex);
+        let colour = |v: VertexId| known.labels[v as usize].load(Ordering::Relaxed);
+        if known.reached.contains(v) {
+            return;
+        }
+        let member = |&&t: &&VertexId| known.reached.contains(t) && colour(t) == colour(v);
+        if list.targets.iter().any(|t| member(&t)) {
+            known.reached.insert(v);
+        }
+    }
+}
