@@ -13,7 +13,7 @@ use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
 use crate::frontier::Wanted;
 use crate::kernel::{Kernel, PageKernel};
-use crate::memory_plan::{MemoryPlan, Needs};
+use crate::memory_plan::{MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::serve::{Lists, Pages, Serve};
@@ -70,10 +70,12 @@ impl Engine {
         config: &EngineConfig,
         needs: &Needs,
     ) -> Result<(Schedule, MemoryPlan)> {
-        let fixed = graph.memory_bytes() as u64 + needs.state_bytes;
+        let decode_bytes = config.threads as u64 * decoded_bytes(graph);
+        let fixed = graph.memory_bytes() as u64 + needs.state_bytes + decode_bytes;
         let left = config.memory_bytes.saturating_sub(fixed);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
-        let memory = MemoryPlan::divide(graph, config, needs, schedule.buffer_bytes())?;
+        let buffer_bytes = schedule.buffer_bytes() + decode_bytes;
+        let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
         Ok((schedule, memory))
     }
 

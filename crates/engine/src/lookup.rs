@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cenote_pool::{Handle, PageRef};
-use cenote_store::{Adjacency, Direction, List, VertexId};
+use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -16,6 +16,7 @@ pub struct Lookup<'e> {
     adjacency: &'e Adjacency,
     handle: Handle,
     counts: Counts,
+    decoded: Decoded,
     started_ns: u64,
 }
 
@@ -32,6 +33,7 @@ impl Engine {
             adjacency: self.adjacency(direction),
             handle: Arc::clone(pool).handle(),
             counts: Counts::default(),
+            decoded: Decoded::new(),
             started_ns: self.clock.now_ns(),
         }
     }
@@ -43,7 +45,7 @@ impl Lookup<'_> {
     /// # Errors
     /// A page that cannot be read, or is damaged.
     pub fn list_backwards(&mut self, v: VertexId, mut show: impl FnMut(&List<'_>)) -> Result<()> {
-        let Self { engine, adjacency, handle, counts, .. } = self;
+        let Self { engine, adjacency, handle, counts, decoded, .. } = self;
         let section = adjacency.first_page();
         let pages = adjacency.pages_of(v);
         let (first, last) = (section + pages.start(), section + pages.end());
@@ -66,8 +68,7 @@ impl Lookup<'_> {
                 early.push(guard);
                 continue;
             }
-            let page = adjacency.reparse(due - section, &guard)?;
-            show(&page.list_of(v).expect("the index led to a page with the vertex"));
+            adjacency.reparse_lists(due - section, &guard, &[v], decoded, &mut show)?;
             if due == first {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! One memory budget for everything that a run keeps.
 
 use cenote_pool::Pool;
-use cenote_store::{Direction, Graph};
+use cenote_store::{Adjacency, Direction, Graph};
 use serde::Serialize;
 
 use crate::config::EngineConfig;
@@ -25,7 +25,8 @@ pub struct MemoryPlan {
     pub index_bytes: u64,
     /// The algorithm's state.
     pub state_bytes: u64,
-    /// I/O buffers of all workers; for `block` and `vertex` the frames that they read into.
+    /// I/O buffers of all workers; for `block` and `vertex` the frames that they read into. Where
+    /// pages are packed, the entries of the page that each worker looks at too.
     pub buffer_bytes: u64,
     /// The algorithm's optional memory.
     pub scratch_bytes: u64,
@@ -89,9 +90,15 @@ impl MemoryPlan {
     }
 }
 
+/// What one worker decodes packed pages into.
+pub(crate) fn decoded_bytes(graph: &Graph) -> u64 {
+    let bytes = |direction| graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
+    bytes(Direction::Out).max(bytes(Direction::In)) as u64
+}
+
 /// Pages that hold lists, in either direction.
 pub(crate) fn adjacency_pages(graph: &Graph) -> u64 {
-    let pages = |direction| graph.adjacency(direction).map_or(0, cenote_store::Adjacency::pages);
+    let pages = |direction| graph.adjacency(direction).map_or(0, Adjacency::pages);
     let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
     pages(Direction::Out) + inward
 }

@@ -1,7 +1,7 @@
 //! One list after another, one page in memory: what verifiers read by, apart from the engine.
 
 use cenote_device::{Buffer, read_exact};
-use cenote_store::{Adjacency, Direction, Graph, List};
+use cenote_store::{Adjacency, Decoded, Direction, Graph, List};
 
 use crate::error::Result;
 
@@ -20,6 +20,7 @@ pub fn for_each_list(
     let adjacency: &Adjacency = graph.adjacency(direction).expect("the caller asked for in-edges");
     let page_bytes = graph.page_bytes();
     let mut buffer = Buffer::new(BATCH_PAGES as usize * page_bytes)?;
+    let mut decoded = Decoded::new();
     let mut page = 0;
     while page < adjacency.pages() {
         let count = BATCH_PAGES.min(adjacency.pages() - page);
@@ -27,7 +28,8 @@ pub fn for_each_list(
         let len = count as usize * page_bytes;
         buffer = read_exact(graph.device().as_ref(), offset, len, buffer)?;
         for (i, bytes) in buffer[..len].chunks_exact(page_bytes).enumerate() {
-            adjacency.parse(page + i as u64, bytes)?.lists().for_each(|list| take(&list));
+            let view = adjacency.parse(page + i as u64, bytes, &mut decoded)?;
+            view.lists().for_each(|list| take(&list));
         }
         page += count;
     }

@@ -1,7 +1,7 @@
 //! What a visit does with the pages that it is brought: lists to a [`Kernel`], or whole pages to a
 //! [`PageKernel`].
 
-use cenote_store::{Adjacency, Page, VertexId};
+use cenote_store::{Adjacency, List, Page, VertexId};
 
 use crate::frontier::Wanted;
 use crate::kernel::{Kernel, PageKernel};
@@ -17,14 +17,18 @@ pub(crate) trait Serve: Sync {
 
     fn local(&self) -> Self::Local;
 
-    /// Takes a page that has arrived.
+    /// The vertices of which a task wants the lists, ascending; `None` where it is for a page as a
+    /// whole.
+    fn listed(&self, task: PageTask) -> Option<&[VertexId]>;
+
+    /// Takes a page that has arrived, of a task without listed vertices.
     fn page(&self, local: &mut Self::Local, page: &Page<'_>, task: PageTask);
 
     /// The vertices that a task is for.
     fn vertices(&self, task: PageTask) -> Vec<VertexId>;
 
-    /// Takes a page for one of them.
-    fn vertex(&self, local: &mut Self::Local, page: &Page<'_>, v: VertexId);
+    /// Takes the list of one of them, or of a listed one.
+    fn list(&self, local: &mut Self::Local, list: &List<'_>);
 }
 
 /// Wanted lists go to a kernel.
@@ -42,29 +46,25 @@ impl<K: Kernel> Serve for Lists<'_, K> {
         self.kernel.local()
     }
 
-    fn page(&self, local: &mut K::Local, page: &Page<'_>, task: PageTask) {
-        match self.wanted.list() {
-            Some(vertices) => {
-                for &v in &vertices[task.from as usize..task.to as usize] {
-                    self.vertex(local, page, v);
-                }
-            }
-            None => self.kernel.page(local, page, &self.wanted),
-        }
+    fn listed(&self, task: PageTask) -> Option<&[VertexId]> {
+        self.wanted.list().map(|list| &list[task.from as usize..task.to as usize])
+    }
+
+    fn page(&self, local: &mut K::Local, page: &Page<'_>, _: PageTask) {
+        self.kernel.page(local, page, &self.wanted);
     }
 
     fn vertices(&self, task: PageTask) -> Vec<VertexId> {
-        match self.wanted.list() {
-            Some(list) => list[task.from as usize..task.to as usize].to_vec(),
+        match self.listed(task) {
+            Some(list) => list.to_vec(),
             None => {
                 self.adjacency.vertices_in(task.page).filter(|&v| self.wanted.contains(v)).collect()
             }
         }
     }
 
-    fn vertex(&self, local: &mut K::Local, page: &Page<'_>, v: VertexId) {
-        let list = page.list_of(v).expect("the index led to a page with the vertex");
-        self.kernel.list(local, &list);
+    fn list(&self, local: &mut K::Local, list: &List<'_>) {
+        self.kernel.list(local, list);
     }
 }
 
@@ -79,6 +79,10 @@ impl<K: PageKernel> Serve for Pages<'_, K> {
         self.0.local()
     }
 
+    fn listed(&self, _: PageTask) -> Option<&[VertexId]> {
+        None
+    }
+
     fn page(&self, local: &mut K::Local, page: &Page<'_>, task: PageTask) {
         self.0.page(local, page, task);
     }
@@ -87,5 +91,5 @@ impl<K: PageKernel> Serve for Pages<'_, K> {
         Vec::new()
     }
 
-    fn vertex(&self, _: &mut K::Local, _: &Page<'_>, _: VertexId) {}
+    fn list(&self, _: &mut K::Local, _: &List<'_>) {}
 }

@@ -43,12 +43,18 @@ impl Whole<'_, ()> {
         // More memory never makes requests smaller, so this is the most that a run may choose.
         let schedule = Schedule::new(config, graph.page_bytes(), config.memory_bytes);
         let workers = config.threads as u64;
-        let chunk_bytes = schedule.chunk_pages() * graph.page_bytes() as u64;
+        // Pieces lie in memory as plain vertices, however their pages are encoded.
+        let entries = [Direction::Out, Direction::In]
+            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::page_entries_max));
+        let page_entries_bytes = entries[0].max(entries[1]) * size_of::<VertexId>() as u64;
+        let buffer_pages = schedule.buffer_bytes().div_ceil(graph.page_bytes() as u64);
+        let under_way_bytes = buffer_pages * page_entries_bytes;
+        let chunk_bytes = schedule.chunk_pages() * page_entries_bytes;
         let superblock = graph.superblock();
         let longest = [Direction::Out, Direction::In]
             .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
         let longest_bytes = longest[0].max(longest[1]) * size_of::<VertexId>() as u64;
-        let bound = schedule.buffer_bytes() + workers * (chunk_bytes + 2 * longest_bytes);
+        let bound = under_way_bytes + workers * (chunk_bytes + 2 * longest_bytes);
         // No more than all lists, half as much again while a table grows.
         let stored = superblock.stored_out.max(superblock.stored_in);
         bound.min(stored * 6)

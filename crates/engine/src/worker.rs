@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageRef};
-use cenote_store::{Adjacency, VertexId};
+use cenote_store::{Adjacency, Decoded, List, VertexId};
 use rustc_hash::FxHashMap;
 
 use crate::config::Strategy;
@@ -41,6 +41,8 @@ struct Access {
     depth: DepthControl,
     /// Task lists to be used again.
     lists: Vec<Vec<PageTask>>,
+    /// Where packed pages are decoded.
+    decoded: Decoded,
 }
 
 /// What the workers of one visit counted.
@@ -82,15 +84,17 @@ impl<S: Serve> Visit<'_, S> {
                 scan: None,
                 depth: self.engine.schedule.depth_control(),
                 lists: Vec::new(),
+                decoded: Decoded::new(),
             });
             let mut local = self.serve.local();
             let mut counts = Counts::default();
-            let outcome = match (self.engine.config.strategy, &ways.handle) {
+            let Access { handle, decoded, .. } = &mut *ways;
+            let outcome = match (self.engine.config.strategy, handle) {
                 (Strategy::Vertex, Some(handle)) if S::BY_VERTEX => {
-                    self.by_vertex(handle, &mut local, &mut counts)
+                    self.by_vertex(handle, decoded, &mut local, &mut counts)
                 }
                 (Strategy::Vertex | Strategy::Block, Some(handle)) => {
-                    self.by_page(handle, &mut local, &mut counts)
+                    self.by_page(handle, decoded, &mut local, &mut counts)
                 }
                 _ => self.by_extent(ways, &mut local, &mut counts),
             };
@@ -128,7 +132,7 @@ impl<S: Serve> Visit<'_, S> {
         local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<()> {
-        let Access { handle, scan, depth, lists } = access;
+        let Access { handle, scan, depth, lists, decoded } = access;
         let handle = handle.as_ref();
         let section_page = self.adjacency.first_page();
         let mut tasks = Vec::new();
@@ -169,7 +173,7 @@ impl<S: Serve> Visit<'_, S> {
                 if let Some(arrived) = scan.next_arrived() {
                     let worth = self.engine.schedule.extent_seconds(arrived.extent.pages);
                     depth.arrived(self.engine.clock.now_ns(), worth);
-                    self.process_arrived(&arrived, handle, local)?;
+                    self.process_arrived(&arrived, handle, decoded, local)?;
                     let mut list = scan.recycle(arrived);
                     list.clear();
                     lists.push(list);
@@ -178,7 +182,7 @@ impl<S: Serve> Visit<'_, S> {
             }
             if let Some((task, page)) = ready.pop_front() {
                 counts.pages_cached += 1;
-                self.serve.page(local, &self.adjacency.reparse(task.page, &page)?, task);
+                self.serve_page(task, &page, decoded, local)?;
             } else if exhausted
                 && extents.is_empty()
                 && scan.as_ref().is_none_or(|scan| scan.in_flight() == 0)
@@ -208,16 +212,34 @@ impl<S: Serve> Visit<'_, S> {
         &self,
         arrived: &Arrived<Vec<PageTask>>,
         handle: Option<&Handle>,
+        decoded: &mut Decoded,
         local: &mut S::Local,
     ) -> Result<()> {
         for task in &arrived.extent.load {
             let number = self.adjacency.first_page() + task.page;
             let bytes = arrived.page(number, self.adjacency.page_bytes());
-            let page = self.adjacency.parse(task.page, bytes)?;
-            self.serve.page(local, &page, *task);
+            self.adjacency.verify(task.page, bytes)?;
+            self.serve_page(*task, bytes, decoded, local)?;
             if let Some(handle) = handle.filter(|_| self.is_kept(task.page)) {
                 handle.offer(number, bytes);
             }
+        }
+        Ok(())
+    }
+
+    /// Brings a page that was verified to its task.
+    fn serve_page(
+        &self,
+        task: PageTask,
+        bytes: &[u8],
+        decoded: &mut Decoded,
+        local: &mut S::Local,
+    ) -> Result<()> {
+        if let Some(vertices) = self.serve.listed(task) {
+            let take = |list: &List<'_>| self.serve.list(local, list);
+            self.adjacency.reparse_lists(task.page, bytes, vertices, decoded, take)?;
+        } else {
+            self.serve.page(local, &self.adjacency.reparse(task.page, bytes, decoded)?, task);
         }
         Ok(())
     }
@@ -236,7 +258,13 @@ impl<S: Serve> Visit<'_, S> {
     }
 
     /// `block`: CAVE's `ProcessQueueBlock`. Each wanted page once, in file order, one a request.
-    fn by_page(&self, handle: &Handle, local: &mut S::Local, counts: &mut Counts) -> Result<()> {
+    fn by_page(
+        &self,
+        handle: &Handle,
+        decoded: &mut Decoded,
+        local: &mut S::Local,
+        counts: &mut Counts,
+    ) -> Result<()> {
         let mut tasks = Vec::new();
         let mut next = 0;
         let mut exhausted = false;
@@ -261,7 +289,7 @@ impl<S: Serve> Visit<'_, S> {
             let Some((tag, guard)) = handle.take(true)? else { return Ok(()) };
             let page = guard.page() - self.adjacency.first_page();
             let task = PageTask { page, from: (tag >> 32) as u32, to: tag as u32 };
-            self.serve.page(local, &self.adjacency.reparse(page, &guard)?, task);
+            self.serve_page(task, &guard, decoded, local)?;
         }
     }
 
@@ -278,7 +306,13 @@ impl<S: Serve> Visit<'_, S> {
 
     /// `vertex`: CAVE's `ProcessQueue`. Each vertex fetches its pages through the pool; a page
     /// that several vertices of this worker wait for is asked for once.
-    fn by_vertex(&self, handle: &Handle, local: &mut S::Local, counts: &mut Counts) -> Result<()> {
+    fn by_vertex(
+        &self,
+        handle: &Handle,
+        decoded: &mut Decoded,
+        local: &mut S::Local,
+        counts: &mut Counts,
+    ) -> Result<()> {
         let mut waiting: FxHashMap<u64, Vec<VertexId>> = FxHashMap::default();
         let mut tasks = Vec::new();
         while self.source.next_chunk(&mut tasks) {
@@ -292,15 +326,15 @@ impl<S: Serve> Visit<'_, S> {
                         continue;
                     }
                     while !handle.has_room() {
-                        self.take_waiting(handle, true, &mut waiting, local)?;
+                        self.take_waiting(handle, true, &mut waiting, decoded, local)?;
                     }
                     waiting.insert(task.page, vec![v]);
                     self.ask(handle, task.page, 0, counts)?;
-                    while self.take_waiting(handle, false, &mut waiting, local)? {}
+                    while self.take_waiting(handle, false, &mut waiting, decoded, local)? {}
                 }
             }
         }
-        while self.take_waiting(handle, true, &mut waiting, local)? {}
+        while self.take_waiting(handle, true, &mut waiting, decoded, local)? {}
         Ok(())
     }
 
@@ -311,14 +345,14 @@ impl<S: Serve> Visit<'_, S> {
         handle: &Handle,
         wait: bool,
         waiting: &mut FxHashMap<u64, Vec<VertexId>>,
+        decoded: &mut Decoded,
         local: &mut S::Local,
     ) -> Result<bool> {
         let Some((_, guard)) = handle.take(wait)? else { return Ok(false) };
         let number = guard.page() - self.adjacency.first_page();
-        let page = self.adjacency.reparse(number, &guard)?;
-        for v in waiting.remove(&number).expect("somebody wanted the page") {
-            self.serve.vertex(local, &page, v);
-        }
+        let vertices = waiting.remove(&number).expect("somebody wanted the page");
+        let take = |list: &List<'_>| self.serve.list(local, list);
+        self.adjacency.reparse_lists(number, &guard, &vertices, decoded, take)?;
         Ok(true)
     }
 }

@@ -10,7 +10,7 @@ use cenote_engine::EngineConfig;
 use cenote_store::import::{
     Format, ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, import_into,
 };
-use cenote_store::{Direction, Graph, StoreError, check};
+use cenote_store::{Codec, Direction, Graph, StoreError, check};
 
 use crate::disk::{SimWorkspace, random_drive};
 use crate::input::{self, INTEGER_FORMATS, NAME_FORMATS};
@@ -106,6 +106,7 @@ pub fn options(random: &mut Random) -> ImportConfig {
         memory_bytes: IMPORT_MEMORY_MIN + random.index(16 << 20),
         page_bytes: random.pick(&[4096, 4096, 4096, 8192, 16384, 32768, 65536]),
         threads: 1 + random.index(3),
+        codec: random.pick(&Codec::ALL),
         ..ImportConfig::default()
     }
 }

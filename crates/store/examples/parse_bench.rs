@@ -7,6 +7,7 @@ use std::time::Instant;
 use cenote_device::Buffer;
 use cenote_store::format::{PageHeader, PageKind, checksum};
 use cenote_store::page::{Expected, Page};
+use cenote_store::{Codec, Decoded};
 
 const BYTES: usize = 128 << 20;
 const LISTS: usize = 60;
@@ -14,18 +15,21 @@ const ROUNDS: usize = 5;
 const VERTICES: u32 = 9_000_000;
 
 fn main() -> Result<(), cenote_device::DeviceError> {
+    let mut decoded = Decoded::new();
     println!("page   verify  checksum  view again   (ns a page, best of {ROUNDS})   GB/s verified");
     for page_bytes in [4096, 16384, 65536] {
         let memory = pages(page_bytes)?;
         let numbered = || memory.chunks(page_bytes).enumerate();
         let verify = best_ns(page_bytes, || {
-            numbered().map(|(i, page)| parsed(Page::parse(page, &expected(i)))).sum()
+            numbered().map(|(i, page)| parsed(Page::parse(page, &expected(i), &mut decoded))).sum()
         });
         let checksum = best_ns(page_bytes, || {
             numbered().map(|(i, page)| checksum(page, 7, i as u64) as usize).sum()
         });
         let again = best_ns(page_bytes, || {
-            numbered().map(|(i, page)| parsed(Page::reparse(page, &expected(i)))).sum()
+            numbered()
+                .map(|(i, page)| parsed(Page::reparse(page, &expected(i), &mut decoded)))
+                .sum()
         });
         let rate = page_bytes as f64 / verify;
         println!("{page_bytes:>5} {verify:>7.1} {checksum:>9.1} {again:>11.1} {rate:>48.1}");
@@ -40,6 +44,7 @@ fn parsed(page: Result<Page<'_>, cenote_store::PageFault>) -> usize {
 fn expected(page: usize) -> Expected {
     Expected {
         salt: 7,
+        codec: Codec::Raw,
         page: page as u64,
         first: 0,
         lists: LISTS as u64,

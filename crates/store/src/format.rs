@@ -4,6 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::error::PageFault;
+use crate::packed;
 
 /// Where the superblock says that the file is a Cenote graph. The line end shows text-mode copies.
 pub const MAGIC: [u8; 8] = *b"CENOTE\r\n";
@@ -21,8 +22,8 @@ pub const PAGE_BYTES_DEFAULT: usize = 4096;
 pub const VERTICES_MAX: u64 = u32::MAX as u64;
 /// Longest string id in bytes.
 pub const ID_BYTES_MAX: usize = 65536;
-/// Entries as they are: four bytes each.
-pub const CODEC_RAW: u8 = 0;
+/// Set in the superblock's required features where a section has packed pages.
+pub const FEATURE_PACKED: u64 = 1 << 0;
 /// A long list starts in the rest of a page only where at least so many of its entries fit.
 pub const HEAD_ENTRIES_MIN: usize = 16;
 
@@ -44,6 +45,35 @@ pub enum PageKind {
     Strings = 5,
     /// Tables of an order of vertices.
     Order = 7,
+}
+
+/// How the lists of an adjacency section are encoded; pages of other kinds are always raw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Codec {
+    /// Entries as they are: four bytes each.
+    #[default]
+    Raw = 0,
+    /// Gaps of few bits.
+    Packed = 1,
+}
+
+impl Codec {
+    /// All codecs that this program knows.
+    pub const ALL: [Codec; 2] = [Self::Raw, Self::Packed];
+
+    /// What the command line calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Packed => "packed",
+        }
+    }
+
+    /// The codec of this name.
+    pub fn of_name(name: &str) -> Option<Codec> {
+        Self::ALL.into_iter().find(|codec| codec.name() == name)
+    }
 }
 
 /// Whether a graph may have pages of this size.
@@ -79,7 +109,7 @@ pub struct PageHeader {
     pub checksum: u32,
     /// A [`PageKind`].
     pub kind: u8,
-    /// How the payload is encoded.
+    /// How the payload is encoded: a [`Codec`].
     pub codec: u8,
     /// Adjacency: lists that have a piece in the page (or are empty and lie here).
     pub lists: u16,
@@ -134,9 +164,32 @@ pub fn checksum(bytes: &[u8], salt: u64, page: u64) -> u32 {
     digest.finalize() as u32
 }
 
-/// Reads the header of a page whose checksum and kind are right.
+/// Most entries, and most lists, that an adjacency page can tell of.
+pub const fn items_per_page(page_bytes: usize, codec: Codec) -> (usize, usize) {
+    match codec {
+        Codec::Raw => (payload_bytes(page_bytes) / 4, payload_bytes(page_bytes) / 2),
+        Codec::Packed => {
+            let items = packed::items_max(page_bytes);
+            (items, items)
+        }
+    }
+}
+
+/// Reads the header of a raw page whose checksum and kind are right.
 #[inline]
 pub fn verify(bytes: &[u8], salt: u64, page: u64, kind: PageKind) -> Result<PageHeader, PageFault> {
+    verify_codec(bytes, salt, page, kind, Codec::Raw)
+}
+
+/// Reads the header of a page whose checksum, kind and codec are right.
+#[inline]
+pub fn verify_codec(
+    bytes: &[u8],
+    salt: u64,
+    page: u64,
+    kind: PageKind,
+    codec: Codec,
+) -> Result<PageHeader, PageFault> {
     let header = PageHeader::read(bytes);
     let computed = checksum(bytes, salt, page);
     if header.checksum != computed {
@@ -145,8 +198,8 @@ pub fn verify(bytes: &[u8], salt: u64, page: u64, kind: PageKind) -> Result<Page
     if header.kind != kind as u8 {
         return Err(PageFault::Kind { found: header.kind, expected: kind });
     }
-    if header.codec != CODEC_RAW {
-        return Err(PageFault::Codec { found: header.codec, expected: CODEC_RAW });
+    if header.codec != codec as u8 {
+        return Err(PageFault::Codec { found: header.codec, expected: codec as u8 });
     }
     Ok(header)
 }

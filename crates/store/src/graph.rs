@@ -11,7 +11,8 @@ use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::ids::Ids;
 use crate::index::Adjacency;
-use crate::page::Page;
+use crate::packed::decode::Decoded;
+use crate::page::{List, Page};
 use crate::pages::{FRAMES_MAX, Layout, Pages};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
@@ -146,14 +147,22 @@ impl Graph {
         }
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let (start, end) = adjacency.pages_of(vertex).into_inner();
-        let mut pieces = Pieces { adjacency, vertex, last_page: end, start: out.len(), out };
+        let mut pieces = Pieces { adjacency, last_page: end, start: out.len(), out };
         if end - start >= LOOKUP_PAGES_MAX {
-            return self.scan_pages(adjacency, start..end + 1, &mut |n, page| pieces.take(n, page));
+            return self.scan_pages(adjacency, start..end + 1, &mut |n, page| {
+                let list = page.list_of(vertex).expect("the index agrees with the page");
+                pieces.take(n, &list)
+            });
         }
         let handle = self.pages.handle()?;
+        let mut decoded = Decoded::new();
         for number in start..=end {
             let bytes = handle.pin(adjacency.first_page() + number)?;
-            pieces.take(number, adjacency.reparse(number, &bytes)?)?;
+            let mut taken = Ok(());
+            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, |list| {
+                taken = pieces.take(number, list);
+            })?;
+            taken?;
         }
         Ok(())
     }
@@ -175,10 +184,11 @@ impl Graph {
         visit: &mut dyn FnMut(&[VertexId]),
     ) -> Result<()> {
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
+        let mut decoded = Decoded::new();
         for number in adjacency.pages_of(vertex) {
             let bytes = handle.pin(adjacency.first_page() + number)?;
-            let page = adjacency.reparse(number, &bytes)?;
-            visit(page.list_of(vertex).expect("the index agrees with the page").targets);
+            let take = |list: &List<'_>| visit(list.targets);
+            adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, take)?;
         }
         Ok(())
     }
@@ -204,8 +214,9 @@ impl Graph {
         let first = adjacency.first_page();
         let pages = first + pages.start..first + pages.end;
         let mut stream = self.pages.stream(pages, Ahead::FAR)?;
+        let mut decoded = Decoded::new();
         while let Some((number, bytes)) = stream.next()? {
-            visit(number - first, adjacency.parse(number - first, bytes)?)?;
+            visit(number - first, adjacency.parse(number - first, bytes, &mut decoded)?)?;
         }
         Ok(())
     }
@@ -231,7 +242,6 @@ impl Graph {
 /// The pieces of one list, put together page by page.
 struct Pieces<'a> {
     adjacency: &'a Adjacency,
-    vertex: VertexId,
     /// Page that holds the last piece.
     last_page: u64,
     /// Where the list starts in `out`.
@@ -241,8 +251,7 @@ struct Pieces<'a> {
 
 impl Pieces<'_> {
     /// Takes the piece of the next page.
-    fn take(&mut self, number: u64, page: Page<'_>) -> Result<()> {
-        let list = page.list_of(self.vertex).expect("the index agrees with the page");
+    fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
         self.expect(number, "position of a continued list", list.skip, self.len())?;
         self.out.extend_from_slice(list.targets);
         if number == self.last_page {

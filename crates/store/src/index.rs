@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::VertexId;
 use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format;
-use crate::page::{Expected, Page};
+use crate::format::{self, Codec};
+use crate::packed::decode::Decoded;
+use crate::page::{Expected, List, Page};
 use crate::superblock::{Section, SectionKind};
 
 /// An index word that says that its page begins in the middle of a list.
@@ -39,6 +40,9 @@ pub struct Adjacency {
     starts: Vec<VertexId>,
     /// One bit per page.
     continues: Vec<u64>,
+    /// Of the page that has the most.
+    entries_max: u64,
+    lists_max: u64,
 }
 
 impl Adjacency {
@@ -53,7 +57,18 @@ impl Adjacency {
         let pages = section.pages as usize;
         let starts = Vec::with_capacity(pages + 1);
         let continues = vec![0; pages.div_ceil(64)];
-        let adjacency = Self { file, section, page_bytes, salt, vertices, starts, continues };
+        let (entries_max, lists_max) = (0, 0);
+        let adjacency = Self {
+            file,
+            section,
+            page_bytes,
+            salt,
+            vertices,
+            starts,
+            continues,
+            entries_max,
+            lists_max,
+        };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
 
@@ -85,6 +100,25 @@ impl Adjacency {
     #[inline]
     pub fn offset_of(&self, page: u64) -> u64 {
         (self.section.first_page + page) * self.page_bytes as u64
+    }
+
+    /// How the lists are encoded.
+    #[inline]
+    pub fn codec(&self) -> Codec {
+        self.section.codec
+    }
+
+    /// Entries of the page that has the most of them.
+    pub fn page_entries_max(&self) -> u64 {
+        self.entries_max
+    }
+
+    /// Memory of one [`Decoded`] that every page was decoded into; none where pages are raw.
+    pub fn decoded_bytes(&self) -> usize {
+        match self.codec() {
+            Codec::Raw => 0,
+            Codec::Packed => Decoded::bytes_for(self.entries_max as usize, self.lists_max as usize),
+        }
     }
 
     /// Memory that the index takes.
@@ -132,8 +166,7 @@ impl Adjacency {
             };
             longest = longest.max(run);
         }
-        let entries_per_page = format::payload_bytes(self.page_bytes) as u64 / 4;
-        (longest * entries_per_page).min(self.section.items)
+        (longest * self.entries_max).min(self.section.items)
     }
 
     /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
@@ -166,6 +199,7 @@ impl Adjacency {
         let vertices = self.vertices_in(page);
         Expected {
             salt: self.salt,
+            codec: self.codec(),
             page: self.section.first_page + page,
             first: vertices.start,
             lists: u64::from(vertices.end - vertices.start),
@@ -175,25 +209,67 @@ impl Adjacency {
     }
 
     /// Verifies a page as it was read from the device: checksum, agreement with the index, offsets
-    /// and every entry.
+    /// and every entry. The view of a packed page lies in `decoded`.
     ///
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 4 bytes, or the section has no such page.
     #[inline]
-    pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Page<'a>> {
+    pub fn parse<'a>(
+        &self,
+        page: u64,
+        bytes: &'a [u8],
+        decoded: &'a mut Decoded,
+    ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
-        Page::parse(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
+        let expected = self.expected(page);
+        Page::parse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
+    }
+
+    /// Verifies a page as it was read from the device as far as [`Adjacency::reparse`] and
+    /// [`Adjacency::reparse_lists`] do not: entries of packed pages are looked at there anyway.
+    ///
+    /// # Panics
+    /// As [`Adjacency::parse`].
+    pub fn verify(&self, page: u64, bytes: &[u8]) -> Result<()> {
+        assert_eq!(bytes.len(), self.page_bytes, "a page is verified as a whole");
+        Page::verify(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
     }
 
     /// The view of a page that [`Adjacency::parse`] has accepted and that has stayed in memory
-    /// since, without verifying it again.
+    /// since, without verifying its checksum again.
     ///
     /// # Panics
     /// As [`Adjacency::parse`]; and methods of the view may panic if it was never accepted.
     #[inline]
-    pub fn reparse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Page<'a>> {
+    pub fn reparse<'a>(
+        &self,
+        page: u64,
+        bytes: &'a [u8],
+        decoded: &'a mut Decoded,
+    ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
-        Page::reparse(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
+        let expected = self.expected(page);
+        Page::reparse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
+    }
+
+    /// Brings the lists of some vertices, or the pieces that lie in a page which was accepted, to
+    /// `take`. Of a packed page it decodes not much more than these; it is cheapest where vertices
+    /// ascend.
+    ///
+    /// # Panics
+    /// As [`Adjacency::reparse`]; if the page has no piece of one of them.
+    #[inline]
+    pub fn reparse_lists(
+        &self,
+        page: u64,
+        bytes: &[u8],
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+        take: impl FnMut(&List<'_>),
+    ) -> Result<()> {
+        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take)
+            .map_err(|fault| self.fault(page, fault))
     }
 
     /// An error that names a page of this section.
@@ -247,7 +323,7 @@ impl IndexLoad {
 
     /// A page holds at least one list, its entries fit beside the offsets, and a continued page
     /// has an entry of what it continues.
-    fn check_page(&self, word: u64, next: VertexId) -> Result<(), PageFault> {
+    fn check_page(&mut self, word: u64, next: VertexId) -> Result<(), PageFault> {
         let (starts_from, continues) = (word as u32, word & CONTINUES != 0);
         if next < starts_from {
             let [found, expected] = [next, starts_from].map(u64::from);
@@ -258,9 +334,21 @@ impl IndexLoad {
         if lists == 0 || (continues && (word_entries(word) == 0 || starts_from == 0)) {
             return Err(PageFault::Other("a page has no list".into()));
         }
-        let bytes = lists * 2 + word_entries(word) * 4;
-        let room = format::payload_bytes(self.adjacency.page_bytes) as u64;
-        at_most("bytes of the lists of a page", bytes, room)
+        self.check_room(lists, word_entries(word))?;
+        self.adjacency.entries_max = self.adjacency.entries_max.max(word_entries(word));
+        self.adjacency.lists_max = self.adjacency.lists_max.max(lists);
+        Ok(())
+    }
+
+    fn check_room(&self, lists: u64, entries: u64) -> Result<(), PageFault> {
+        let (page_bytes, codec) = (self.adjacency.page_bytes, self.adjacency.codec());
+        if codec == Codec::Raw {
+            let room = format::payload_bytes(page_bytes) as u64;
+            return at_most("bytes of the lists of a page", lists * 2 + entries * 4, room);
+        }
+        let (entries_max, lists_max) = format::items_per_page(page_bytes, codec);
+        at_most("entries of a page", entries, entries_max as u64)?;
+        at_most("lists of a page", lists, lists_max as u64)
     }
 
     /// The index is whole.

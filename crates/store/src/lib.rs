@@ -3,11 +3,12 @@
 //! - [`format`](mod@format): constants, page header, checksum
 //! - [`superblock`]: the first page: what the graph is and where everything lies
 //! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
+//! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
-//! - [`writer`]: packs lists into pages, in vertex order, in one pass
+//! - [`writer`]: writes a graph in one pass; its packer puts lists into pages, in vertex order
 //! - [`import`]: builds a graph from edge lists of many formats in bounded memory
 //! - [`check`](mod@check): verifies every byte of a graph
 //! - [`export`]: writes the edges out again
@@ -27,6 +28,8 @@ pub mod ids;
 pub mod import;
 pub mod index;
 pub mod order;
+pub mod packed;
+mod packer;
 pub mod page;
 mod pages;
 mod sink;
@@ -36,10 +39,12 @@ pub mod writer;
 
 pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
+pub use format::Codec;
 pub use graph::Graph;
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
 pub use order::Order;
+pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use superblock::Superblock;
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};

@@ -8,13 +8,16 @@ use bytemuck::try_cast_slice;
 
 use crate::VertexId;
 use crate::error::PageFault;
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
+use crate::packed::decode::{self, Decoded};
 
 /// What the index and the superblock know about a page before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// Salt of the graph.
     pub salt: u64,
+    /// How its section is encoded.
+    pub codec: Codec,
     /// Page number in the file.
     pub page: u64,
     /// Vertex of list 0.
@@ -64,35 +67,123 @@ impl List<'_> {
 }
 
 impl<'a> Page<'a> {
-    /// Verifies a page against its checksum and against what is expected of it.
+    /// Verifies a page against its checksum and against what is expected of it. A packed page is
+    /// decoded, and its view lies in `decoded`.
     ///
     /// # Panics
     /// If `bytes` is not aligned to 4 bytes or no whole page: both are faults of the caller.
-    pub fn parse(bytes: &'a [u8], expected: &Expected) -> Result<Self, PageFault> {
-        assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
-        let header = format::verify(bytes, expected.salt, expected.page, PageKind::Adjacency)?;
-        let page = Self::view(bytes, &header, expected)?;
-        check_targets(page.entries, expected.vertices)?;
-        Ok(page)
+    pub fn parse(
+        bytes: &'a [u8],
+        expected: &Expected,
+        decoded: &'a mut Decoded,
+    ) -> Result<Self, PageFault> {
+        let header = Self::verify_header(bytes, expected)?;
+        match expected.codec {
+            Codec::Raw => Self::verified_raw(bytes, &header, expected),
+            Codec::Packed => Self::unpack(bytes, &header, expected, decoded),
+        }
     }
 
-    /// The view of a page that [`Page::parse`] has accepted before and that did not leave memory
-    /// since: skips the two passes over its bytes.
+    /// Verifies a page as far as [`Page::reparse`] relies on it.
+    ///
+    /// # Panics
+    /// As [`Page::parse`].
+    pub fn verify(bytes: &[u8], expected: &Expected) -> Result<(), PageFault> {
+        let header = Self::verify_header(bytes, expected)?;
+        match expected.codec {
+            Codec::Raw => Page::verified_raw(bytes, &header, expected).map(drop),
+            Codec::Packed => check_place(&header, expected),
+        }
+    }
+
+    /// The view of a page that [`Page::parse`] or [`Page::verify`] has accepted before and that did
+    /// not leave memory since. Raw: without the two passes over its bytes. Packed: all but the
+    /// checksum, which costs little beside decoding.
     ///
     /// # Panics
     /// As [`Page::parse`]; methods of the view panic if the page was never accepted.
     #[inline]
-    pub fn reparse(bytes: &'a [u8], expected: &Expected) -> Result<Self, PageFault> {
+    pub fn reparse(
+        bytes: &'a [u8],
+        expected: &Expected,
+        decoded: &'a mut Decoded,
+    ) -> Result<Self, PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
-        let (entries, starts, header) = split(bytes, &PageHeader::read(bytes), expected)?;
-        Ok(Self::from_parts(entries, starts, &header, expected.page))
+        let header = PageHeader::read(bytes);
+        match expected.codec {
+            Codec::Raw => {
+                let (entries, starts) = split(bytes, &header, expected)?;
+                Ok(Self::from_parts(entries, starts, &header, expected.page))
+            }
+            Codec::Packed => Self::unpack(bytes, &header, expected, decoded),
+        }
     }
 
-    fn view(bytes: &'a [u8], header: &PageHeader, expected: &Expected) -> Result<Self, PageFault> {
-        let (entries, starts, header) = split(bytes, header, expected)?;
+    fn verify_header(bytes: &[u8], expected: &Expected) -> Result<PageHeader, PageFault> {
+        assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
+        let Expected { salt, page, codec, .. } = *expected;
+        format::verify_codec(bytes, salt, page, PageKind::Adjacency, codec)
+    }
+
+    fn verified_raw(
+        bytes: &'a [u8],
+        header: &PageHeader,
+        expected: &Expected,
+    ) -> Result<Self, PageFault> {
+        let (entries, starts) = split(bytes, header, expected)?;
         check_starts(starts, entries.len())?;
-        let page = Self::from_parts(entries, starts, &header, expected.page);
-        page.check_ends(expected.continues)?;
+        let page = Self::from_parts(entries, starts, header, expected.page);
+        page.check_ends(header, expected)?;
+        check_targets(page.entries, expected.vertices)?;
+        Ok(page)
+    }
+
+    /// Some lists of a page that was accepted before, one after the other, as far as they lie in
+    /// the page. Of a packed page not much more is decoded than these.
+    ///
+    /// # Panics
+    /// As [`Page::reparse`]; if the page has no piece of one of them.
+    pub(crate) fn reparse_lists(
+        bytes: &[u8],
+        expected: &Expected,
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+        mut take: impl FnMut(&List<'_>),
+    ) -> Result<(), PageFault> {
+        const MISSING: &str = "the index led to a page with the vertex";
+        if expected.codec == Codec::Raw || vertices.len() as u64 * 2 > expected.lists {
+            let page = Page::reparse(bytes, expected, decoded)?;
+            vertices.iter().for_each(|vertex| take(&page.list_of(*vertex).expect(MISSING)));
+            return Ok(());
+        }
+        assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
+        let header = PageHeader::read(bytes);
+        check_place(&header, expected)?;
+        let mut opened = decode::open(bytes, &header, decoded)?;
+        for &vertex in vertices {
+            let i = vertex.checked_sub(header.first).map(|i| i as usize);
+            let i = i.filter(|i| *i < opened.lists()).expect(MISSING);
+            let targets = opened.list(i, decoded)?;
+            check_targets(targets, expected.vertices)?;
+            let degree = check_piece(&header, expected, i, targets.len())?;
+            let skip = if i == 0 { header.head_skip } else { 0 };
+            take(&List { vertex, page: expected.page, skip, degree, targets });
+        }
+        Ok(())
+    }
+
+    fn unpack(
+        bytes: &[u8],
+        header: &PageHeader,
+        expected: &Expected,
+        decoded: &'a mut Decoded,
+    ) -> Result<Self, PageFault> {
+        check_place(header, expected)?;
+        decode::open(bytes, header, decoded)?.decode(decoded)?;
+        let (entries, starts) = decoded.parts(header.entries as usize, usize::from(header.lists));
+        let page = Self::from_parts(entries, starts, header, expected.page);
+        page.check_ends(header, expected)?;
+        check_targets(page.entries, expected.vertices)?;
         Ok(page)
     }
 
@@ -102,29 +193,11 @@ impl<'a> Page<'a> {
     }
 
     /// The lengths of the first and the last list must agree with the pieces that lie here.
-    fn check_ends(&self, continues: bool) -> Result<(), PageFault> {
+    fn check_ends(&self, header: &PageHeader, expected: &Expected) -> Result<(), PageFault> {
         let last = self.list_count() - 1;
-        if (self.head_skip != 0) != continues {
-            let [found, expected] = [self.head_skip != 0, continues].map(u64::from);
-            return Err(PageFault::Index { what: "continuation", found, expected });
-        }
-        let head = self.piece(0).len() as u64;
-        if continues && head == 0 {
-            return Err(PageFault::Other("it continues a list without an entry of it".into()));
-        }
-        let head_end = self.head_skip.checked_add(head).filter(|end| *end <= self.head_degree);
-        let Some(head_end) = head_end else {
-            let limit = self.head_degree;
-            return Err(PageFault::Limit { what: "end of list 0", found: head, limit });
-        };
-        if last == 0 {
-            return equal("length of the last list", self.tail_degree, self.head_degree);
-        }
-        equal("length of list 0", self.head_degree, head_end)?;
-        let tail = self.piece(last).len() as u64;
-        if tail > self.tail_degree || (tail == 0 && self.tail_degree > 0) {
-            let limit = self.tail_degree;
-            return Err(PageFault::Limit { what: "piece of the last list", found: tail, limit });
+        check_piece(header, expected, 0, self.piece(0).len())?;
+        if last > 0 {
+            check_piece(header, expected, last, self.piece(last).len())?;
         }
         Ok(())
     }
@@ -241,15 +314,50 @@ fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault>
     if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }
 }
 
-type Parts<'a> = (&'a [u32], &'a [u16], PageHeader);
-
-/// Finds entries and offset table, whose sizes must fit the page and agree with the index.
-#[inline]
-fn split<'a>(
-    bytes: &'a [u8],
+/// The length of list `i`, of which so many entries lie in the page. Lists that may run over the
+/// page's edges must agree with what the header says of them.
+fn check_piece(
     header: &PageHeader,
     expected: &Expected,
-) -> Result<Parts<'a>, PageFault> {
+    i: usize,
+    entries: usize,
+) -> Result<u64, PageFault> {
+    let (entries, last) = (entries as u64, usize::from(header.lists) - 1);
+    if i > 0 && i < last {
+        return Ok(entries);
+    }
+    if i > 0 {
+        let limit = header.tail_degree;
+        if entries > limit || (entries == 0 && limit > 0) {
+            let what = "piece of the last list";
+            return Err(PageFault::Limit { what, found: entries, limit });
+        }
+        return Ok(limit);
+    }
+    if (header.head_skip != 0) != expected.continues {
+        let [found, expected] = [header.head_skip != 0, expected.continues].map(u64::from);
+        return Err(PageFault::Index { what: "continuation", found, expected });
+    }
+    if expected.continues && entries == 0 {
+        return Err(PageFault::Other("it continues a list without an entry of it".into()));
+    }
+    let limit = header.head_degree;
+    let Some(end) = header.head_skip.checked_add(entries).filter(|end| *end <= limit) else {
+        return Err(PageFault::Limit { what: "end of list 0", found: entries, limit });
+    };
+    if last == 0 {
+        equal("length of the last list", header.tail_degree, limit)?;
+    } else {
+        equal("length of list 0", limit, end)?;
+    }
+    Ok(limit)
+}
+
+type Parts<'a> = (&'a [u32], &'a [u16]);
+
+/// The page holds the lists that the index says.
+#[inline]
+fn check_place(header: &PageHeader, expected: &Expected) -> Result<(), PageFault> {
     if header.first != expected.first {
         let (found, expected) = (u64::from(header.first), u64::from(expected.first));
         return Err(PageFault::Index { what: "first vertex", found, expected });
@@ -259,6 +367,17 @@ fn split<'a>(
         let expected = expected.lists;
         return Err(PageFault::Index { what: "number of lists", found: lists, expected });
     }
+    Ok(())
+}
+
+/// Finds entries and offset table, whose sizes must fit the page and agree with the index.
+#[inline]
+fn split<'a>(
+    bytes: &'a [u8],
+    header: &PageHeader,
+    expected: &Expected,
+) -> Result<Parts<'a>, PageFault> {
+    check_place(header, expected)?;
     let payload = &bytes[HEADER_BYTES..];
     let table_bytes = usize::from(header.lists) * 2;
     let room = payload.len().saturating_sub(table_bytes) / 4;
@@ -271,7 +390,7 @@ fn split<'a>(
     let starts = &payload[payload.len() - table_bytes..];
     let entries = try_cast_slice(entries).expect("pages lie in aligned buffers");
     let starts = try_cast_slice(starts).expect("pages lie in aligned buffers");
-    Ok((entries, starts, *header))
+    Ok((entries, starts))
 }
 
 /// Offsets ascend from 0 to at most the number of entries. No early exit: vectors like it so.

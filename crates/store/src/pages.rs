@@ -37,7 +37,8 @@ pub(crate) struct Layout {
 impl Layout {
     /// The header of a page of a section, verified.
     pub fn verify(&self, section: Section, page: PageId, bytes: &[u8]) -> Result<PageHeader> {
-        format::verify(bytes, self.superblock.salt, page, section.kind.page_kind())
+        let (salt, kind) = (self.superblock.salt, section.kind.page_kind());
+        format::verify_codec(bytes, salt, page, kind, section.codec)
             .map_err(|fault| self.fault(page, section.kind.name(), fault))
     }
 
@@ -78,7 +79,7 @@ impl PageCheck for Layout {
             _ => None,
         };
         match adjacency {
-            Some(adjacency) => adjacency.parse(page - section.first_page, bytes).map(drop)?,
+            Some(adjacency) => adjacency.verify(page - section.first_page, bytes)?,
             None => self.verify(section, page, bytes).map(drop)?,
         }
         Ok(())

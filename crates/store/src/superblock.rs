@@ -4,7 +4,8 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{
-    self, CODEC_RAW, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageHeader, PageKind, VERTICES_MAX,
+    self, Codec, FEATURE_PACKED, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageHeader, PageKind,
+    VERTICES_MAX,
 };
 use crate::order::Order;
 
@@ -26,7 +27,8 @@ const FLAGS_KNOWN: u64 =
 
 /// Required feature: vertices that do not lie in the order of their ids.
 const FEATURE_ORDER: u64 = 1 << 2;
-const FEATURES_KNOWN: u64 = FEATURE_ORDER;
+/// Required features that this program has.
+const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_ORDER;
 
 /// What a run of pages holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +105,8 @@ impl SectionKind {
 pub struct Section {
     /// What the pages hold.
     pub kind: SectionKind,
+    /// How its pages are encoded; raw unless they hold lists.
+    pub codec: Codec,
     /// First page in the file.
     pub first_page: u64,
     /// Number of pages.
@@ -212,6 +216,18 @@ impl Superblock {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
+    /// How the lists are encoded.
+    pub fn codec(&self) -> Codec {
+        self.section(SectionKind::OutAdjacency).map_or(Codec::Raw, |section| section.codec)
+    }
+
+    /// Features that a reader must know.
+    fn features_required(&self) -> u64 {
+        let flag = |on: bool, bit: u64| if on { bit } else { 0 };
+        let packed = self.sections.iter().any(|section| section.codec == Codec::Packed);
+        flag(packed, FEATURE_PACKED) | flag(self.order != Order::Natural, FEATURE_ORDER)
+    }
+
     /// Bytes of the whole file.
     pub fn file_bytes(&self) -> u64 {
         self.pages_total * u64::from(self.page_bytes)
@@ -225,10 +241,7 @@ impl Superblock {
             magic: MAGIC,
             format_version: self.format_version,
             page_bytes: self.page_bytes,
-            features_required: match self.order {
-                Order::Natural => 0,
-                _ => FEATURE_ORDER,
-            },
+            features_required: self.features_required(),
             features_optional: self.features_optional,
             flags: self.flags(),
             vertices: self.vertices,
@@ -247,14 +260,8 @@ impl Superblock {
             ..Raw::zeroed()
         };
         for (slot, section) in raw.sections.iter_mut().zip(&self.sections) {
-            let Section { kind, first_page, pages, items } = *section;
-            *slot = RawSection {
-                kind: kind as u32,
-                codec: u32::from(CODEC_RAW),
-                first_page,
-                pages,
-                items,
-            };
+            let Section { kind, codec, first_page, pages, items } = *section;
+            *slot = RawSection { kind: kind as u32, codec: codec as u32, first_page, pages, items };
         }
         page[..SUPERBLOCK_BYTES].copy_from_slice(bytemuck::bytes_of(&raw));
         let mut header = PageHeader::new(PageKind::Superblock);
@@ -328,6 +335,11 @@ impl Superblock {
         let superblock = raw.decode().map_err(bad)?;
         if superblock.page_bytes as usize != page.len() {
             return Err(bad(other("it tells two page sizes")));
+        }
+        let features = superblock.features_required();
+        if raw.features_required != features {
+            let what = "required features";
+            return Err(bad(mismatch(what, raw.features_required, features)));
         }
         superblock.check_length(file, file_bytes)?;
         superblock.check_sections().map_err(bad)?;
@@ -403,7 +415,7 @@ impl Superblock {
     fn check_section(&self, section: &Section) -> Result<(), PageFault> {
         let page_bytes = self.page_bytes as usize;
         let words = format::words_per_page(page_bytes) as u64;
-        let (n, Section { kind, pages, items, .. }) = (self.vertices, *section);
+        let (n, Section { kind, codec, pages, items, .. }) = (self.vertices, *section);
         let adjacency_pages = |kind| self.section(kind).map_or(0, |section| section.pages);
         match kind {
             SectionKind::OutAdjacency | SectionKind::InAdjacency => {
@@ -416,8 +428,9 @@ impl Superblock {
                 if (pages == 0) != (n == 0) {
                     return Err(mismatch("pages of an adjacency section", pages, n.min(1)));
                 }
-                at_most("stored entries", items, pages.saturating_mul(words * 2))?;
-                at_most("vertices", n, pages.saturating_mul(words * 4))
+                let (entries, lists) = format::items_per_page(page_bytes, codec);
+                at_most("stored entries", items, pages.saturating_mul(entries as u64))?;
+                at_most("vertices", n, pages.saturating_mul(lists as u64))
             }
             SectionKind::OutIndex => {
                 equal("items of the index", items, adjacency_pages(SectionKind::OutAdjacency))?;
@@ -509,11 +522,13 @@ impl RawSection {
     fn decode(&self) -> Result<Section, PageFault> {
         let kind = SectionKind::ALL.into_iter().find(|kind| *kind as u32 == self.kind);
         let kind = kind.ok_or_else(|| other(&format!("unknown section kind {}", self.kind)))?;
-        if self.codec != u32::from(CODEC_RAW) {
-            return Err(other(&format!("unknown codec {} of {}", self.codec, kind.name())));
-        }
+        let may_be_packed = kind.page_kind() == PageKind::Adjacency;
+        let codec = Codec::ALL.into_iter().find(|codec| *codec as u32 == self.codec);
+        let codec = codec.filter(|codec| *codec == Codec::Raw || may_be_packed);
+        let codec = codec
+            .ok_or_else(|| other(&format!("unknown codec {} of {}", self.codec, kind.name())))?;
         let RawSection { first_page, pages, items, .. } = *self;
-        Ok(Section { kind, first_page, pages, items })
+        Ok(Section { kind, codec, first_page, pages, items })
     }
 }
 

@@ -1,9 +1,4 @@
-//! Packs lists into pages, in vertex order, in one pass that never reads back.
-//!
-//! A list goes next to the one before it. A short list never straddles two pages: where it does
-//! not fit, a new page starts. A long list starts in the rest of a page if that holds at least a
-//! few of its entries, runs on through whole pages and shares its last one. Lists may be longer
-//! than memory: they can be given in pieces.
+//! Writes a graph: lists, index, degrees and ids, in one pass that never reads back.
 //!
 //! The superblock is written last, after everything else is on stable storage: a file without it
 //! is not a graph.
@@ -13,13 +8,11 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 
-use crate::VertexId;
-use crate::degrees::DegreePages;
 use crate::error::{Result, StoreError};
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
 use crate::ids;
-use crate::index;
 use crate::order::{self, Order, Tables};
+use crate::packer::{Packed, Packer, Totals};
 use crate::sink::PageSink;
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
 
@@ -73,6 +66,7 @@ pub enum IdsSource<'a> {
 /// sources for every vertex; then [`GraphWriter::finish`]. It must stay on one thread.
 pub struct GraphWriter {
     spec: GraphSpec,
+    codec: Codec,
     sink: PageSink,
     packer: Packer,
     sections: Vec<Section>,
@@ -80,25 +74,25 @@ pub struct GraphWriter {
     stored_in: u64,
 }
 
-/// What the lists of one direction add up to.
-#[derive(Clone, Copy, Default)]
-struct Totals {
-    stored: u64,
-    self_loops: u64,
-    degree_max: u64,
-    degree_max_vertex: VertexId,
-}
-
 impl GraphWriter {
-    /// A graph without lists yet. What the device held is lost.
+    /// A graph without lists yet, which will lie in raw pages. What the device held is lost.
     pub fn create(device: Arc<dyn Device>, spec: GraphSpec) -> Result<Self> {
-        check_spec(&device.name(), &spec)?;
-        let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
-        let packer = Packer::new(&spec);
-        Ok(Self { spec, sink, packer, sections: Vec::new(), out: None, stored_in: 0 })
+        Self::create_with_codec(device, spec, Codec::Raw)
     }
 
-    /// Memory that the writer takes: buffers, the page index (8 bytes a page) and the degrees (1 to
+    /// A graph without lists yet. What the device held is lost.
+    pub fn create_with_codec(
+        device: Arc<dyn Device>,
+        spec: GraphSpec,
+        codec: Codec,
+    ) -> Result<Self> {
+        check_spec(&device.name(), &spec)?;
+        let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
+        let packer = Packer::new(&spec, codec);
+        Ok(Self { spec, codec, sink, packer, sections: Vec::new(), out: None, stored_in: 0 })
+    }
+
+    /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes a page) and the degrees (1 to
     /// 2 bytes a vertex) of the direction that is being written.
     pub fn memory_bytes(&self) -> usize {
         PageSink::MEMORY_BYTES + self.packer.memory_bytes()
@@ -162,7 +156,7 @@ impl GraphWriter {
 
     /// Writes index and degrees behind the lists, and is ready for the next direction.
     fn finish_direction(&mut self, kinds: [SectionKind; 3]) -> Result<Totals> {
-        let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec));
+        let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec, self.codec));
         let Packed { index, degrees, totals } = packer.finish(&mut self.sink)?;
         let vertices = self.spec.vertices;
         self.add_section(kinds[0], index.len() as u64, totals.stored);
@@ -176,7 +170,9 @@ impl GraphWriter {
     /// Notes a section that ends before the present page.
     fn add_section(&mut self, kind: SectionKind, pages: u64, items: u64) {
         let first_page = self.sink.page_number() - pages;
-        self.sections.push(Section { kind, first_page, pages, items });
+        let lists = kind.page_kind() == PageKind::Adjacency;
+        let codec = if lists { self.codec } else { Codec::Raw };
+        self.sections.push(Section { kind, codec, first_page, pages, items });
     }
 
     /// Writes index, degrees and ids, returns when they are on stable storage, and then writes the
@@ -325,189 +321,4 @@ fn write_words(sink: &mut PageSink, kind: PageKind, words: &[u64]) -> Result<u64
         sink.seal(PageHeader { entries: chunk.len() as u32, ..PageHeader::new(kind) })?;
     }
     Ok(words.len().div_ceil(per_page) as u64)
-}
-
-/// The pages of one direction's lists.
-struct Packer {
-    page_bytes: usize,
-    vertices: u32,
-    duplicates_kept: bool,
-    self_loops_kept: bool,
-    /// The page that is being filled.
-    entries: usize,
-    header: PageHeader,
-    starts_from: VertexId,
-    /// The list that is being filled.
-    next_vertex: VertexId,
-    open: Option<OpenList>,
-    index: Vec<u64>,
-    degrees: DegreePages,
-    totals: Totals,
-}
-
-struct OpenList {
-    degree: u64,
-    done: u64,
-    last: Option<u32>,
-}
-
-/// What remains when all lists are in their pages.
-struct Packed {
-    index: Vec<u64>,
-    degrees: DegreePages,
-    totals: Totals,
-}
-
-impl Packer {
-    fn new(spec: &GraphSpec) -> Self {
-        Self {
-            page_bytes: spec.page_bytes,
-            vertices: spec.vertices as u32,
-            duplicates_kept: spec.duplicates_kept,
-            self_loops_kept: spec.self_loops_kept,
-            entries: 0,
-            header: PageHeader::new(PageKind::Adjacency),
-            starts_from: 0,
-            next_vertex: 0,
-            open: None,
-            index: Vec::new(),
-            degrees: DegreePages::new(spec.page_bytes),
-            totals: Totals::default(),
-        }
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.index.capacity() * 8 + self.degrees.memory_bytes()
-    }
-
-    /// Bytes between the entries and the offset table.
-    #[inline]
-    fn free(&self) -> usize {
-        let used = self.entries * 4 + usize::from(self.header.lists) * 2;
-        format::payload_bytes(self.page_bytes) - used
-    }
-
-    #[inline]
-    fn begin(&mut self, degree: u64, sink: &mut PageSink) -> Result<()> {
-        assert!(self.open.is_none(), "the list before is still open");
-        assert!(self.next_vertex < self.vertices, "all vertices have their list");
-        if self.header.lists > 0 && !self.may_start(degree) {
-            self.close_page(sink)?;
-        }
-        if self.header.lists == 0 {
-            self.starts_from = self.next_vertex;
-        }
-        self.open_piece(degree, 0, sink);
-        self.open = Some(OpenList { degree, done: 0, last: None });
-        Ok(())
-    }
-
-    /// Whether the next list may start in what is left of the page.
-    #[inline]
-    fn may_start(&self, degree: u64) -> bool {
-        let Some(room) = self.free().checked_sub(2) else { return false };
-        let is_long = degree > format::short_list_max(self.page_bytes) as u64;
-        degree <= (room / 4) as u64 || (is_long && room / 4 >= format::HEAD_ENTRIES_MIN)
-    }
-
-    /// A piece of the next vertex's list starts where the entries of the page end.
-    #[inline]
-    fn open_piece(&mut self, degree: u64, skip: u64, sink: &mut PageSink) {
-        if self.header.lists == 0 {
-            self.header.first = self.next_vertex;
-            self.header.head_skip = skip;
-            self.header.head_degree = degree;
-        }
-        self.header.lists += 1;
-        self.header.tail_degree = degree;
-        let at = self.page_bytes - 2 * usize::from(self.header.lists);
-        let start = self.entries as u16;
-        sink.page()[at..at + 2].copy_from_slice(&start.to_le_bytes());
-    }
-
-    #[inline]
-    fn extend(&mut self, targets: &[u32], sink: &mut PageSink) -> Result<()> {
-        self.check_targets(targets);
-        let mut rest = targets;
-        while !rest.is_empty() {
-            let mut room = self.free() / 4;
-            if room == 0 {
-                self.continue_list(sink)?;
-                room = self.free() / 4;
-            }
-            let (now, later) = rest.split_at(room.min(rest.len()));
-            let at = HEADER_BYTES + self.entries * 4;
-            sink.page()[at..at + now.len() * 4].copy_from_slice(bytemuck::cast_slice(now));
-            self.entries += now.len();
-            self.open.as_mut().expect("checked above").done += now.len() as u64;
-            rest = later;
-        }
-        Ok(())
-    }
-
-    /// Entries are what the graph's flags and counts promise to every reader.
-    #[inline]
-    fn check_targets(&mut self, targets: &[u32]) {
-        let vertex = self.next_vertex;
-        let open = self.open.as_mut().expect("a list is open");
-        assert!(
-            targets.len() as u64 <= open.degree - open.done,
-            "more entries than were announced"
-        );
-        let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return };
-        let repeats = u32::from(self.duplicates_kept);
-        let above = |a: u32, b: u32| u64::from(a) < u64::from(b) + u64::from(repeats);
-        let pairs = targets.iter().zip(&targets[1..]);
-        let ascends = pairs.fold(true, |ascends, (a, b)| ascends & above(*a, *b));
-        let follows = open.last.is_none_or(|before| above(before, first));
-        assert!(ascends & follows, "the list of vertex {vertex} does not ascend");
-        assert!(last < self.vertices, "vertex {vertex} has the entry {last}, which is no vertex");
-        open.last = Some(last);
-        let loops = &targets[targets.partition_point(|target| *target < vertex)..];
-        let loops = loops.iter().take_while(|target| **target == vertex).count() as u64;
-        assert!(loops == 0 || self.self_loops_kept, "vertex {vertex} stands in its own list");
-        self.totals.self_loops += loops;
-    }
-
-    /// The page is full, the list is not: it goes on in the next page.
-    fn continue_list(&mut self, sink: &mut PageSink) -> Result<()> {
-        self.close_page(sink)?;
-        let OpenList { degree, done, .. } = *self.open.as_ref().expect("a list is open");
-        self.starts_from = self.next_vertex + 1;
-        self.open_piece(degree, done, sink);
-        Ok(())
-    }
-
-    fn close_page(&mut self, sink: &mut PageSink) -> Result<()> {
-        let continues = self.header.head_skip > 0;
-        self.index.push(index::word(self.starts_from, continues, self.entries));
-        let header = std::mem::replace(&mut self.header, PageHeader::new(PageKind::Adjacency));
-        let entries = std::mem::take(&mut self.entries);
-        sink.seal(PageHeader { entries: entries as u32, ..header })
-    }
-
-    #[inline]
-    fn end(&mut self) {
-        let open = self.open.take().expect("a list is open");
-        assert_eq!(open.done, open.degree, "the list is shorter than was announced");
-        let vertex = self.next_vertex;
-        self.degrees.push(vertex, open.degree);
-        self.totals.stored += open.degree;
-        if open.degree > self.totals.degree_max {
-            self.totals.degree_max = open.degree;
-            self.totals.degree_max_vertex = vertex;
-        }
-        self.next_vertex += 1;
-    }
-
-    fn finish(mut self, sink: &mut PageSink) -> Result<Packed> {
-        assert!(self.open.is_none(), "the last list is still open");
-        let (vertices, found) = (self.vertices, self.next_vertex);
-        assert_eq!(found, vertices, "every vertex has a list, maybe an empty one");
-        if self.header.lists > 0 {
-            self.close_page(sink)?;
-        }
-        let Self { index, degrees, totals, .. } = self;
-        Ok(Packed { index, degrees, totals })
-    }
 }

@@ -6,8 +6,8 @@ mod graphs;
 
 use std::collections::BTreeSet;
 
-use cenote_store::format::{PageHeader, PageKind, verify};
-use cenote_store::{Direction, Graph, StoreError, check_device};
+use cenote_store::format::{PageHeader, PageKind, verify_codec};
+use cenote_store::{Codec, Decoded, Direction, Graph, StoreError, check_device};
 use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned};
 
 /// Ten or so pages of every kind: long and short lists, in-edges, string ids with one that is
@@ -26,6 +26,11 @@ fn small_graph() -> TestGraph {
     ids[1] += &"x".repeat(5000);
     graph.ids = TestIds::Strings(ids);
     graph
+}
+
+/// The same with packed pages.
+fn packed_graph() -> TestGraph {
+    TestGraph { codec: Codec::Packed, ..small_graph() }
 }
 
 fn small_integer_graph() -> TestGraph {
@@ -73,12 +78,18 @@ fn read_all(device: &MemoryDevice) -> Result<Vec<String>, StoreError> {
 
 #[test]
 fn every_bit_flip_is_an_error_that_names_its_page() {
-    for graph in [small_graph(), small_integer_graph(), small_ordered_graph()] {
+    for (graph, pages) in [
+        (small_graph(), 0..usize::MAX),
+        // The other pages are as above.
+        (packed_graph(), 1..2),
+        (small_integer_graph(), 0..usize::MAX),
+        (small_ordered_graph(), 0..usize::MAX),
+    ] {
         let device = MemoryDevice::with_bytes(graph.stored_bytes());
         let whole = read_all(&device).unwrap();
         assert_eq!(pages_at_fault(&device), []);
-        let bytes = device.bytes().len();
-        for (byte, bit) in (0..bytes).flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
+        let bytes = pages.start * 4096..pages.end.saturating_mul(4096).min(device.bytes().len());
+        for (byte, bit) in bytes.flat_map(|byte| (0..8).map(move |bit| (byte, bit))) {
             let flip = || device.change(|bytes| bytes[byte] ^= 1 << bit);
             let page = byte / 4096;
             flip();
@@ -105,7 +116,8 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
         let kinds = [PageKind::Superblock, PageKind::Adjacency, PageKind::Index, PageKind::Degrees];
         let kinds =
             kinds.into_iter().chain([PageKind::Integers, PageKind::Strings, PageKind::Order]);
-        kinds.into_iter().any(|kind| verify(bytes, salt, page as u64, kind).is_ok())
+        let passes = |kind, codec| verify_codec(bytes, salt, page as u64, kind, codec).is_ok();
+        kinds.into_iter().any(|kind| Codec::ALL.into_iter().any(|codec| passes(kind, codec)))
     })
 }
 
@@ -242,7 +254,12 @@ fn hostile_superblocks_with_a_valid_checksum_never_panic() {
 
 #[test]
 fn hostile_pages_with_a_valid_checksum_never_panic() {
-    let graph = small_graph();
+    for graph in [small_graph(), packed_graph()] {
+        attack_pages(&graph);
+    }
+}
+
+fn attack_pages(graph: &TestGraph) {
     let good = graph.stored_bytes();
     let pages = good.len() / 4096;
     let mut random = Random(3);
@@ -428,7 +445,7 @@ fn faults_beyond_the_limit_are_counted() {
 fn part_of_a_page_is_a_fault_of_the_caller() {
     let stored = small_graph().store();
     let page = aligned(&[0; 2048]);
-    let _ = stored.adjacency(Direction::Out).unwrap().parse(0, &page);
+    let _ = stored.adjacency(Direction::Out).unwrap().parse(0, &page, &mut Decoded::new());
 }
 
 #[test]

@@ -9,7 +9,7 @@ mod graphs;
 
 use std::path::PathBuf;
 
-use cenote_store::{Graph, check_device};
+use cenote_store::{Codec, Graph, check_device};
 use graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 
 fn path(name: &str) -> PathBuf {
@@ -55,6 +55,18 @@ fn graphs_of_version_1_are_read_as_ever_and_written_as_ever() {
     }
 }
 
+/// Version 1 with the required feature of packed pages.
+#[test]
+fn packed_graphs_are_read_as_ever_and_written_as_ever() {
+    let graphs = [("square", square()), ("star", star()), ("sparse", sparse())];
+    for (name, graph) in graphs {
+        let graph = TestGraph { codec: Codec::Packed, ..graph };
+        let device = fixture(&format!("v1-packed-{name}.cenote"), || graph.stored_bytes());
+        assert_same(&Graph::open(device.shared()).unwrap(), &graph);
+        assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
+    }
+}
+
 #[test]
 fn corrupt_graphs_of_version_1_are_told_as_ever() {
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -76,5 +88,10 @@ fn corrupt_graphs_of_version_1_are_told_as_ever() {
     assert_fault("index", &|bytes| bytes[8192 + 48] ^= 4, index);
     let truncated = "truncated: 12288 bytes, but the superblock (page 0) says 16384";
     assert_fault("truncated", &|bytes| bytes.truncate(12288), truncated);
+    let packed = &|bytes: &mut Vec<u8>| {
+        *bytes = TestGraph { codec: Codec::Packed, ..square() }.stored_bytes();
+        bytes[4096 + 48] ^= 1;
+    };
+    assert_fault("packed", packed, list);
     assert_fault("unfinished", &|bytes| bytes[..4096].fill(0), "was not finished");
 }

@@ -6,7 +6,7 @@ mod graphs;
 
 use std::collections::BTreeSet;
 
-use cenote_store::{Counts, Direction, Graph, GraphWriter, IdsSource, StoreError};
+use cenote_store::{Codec, Counts, Direction, Graph, GraphWriter, IdsSource, StoreError};
 use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same};
 
 #[test]
@@ -29,15 +29,20 @@ fn graph_without_vertices_comes_back() {
 
 #[test]
 fn vertices_without_edges_come_back() {
-    let graph = TestGraph::directed(10_000, &[(9_999, 9_999)]);
-    assert_same(&graph.store(), &graph);
+    for codec in Codec::ALL {
+        let graph = TestGraph { codec, ..TestGraph::directed(10_000, &[(9_999, 9_999)]) };
+        assert_same(&graph.store(), &graph);
+    }
 }
 
 #[test]
 fn self_loops_and_repeated_edges_come_back() {
-    let graph = TestGraph::undirected(3, &[(0, 0), (0, 1), (0, 1), (2, 2), (2, 2)]);
-    assert_eq!(graph.edges(), 5);
-    assert_same(&graph.store(), &graph);
+    for codec in Codec::ALL {
+        let edges = [(0, 0), (0, 1), (0, 1), (2, 2), (2, 2)];
+        let graph = TestGraph { codec, ..TestGraph::undirected(3, &edges) };
+        assert_eq!(graph.edges(), 5);
+        assert_same(&graph.store(), &graph);
+    }
 }
 
 /// Lists around every limit: what fits beside others, a page exactly, a page and one entry, many
@@ -56,9 +61,10 @@ fn lists_of_every_critical_length_come_back() {
             let list = |len: usize| (0..len as u32).collect::<Vec<_>>();
             let mut out: Vec<_> = lengths.map(list).collect();
             out.resize(vertices, Vec::new());
-            let graph = TestGraph { page_bytes, ..TestGraph::with_lists(out) };
-            let stored = graph.store();
-            assert_lists_only(&stored, &graph);
+            for codec in Codec::ALL {
+                let graph = TestGraph { page_bytes, codec, ..TestGraph::with_lists(out.clone()) };
+                assert_lists_only(&graph.store(), &graph);
+            }
         }
     }
 }
@@ -119,6 +125,7 @@ fn random_graph(random: &mut Random) -> TestGraph {
     };
     graph.duplicates_kept = random.below(2) == 0;
     graph.page_bytes = 4096 << random.below(5);
+    graph.codec = Codec::ALL[random.below(2) as usize];
     graph.salt = random.next();
     graph.ids = random_ids(random, vertices as usize);
     graph

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cenote_store::Order;
 use cenote_store::import::{
     self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
 };
+use cenote_store::{Codec, Order};
 use serde::Serialize;
 
 use crate::args::{Report, Threads};
@@ -90,6 +90,9 @@ pub struct Args {
     /// Page size of the graph file: 4KiB to 64KiB, a power of two
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     page_size: MemorySize,
+    /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
+    #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = codec_parser())]
+    codec: Codec,
     /// Folder of temporary files [default: that of the graph file]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
@@ -157,6 +160,7 @@ impl Args {
             },
             memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
             page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
+            codec: self.codec,
             threads: self.threads.count(),
             overwrite: self.overwrite,
             temp_dir: self.temp_dir.clone(),
@@ -180,6 +184,10 @@ fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
 
 fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
     named(&[("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)])
+}
+
+fn codec_parser() -> impl clap::builder::TypedValueParser<Value = Codec> {
+    named(&[("raw", Codec::Raw), ("packed", Codec::Packed)])
 }
 
 fn ids_parser() -> impl clap::builder::TypedValueParser<Value = IdKind> {

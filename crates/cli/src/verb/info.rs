@@ -93,7 +93,7 @@ impl Info {
             directed: superblock.directed,
             in_edges: superblock.in_edges,
             weighted: false,
-            codec: "raw",
+            codec: superblock.codec().name(),
             format_version: superblock.format_version,
             ids: match superblock.ids {
                 IdKind::Dense => "dense",

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicU64;
 
 use cenote_pool::Handle;
 use cenote_pool::scan::{Arrived, Extent, Scan};
-use cenote_store::{Adjacency, List, Page, VertexId};
+use cenote_store::{Adjacency, Decoded, List, Page, VertexId};
 
 use super::board::{Board, Own};
 use super::flags::Flags;
@@ -141,6 +141,7 @@ pub(super) struct Worker<'w, R: Roamer> {
     next: Vec<VertexId>,
     targets: Vec<u32>,
     scratch: Vec<u32>,
+    decoded: Decoded,
 }
 
 impl<'w, R: Roamer> Worker<'w, R> {
@@ -154,6 +155,7 @@ impl<'w, R: Roamer> Worker<'w, R> {
             next: Vec::new(),
             targets: Vec::new(),
             scratch: Vec::new(),
+            decoded: Decoded::new(),
         }
     }
 
@@ -227,8 +229,10 @@ impl<'w, R: Roamer> Worker<'w, R> {
             let mut stack = waiting[slot as usize].take().expect("a stack waits for the page");
             free.push(slot as usize);
             let number = guard.page() - self.shared.adjacency.first_page();
-            let page = self.shared.adjacency.reparse(number, &guard)?;
+            let mut decoded = std::mem::take(&mut self.decoded);
+            let page = self.shared.adjacency.reparse(number, &guard, &mut decoded)?;
             self.work_page(number, &page, &mut stack, false);
+            self.decoded = decoded;
             drop(guard);
             self.settle(stack);
         }
@@ -265,8 +269,10 @@ impl<'w, R: Roamer> Worker<'w, R> {
             let Some(guard) = handle.and_then(|handle| handle.resident(number)) else {
                 return Ok(Turn::Needs(page, stack));
             };
-            let view = shared.adjacency.reparse(page, &guard)?;
+            let mut decoded = std::mem::take(&mut self.decoded);
+            let view = shared.adjacency.reparse(page, &guard, &mut decoded)?;
             self.work_page(page, &view, &mut stack, false);
+            self.decoded = decoded;
             self.counts.pages_cached += 1;
         }
         Ok(Turn::GoesOn(stack))
@@ -307,6 +313,7 @@ impl<'w, R: Roamer> Worker<'w, R> {
         let Extent { first_page, pages, load } = &arrived.extent;
         let first = first_page - shared.adjacency.first_page();
         let mut taken = load.taken.iter().copied().peekable();
+        let mut decoded = std::mem::take(&mut self.decoded);
         for page in first..first + pages {
             let is_ours = taken.next_if_eq(&page).is_some();
             let is_free = || shared.is_wanted(page) && shared.taken.set(page);
@@ -315,13 +322,14 @@ impl<'w, R: Roamer> Worker<'w, R> {
             }
             let number = shared.adjacency.first_page() + page;
             let bytes = arrived.page(number, shared.adjacency.page_bytes());
-            let view = shared.adjacency.parse(page, bytes)?;
+            let view = shared.adjacency.parse(page, bytes, &mut decoded)?;
             self.counts.pages_read += 1;
             let is_kept = self.work_page(page, &view, stack, true);
             if let Some(handle) = handle.filter(|_| !is_kept) {
                 handle.offer(number, bytes);
             }
         }
+        self.decoded = decoded;
         Ok(())
     }
 

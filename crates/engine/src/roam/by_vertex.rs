@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 
 use cenote_pool::Handle;
-use cenote_store::VertexId;
+use cenote_store::{Decoded, List, VertexId};
 
 use super::board::{Board, Own};
 use super::flags::Flags;
@@ -78,6 +78,7 @@ struct Worker<'w, R: Roamer> {
 impl<R: Roamer> Worker<'_, R> {
     fn work(&mut self) -> Result<()> {
         let mut next = Vec::new();
+        let mut decoded = Decoded::new();
         while !self.is_stopped() {
             while self.handle.has_room() {
                 let Some(walk) = self.next_walk() else { break };
@@ -90,9 +91,10 @@ impl<R: Roamer> Worker<'_, R> {
             };
             let mut walk = self.waiting[slot as usize].take().expect("a walk waits for the page");
             self.free.push(slot as usize);
-            let page = self.plan.adjacency.reparse(walk.page, &guard)?;
-            let list = page.list_of(walk.vertex).expect("the index led to the page");
-            self.plan.roamer.list(&mut self.local, &list, &mut next);
+            let (roamer, local) = (self.plan.roamer, &mut self.local);
+            let take = |list: &List<'_>| roamer.list(local, list, &mut next);
+            let (page, vertices) = (walk.page, [walk.vertex]);
+            self.plan.adjacency.reparse_lists(page, &guard, &vertices, &mut decoded, take)?;
             drop(guard);
             next.drain(..).for_each(|v| self.shared.push(v, &mut walk.stack));
             self.go_on(walk);

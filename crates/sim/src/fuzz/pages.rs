@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cenote_device::Buffer;
 use cenote_device::backend::sim::FaultPlan;
 use cenote_store::format::{HEADER_BYTES, PageHeader};
-use cenote_store::{Adjacency, Direction, Graph, StoreError, check};
+use cenote_store::{Adjacency, Decoded, Direction, Graph, List, Page, StoreError, check};
 
 use crate::disk::drive_with;
 use crate::faults::{End, clean};
@@ -111,7 +111,8 @@ pub fn adjacency(random: &mut Random) -> Outcome<Vec<End>> {
 fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) -> Outcome<End> {
     let mut buffer = Buffer::new(bytes.len()).map_err(|e| format!("no memory: {e}"))?;
     buffer.copy_from_slice(bytes);
-    let page = match adjacency.parse(relative, &buffer) {
+    let mut decoded = Decoded::new();
+    let page = match adjacency.parse(relative, &buffer, &mut decoded) {
         Ok(page) => page,
         Err(error) => return clean(&error),
     };
@@ -125,8 +126,26 @@ fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) ->
         demand(page.list(i) == list && page.list_of(list.vertex) == Some(list), told)?;
         entries += list.targets.len();
     }
+    alone(adjacency, relative, &buffer, &page)?;
     demand(entries == page.entries().len(), || format!("page {relative}: entries of no list"))?;
     Ok(End::Right)
+}
+
+/// A list that is had alone is the one that the whole page tells of.
+fn alone(adjacency: &Adjacency, relative: u64, bytes: &[u8], page: &Page<'_>) -> Outcome {
+    let mut decoded = Decoded::new();
+    for list in page.lists() {
+        let mut found = Vec::new();
+        let take = |list: &List<'_>| found = list.targets.to_vec();
+        let told = |e| format!("page {relative} parses, but not its list {list:?} alone: {e}");
+        adjacency
+            .reparse_lists(relative, bytes, &[list.vertex], &mut decoded, take)
+            .map_err(told)?;
+        demand(found == list.targets, || {
+            format!("page {relative}: vertex {} alone has {found:?}", list.vertex)
+        })?;
+    }
+    Ok(())
 }
 
 /// Damages the superblock.

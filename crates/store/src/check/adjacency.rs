@@ -2,9 +2,10 @@
 
 use super::{Check, Degrees};
 use crate::error::{PageFault, Result};
-use crate::format::{HEADER_BYTES, PageHeader};
+use crate::format::{Codec, HEADER_BYTES, PageHeader};
 use crate::graph::{self, Graph};
 use crate::index::word_entries;
+use crate::packed::decode::{self, Decoded};
 use crate::page::{List, Page};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
@@ -65,9 +66,10 @@ fn check_direction(
     let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
     let mut stream =
         PageStream::new(graph.device().as_ref(), graph.page_bytes(), pages, Ahead::FAR)?;
+    let mut decoded = Decoded::new();
     while let Some((number, bytes)) = stream.next()? {
         let page = number - adjacency.first_page();
-        match adjacency.parse(page, bytes) {
+        match adjacency.parse(page, bytes, &mut decoded) {
             Ok(view) => pass.page(check, page, bytes, view)?,
             Err(error) => {
                 check.note(error)?;
@@ -150,8 +152,7 @@ impl<'a> Pass<'a> {
         let number = self.adjacency.first_page() + page;
         check.check_header(number, self.section, &PageHeader::read(bytes))?;
         let entries = view.entries().len();
-        let middle = HEADER_BYTES + entries * 4..bytes.len() - view.list_count() * 2;
-        check.check_zero(number, self.section, &bytes[middle])?;
+        self.check_unused(check, number, bytes, &view)?;
         if let Some(said) = self.next_word(check)?
             && said != entries as u64
         {
@@ -169,6 +170,26 @@ impl<'a> Pass<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What lies between the parts of the page.
+    fn check_unused(
+        &self,
+        check: &mut Check<'_>,
+        number: u64,
+        bytes: &[u8],
+        view: &Page<'_>,
+    ) -> Result<()> {
+        let (lists, entries) = (view.list_count(), view.entries().len());
+        if self.adjacency.codec() == Codec::Raw {
+            let middle = HEADER_BYTES + entries * 4..bytes.len() - lists * 2;
+            return check.check_zero(number, self.section, &bytes[middle]);
+        }
+        if decode::unused_is_zero(bytes, lists, entries) {
+            return Ok(());
+        }
+        let fault = PageFault::Other("bits that should be zero are not".into());
+        check.note_page(number, self.section, fault)
     }
 
     /// One list, or a piece of one. At most one fault is told of each.

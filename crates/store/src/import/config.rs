@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::format::Codec;
 use crate::order::Order;
 
 /// How an input is written.
@@ -183,6 +184,8 @@ pub struct ImportConfig {
     pub memory_bytes: usize,
     /// Page size of the graph file: a power of two from 4 KiB to 64 KiB.
     pub page_bytes: u32,
+    /// How the graph file encodes lists.
+    pub codec: Codec,
     /// Worker threads; 0: as many as there are cores.
     pub threads: usize,
     /// Replace an existing output.
@@ -202,6 +205,7 @@ impl Default for ImportConfig {
             order: Order::Natural,
             memory_bytes: 1 << 30,
             page_bytes: 4096,
+            codec: Codec::Raw,
             threads: 0,
             overwrite: false,
             temp_dir: None,

@@ -432,7 +432,7 @@ impl<'a> Import<'a> {
             self_loops_kept: config.keep_self_loops,
             salt: parts.salt,
         };
-        let mut writer = GraphWriter::create(output, spec)?;
+        let mut writer = GraphWriter::create_with_codec(output, spec, config.codec)?;
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
         // The index and the degrees that the writer collects.

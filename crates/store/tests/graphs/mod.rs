@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cenote_device::{Buffer, Device};
 use cenote_store::order::Tables;
 use cenote_store::{
-    Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Order, Result,
+    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Order, Result,
     StoreError, Superblock, VertexId, check,
 };
 pub use memory::MemoryDevice;
@@ -45,6 +45,7 @@ pub enum TestIds {
 #[derive(Clone, Debug)]
 pub struct TestGraph {
     pub page_bytes: usize,
+    pub codec: Codec,
     pub directed: bool,
     pub duplicates_kept: bool,
     pub self_loops_kept: bool,
@@ -85,6 +86,7 @@ impl TestGraph {
     pub fn with_lists(out: Vec<Vec<u32>>) -> Self {
         Self {
             page_bytes: 4096,
+            codec: Codec::Raw,
             directed: true,
             duplicates_kept: true,
             self_loops_kept: true,
@@ -127,7 +129,7 @@ impl TestGraph {
     }
 
     pub fn write_to(&self, device: Arc<dyn Device>, piece: usize) -> Result<Superblock> {
-        let mut writer = GraphWriter::create(device, self.spec())?;
+        let mut writer = GraphWriter::create_with_codec(device, self.spec(), self.codec)?;
         push_lists(&mut writer, &self.out, piece)?;
         if let Some(back) = &self.back {
             writer.begin_in()?;

@@ -1,0 +1,400 @@
+//! From a packed page back to entries and starts.
+//!
+//! Nothing that the page tells is believed: numbers are bounded before they are used as places, and
+//! what lies beyond the page is an error. Running sums are taken over the page as a whole, without
+//! regard to where lists begin, and put right per list afterwards: that has no branch that
+//! depends on the length of a list but where it is longer than [`STRIDE`].
+
+use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
+use crate::VertexId;
+use crate::error::PageFault;
+use crate::format::PageHeader;
+
+/// Entries that are put right at a time; what is too much is overwritten by the next list.
+const STRIDE: usize = 16;
+
+/// Codes in eight bytes.
+const CODES_PER_WORD: usize = 8 * CODES_PER_BYTE;
+
+/// Numbers of so many bits come out of one eight-byte word in pairs, wherever in a byte they begin.
+const PAIR_BITS_MAX: u8 = 28;
+
+/// Where a packed page is decoded to: reusable, and of no use to raw pages.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    /// A zero, then the running sums of the numbers that are being read.
+    sums: Vec<u32>,
+    entries: Vec<u32>,
+    /// Like the table of a raw page: the start of list 0 is the last.
+    starts: Vec<u16>,
+}
+
+impl Decoded {
+    /// No memory yet: it grows with the largest page.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Memory for pages of so many entries and lists at most.
+    pub fn bytes_for(entries: usize, lists: usize) -> usize {
+        (2 * entries.max(lists) + 3 * STRIDE) * size_of::<u32>() + lists * size_of::<u16>()
+    }
+
+    /// Makes room without giving memory back.
+    fn reserve(&mut self, entries: usize, lists: usize) {
+        grow(&mut self.sums, entries.max(lists) + 1 + STRIDE);
+        grow(&mut self.entries, entries + STRIDE);
+        grow(&mut self.starts, lists);
+    }
+
+    /// The entries and starts that were decoded last.
+    pub(crate) fn parts(&self, entries: usize, lists: usize) -> (&[u32], &[u16]) {
+        (&self.entries[..entries], &self.starts[..lists])
+    }
+}
+
+/// What was there is of no use: it goes before new memory is taken.
+fn grow<T: Clone + Default>(room: &mut Vec<T>, len: usize) {
+    if room.len() < len {
+        *room = Vec::new();
+        *room = vec![T::default(); len];
+    }
+}
+
+/// A packed page whose starts are decoded.
+pub(crate) struct Opened<'a> {
+    fields: Fields,
+    /// Vertex of list 0.
+    vertex: VertexId,
+    lists: usize,
+    entries: usize,
+    /// All entries.
+    run: NumberRun<'a>,
+    /// Codes that were passed on the way to an entry, in words of 32, and bits of their numbers.
+    passed: (usize, usize),
+}
+
+/// Decodes the starts of a page of which header and number of lists agree with the index.
+pub(crate) fn open<'a>(
+    bytes: &'a [u8],
+    header: &PageHeader,
+    decoded: &mut Decoded,
+) -> Result<Opened<'a>, PageFault> {
+    let (lists, entries) = (usize::from(header.lists), header.entries as usize);
+    let limit = items_max(bytes.len());
+    for (what, found) in [("number of entries", entries), ("number of lists", lists)] {
+        if found > limit {
+            let (found, limit) = (found as u64, limit as u64);
+            return Err(PageFault::Limit { what, found, limit });
+        }
+    }
+    let fields = Fields::read(bytes);
+    fields.check()?;
+    let length_bits = fields.length_bits as usize;
+    let places = Places::new(lists, entries, length_bits.min(bytes.len() * 8));
+    decoded.reserve(entries, lists);
+    decode_starts(bytes, &places, &fields, entries, decoded, lists)?;
+    let run = NumberRun {
+        bytes,
+        codes: codes(bytes, places.entry_codes, entries)?,
+        bit: places.entries * 8,
+        widths: fields.entry_widths,
+        step: u32::from(fields.step),
+        sum: 0,
+    };
+    Ok(Opened { fields, vertex: header.first, lists, entries, run, passed: (0, 0) })
+}
+
+impl Opened<'_> {
+    /// Decodes all entries; they are not compared with the number of vertices.
+    pub fn decode(&self, decoded: &mut Decoded) -> Result<(), PageFault> {
+        let Decoded { sums, entries, starts } = decoded;
+        sums[0] = 0;
+        self.run.sum_into(&mut sums[1..=self.entries])?;
+        self.place_lists(sums, &starts[..self.lists], entries);
+        Ok(())
+    }
+
+    /// Number of lists.
+    pub fn lists(&self) -> usize {
+        self.lists
+    }
+
+    /// Decodes the piece of list `i` and no other. It costs least in the order of the lists.
+    pub fn list<'d>(&mut self, i: usize, decoded: &'d mut Decoded) -> Result<&'d [u32], PageFault> {
+        let start_of = |i: usize| usize::from(decoded.starts[self.lists - 1 - i]);
+        let start = start_of(i);
+        let end = if i + 1 == self.lists { self.entries } else { start_of(i + 1) };
+        let list = &mut decoded.entries[..end - start];
+        let mut bit = self.bit_of(start);
+        let (mut sum, mut at) = (0u32, start);
+        let (head, rest) = list.split_at_mut(list.len().min(start.wrapping_neg() % CODES_PER_BYTE));
+        for out in head {
+            let mut code = self.run.codes[at / CODES_PER_BYTE] >> (at % CODES_PER_BYTE * 2);
+            sum = sum.wrapping_add(self.run.number(&mut bit, &mut code).ok_or_else(beyond)?);
+            *out = sum;
+            at += 1;
+        }
+        let codes = &self.run.codes[at.div_ceil(CODES_PER_BYTE)..end.div_ceil(CODES_PER_BYTE)];
+        NumberRun { codes, bit, sum, ..self.run }.sum_into(rest)?;
+        if let Some(&with) = list.first() {
+            let shift =
+                self.first_entry(with, self.vertex.wrapping_add(i as u32)).wrapping_sub(with);
+            list.iter_mut().for_each(|entry| *entry = entry.wrapping_add(shift));
+        }
+        Ok(list)
+    }
+
+    /// Where entry `at` lies.
+    fn bit_of(&mut self, at: usize) -> usize {
+        let (words, codes) = (at / CODES_PER_WORD, at % CODES_PER_WORD);
+        if words < self.passed.0 {
+            self.passed = (0, 0);
+        }
+        let (mut word, mut bits) = self.passed;
+        while word < words {
+            bits += self.run.bits_of(word, CODES_PER_WORD);
+            word += 1;
+        }
+        self.passed = (word, bits);
+        self.run.bit + bits + self.run.bits_of(words, codes)
+    }
+
+    /// What the sum from a list's first number on, which is that number and a step, stands for.
+    #[inline(always)]
+    fn first_entry(&self, sum: u32, vertex: VertexId) -> u32 {
+        let stored = sum.wrapping_sub(self.run.step);
+        let near = vertex.wrapping_add(unzigzag(stored));
+        if self.fields.base == Base::Vertex as u8 { near } else { stored }
+    }
+
+    /// From sums over the page to entries: what a list's first entry really is differs from its
+    /// sum by a number that holds for the whole list.
+    fn place_lists(&self, sums: &[u32], starts: &[u16], out: &mut [u32]) {
+        let mut vertex = self.vertex;
+        let mut start = 0;
+        let ends = starts[..starts.len() - 1].iter().rev().map(|end| usize::from(*end));
+        for end in ends.chain([self.entries]) {
+            // An empty list has room for these reads too, and what it writes is overwritten.
+            let (before, with) = (sums[start], sums[start + 1]);
+            let shift = self.first_entry(with.wrapping_sub(before), vertex).wrapping_sub(with);
+            while {
+                let from = &sums[start + 1..start + 1 + STRIDE];
+                let to = &mut out[start..start + STRIDE];
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wrapping_add(shift));
+                start += STRIDE;
+                start < end
+            } {}
+            start = end;
+            vertex = vertex.wrapping_add(1);
+        }
+    }
+}
+
+/// The table of starts. They ascend from 0 and none is behind the entries.
+fn decode_starts(
+    bytes: &[u8],
+    places: &Places,
+    fields: &Fields,
+    entries: usize,
+    decoded: &mut Decoded,
+    lists: usize,
+) -> Result<(), PageFault> {
+    let stored = lists.saturating_sub(1);
+    let run = NumberRun {
+        bytes,
+        codes: codes(bytes, places.length_codes, stored)?,
+        bit: places.lengths * 8,
+        widths: fields.length_widths,
+        step: 0,
+        sum: 0,
+    };
+    let sums = &mut decoded.sums[..stored];
+    let bits = run.sum_into(sums)? - places.lengths * 8;
+    if bits as u64 != u64::from(fields.length_bits) {
+        let (what, found) = ("bits of lengths", u64::from(fields.length_bits));
+        return Err(PageFault::Mismatch { what, found, expected: bits as u64 });
+    }
+    // Sums of less than 2^16 numbers of 16 bits do not overflow, so they never fall.
+    if let Some(&last) = sums.last()
+        && last as usize > entries
+    {
+        let (what, found, limit) = ("sum of lengths", u64::from(last), entries as u64);
+        return Err(PageFault::Limit { what, found, limit });
+    }
+    let starts = &mut decoded.starts[..lists];
+    for (start, sum) in starts.iter_mut().rev().skip(1).zip(sums.iter()) {
+        *start = *sum as u16;
+    }
+    starts[lists - 1] = 0;
+    Ok(())
+}
+
+/// The codes of so many numbers.
+fn codes(bytes: &[u8], at: usize, count: usize) -> Result<&[u8], PageFault> {
+    bytes.get(at..at + count.div_ceil(CODES_PER_BYTE)).ok_or_else(beyond)
+}
+
+#[cold]
+fn beyond() -> PageFault {
+    PageFault::Other("its numbers lie beyond its end".into())
+}
+
+/// Eight bytes that hold the bit at `bit`, which comes first.
+#[inline(always)]
+fn word_at(bytes: &[u8], bit: usize) -> Option<u64> {
+    let word = bytes.get(bit / 8..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*word) >> (bit % 8))
+}
+
+fn mask(width: u8) -> u32 {
+    ((1u64 << width) - 1) as u32
+}
+
+/// What two codes say of their numbers.
+#[derive(Clone, Copy, Default)]
+#[repr(align(16))]
+struct Pair {
+    first_mask: u32,
+    second_mask: u32,
+    first_width: u32,
+    both_widths: u32,
+}
+
+/// Numbers one after the other.
+#[derive(Clone, Copy)]
+struct NumberRun<'a> {
+    bytes: &'a [u8],
+    codes: &'a [u8],
+    /// Of the first number.
+    bit: usize,
+    widths: [u8; 4],
+    /// Added to every number.
+    step: u32,
+    /// Of the numbers before.
+    sum: u32,
+}
+
+impl NumberRun<'_> {
+    /// Puts the sum of all numbers up to and with each into `sums`, modulo 2^32. The bit behind
+    /// the last.
+    fn sum_into(&self, sums: &mut [u32]) -> Result<usize, PageFault> {
+        let (whole, rest) = sums.as_chunks_mut::<CODES_PER_BYTE>();
+        let (codes, last) = self.codes.split_at(whole.len());
+        let sum = if self.widths[3] <= PAIR_BITS_MAX {
+            self.sum_pairs(codes, whole)
+        } else {
+            self.sum_wide(codes, whole)
+        };
+        let (mut bit, mut sum) = sum.ok_or_else(beyond)?;
+        let mut code = last.first().copied().unwrap_or(0);
+        for out in rest {
+            sum = sum.wrapping_add(self.number(&mut bit, &mut code).ok_or_else(beyond)?);
+            *out = sum;
+        }
+        Ok(bit)
+    }
+
+    /// Bits of the numbers of the first `count` codes of a word of 32.
+    #[inline]
+    fn bits_of(&self, word: usize, count: usize) -> usize {
+        const LOW: u64 = 0x5555_5555_5555_5555;
+        let rest = &self.codes[(word * 8).min(self.codes.len())..];
+        let mut bytes = [0; 8];
+        let len = rest.len().min(8);
+        bytes[..len].copy_from_slice(&rest[..len]);
+        let below = if count < CODES_PER_WORD { (1 << (2 * count)) - 1 } else { u64::MAX };
+        let codes = u64::from_le_bytes(bytes) & below;
+        let ones = |bits: u64| bits.count_ones() as usize;
+        let both = ones(codes & codes >> 1 & LOW);
+        let (first, second) = (ones(codes & LOW) - both, ones(codes >> 1 & LOW) - both);
+        let [w0, w1, w2, w3] = self.widths.map(usize::from);
+        (count - first - second - both) * w0 + first * w1 + second * w2 + both * w3
+    }
+
+    /// The next number; takes its code off `code`.
+    #[inline(always)]
+    fn number(&self, bit: &mut usize, code: &mut u8) -> Option<u32> {
+        let width = self.widths[usize::from(*code & 3)];
+        let number = word_at(self.bytes, *bit)? as u32 & mask(width);
+        *code >>= 2;
+        *bit += usize::from(width);
+        Some(number.wrapping_add(self.step))
+    }
+
+    fn sum_wide(&self, codes: &[u8], sums: &mut [[u32; 4]]) -> Option<(usize, u32)> {
+        let (mut bit, mut sum) = (self.bit, self.sum);
+        for (out, code) in sums.iter_mut().zip(codes) {
+            let mut code = *code;
+            for out in out {
+                sum = sum.wrapping_add(self.number(&mut bit, &mut code)?);
+                *out = sum;
+            }
+        }
+        Some((bit, sum))
+    }
+
+    /// Takes two numbers out of a word.
+    fn sum_pairs(&self, codes: &[u8], sums: &mut [[u32; 4]]) -> Option<(usize, u32)> {
+        let pairs = self.pairs();
+        let step = self.step;
+        let (mut bit, mut sum) = (self.bit, self.sum);
+        for (out, code) in sums.iter_mut().zip(codes) {
+            let [low, high] = [&pairs[usize::from(code & 15)], &pairs[usize::from(code >> 4)]];
+            let word = word_at(self.bytes, bit)?;
+            bit += low.both_widths as usize;
+            let a = (word as u32 & low.first_mask).wrapping_add(step);
+            let b = ((word >> (low.first_width & 63)) as u32 & low.second_mask).wrapping_add(step);
+            let word = word_at(self.bytes, bit)?;
+            bit += high.both_widths as usize;
+            let c = (word as u32 & high.first_mask).wrapping_add(step);
+            let d =
+                ((word >> (high.first_width & 63)) as u32 & high.second_mask).wrapping_add(step);
+            // Only one addition of each four waits for the one before.
+            let ab = a.wrapping_add(b);
+            let abc = ab.wrapping_add(c);
+            let before = sum;
+            sum = before.wrapping_add(abc.wrapping_add(d));
+            *out = [before.wrapping_add(a), before.wrapping_add(ab), before.wrapping_add(abc), sum];
+        }
+        Some((bit, sum))
+    }
+
+    fn pairs(&self) -> [Pair; 16] {
+        let mut pairs = [Pair::default(); 16];
+        for (codes, pair) in pairs.iter_mut().enumerate() {
+            let (first, second) = (self.widths[codes & 3], self.widths[codes >> 2]);
+            *pair = Pair {
+                first_mask: mask(first),
+                second_mask: mask(second),
+                first_width: u32::from(first),
+                both_widths: u32::from(first) + u32::from(second),
+            };
+        }
+        pairs
+    }
+}
+
+/// Whether all bits are zero that a page which could be decoded does not use.
+pub(crate) fn unused_is_zero(bytes: &[u8], lists: usize, entries: usize) -> bool {
+    let fields = Fields::read(bytes);
+    let length_bits = fields.length_bits as usize;
+    let places = Places::new(lists, entries, length_bits);
+    let entry_codes = &bytes[places.entry_codes..places.lengths];
+    let entry_bits: usize = (0..entries)
+        .map(|i| entry_codes[i / CODES_PER_BYTE] >> (i % CODES_PER_BYTE * 2) & 3)
+        .map(|code| usize::from(fields.entry_widths[usize::from(code)]))
+        .sum();
+    // Each part from its last used bit to the start of the next.
+    let stored = lists.saturating_sub(1);
+    let gaps = [
+        (places.length_codes * 8 + 2 * stored, places.entry_codes),
+        (places.entry_codes * 8 + 2 * entries, places.lengths),
+        (places.lengths * 8 + length_bits, places.entries),
+        (places.entries * 8 + entry_bits, bytes.len()),
+    ];
+    gaps.iter().all(|&(bit, end)| {
+        let rest = &bytes[bit / 8..end];
+        rest.is_empty() || (rest[0] >> (bit % 8) == 0 && rest[1..].iter().all(|byte| *byte == 0))
+    })
+}

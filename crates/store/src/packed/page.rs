@@ -1,0 +1,216 @@
+//! Lists on their way into one packed page.
+
+use super::widths::{Run, bit_length};
+use super::{Base, Fields, Places, items_max, zigzag};
+use crate::VertexId;
+use crate::format::HEADER_BYTES;
+
+/// Widths are made the best anew only where so many lists and entries have come since.
+const OPTIMISE_ITEMS: usize = 16;
+
+/// The lists of a page that is being filled. A list is taken where it will fit: once it is in, it
+/// stays.
+#[derive(Clone, Debug)]
+pub(crate) struct PackedPage {
+    page_bytes: usize,
+    /// What every gap is at least: 1 where no entry repeats.
+    step: u32,
+    first: VertexId,
+    entries: Vec<u32>,
+    /// Length of each list's piece; the last one may still grow.
+    pieces: Vec<u32>,
+    lengths: Run,
+    /// The entries, with first ones by either base.
+    by_zero: Run,
+    by_vertex: Run,
+    optimised_at: usize,
+}
+
+impl PackedPage {
+    pub fn new(page_bytes: usize, duplicates_kept: bool) -> Self {
+        Self {
+            page_bytes,
+            step: u32::from(!duplicates_kept),
+            first: 0,
+            entries: Vec::with_capacity(items_max(page_bytes)),
+            pieces: Vec::with_capacity(items_max(page_bytes)),
+            lengths: Run::new(),
+            by_zero: Run::new(),
+            by_vertex: Run::new(),
+            optimised_at: 0,
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        (self.entries.capacity() + self.pieces.capacity()) * size_of::<u32>()
+    }
+
+    /// Entries so far.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Begins the list of the next vertex with these entries, if they fit.
+    pub fn begin(&mut self, vertex: VertexId, targets: &[u32]) -> bool {
+        if let Some(&before) = self.pieces.last() {
+            self.lengths.add(bit_length(before));
+        } else {
+            self.first = vertex;
+        }
+        self.pieces.push(targets.len() as u32);
+        self.count(vertex, targets, Run::add);
+        self.entries.extend_from_slice(targets);
+        let fits = self.fits();
+        if !fits {
+            self.entries.truncate(self.entries.len() - targets.len());
+            self.pieces.pop();
+            self.count(vertex, targets, Run::remove);
+            if let Some(&before) = self.pieces.last() {
+                self.lengths.remove(bit_length(before));
+            }
+        }
+        fits
+    }
+
+    /// One more entry of the last list, if it fits. The list has one already.
+    pub fn push(&mut self, target: u32) -> bool {
+        let last = *self.entries.last().expect("the list has begun");
+        let length = bit_length(target - last - self.step);
+        self.by_zero.add(length);
+        self.by_vertex.add(length);
+        self.entries.push(target);
+        let fits = self.fits();
+        if fits {
+            *self.pieces.last_mut().expect("the list has begun") += 1;
+        } else {
+            self.entries.pop();
+            self.by_zero.remove(length);
+            self.by_vertex.remove(length);
+        }
+        fits
+    }
+
+    /// Adds the entries of a new list to both runs, or takes them back.
+    fn count(&mut self, vertex: VertexId, targets: &[u32], change: impl Fn(&mut Run, usize)) {
+        let Some(&first) = targets.first() else { return };
+        change(&mut self.by_zero, bit_length(first));
+        change(&mut self.by_vertex, bit_length(zigzag(first.wrapping_sub(vertex))));
+        for pair in targets.windows(2) {
+            let length = bit_length(pair[1] - pair[0] - self.step);
+            change(&mut self.by_zero, length);
+            change(&mut self.by_vertex, length);
+        }
+    }
+
+    fn fits(&mut self) -> bool {
+        let items = self.entries.len() + self.pieces.len();
+        if self.entries.len().max(self.pieces.len()) > items_max(self.page_bytes) {
+            return false;
+        }
+        if self.bytes() <= self.page_bytes {
+            return true;
+        }
+        if items < self.optimised_at + OPTIMISE_ITEMS {
+            return false;
+        }
+        self.optimise();
+        self.bytes() <= self.page_bytes
+    }
+
+    fn optimise(&mut self) {
+        self.optimised_at = self.entries.len() + self.pieces.len();
+        self.lengths.optimise();
+        self.by_zero.optimise();
+        self.by_vertex.optimise();
+    }
+
+    fn bytes(&self) -> usize {
+        let entry_bits = self.by_zero.bits().min(self.by_vertex.bits());
+        Places::new(self.pieces.len(), self.entries.len(), self.lengths.bits()).bytes(entry_bits)
+    }
+
+    /// Writes the payload into a zeroed page; no list is left.
+    pub fn write(&mut self, page: &mut [u8]) {
+        self.optimise();
+        assert!(self.bytes() <= self.page_bytes, "the best widths are no worse than any");
+        let (base, run) = if self.by_vertex.bits() < self.by_zero.bits() {
+            (Base::Vertex, &self.by_vertex)
+        } else {
+            (Base::Zero, &self.by_zero)
+        };
+        let fields = Fields {
+            entry_widths: run.widths(),
+            length_widths: self.lengths.widths(),
+            length_bits: self.lengths.bits() as u32,
+            base: base as u8,
+            step: self.step as u8,
+            zero: [0; 2],
+        };
+        let fields_bytes = bytemuck::bytes_of(&fields);
+        page[HEADER_BYTES..HEADER_BYTES + fields_bytes.len()].copy_from_slice(fields_bytes);
+        let places = Places::new(self.pieces.len(), self.entries.len(), self.lengths.bits());
+        let mut lengths =
+            Writer::new(page, places.length_codes, places.lengths, fields.length_widths);
+        let stored = self.pieces.len().saturating_sub(1);
+        self.pieces[..stored].iter().for_each(|length| lengths.put(*length));
+        let mut entries =
+            Writer::new(page, places.entry_codes, places.entries, fields.entry_widths);
+        self.write_entries(base, &mut entries);
+        self.clear();
+    }
+
+    fn write_entries(&self, base: Base, writer: &mut Writer<'_>) {
+        let mut rest = self.entries.as_slice();
+        for (vertex, length) in (self.first..).zip(&self.pieces) {
+            let (list, after) = rest.split_at(*length as usize);
+            if let Some(&first) = list.first() {
+                writer.put(match base {
+                    Base::Zero => first,
+                    Base::Vertex => zigzag(first.wrapping_sub(vertex)),
+                });
+            }
+            list.windows(2).for_each(|pair| writer.put(pair[1] - pair[0] - self.step));
+            rest = after;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.pieces.clear();
+        self.lengths.clear();
+        self.by_zero.clear();
+        self.by_vertex.clear();
+        self.optimised_at = 0;
+    }
+}
+
+/// Puts numbers and their codes into a page.
+struct Writer<'a> {
+    page: &'a mut [u8],
+    widths: [u8; 4],
+    /// Of the first code.
+    codes: usize,
+    count: usize,
+    /// Of the next number.
+    bit: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(page: &'a mut [u8], codes: usize, numbers: usize, widths: [u8; 4]) -> Self {
+        Self { page, widths, codes, count: 0, bit: numbers * 8 }
+    }
+
+    fn put(&mut self, value: u32) {
+        let length = bit_length(value);
+        let code = self.widths.iter().position(|width| usize::from(*width) >= length);
+        let code = code.expect("the widths were chosen for these numbers");
+        self.page[self.codes + self.count / 4] |= (code << (self.count % 4 * 2)) as u8;
+        self.count += 1;
+        let at = self.bit / 8;
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.page[at..at + 8]);
+        let word = u64::from_le_bytes(word) | u64::from(value) << (self.bit % 8);
+        self.page[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        self.bit += usize::from(self.widths[code]);
+    }
+}
