@@ -24,6 +24,21 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_the_order_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/order_bench.py", "--graphs", "kron-10,grid-20",
+         "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["grid-20", "natural", "degree", "random", "pagerank passes"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert len(found) == 2 * 4 * 4
+    assert str(tmp_path) not in rows.read_text()
+
+
 def test_the_pool_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(

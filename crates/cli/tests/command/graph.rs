@@ -85,6 +85,33 @@ fn neighbors_speak_the_ids_of_the_input() {
 }
 
 #[test]
+fn no_order_of_the_vertices_shows_outside() {
+    let edges = "10\t20\n10\t30\n10\t40\n10\t50\n20\t30\n40\t50\n";
+    for (flags, order, seed) in [
+        ("", "natural", json!(null)),
+        ("--order degree", "degree", json!(null)),
+        ("--order bfs", "bfs", json!(null)),
+        ("--order random --seed 3", "random", json!(3)),
+    ] {
+        let (bench, told) = imported(flags);
+        assert_eq!(told["order"], order);
+        let info = parse(&bench.succeed("info graph.cenote --json"));
+        assert_eq!((&info["order"], &info["order_seed"]), (&json!(order), &seed));
+        assert_eq!(info["degree_max_vertex"], 10);
+        assert!(bench.succeed("info graph.cenote").contains(order));
+        bench.succeed("check graph.cenote");
+        assert_eq!(bench.succeed("neighbors graph.cenote 10"), "20\n30\n40\n50\n");
+        let told = bench.succeed("export graph.cenote");
+        let mut lines: Vec<_> = told.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, edges.lines().collect::<Vec<_>>());
+        bench.succeed("run wcc graph.cenote --out wcc.csv");
+        let told = std::fs::read_to_string(bench.path("wcc.csv")).unwrap();
+        assert_eq!(told, "vertex,component\n10,10\n20,10\n30,10\n40,10\n50,10\n");
+    }
+}
+
+#[test]
 fn names_come_back_as_names() {
     let bench = Bench::new();
     std::fs::write(bench.path("names.txt"), "bash libc6\nlibc6 libgcc\nzsh libc6\n").unwrap();

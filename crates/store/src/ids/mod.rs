@@ -212,6 +212,20 @@ impl Ids {
         self.for_each_rank(ranks, &mut |_, id| visit(vertices.next()?, id))
     }
 
+    /// Passes all vertices on, in the ascending order of their ids.
+    pub fn for_each_vertex(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
+        let all = 0..self.vertices() as VertexId;
+        let Some(table) = &self.ranks else {
+            all.for_each(visit);
+            return Ok(());
+        };
+        let mut vertices = table.vertices(all.clone())?;
+        for _ in all {
+            visit(vertices.next()?);
+        }
+        Ok(())
+    }
+
     /// Streams the ids of a range of ranks in ascending order, each with its rank.
     fn for_each_rank<E: From<StoreError>>(
         &self,

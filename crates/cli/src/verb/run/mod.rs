@@ -2,6 +2,7 @@
 //!
 //! - [`betweenness`], [`bfs`], [`cdlp`], [`dfs`], [`kcore`], [`lcc`], [`mis`], [`pagerank`],
 //!   [`reach`], [`scc`], [`triangles`], [`wcc`]: one file per algorithm: its flags, its result
+//! - [`groups`]: components by the smallest of the user's ids in them
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
@@ -11,6 +12,7 @@ pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
 pub mod dfs;
+mod groups;
 pub mod kcore;
 mod keys;
 pub mod lcc;

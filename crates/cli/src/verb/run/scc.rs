@@ -5,6 +5,7 @@ use cenote_algo::scc;
 use serde::Serialize;
 
 use super::RunOf;
+use super::groups::Groups;
 use super::result_file::{self, Column};
 use super::summary::Stopwatch;
 use crate::graph_file::JsonId;
@@ -40,7 +41,9 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     let (graph, config) = args.open()?;
     let stopwatch = Stopwatch::start();
     let scc = scc::run(&graph, config.clone())?;
-    let largest_label = match scc.largest_label {
+    let groups = Groups::new(&graph, |v| scc.label(v))?;
+    let largest = (scc.largest_label, scc.largest);
+    let largest_label = match groups.largest(&graph, largest, |v| scc.label(v))? {
         Some(v) => Some(JsonId(graph.ids()?.id_of(v)?)),
         None => None,
     };
@@ -52,7 +55,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
         summary.verified = true;
     }
     if let Some(path) = &args.output.out {
-        let component = Column::vertex("component", |v| Some(scc.label(v)));
+        let component = Column::vertex("component", |v| Some(groups.name(scc.label(v))));
         result_file::write(path, &graph, &[component])?;
     }
     let lines = vec![

@@ -5,6 +5,7 @@ use cenote_algo::wcc;
 use serde::Serialize;
 
 use super::RunOf;
+use super::groups::Groups;
 use super::result_file::{self, Column};
 use super::summary::Stopwatch;
 use crate::graph_file::JsonId;
@@ -38,7 +39,9 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     let (graph, config) = args.open()?;
     let stopwatch = Stopwatch::start();
     let wcc = wcc::run(&graph, config.clone())?;
-    let largest_label = match wcc.largest_label {
+    let groups = Groups::new(&graph, |v| wcc.label(v))?;
+    let largest = (wcc.largest_label, wcc.largest);
+    let largest_label = match groups.largest(&graph, largest, |v| wcc.label(v))? {
         Some(v) => Some(JsonId(graph.ids()?.id_of(v)?)),
         None => None,
     };
@@ -49,7 +52,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
         summary.verified = true;
     }
     if let Some(path) = &args.output.out {
-        let component = Column::vertex("component", |v| Some(wcc.label(v)));
+        let component = Column::vertex("component", |v| Some(groups.name(wcc.label(v))));
         result_file::write(path, &graph, &[component])?;
     }
     let lines = vec![
