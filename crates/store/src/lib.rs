@@ -49,8 +49,8 @@ pub use page::{List, Page};
 pub use superblock::Superblock;
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids unless the
-/// graph was imported with another [`Order`].
+/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids unless
+/// the graph was imported with another [`Order`].
 pub type VertexId = u32;
 
 /// Which lists of a directed graph. On an undirected graph both mean the same.
