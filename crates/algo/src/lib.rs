@@ -12,6 +12,7 @@
 //! - [`reach`]: whether vertices can be reached
 //! - [`scc`]: strongly connected components
 //! - [`triangles`]: triangles of the graph, and of each vertex
+//! - [`walk`]: random walks: uniform, node2vec, with restart
 //! - [`wcc`]: weakly connected components
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
@@ -32,6 +33,7 @@ mod residue;
 pub mod scc;
 pub mod triangles;
 mod vicinity;
+pub mod walk;
 pub mod wcc;
 
 pub use report::{AlgoError, Estimate, Result, Run};

@@ -36,6 +36,12 @@ pub enum AlgoError {
         /// What to do.
         remedy: &'static str,
     },
+    /// A corpus of walks could not be kept or passed on.
+    #[error("cannot write the corpus: {source}")]
+    Corpus {
+        /// Why.
+        source: std::io::Error,
+    },
     /// The graph's pages have right checksums and cannot be right all the same.
     #[error("{file}: its lists and degrees contradict each other ({fault}): run `cenote check`")]
     Contradiction {

@@ -10,7 +10,7 @@ use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, triangles, wcc,
+    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, triangles, walk, wcc,
 };
 
 /// Tell the memory and the bytes that a run will need
@@ -59,6 +59,9 @@ enum Algorithm {
     /// Triangles
     #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
     Triangles(EstimateOf<triangles::Params>),
+    /// Random walks
+    #[command(after_help = walk::ESTIMATE_EXAMPLES)]
+    Walk(EstimateOf<walk::Params>),
     /// Weakly connected components
     #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
     Wcc(EstimateOf<wcc::Params>),
@@ -87,6 +90,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Reach(args) => reach::estimate(args),
         Algorithm::Scc(args) => scc::estimate(args),
         Algorithm::Triangles(args) => triangles::estimate(args),
+        Algorithm::Walk(args) => walk::estimate(args),
         Algorithm::Wcc(args) => wcc::estimate(args),
     }
 }

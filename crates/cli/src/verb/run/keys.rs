@@ -56,7 +56,8 @@ impl Targets {
     }
 }
 
-fn vertices(graph: &Graph, given: &[String], file: Option<&Path>) -> Result<Vec<VertexId>> {
+/// The vertices that the user calls `given`, then those of a file, one id a line.
+pub fn vertices(graph: &Graph, given: &[String], file: Option<&Path>) -> Result<Vec<VertexId>> {
     let ids = graph.ids()?;
     let mut found = Vec::new();
     for id in given {

@@ -1,16 +1,18 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
 //! - [`betweenness`], [`bfs`], [`cdlp`], [`dfs`], [`kcore`], [`lcc`], [`mis`], [`pagerank`],
-//!   [`reach`], [`scc`], [`triangles`], [`wcc`]: one file per algorithm: its flags, its result
+//!   [`reach`], [`scc`], [`triangles`], [`walk`], [`wcc`]: one file per algorithm: its flags, its result
 //! - [`groups`]: components by the smallest of the user's ids in them
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
 //! - [`summary`]: what a run reports
 //! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
+//! - [`corpus_file`]: walks, to text, Parquet or npy
 
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
+mod corpus_file;
 pub mod dfs;
 mod groups;
 pub mod kcore;
@@ -24,6 +26,7 @@ mod result_file;
 pub mod scc;
 pub mod summary;
 pub mod triangles;
+pub mod walk;
 pub mod wcc;
 
 use std::path::PathBuf;
@@ -84,6 +87,9 @@ enum Algorithm {
     /// Triangles of the graph, and of every vertex
     #[command(after_help = triangles::RUN_EXAMPLES)]
     Triangles(RunOf<triangles::Params>),
+    /// Random walks: uniform, node2vec, with restart
+    #[command(after_help = walk::RUN_EXAMPLES)]
+    Walk(walk::Args),
     /// Weakly connected components
     #[command(after_help = wcc::RUN_EXAMPLES)]
     Wcc(RunOf<wcc::Params>),
@@ -140,6 +146,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Reach(run) => reach::run(run),
         Algorithm::Scc(run) => scc::run(run),
         Algorithm::Triangles(run) => triangles::run(run),
+        Algorithm::Walk(run) => walk::run(run),
         Algorithm::Wcc(run) => wcc::run(run),
     }
 }

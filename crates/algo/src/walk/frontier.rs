@@ -1,0 +1,303 @@
+//! All walks step together: a frontier of their vertices, each of its lists visited whole.
+//!
+//! The CAVE paper's Algorithm 5, for `block` and `vertex`. The pages of a hub's list are all
+//! brought to choose one entry, as they are there. A step of node2vec takes as many rounds as the
+//! walk with the most refusals needs, each of two visits: one proposes, one asks for edges.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+
+use cenote_engine::{
+    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
+};
+use rayon::prelude::*;
+
+use super::draw::below;
+use super::log::{Log, LogPart, Tally};
+use super::rule::{NONE, Rule, Verdict};
+use crate::report::Result;
+
+/// A walk on its way to the next step.
+#[derive(Clone, Copy, Debug)]
+struct Walker {
+    /// Decides which entry is proposed.
+    position: u64,
+    at: VertexId,
+    before: VertexId,
+    candidate: VertexId,
+    row: u32,
+}
+
+/// Memory of a batch of `rows` walks: each, what is proposed to it and what becomes of that; and a
+/// frontier.
+pub(super) fn state_bytes(rows: u64, vertices: usize, workers: usize) -> u64 {
+    rows * (size_of::<Walker>() + 4 + 1) as u64 + Frontier::bytes_for(vertices, workers)
+}
+
+/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+pub(super) fn run(engine: &Engine, rule: &Rule<'_>, log: Log<'_>, rows: u32) -> Result<Tally> {
+    Steps::new(engine, rule, log, rows)?.run()
+}
+
+const DEAD_END: u8 = 0;
+const TAKEN: u8 = 1;
+const REFUSED: u8 = 2;
+const TAKEN_IF_NEIGHBOUR: u8 = 3;
+const TAKEN_UNLESS_NEIGHBOUR: u8 = 4;
+
+/// What each pending walk is told.
+struct Replies {
+    proposed: HugeVec<AtomicU32>,
+    verdicts: HugeVec<AtomicU8>,
+}
+
+/// Walks of one vertex, in walks sorted by `key`.
+fn of_vertex(
+    walkers: &[Walker],
+    vertex: VertexId,
+    key: impl Fn(&Walker) -> VertexId,
+) -> std::ops::Range<usize> {
+    let from = walkers.partition_point(|w| key(w) < vertex);
+    let len = walkers[from..].partition_point(|w| key(w) == vertex);
+    from..from + len
+}
+
+/// Proposes an entry to every walk that is at a vertex, whichever piece of its list it lies in.
+struct Propose<'a> {
+    rule: &'a Rule<'a>,
+    first: u64,
+    step: u32,
+    trial: u32,
+    walkers: &'a [Walker],
+    replies: &'a Replies,
+}
+
+impl Kernel for Propose<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        if list.degree == 0 {
+            return;
+        }
+        for i in of_vertex(self.walkers, list.vertex, |w| w.at) {
+            let walker = &self.walkers[i];
+            let position = below(walker.position, list.degree);
+            let Some(&target) = position
+                .checked_sub(list.skip)
+                .and_then(|position| list.targets.get(position as usize))
+            else {
+                continue;
+            };
+            let walk = self.first + u64::from(walker.row);
+            let draw = self.rule.draw(walk, self.step, self.trial);
+            let verdict = match self.rule.verdict(&draw, target, walker.before, list.degree) {
+                Verdict::Taken => TAKEN,
+                Verdict::Refused => REFUSED,
+                Verdict::TakenIf { neighbour: true } => TAKEN_IF_NEIGHBOUR,
+                Verdict::TakenIf { neighbour: false } => TAKEN_UNLESS_NEIGHBOUR,
+            };
+            self.replies.proposed[i].store(target, Ordering::Relaxed);
+            self.replies.verdicts[i].store(verdict, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Tells walks whether their candidate is a neighbour of the vertex before.
+struct Ask<'a> {
+    walkers: &'a [Walker],
+    replies: &'a Replies,
+}
+
+impl Kernel for Ask<'_> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        for i in of_vertex(self.walkers, list.vertex, |w| w.before) {
+            let candidate = self.walkers[i].candidate;
+            if list.targets.binary_search(&candidate).is_ok() {
+                self.replies.proposed[i].store(candidate, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// One batch of walks and what their steps need.
+struct Steps<'a> {
+    engine: &'a Engine,
+    rule: &'a Rule<'a>,
+    log: Log<'a>,
+    part: LogPart,
+    /// Those that have not stepped yet come first.
+    walkers: Vec<Walker>,
+    replies: Replies,
+    frontier: Frontier,
+}
+
+impl<'a> Steps<'a> {
+    fn new(engine: &'a Engine, rule: &'a Rule<'a>, log: Log<'a>, rows: u32) -> Result<Self> {
+        let mut part = log.part();
+        let walker = |row| {
+            let at = rule.start(log.first + u64::from(row));
+            log.at(&mut part, row, 0, at);
+            Walker { position: 0, at, before: NONE, candidate: NONE, row }
+        };
+        let walkers: Vec<Walker> = (0..rows).map(walker).collect();
+        let replies = Replies {
+            proposed: HugeVec::zeroed(rows as usize)?,
+            verdicts: HugeVec::zeroed(rows as usize)?,
+        };
+        let frontier = Frontier::new(engine.graph().vertices())?;
+        Ok(Self { engine, rule, log, part, walkers, replies, frontier })
+    }
+
+    /// All steps of all walks.
+    fn run(mut self) -> Result<Tally> {
+        for step in 1..=self.rule.steps() {
+            let mut pending = self.restart(step);
+            let mut trial = 0;
+            while pending > 0 {
+                pending = self.trial(step, trial, pending)?;
+                trial += 1;
+            }
+            self.walkers.retain(|walker| walker.at != NONE);
+            if self.walkers.is_empty() {
+                break;
+            }
+        }
+        Ok(self.log.close(self.part))
+    }
+
+    /// Sends back whose turn it is. Returns how many others there are; they come first.
+    fn restart(&mut self, step: u32) -> usize {
+        let mut pending = 0;
+        for i in 0..self.walkers.len() {
+            let walk = self.log.first + u64::from(self.walkers[i].row);
+            if self.rule.restarts(|| self.rule.draw(walk, step, 0)) {
+                self.go_back(i, step);
+            } else {
+                self.walkers.swap(i, pending);
+                pending += 1;
+            }
+        }
+        pending
+    }
+
+    fn go_back(&mut self, i: usize, step: u32) {
+        let row = self.walkers[i].row;
+        let start = self.rule.start(self.log.first + u64::from(row));
+        self.walkers[i].at = start;
+        self.walkers[i].before = NONE;
+        self.part.tally.restarts += 1;
+        self.log.at(&mut self.part, row, step, start);
+    }
+
+    /// A proposal to each of the first `pending` walks. Returns how many refused it.
+    fn trial(&mut self, step: u32, trial: u32, pending: usize) -> Result<usize> {
+        let Self { engine, rule, log, .. } = *self;
+        let walkers = &mut self.walkers[..pending];
+        walkers.par_iter_mut().for_each(|walker| {
+            let walk = log.first + u64::from(walker.row);
+            walker.position = rule.draw(walk, step, trial).position;
+        });
+        walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
+        self.replies.verdicts[..pending].par_iter().for_each(|v| v.store(0, Ordering::Relaxed));
+        want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
+        let replies = &self.replies;
+        let kernel = Propose { rule, first: log.first, step, trial, walkers, replies };
+        engine.visit(label(step, trial), Direction::Out, Wanted::In(&self.frontier), &kernel)?;
+        if let Some(corpus) = self.log.corpus {
+            corpus.check()?;
+        }
+        let refused = self.settle(step, pending);
+        self.ask(step, refused)
+    }
+
+    /// Moves those whose proposal is decided. Returns how many others come first.
+    fn settle(&mut self, step: u32, pending: usize) -> usize {
+        let mut left = 0;
+        for i in 0..pending {
+            match self.replies.verdicts[i].load(Ordering::Relaxed) {
+                DEAD_END => self.dead_end(i, step),
+                TAKEN => {
+                    let target = self.replies.proposed[i].load(Ordering::Relaxed);
+                    self.go_on(i, step, target);
+                }
+                verdict => {
+                    let candidate = match verdict {
+                        REFUSED => NONE,
+                        _ => self.replies.proposed[i].load(Ordering::Relaxed),
+                    };
+                    self.walkers[i].candidate = candidate;
+                    // Whether a neighbour is wanted travels in the word that is free now.
+                    self.walkers[i].position = u64::from(verdict == TAKEN_IF_NEIGHBOUR);
+                    self.walkers.swap(i, left);
+                    left += 1;
+                }
+            }
+        }
+        left
+    }
+
+    /// Asks whether candidates are neighbours of the vertex before. Returns how many of the first
+    /// `pending` walks need another proposal.
+    fn ask(&mut self, step: u32, pending: usize) -> Result<usize> {
+        let walkers = &mut self.walkers[..pending];
+        walkers.par_sort_unstable_by_key(|walker| (walker.candidate == NONE, walker.before));
+        let asking = walkers.partition_point(|walker| walker.candidate != NONE);
+        if asking == 0 {
+            return Ok(pending);
+        }
+        let (walkers, replies) = (&walkers[..asking], &self.replies);
+        replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
+        want(&mut self.frontier, walkers.iter().map(|walker| walker.before));
+        let kernel = Ask { walkers, replies };
+        let wanted = Wanted::In(&self.frontier);
+        self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
+        let mut refused = 0;
+        for i in 0..pending {
+            let Walker { candidate, position, .. } = self.walkers[i];
+            let found = i < asking && self.replies.proposed[i].load(Ordering::Relaxed) != NONE;
+            if i < asking && found == (position == 1) {
+                self.go_on(i, step, candidate);
+            } else {
+                self.walkers.swap(i, refused);
+                refused += 1;
+            }
+        }
+        Ok(refused)
+    }
+
+    fn go_on(&mut self, i: usize, step: u32, target: VertexId) {
+        let walker = &mut self.walkers[i];
+        walker.before = walker.at;
+        walker.at = target;
+        self.part.tally.steps += 1;
+        self.log.at(&mut self.part, walker.row, step, target);
+    }
+
+    fn dead_end(&mut self, i: usize, step: u32) {
+        let Walker { at, row, .. } = self.walkers[i];
+        if self.rule.leaves_dead_end(at, self.rule.start(self.log.first + u64::from(row))) {
+            self.go_back(i, step);
+        } else {
+            self.walkers[i].at = NONE;
+            self.part.tally.dead_ends += 1;
+        }
+    }
+}
+
+fn label(step: u32, trial: u32) -> String {
+    if trial == 0 { format!("step {step}") } else { format!("step {step}, trial {}", trial + 1) }
+}
+
+fn want(frontier: &mut Frontier, vertices: impl Iterator<Item = VertexId>) {
+    frontier.clear();
+    let mut part = FrontierPart::default();
+    for v in vertices {
+        frontier.add(v, &mut part);
+    }
+    frontier.seal([part]);
+}

@@ -1,0 +1,92 @@
+//! What walks do, told as they do it: counts, a fingerprint, and the cells of the corpus.
+
+use std::iter::Sum;
+use std::ops::Add;
+
+use cenote_engine::VertexId;
+
+use super::corpus::{Corpus, Stage};
+
+/// Counts over walks. Sums, so the same in any order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// Steps along edges.
+    pub steps: u64,
+    /// Steps back to the start.
+    pub restarts: u64,
+    /// Walks that ended for want of a neighbour.
+    pub dead_ends: u64,
+    /// Sum of a hash of every (walk, step, vertex).
+    pub fingerprint: u64,
+}
+
+impl Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            steps: self.steps + other.steps,
+            restarts: self.restarts + other.restarts,
+            dead_ends: self.dead_ends + other.dead_ends,
+            fingerprint: self.fingerprint.wrapping_add(other.fingerprint),
+        }
+    }
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), Self::add)
+    }
+}
+
+/// Where the walks of a batch are told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Log<'a> {
+    /// Number of the batch's first walk.
+    pub first: u64,
+    /// Keeps them, where they are wanted.
+    pub corpus: Option<&'a Corpus>,
+}
+
+/// One worker's part of a log.
+#[derive(Debug, Default)]
+pub(super) struct LogPart {
+    pub tally: Tally,
+    stage: Stage,
+}
+
+impl Log<'_> {
+    /// A part for one worker.
+    pub fn part(&self) -> LogPart {
+        let stage = self.corpus.map_or_else(Stage::default, Corpus::stage);
+        LogPart { tally: Tally::default(), stage }
+    }
+
+    /// Walk number `row` of the batch is at `vertex` after `step` steps.
+    #[inline]
+    pub fn at(&self, part: &mut LogPart, row: u32, step: u32, vertex: VertexId) {
+        let hash =
+            mix(mix(self.first + u64::from(row)) ^ u64::from(step) << 32 ^ u64::from(vertex));
+        part.tally.fingerprint = part.tally.fingerprint.wrapping_add(hash);
+        if let Some(corpus) = self.corpus {
+            corpus.put(&mut part.stage, row, step, vertex);
+        }
+    }
+
+    /// The end of a part.
+    pub fn close(&self, mut part: LogPart) -> Tally {
+        if let Some(corpus) = self.corpus {
+            corpus.flush(&mut part.stage);
+        }
+        part.tally
+    }
+}
+
+/// Stafford's mixer 13, a bijection, behind an addition so that 0 is no fixed point.
+#[inline]
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}

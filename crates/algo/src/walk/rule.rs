@@ -1,0 +1,203 @@
+//! The definition of a walk, apart from how lists are brought: starts, restarts, proposals, tests.
+
+use cenote_engine::{Graph, VertexId};
+
+use super::draw::{below, draw, unit};
+use crate::report::{AlgoError, Result};
+
+pub(super) use super::draw::Draw;
+
+/// No vertex: ids are smaller.
+pub(super) const NONE: VertexId = VertexId::MAX;
+
+/// `p` and `q` lie between this and its reciprocal: beyond, a step could take millions of trials.
+const BIAS_MIN: f64 = 1e-3;
+
+/// Where walks start. Walk number `w` of a list of starts takes entry `w` modulo its length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Vertex after vertex, all of them, then again.
+    All,
+    /// A vertex at random for each walk.
+    Random,
+    /// These, in this order.
+    Listed(Vec<VertexId>),
+}
+
+/// What a walk does at a vertex that has no neighbour to go to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeadEnds {
+    /// It ends there and is shorter than the others.
+    #[default]
+    End,
+    /// It goes on from its start; it ends only if that is the dead end.
+    Restart,
+}
+
+/// Which walks to take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WalkConfig {
+    /// How many.
+    pub walkers: u64,
+    /// From where.
+    pub starts: Starts,
+    /// Steps of each walk, at most.
+    pub steps: u32,
+    /// Probability of going back to the start instead of to a neighbour, 0 to 1.
+    pub restart: f64,
+    /// node2vec: going back to the vertex before is 1/p as likely as to a common neighbour.
+    pub p: f64,
+    /// node2vec: going away from the vertex before is 1/q as likely as to a common neighbour.
+    pub q: f64,
+    /// What happens where there is no neighbour.
+    pub dead_ends: DeadEnds,
+    /// Walks are a function of the graph, these settings and this number.
+    pub seed: u64,
+}
+
+impl Default for WalkConfig {
+    fn default() -> Self {
+        Self {
+            walkers: 1,
+            starts: Starts::All,
+            steps: 10,
+            restart: 0.0,
+            p: 1.0,
+            q: 1.0,
+            dead_ends: DeadEnds::End,
+            seed: 1,
+        }
+    }
+}
+
+impl WalkConfig {
+    /// Whether steps depend on the vertex before.
+    pub fn is_second_order(&self) -> bool {
+        self.p != 1.0 || self.q != 1.0
+    }
+
+    /// An error that names the parameter that makes no sense for `graph`.
+    pub(super) fn check(&self, graph: &Graph) -> Result<()> {
+        let wrong = |parameter, given: String, expected: &str| {
+            Err(AlgoError::Parameter { parameter, given, expected: expected.to_owned() })
+        };
+        if !(0.0..=1.0).contains(&self.restart) {
+            return wrong("--restart", self.restart.to_string(), "expected a probability, 0 to 1");
+        }
+        for (parameter, bias) in [("--p", self.p), ("--q", self.q)] {
+            if !(BIAS_MIN..=1.0 / BIAS_MIN).contains(&bias) {
+                return wrong(parameter, bias.to_string(), "expected 0.001 to 1000");
+            }
+        }
+        if self.steps == u32::MAX {
+            return wrong("--steps", self.steps.to_string(), "expected at most 4294967294");
+        }
+        let vertices = graph.vertices();
+        if let Starts::Listed(list) = &self.starts {
+            if let Some(v) = list.iter().find(|v| **v as usize >= vertices) {
+                return wrong("a start", v.to_string(), &format!("the graph has {vertices}"));
+            }
+            if list.is_empty() && self.walkers > 0 {
+                return wrong("--starts", "empty".to_owned(), "expected one id a line");
+            }
+        }
+        if vertices == 0 && self.walkers > 0 {
+            let expected = "the graph has no vertex to start from";
+            return wrong("--walkers", self.walkers.to_string(), expected);
+        }
+        Ok(())
+    }
+}
+
+/// What becomes of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Taken,
+    Refused,
+    /// It is taken if it is a neighbour of the vertex before, and refused if not; or the reverse.
+    TakenIf {
+        neighbour: bool,
+    },
+}
+
+/// The settings as the steps ask for them.
+#[derive(Clone, Debug)]
+pub(super) struct Rule<'a> {
+    config: &'a WalkConfig,
+    vertices: u64,
+    /// Chance to take a proposal: the vertex before, its neighbours, others. The largest is 1.
+    back: f64,
+    common: f64,
+    away: f64,
+    second_order: bool,
+}
+
+impl<'a> Rule<'a> {
+    pub fn new(config: &'a WalkConfig, graph: &Graph) -> Self {
+        let (back, away) = (1.0 / config.p, 1.0 / config.q);
+        let largest = back.max(1.0).max(away);
+        Self {
+            config,
+            vertices: graph.vertices() as u64,
+            back: back / largest,
+            common: 1.0 / largest,
+            away: away / largest,
+            second_order: config.is_second_order(),
+        }
+    }
+
+    pub fn steps(&self) -> u32 {
+        self.config.steps
+    }
+
+    #[inline]
+    pub fn draw(&self, walk: u64, step: u32, trial: u32) -> Draw {
+        draw(self.config.seed, walk, step, trial)
+    }
+
+    /// Where a walk starts.
+    #[inline]
+    pub fn start(&self, walk: u64) -> VertexId {
+        match &self.config.starts {
+            Starts::All => (walk % self.vertices) as VertexId,
+            Starts::Random => below(self.draw(walk, 0, 0).position, self.vertices) as VertexId,
+            Starts::Listed(list) => list[(walk % list.len() as u64) as usize],
+        }
+    }
+
+    /// Whether a step goes back to the start; `draw` is of its trial 0.
+    #[inline]
+    pub fn restarts(&self, draw: impl FnOnce() -> Draw) -> bool {
+        self.config.restart > 0.0 && unit(draw().restart) < self.config.restart
+    }
+
+    /// Whether a walk that finds no neighbour at `at` goes on from `start`.
+    pub fn leaves_dead_end(&self, at: VertexId, start: VertexId) -> bool {
+        self.config.dead_ends == DeadEnds::Restart && at != start
+    }
+
+    /// Which entry of a list of `degree` is proposed.
+    #[inline]
+    pub fn position(&self, draw: &Draw, degree: u64) -> u64 {
+        below(draw.position, degree)
+    }
+
+    /// Whether `target` is taken by a walk that came from `before` over a list of `degree`
+    /// entries: rejection sampling as in KnightKing (SOSP 2019), which asks for an edge only where
+    /// the answer matters.
+    #[inline]
+    pub fn verdict(&self, draw: &Draw, target: VertexId, before: VertexId, degree: u64) -> Verdict {
+        if !self.second_order || before == NONE || degree == 1 {
+            return Verdict::Taken;
+        }
+        let chance = unit(draw.accept);
+        if target == before {
+            return if chance < self.back { Verdict::Taken } else { Verdict::Refused };
+        }
+        match (chance < self.common, chance < self.away) {
+            (true, true) => Verdict::Taken,
+            (false, false) => Verdict::Refused,
+            (neighbour, _) => Verdict::TakenIf { neighbour },
+        }
+    }
+}

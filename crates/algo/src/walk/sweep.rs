@@ -1,0 +1,544 @@
+//! Walks wait at pages, pages pass by in file order, each serves all who wait for it.
+//!
+//! A walk goes on as far as it can on the page that serves it, then waits for its next page. The
+//! file is swept in windows, some 64 to a sweep, and a walk whose next page lies further on is
+//! served by the same sweep again: on a graph without locality a walk takes two steps a sweep,
+//! where all walks stepping together read the same pages for each step.
+//!
+//! Memory: a walk is 16 bytes, 28 where it remembers its past. Walks lie in small chunks, one
+//! chain of chunks for each bucket of pages, so that appending needs no locks but those of full
+//! chunks.
+//!
+//! Sources: GraphWalker (ATC 2020) for walks that wait at blocks and go on while theirs is in
+//! memory; NosWalker (ASPLOS 2023) for walks that do not step together. Position by position, not
+//! list by list: [`super::long`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cenote_engine::{Adjacency, Direction, Engine, Page, PageKernel, PageTask, VertexId};
+use rayon::prelude::*;
+
+use super::log::{Log, LogPart, Tally};
+use super::long::{Contradiction, LongLists};
+use super::past::Past;
+use super::rule::{Rule, Verdict};
+use crate::report::{AlgoError, Result};
+
+/// Parts of the file in which walks wait.
+const BUCKETS: u64 = 128;
+
+/// Walks of a chunk.
+const CHUNK: usize = 128;
+
+/// Windows of a sweep while there are walks enough for it.
+const WINDOWS: usize = 64;
+
+/// Walks that a window serves at least, if there are so many: fewer would leave the device idle.
+const WINDOW_MIN: usize = 2048;
+
+/// A walk that waits for a page.
+#[derive(Clone, Copy, Debug)]
+struct Walker<P> {
+    page: u32,
+    row: u32,
+    /// The step that it is about to take.
+    step: u32,
+    at: VertexId,
+    past: P,
+}
+
+type Chunk<P> = Vec<Walker<P>>;
+
+/// Whether a file of so many pages can be swept: waiting walks number pages in 32 bits.
+pub(super) fn can_sweep(pages: u64) -> bool {
+    pages < u64::from(u32::MAX)
+}
+
+/// The most walks that a window serves.
+fn window_max(rows: usize) -> usize {
+    (rows / 4).max(2 * WINDOW_MIN)
+}
+
+/// Memory of a batch of `rows` walks over `pages`.
+pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64 {
+    let walker = size_of::<Walker<P>>() as u64;
+    let buckets = BUCKETS.min(pages.max(1));
+    let chunk = CHUNK as u64 * walker + size_of::<Chunk<P>>() as u64;
+    // Full chunks, and those that each worker fills.
+    let chunks = rows.div_ceil(CHUNK as u64) + buckets * (workers as u64 + 1);
+    let window = window_max(rows as usize) as u64;
+    let tasks = size_of::<PageTask>() as u64 * window.min(pages);
+    let counts = size_of::<u32>() as u64 * (pages + 1);
+    chunks * chunk + window * walker + tasks + counts + LongLists::bytes(pages, P::ASKS)
+}
+
+/// One worker's walks on their way to chunks, and what it tells.
+struct Outbox<P> {
+    open: Vec<Chunk<P>>,
+    log: LogPart,
+}
+
+/// Where walks wait between windows.
+struct Waiting<P> {
+    pages_per_bucket: u64,
+    full: Vec<Mutex<Vec<Chunk<P>>>>,
+    free: Mutex<Vec<Chunk<P>>>,
+    idle: Mutex<Vec<Outbox<P>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: Past> Waiting<P> {
+    fn new(pages: u64) -> Self {
+        let pages_per_bucket = pages.div_ceil(BUCKETS).max(1);
+        let buckets = pages.div_ceil(pages_per_bucket);
+        Self {
+            pages_per_bucket,
+            full: (0..buckets).map(|_| Mutex::default()).collect(),
+            free: Mutex::default(),
+            idle: Mutex::default(),
+        }
+    }
+
+    fn chunk(&self) -> Chunk<P> {
+        lock(&self.free).pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
+    }
+
+    /// An outbox for one worker; [`Waiting::put_back`] takes it again.
+    fn outbox(&self, log: &Log<'_>) -> Outbox<P> {
+        let fresh =
+            || Outbox { open: self.full.iter().map(|_| Vec::new()).collect(), log: log.part() };
+        lock(&self.idle).pop().unwrap_or_else(fresh)
+    }
+
+    fn put_back(&self, outbox: Outbox<P>) {
+        lock(&self.idle).push(outbox);
+    }
+
+    fn push(&self, outbox: &mut Outbox<P>, walker: Walker<P>) {
+        let bucket = (u64::from(walker.page) / self.pages_per_bucket) as usize;
+        let open = &mut outbox.open[bucket];
+        if open.capacity() == 0 {
+            *open = self.chunk();
+        }
+        open.push(walker);
+        if open.len() == CHUNK {
+            lock(&self.full[bucket]).push(std::mem::take(open));
+        }
+    }
+
+    /// Walks that wait in each bucket.
+    fn counts(&self) -> Vec<usize> {
+        let idle = lock(&self.idle);
+        let count = |(bucket, full): (usize, &Mutex<Vec<Chunk<P>>>)| {
+            let open: usize = idle.iter().map(|outbox| outbox.open[bucket].len()).sum();
+            lock(full).len() * CHUNK + open
+        };
+        self.full.iter().enumerate().map(count).collect()
+    }
+
+    /// Takes the chunks of a bucket until `room` walks are taken.
+    fn take(&self, bucket: usize, mut room: usize, into: &mut Vec<Chunk<P>>) -> usize {
+        let mut taken = 0;
+        let mut take = |chunk: Chunk<P>| {
+            room -= chunk.len();
+            taken += chunk.len();
+            into.push(chunk);
+            room >= CHUNK
+        };
+        for outbox in lock(&self.idle).iter_mut() {
+            let open = &mut outbox.open[bucket];
+            if !open.is_empty() && !take(std::mem::take(open)) {
+                return taken;
+            }
+        }
+        let mut full = lock(&self.full[bucket]);
+        while let Some(chunk) = full.pop() {
+            if !take(chunk) {
+                break;
+            }
+        }
+        taken
+    }
+
+    fn release(&self, chunks: &mut Vec<Chunk<P>>) {
+        let mut free = lock(&self.free);
+        for mut chunk in chunks.drain(..) {
+            chunk.clear();
+            free.push(chunk);
+        }
+    }
+}
+
+/// Everything that moves a walk.
+struct Mover<'a, P> {
+    adjacency: &'a Adjacency,
+    directed: bool,
+    rule: &'a Rule<'a>,
+    log: Log<'a>,
+    long: &'a LongLists,
+    waiting: &'a Waiting<P>,
+    contradiction: &'a AtomicBool,
+}
+
+/// Serves the walks of one window, sorted by page.
+struct Serve<'a, P> {
+    mover: &'a Mover<'a, P>,
+    walkers: &'a [Walker<P>],
+}
+
+impl<P: Past> PageKernel for Serve<'_, P> {
+    type Local = Outbox<P>;
+
+    fn local(&self) -> Outbox<P> {
+        self.mover.waiting.outbox(&self.mover.log)
+    }
+
+    fn page(&self, outbox: &mut Outbox<P>, page: &Page<'_>, task: PageTask) {
+        if self.mover.long.learn(task.page, page).is_err() {
+            return self.mover.contradiction.store(true, Ordering::Relaxed);
+        }
+        for walker in &self.walkers[task.from as usize..task.to as usize] {
+            self.mover.serve(outbox, page, task.page, *walker);
+        }
+    }
+}
+
+impl<P: Past> Mover<'_, P> {
+    fn walk(&self, row: u32) -> u64 {
+        self.log.first + u64::from(row)
+    }
+
+    /// Starts a walk.
+    fn start(&self, outbox: &mut Outbox<P>, row: u32) {
+        let at = self.rule.start(self.walk(row));
+        let mut walker = Walker { page: 0, row, step: 1, at, past: P::default() };
+        self.log.at(&mut outbox.log, row, 0, at);
+        if self.set_out(outbox, &mut walker) {
+            self.waiting.push(outbox, walker);
+        }
+    }
+
+    /// Moves a walk as far as this page takes it.
+    fn serve(&self, outbox: &mut Outbox<P>, page: &Page<'_>, number: u64, mut walker: Walker<P>) {
+        loop {
+            let moved = match walker.past.question() {
+                Some(question) => self.answer(outbox, page, &mut walker, question),
+                None => self.propose(outbox, page, &mut walker),
+            };
+            match moved {
+                Ok(true) if u64::from(walker.page) == number => {}
+                Ok(true) => return self.waiting.push(outbox, walker),
+                Ok(false) => return,
+                Err(Contradiction) => {
+                    return self.contradiction.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Proposes an entry of the list, if this page has it. False where the walk is at its end.
+    fn propose(
+        &self,
+        outbox: &mut Outbox<P>,
+        page: &Page<'_>,
+        walker: &mut Walker<P>,
+    ) -> std::result::Result<bool, Contradiction> {
+        let list = page.list_of(walker.at).expect("the index led to a page with the vertex");
+        if list.degree == 0 {
+            return Ok(self.dead_end(outbox, walker));
+        }
+        let walk = self.walk(walker.row);
+        let draw = self.rule.draw(walk, walker.step, walker.past.trial());
+        let position = self.rule.position(&draw, list.degree);
+        let entry = position.checked_sub(list.skip).and_then(|i| list.targets.get(i as usize));
+        let Some(&target) = entry else {
+            let pages = self.adjacency.pages_of(walker.at);
+            let guess = self.long.page_of_entry(&pages, position, list.degree) as u32;
+            let stays = guess == walker.page;
+            walker.page = guess;
+            return if stays { Err(Contradiction) } else { Ok(true) };
+        };
+        match self.rule.verdict(&draw, target, walker.past.before(), list.degree) {
+            Verdict::Taken => return Ok(self.arrive(outbox, walker, target)),
+            Verdict::Refused => walker.past.refuse(),
+            Verdict::TakenIf { .. } => {
+                let before = walker.past.before();
+                // An edge of an undirected graph is in both lists. The candidate's is on the page
+                // that a walk needs next if it goes there; a short list has but one page to ask.
+                let is_short = |v| {
+                    let pages = self.adjacency.pages_of(v);
+                    pages.start() == pages.end()
+                };
+                let at_candidate = !self.directed && (is_short(target) || !is_short(before));
+                walker.past.ask(target, at_candidate);
+                let (vertex, key) = if at_candidate { (target, before) } else { (before, target) };
+                let pages = self.adjacency.pages_of(vertex);
+                walker.page = self.long.page_of_target(&pages, key) as u32;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Answers whether the candidate and the vertex before have an edge, if this page can.
+    fn answer(
+        &self,
+        outbox: &mut Outbox<P>,
+        page: &Page<'_>,
+        walker: &mut Walker<P>,
+        (candidate, at_candidate): (VertexId, bool),
+    ) -> std::result::Result<bool, Contradiction> {
+        let before = walker.past.before();
+        let (vertex, key) = if at_candidate { (candidate, before) } else { (before, candidate) };
+        let list = page.list_of(vertex).expect("the index led to a page with the vertex");
+        let found = list.targets.binary_search(&key);
+        let elsewhere = match found {
+            Ok(_) => false,
+            Err(0) => list.skip > 0,
+            Err(place) => {
+                let end = list.skip + list.targets.len() as u64;
+                place == list.targets.len() && end < list.degree
+            }
+        };
+        if elsewhere {
+            let next = self.long.page_of_target(&self.adjacency.pages_of(vertex), key) as u32;
+            if next != walker.page {
+                walker.page = next;
+                return Ok(true);
+            }
+            // The next page begins beyond the key.
+        }
+        let draw = self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial());
+        let verdict = self.rule.verdict(&draw, candidate, before, u64::MAX);
+        if verdict == (Verdict::TakenIf { neighbour: found.is_ok() }) {
+            return Ok(self.arrive(outbox, walker, candidate));
+        }
+        walker.past.refuse();
+        walker.page = self.page_of_proposal(walker);
+        Ok(true)
+    }
+
+    fn arrive(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>, target: VertexId) -> bool {
+        walker.past.leave(walker.at);
+        walker.at = target;
+        outbox.log.tally.steps += 1;
+        self.log.at(&mut outbox.log, walker.row, walker.step, target);
+        walker.step += 1;
+        self.set_out(outbox, walker)
+    }
+
+    fn go_back(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) {
+        walker.past = P::default();
+        walker.at = self.rule.start(self.walk(walker.row));
+        outbox.log.tally.restarts += 1;
+        self.log.at(&mut outbox.log, walker.row, walker.step, walker.at);
+        walker.step += 1;
+    }
+
+    fn dead_end(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> bool {
+        let start = self.rule.start(self.walk(walker.row));
+        if !self.rule.leaves_dead_end(walker.at, start) {
+            outbox.log.tally.dead_ends += 1;
+            return false;
+        }
+        self.go_back(outbox, walker);
+        self.set_out(outbox, walker)
+    }
+
+    /// Takes the steps that need no page; then tells the walk its page. False where it is done.
+    fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> bool {
+        while walker.step <= self.rule.steps() {
+            if !self.rule.restarts(|| self.rule.draw(self.walk(walker.row), walker.step, 0)) {
+                walker.page = self.page_of_proposal(walker);
+                return true;
+            }
+            self.go_back(outbox, walker);
+        }
+        false
+    }
+
+    /// Where the entry lies that is proposed next; the first page of a long list whose length is
+    /// not known.
+    fn page_of_proposal(&self, walker: &Walker<P>) -> u32 {
+        let pages = self.adjacency.pages_of(walker.at);
+        let first = *pages.start();
+        let page = match self.long.degree(first) {
+            Some(degree) if pages.start() != pages.end() => {
+                let draw = self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial());
+                let position = self.rule.position(&draw, degree);
+                self.long.page_of_entry(&pages, position, degree)
+            }
+            _ => first,
+        };
+        page as u32
+    }
+}
+
+/// One batch of walks.
+pub(super) struct Sweeps<'a, P> {
+    engine: &'a Engine,
+    mover: Mover<'a, P>,
+    rows: u32,
+    walkers: Vec<Walker<P>>,
+    tasks: Vec<PageTask>,
+    counts: Vec<u32>,
+    taken: Vec<Chunk<P>>,
+}
+
+/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+pub(super) fn run<P: Past>(
+    engine: &Engine,
+    rule: &Rule<'_>,
+    log: Log<'_>,
+    rows: u32,
+) -> Result<Tally> {
+    let graph = engine.graph();
+    let adjacency = graph.adjacency(Direction::Out).expect("every graph has out-lists");
+    let long = LongLists::new(graph, adjacency.pages(), P::ASKS)?;
+    let waiting = Waiting::new(adjacency.pages());
+    let contradiction = AtomicBool::new(false);
+    let mover = Mover {
+        adjacency,
+        directed: graph.is_directed(),
+        rule,
+        log,
+        long: &long,
+        waiting: &waiting,
+        contradiction: &contradiction,
+    };
+    let sweeps = Sweeps::<P> {
+        engine,
+        mover,
+        rows,
+        walkers: Vec::with_capacity(window_max(rows as usize)),
+        tasks: Vec::new(),
+        counts: Vec::new(),
+        taken: Vec::new(),
+    };
+    sweeps.run()
+}
+
+impl<P: Past> Sweeps<'_, P> {
+    fn run(mut self) -> Result<Tally> {
+        self.start();
+        let mut sweep = 1;
+        let mut bucket = 0;
+        loop {
+            let counts = self.mover.waiting.counts();
+            let alive: usize = counts.iter().sum();
+            if alive == 0 {
+                break;
+            }
+            let window = self.window(&counts, bucket, alive);
+            if window.is_empty() {
+                (sweep, bucket) = (sweep + 1, 0);
+                continue;
+            }
+            // A bucket that was too full is taken up again.
+            bucket = if self.gather(&window) { window.end } else { window.end - 1 };
+            let kernel = Serve { mover: &self.mover, walkers: &self.walkers };
+            let label = format!("sweep {sweep}");
+            let outboxes = self.engine.visit_pages(label, Direction::Out, &self.tasks, &kernel)?;
+            outboxes.into_iter().for_each(|outbox| self.mover.waiting.put_back(outbox));
+            if let Some(corpus) = self.mover.log.corpus {
+                corpus.check()?;
+            }
+            if self.mover.contradiction.load(Ordering::Relaxed) {
+                return Err(AlgoError::Contradiction {
+                    file: self.engine.graph().file().to_string(),
+                    fault: "pieces of a list do not fit together".to_owned(),
+                });
+            }
+        }
+        let outboxes = std::mem::take(&mut *lock(&self.mover.waiting.idle));
+        Ok(outboxes.into_iter().map(|outbox| self.mover.log.close(outbox.log)).sum())
+    }
+
+    /// Puts all walks where they start.
+    fn start(&self) {
+        let parts = self.engine.config().threads as u32;
+        let part_rows = self.rows.div_ceil(parts).max(1);
+        (0..parts).into_par_iter().for_each(|part| {
+            let mut outbox = self.mover.waiting.outbox(&self.mover.log);
+            let first = part.saturating_mul(part_rows).min(self.rows);
+            for row in first..first.saturating_add(part_rows).min(self.rows) {
+                self.mover.start(&mut outbox, row);
+            }
+            self.mover.waiting.put_back(outbox);
+        });
+    }
+
+    /// The next buckets, from `first` on, with walks enough; empty where nobody waits there.
+    fn window(&self, counts: &[usize], first: usize, alive: usize) -> std::ops::Range<usize> {
+        let enough = (alive / WINDOWS).clamp(WINDOW_MIN, self.walkers.capacity() / 2);
+        let Some(start) = (first..counts.len()).find(|&bucket| counts[bucket] > 0) else {
+            return first..first;
+        };
+        let mut waiting = 0;
+        for (bucket, count) in counts.iter().enumerate().skip(start) {
+            if waiting > 0 && waiting + count > self.walkers.capacity() - CHUNK {
+                return start..bucket;
+            }
+            waiting += count;
+            if waiting >= enough {
+                return start..bucket + 1;
+            }
+        }
+        start..counts.len()
+    }
+
+    /// Sorts the walks of a window by page. False where some had to wait.
+    fn gather(&mut self, window: &std::ops::Range<usize>) -> bool {
+        let waiting = self.mover.waiting;
+        let mut room = self.walkers.capacity();
+        let mut all = true;
+        for bucket in window.clone() {
+            room -= waiting.take(bucket, room, &mut self.taken);
+            all = room >= CHUNK;
+            if !all {
+                break;
+            }
+        }
+        let first = window.start as u64 * waiting.pages_per_bucket;
+        let pages = (window.len() as u64 * waiting.pages_per_bucket) as usize;
+        self.walkers.clear();
+        self.tasks.clear();
+        if pages / 8 > self.walkers.capacity() - room {
+            self.walkers.extend(self.taken.iter().flatten());
+            self.walkers.sort_unstable_by_key(|walker| walker.page);
+        } else {
+            self.sort_by_count(first, pages);
+        }
+        waiting.release(&mut self.taken);
+        let mut from = 0;
+        for same in self.walkers.chunk_by(|a, b| a.page == b.page) {
+            let to = from + same.len() as u32;
+            self.tasks.push(PageTask { page: u64::from(same[0].page), from, to });
+            from = to;
+        }
+        all
+    }
+
+    fn sort_by_count(&mut self, first: u64, pages: usize) {
+        self.counts.clear();
+        self.counts.resize(pages + 1, 0);
+        let place = |walker: &Walker<P>| (u64::from(walker.page) - first) as usize;
+        for walker in self.taken.iter().flatten() {
+            self.counts[place(walker) + 1] += 1;
+        }
+        for page in 0..pages {
+            self.counts[page + 1] += self.counts[page];
+        }
+        let total = self.counts[pages] as usize;
+        let Some(filler) = self.taken.iter().flatten().next().copied() else { return };
+        self.walkers.resize(total, filler);
+        for walker in self.taken.iter().flatten() {
+            let next = &mut self.counts[place(walker)];
+            self.walkers[*next as usize] = *walker;
+            *next += 1;
+        }
+    }
+}

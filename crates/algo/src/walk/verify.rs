@@ -1,0 +1,113 @@
+//! Walks again, one by one, each step from the whole list and straight from the definition.
+
+use cenote_engine::{Direction, Graph, VertexId};
+
+use super::NAME;
+use super::draw::{below, draw, unit};
+use super::rule::{DeadEnds, NONE, Starts, WalkConfig};
+use crate::report::{AlgoError, Result};
+
+/// Steps that are walked again, about: each reads a whole list.
+const STEPS: u64 = 20_000;
+
+/// Whether walk number `walk` is one of those to be verified: all of few, a sample of many, spread
+/// evenly.
+pub fn is_sampled(config: &WalkConfig, walk: u64) -> bool {
+    let steps = config.walkers.saturating_mul(u64::from(config.steps) + 1);
+    walk.is_multiple_of(steps.div_ceil(STEPS).max(1))
+}
+
+/// Walks each of `rows`, a walk's number and its vertices, again, and asserts that the vertices are
+/// the same, up to the last.
+pub fn verify<'a>(
+    graph: &Graph,
+    config: &WalkConfig,
+    rows: impl IntoIterator<Item = (u64, &'a [VertexId])>,
+) -> Result<()> {
+    let mut lists = Lists { graph, list: Vec::new(), before: Vec::new() };
+    for (walk, found) in rows {
+        let expected = lists.walk(config, walk)?;
+        if found != expected {
+            let step = found.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+            return Err(AlgoError::Wrong {
+                what: NAME,
+                fault: format!(
+                    "walk {walk} goes to {:?} at step {step}, not to {:?}",
+                    found.get(step),
+                    expected.get(step)
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Reads lists; holds those of the present vertex and the one before.
+struct Lists<'a> {
+    graph: &'a Graph,
+    list: Vec<VertexId>,
+    before: Vec<VertexId>,
+}
+
+impl Lists<'_> {
+    fn walk(&mut self, config: &WalkConfig, walk: u64) -> Result<Vec<VertexId>> {
+        let vertices = self.graph.vertices() as u64;
+        let start = match &config.starts {
+            Starts::All => (walk % vertices) as VertexId,
+            Starts::Random => below(draw(config.seed, walk, 0, 0).position, vertices) as VertexId,
+            Starts::Listed(list) => list[(walk % list.len() as u64) as usize],
+        };
+        let (mut row, mut before) = (vec![start], NONE);
+        for step in 1..=config.steps {
+            let at = row[row.len() - 1];
+            let coin = unit(draw(config.seed, walk, step, 0).restart);
+            let next = if config.restart > coin {
+                None
+            } else {
+                self.list.clear();
+                self.graph.read_list(Direction::Out, at, &mut self.list)?;
+                let ends = config.dead_ends == DeadEnds::End || at == start;
+                match self.list.is_empty() {
+                    true if ends => break,
+                    true => None,
+                    false => Some(self.choose(config, walk, step, before)?),
+                }
+            };
+            before = if next.is_some() { at } else { NONE };
+            row.push(next.unwrap_or(start));
+        }
+        Ok(row)
+    }
+
+    /// An entry of the present list, by rejection.
+    fn choose(
+        &mut self,
+        config: &WalkConfig,
+        walk: u64,
+        step: u32,
+        before: VertexId,
+    ) -> Result<VertexId> {
+        self.before.clear();
+        let free = before == NONE || self.list.len() == 1 || (config.p == 1.0 && config.q == 1.0);
+        if !free {
+            self.graph.read_list(Direction::Out, before, &mut self.before)?;
+        }
+        let (back, away) = (1.0 / config.p, 1.0 / config.q);
+        let largest = f64::max(back, away).max(1.0);
+        for trial in 0.. {
+            let draw = draw(config.seed, walk, step, trial);
+            let x = self.list[below(draw.position, self.list.len() as u64) as usize];
+            let weight = if x == before {
+                back
+            } else if self.before.binary_search(&x).is_ok() {
+                1.0
+            } else {
+                away
+            };
+            if free || unit(draw.accept) < weight / largest {
+                return Ok(x);
+            }
+        }
+        unreachable!("trials end when one is taken")
+    }
+}

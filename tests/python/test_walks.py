@@ -1,0 +1,155 @@
+"""Random walks through the command line, against walks taken one by one in NumPy."""
+
+import subprocess
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+#: Second word of the generator's key.
+WALKS = int.from_bytes(b"walks\0\0\0", "little")
+
+
+class OneByOne:
+    """Walks straight from the definition, on a dictionary of sorted lists."""
+
+    def __init__(self, lists, seed=1, restart=0.0, p=1.0, q=1.0):
+        self.lists, self.seed, self.restart = lists, seed, restart
+        self.back, self.away = 1 / p, 1 / q
+        self.largest = max(self.back, 1.0, self.away)
+
+    def words(self, walk, step, trial):
+        # NumPy counts on before it draws.
+        counter = (walk + (step << 64) + (trial << 128) - 1) % (1 << 256)
+        parts = [(counter >> (64 * i)) & (2**64 - 1) for i in range(4)]
+        philox = np.random.Philox(counter=parts, key=[self.seed, WALKS])
+        return [int(word) for word in philox.random_raw(4)]
+
+    def weight(self, candidate, before):
+        if candidate == before:
+            return self.back
+        return 1.0 if candidate in self.lists[before] else self.away
+
+    def step(self, walk, step, at, before):
+        trial = 0
+        while True:
+            _, position, accept, _ = self.words(walk, step, trial)
+            candidate = self.lists[at][position * len(self.lists[at]) >> 64]
+            free = before is None or len(self.lists[at]) == 1
+            if free or (accept >> 11) * 2.0**-53 < self.weight(candidate, before) / self.largest:
+                return candidate
+            trial += 1
+
+    def walk(self, walk, start, steps):
+        row, before = [start], None
+        for step in range(1, steps + 1):
+            at = row[-1]
+            if (self.words(walk, step, 0)[0] >> 11) * 2.0**-53 < self.restart:
+                before = None
+                row.append(start)
+            elif not self.lists[at]:
+                break
+            else:
+                row.append(self.step(walk, step, at, before))
+                before = at
+        return row
+
+
+def lists_of(pairs, directed):
+    """Neighbours by vertex, without loops."""
+    lists = {int(v): set() for v in np.unique(pairs)}
+    for a, b in pairs:
+        if a != b:
+            lists[int(a)].add(int(b))
+            if not directed:
+                lists[int(b)].add(int(a))
+    return {v: sorted(targets) for v, targets in lists.items()}
+
+
+@pytest.fixture(params=[False, True], ids=["undirected", "directed"])
+def graph(request, cenote):
+    """A graph whose ids are sparse numbers, and its lists."""
+    cenote("generate", "kron", "--scale", 9, "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2) * 7 + 100
+    pairs.astype("<u4").tofile(cenote.folder / "edges.u32")
+    direction = "--directed" if request.param else "--undirected"
+    cenote("import", "edges.u32", direction, "--out", "graph.cenote")
+    return lists_of(pairs, request.param)
+
+
+@pytest.mark.parametrize("bias", [{}, {"restart": 0.2}, {"p": 0.5, "q": 4.0}], ids=str)
+def test_walks_in_every_format_equal_those_taken_one_by_one(cenote, graph, bias):
+    flags = [word for name, value in bias.items() for word in (f"--{name}", value)]
+    walker = OneByOne(graph, seed=5, **bias)
+    expected = [walker.walk(i, start, 6) for i, start in enumerate(sorted(graph))]
+    for file in ["out.txt", "out.txt.zst", "out.parquet", "out.npy"]:
+        summary = cenote.json(
+            *["run", "walk", "graph.cenote", "--steps", 6, "--seed", 5],
+            *["--verify", "--out", file, *flags],
+        )
+        path = cenote.folder / file
+        match file.split(".", 1)[1]:
+            case "txt":
+                rows = [[int(v) for v in line.split(" ")] for line in path.read_text().splitlines()]
+            case "txt.zst":
+                text = subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout
+                rows = [[int(v) for v in line.split()] for line in text.decode().splitlines()]
+            case "parquet":
+                rows = pq.read_table(path)["walk"].to_pylist()
+            case _:
+                table = np.load(path)
+                assert table.shape == (len(graph), 7)
+                rows = [[int(v) for v in row if v >= 0] for row in table]
+        assert rows == expected
+        assert summary["result"]["corpus_bytes"] == path.stat().st_size
+        assert summary["verified"]
+
+
+def test_strategies_threads_and_budgets_take_the_same_walks(cenote, graph):
+    fingerprints = {
+        cenote.json(
+            *["run", "walk", "graph.cenote", "--walkers", 40000],
+            *["--starts", "random", "--p", 2, *flags],
+        )["result"]["fingerprint"]
+        for flags in [
+            [],
+            ["--threads", 1],
+            ["--memory", "3MiB"],
+            ["--strategy", "block"],
+            ["--strategy", "vertex", "--threads", 3],
+        ]
+    }
+    assert len(fingerprints) == 1
+
+
+def test_starts_are_taken_from_a_file_in_turn(cenote, graph):
+    ids = sorted(graph)
+    (cenote.folder / "starts.txt").write_text(f"{ids[3]}\n\n{ids[1]}\n")
+    cenote(
+        *["run", "walk", "graph.cenote", "--starts", "starts.txt", "--per-vertex", 2],
+        *["--steps", 0, "--out", "out.txt"],
+    )
+    assert (cenote.folder / "out.txt").read_text() == f"{ids[3]}\n{ids[1]}\n" * 2
+
+
+def test_names_are_written_and_npy_refuses_them(cenote):
+    (cenote.folder / "edges.tsv").write_text("a\tb\nb\tc\n")
+    cenote("import", "edges.tsv", "--directed", "--out", "graph.cenote")
+    walk = ["run", "walk", "graph.cenote", "--steps", 3, "--out"]
+    cenote(*walk, "out.txt")
+    assert (cenote.folder / "out.txt").read_text() == "a b c\nb c\nc\n"
+    cenote(*walk, "out.parquet")
+    rows = pq.read_table(cenote.folder / "out.parquet")["walk"].to_pylist()
+    assert rows == [["a", "b", "c"], ["b", "c"], ["c"]]
+    assert "npy has no place for names" in cenote.error(*walk, "out.npy")
+    assert "expected .txt" in cenote.error(*walk, "out.csv")
+
+
+def test_an_estimate_tells_the_memory_of_the_run(cenote):
+    cenote("generate", "kron", "--scale", 14, "--out", "made.u32")
+    cenote("import", "made.u32", "--undirected", "--out", "graph.cenote")
+    flags = ["walk", "graph.cenote", "--walkers", 200000, "--starts", "random", "--memory", "16MiB"]
+    told = cenote.json("estimate", *flags)
+    run = cenote.json("run", *flags)
+    assert told["memory"] == run["memory_plan"]
+    assert run["peak_rss_bytes"] <= (16 + 32) << 20
