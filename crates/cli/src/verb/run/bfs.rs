@@ -18,7 +18,7 @@ pub const RUN_EXAMPLES: &str = "\
 Examples:
   cenote run bfs kron.cenote --memory 256MiB
   cenote run bfs debian.cenote --source bash --parents --out levels.csv
-  cenote run bfs debian.cenote --source bash --target libc6 dpkg --parents --json
+  cenote run bfs debian.cenote --source bash --target libc6 libtinfo6 --parents --json
 
 Exit status 1 where a target cannot be reached.";
 

@@ -19,7 +19,7 @@ use crate::verb::estimate::{self, EstimateOf};
 pub const RUN_EXAMPLES: &str = "\
 Examples:
   cenote run dfs kron.cenote --memory 256MiB
-  cenote run dfs debian.cenote --source bash --target libc6 --target perl-base
+  cenote run dfs debian.cenote --source bash --target libc6 --target libtinfo6
   cenote run dfs debian.cenote --source bash --order lexicographic --out order.csv
 
 Exit status 1 where a target cannot be reached.";
@@ -197,6 +197,8 @@ fn finish(
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
     let (graph, config): (_, EngineConfig) = args.plan.open(false)?;
+    // Looked up as for a run: what that keeps of the ids counts too.
+    args.params.pseudo(&graph)?;
     let estimate = match args.params.order {
         Order::Pseudo => pseudo::estimate(&graph, &config)?,
         Order::Lexicographic => lexicographic::estimate(&graph, &config)?,
