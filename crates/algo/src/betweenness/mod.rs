@@ -209,13 +209,12 @@ pub fn estimate(
     let lanes = lanes(graph, config, sources)?;
     let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, lanes))?;
     let batches = sources.div_ceil(lanes.max(1)) as f64;
-    let pages = match graph.is_directed() {
-        true => 2 * pages(graph, Direction::Out) + pages(graph, Direction::In),
-        false => 2 * pages(graph, Direction::Out),
-    };
+    let pages = adjacency_pages(graph) + pages(graph, Direction::Out);
     let levels = if lanes == 1 { LEVELS_ALONE } else { LEVELS_TOGETHER };
-    let passes = batches * levels * (1.0 - memory.cached_fraction(graph));
-    let bytes_read = (passes * pages as f64 * graph.page_bytes() as f64) as u64;
+    // What stays in memory is read once.
+    let (all, kept) = (pages as f64 * batches * levels, memory.cached_fraction(graph));
+    let once = kept * adjacency_pages(graph) as f64;
+    let bytes_read = ((all * (1.0 - kept) + once) * graph.page_bytes() as f64) as u64;
     let because = format!(
         "{batches} batches of {lanes} searches, each about {levels} times all pages forward and \
          backward, {:.1}% of them in memory",
@@ -225,8 +224,14 @@ pub fn estimate(
     Ok(Estimate { memory, bytes_read, because, device_seconds })
 }
 
+/// Pages of all lists that are stored.
+fn adjacency_pages(graph: &Graph) -> u64 {
+    let sources = if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
+    pages(graph, Direction::Out) + sources
+}
+
 /// Levels of a social graph whose vertices lie on nearly all pages, of one search.
-const LEVELS_ALONE: f64 = 2.0;
+const LEVELS_ALONE: f64 = 2.4;
 
 /// The same of several searches.
 const LEVELS_TOGETHER: f64 = 3.0;
