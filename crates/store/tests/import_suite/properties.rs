@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use cenote_store::Order;
+use cenote_store::format::Codec;
 use cenote_store::import::{Format, ImportConfig, InputSpec, NoProgress, import};
 use proptest::prelude::*;
 
@@ -39,9 +40,10 @@ fn orders() -> impl Strategy<Value = Order> {
 
 fn configs() -> impl Strategy<Value = ImportConfig> {
     let shapes = (1usize..4, 0u32..3, 20usize..28);
-    (any::<[bool; 4]>(), shapes, orders()).prop_map(|(flags, (threads, page, log), order)| {
+    (any::<[bool; 5]>(), shapes, orders()).prop_map(|(flags, (threads, page, log), order)| {
         ImportConfig {
             order,
+            codec: if flags[4] { Codec::Packed } else { Codec::Raw },
             directed: flags[0],
             in_edges: flags[0] && flags[1],
             keep_duplicates: flags[2],

@@ -20,6 +20,7 @@ use super::error::Result;
 use super::ids::map::Placed;
 use super::mapper::mix;
 use super::report::Phase;
+use crate::format::Codec;
 use crate::order::Order;
 use crate::{Direction, Graph, VertexId};
 
@@ -69,7 +70,12 @@ impl<'a> Import<'a> {
 
     /// The graph in natural order on a spill file: lists of targets alone.
     fn natural_graph(&self, gathered: &Gathered<'a>) -> Result<(Temporary, u64)> {
-        let config = ImportConfig { order: Order::Natural, in_edges: false, ..self.config.clone() };
+        let config = ImportConfig {
+            order: Order::Natural,
+            in_edges: false,
+            codec: Codec::Raw,
+            ..self.config.clone()
+        };
         let natural = Import { config: &config, temporary: true, ..*self };
         let device = self.workspace.spill()?;
         let parts = natural.partition(gathered)?;
