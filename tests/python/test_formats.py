@@ -95,13 +95,15 @@ WRITERS = [
 ]
 
 
+@pytest.mark.parametrize("codec", ["raw", "packed"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
 @pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
-def test_every_format_brings_the_same_graph(cenote, write, directed):
+def test_every_format_brings_the_same_graph(cenote, write, directed, codec):
     made = graph(directed)
     inputs = write(cenote.folder, made)
     flags = ["--directed", "--in-edges"] if directed else []
-    told = cenote.json("import", *inputs, *flags, "--out", "graph.cenote")
+    told = cenote.json("import", *inputs, *flags, "--codec", codec, "--out", "graph.cenote")
+    assert cenote.json("info", "graph.cenote")["codec"] == codec
     assert told["edges"] == made.number_of_edges()
     assert nx.utils.graphs_equal(exported(cenote, directed), made)
     assert cenote("check", "graph.cenote")
