@@ -179,9 +179,9 @@ impl Opened<'_> {
             let (before, with) = (sums[start], sums[start + 1]);
             let shift = self.first_entry(with.wrapping_sub(before), vertex).wrapping_sub(with);
             while {
-                let from = &sums[start + 1..start + 1 + STRIDE];
-                let to = &mut out[start..start + STRIDE];
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.wrapping_add(shift));
+                let from: &[u32; STRIDE] = sums[start + 1..].first_chunk().expect("room for all");
+                let to: &mut [u32; STRIDE] = out[start..].first_chunk_mut().expect("as reserved");
+                *to = from.map(|sum| sum.wrapping_add(shift));
                 start += STRIDE;
                 start < end
             } {}
@@ -243,8 +243,9 @@ fn beyond() -> PageFault {
 /// Eight bytes that hold the bit at `bit`, which comes first.
 #[inline(always)]
 fn word_at(bytes: &[u8], bit: usize) -> Option<u64> {
-    let word = bytes.get(bit / 8..)?.first_chunk()?;
-    Some(u64::from_le_bytes(*word) >> (bit % 8))
+    let at = bit / 8;
+    let word = bytes.get(at..at + 8)?.try_into().ok()?;
+    Some(u64::from_le_bytes(word) >> (bit % 8))
 }
 
 fn mask(width: u8) -> u32 {
