@@ -13,6 +13,7 @@
 //! - [`scc`]: strongly connected components
 //! - [`triangles`]: triangles of the graph, and of each vertex
 //! - [`walk`]: random walks: uniform, node2vec, with restart
+//! - [`sssp`]: shortest paths over weighted edges
 //! - [`wcc`]: weakly connected components
 //!
 //! Results are defined so that they do not depend on threads, strategy, queue depth or device.
@@ -31,6 +32,7 @@ pub mod reach;
 mod report;
 mod residue;
 pub mod scc;
+pub mod sssp;
 pub mod triangles;
 mod vicinity;
 pub mod walk;

@@ -9,7 +9,7 @@ use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::profile::{Profile, ProfileStore};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
 use cenote_store::superblock::IdKind;
-use cenote_store::{Graph, Id, IdRef, Ids, VertexId};
+use cenote_store::{Graph, Id, IdRef, Ids, VertexId, Weight};
 use serde::{Serialize, Serializer};
 
 /// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
@@ -71,6 +71,21 @@ impl Serialize for JsonId {
         match self.0.as_ref() {
             IdRef::Integer(integer) => serializer.serialize_u64(integer),
             IdRef::String(string) => serializer.serialize_str(string),
+        }
+    }
+}
+
+/// A weight in JSON: a number.
+#[derive(Debug)]
+pub struct JsonWeight(pub Weight);
+
+impl Serialize for JsonWeight {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Weight::F32(weight) => serializer.serialize_f32(weight),
+            Weight::F64(weight) => serializer.serialize_f64(weight),
+            Weight::U32(weight) => serializer.serialize_u32(weight),
+            Weight::I64(weight) => serializer.serialize_i64(weight),
         }
     }
 }

@@ -118,6 +118,28 @@ impl Bitmap {
         self.words.iter().map(|w| u64::from(w.load(Ordering::Relaxed).count_ones())).sum()
     }
 
+    /// The vertices of a range that are in the set, ascending.
+    pub fn iter_in(&self, range: Range<VertexId>) -> impl Iterator<Item = VertexId> + '_ {
+        let words = range.start as usize / BITS..(range.end as usize).div_ceil(BITS);
+        words
+            .flat_map(move |w| {
+                let mut bits = self.words[w].load(Ordering::Relaxed);
+                std::iter::from_fn(move || {
+                    if bits == 0 {
+                        return None;
+                    }
+                    let bit = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    Some((w * BITS + bit) as VertexId)
+                })
+            })
+            .skip_while({
+                let start = range.start;
+                move |v| *v < start
+            })
+            .take_while(move |v| *v < range.end)
+    }
+
     /// The vertices in the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = VertexId> + '_ {
         self.words.iter().enumerate().flat_map(|(w, word)| {
@@ -161,9 +183,13 @@ mod tests {
                 prop_assert_eq!(bitmap.any_in(a..b, false), inside);
                 let outside = (a..b).any(|v| !oracle.contains(&v));
                 prop_assert_eq!(bitmap.any_in(a..b, true), outside);
+                let within: Vec<u32> = bitmap.iter_in(a..b.max(a)).collect();
+                let expected: Vec<u32> = oracle.range(a..b.max(a)).copied().collect();
+                prop_assert_eq!(within, expected);
                 let mut taken = Vec::new();
                 bitmap.take_in(a..b, |v| taken.push(v));
-                let expected: Vec<u32> = oracle.iter().copied().filter(|v| (a..b).contains(v)).collect();
+                let inside = |v: &u32| (a..b).contains(v);
+                let expected: Vec<u32> = oracle.iter().copied().filter(inside).collect();
                 prop_assert_eq!(&taken, &expected);
                 expected.iter().for_each(|v| { oracle.remove(v); });
                 prop_assert_eq!(bitmap.count(), oracle.len() as u64);

@@ -92,6 +92,8 @@ pub struct EngineConfig {
     pub depth: Option<usize>,
     /// Bytes of pages to keep at most; what the budget leaves where it is not set.
     pub cache_bytes: Option<u64>,
+    /// Whether visits bring weights, whose pages are then worth keeping, too. Algorithms set it.
+    pub weighted: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
     /// Ends the run early.
@@ -108,6 +110,7 @@ impl EngineConfig {
             profile: Profile::assumed(),
             depth: None,
             cache_bytes: None,
+            weighted: false,
             explain: false,
             cancel: Cancel::default(),
         }

@@ -13,7 +13,7 @@ use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
 use crate::frontier::Wanted;
 use crate::kernel::{Kernel, PageKernel};
-use crate::memory_plan::{MemoryPlan, Needs, decoded_bytes};
+use crate::memory_plan::{self, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::serve::{Lists, Pages, Serve};
@@ -101,7 +101,11 @@ impl Engine {
 
     /// Share of the adjacency's pages that the cache can hold, 0 to 1.
     pub fn cached_fraction(&self) -> f64 {
-        self.memory.cached_fraction(&self.graph)
+        let fraction = self.memory.cached_fraction(&self.graph);
+        let pages = memory_plan::adjacency_pages(&self.graph).max(1) as f64;
+        let all = memory_plan::useful_pages(&self.graph, &self.config) as f64;
+        let frames = self.memory.cache_bytes / Pool::frame_bytes(self.graph.page_bytes());
+        if all > pages { (frames as f64 / all).min(1.0) } else { fraction }
     }
 
     /// Runs `work` on a worker thread, where visits and Rayon's parallel iterators use all workers.
@@ -180,15 +184,27 @@ impl Engine {
         source: TaskSource<'_>,
         serve: S,
     ) -> Result<Vec<S::Local>> {
-        self.check_cancel()?;
-        let started_ns = self.clock.now_ns();
-        let inline = source.listed().is_some_and(|pages| pages <= INLINE_PAGES_MAX);
+        let pages = source.listed();
         let failed = AtomicBool::new(false);
         let visit = Visit { engine: self, adjacency, serve, source, failed };
-        let outcomes: Vec<Result<(S::Local, Counts)>> = if inline {
-            self.workers.install(|| vec![visit.work()])
+        self.on_workers(label, frontier, pages, || visit.work())
+    }
+
+    /// Every worker's part of a visit, and its record; `pages` where the visit names them.
+    pub(crate) fn on_workers<L: Send>(
+        &self,
+        label: String,
+        frontier: Option<u64>,
+        pages: Option<u64>,
+        work: impl Fn() -> Result<(L, Counts)> + Sync,
+    ) -> Result<Vec<L>> {
+        self.check_cancel()?;
+        let started_ns = self.clock.now_ns();
+        let inline = pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
+        let outcomes: Vec<Result<(L, Counts)>> = if inline {
+            self.workers.install(|| vec![work()])
         } else {
-            self.workers.broadcast(|_| visit.work())
+            self.workers.broadcast(|_| work())
         };
         let mut counts = Counts::default();
         let mut locals = Vec::with_capacity(outcomes.len());

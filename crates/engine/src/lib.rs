@@ -7,6 +7,7 @@
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
 //!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
+//! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`])
 //! - [`Engine`]: workers, I/O in flight, cached pages
 //! - [`Roamer`]: lists that make other lists wanted, without steps ([`Engine::roam`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
@@ -46,13 +47,16 @@ mod schedule;
 mod serial;
 mod serve;
 mod tasks;
+mod weighted;
 mod whole;
 mod worker;
 
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
-pub use cenote_store::{Adjacency, Direction, Graph, List, Page, StoreError, VertexId};
+pub use cenote_store::{
+    Adjacency, Direction, Graph, List, Page, StoreError, VertexId, Weight, Weights,
+};
 pub use config::{Cancel, EngineConfig, Strategy};
 pub use engine::Engine;
 pub use error::{EngineError, Result};
@@ -63,6 +67,7 @@ pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
 pub use roam::{RoamConfig, Roamer, SPLIT_THRESHOLD};
 pub use schedule::Schedule;
-pub use serial::for_each_list;
+pub use serial::{for_each_list, for_each_weighted_list};
 pub use tasks::PageTask;
+pub use weighted::{WeightedKernel, weighted_bytes_for};
 pub use whole::Whole;

@@ -1,7 +1,7 @@
 //! One memory budget for everything that a run keeps.
 
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph};
+use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 use serde::Serialize;
 
 use crate::config::EngineConfig;
@@ -73,7 +73,7 @@ impl MemoryPlan {
         };
         let frame_bytes = Pool::frame_bytes(graph.page_bytes());
         // A frame more than there are pages would never be used.
-        let useful = frame_bytes * adjacency_pages(graph);
+        let useful = frame_bytes * useful_pages(graph, config);
         let limit = config.cache_bytes.unwrap_or(u64::MAX).min(useful);
         // Where all pages fit, they go first: then nothing is read twice anyway.
         let scratch_left = if limit <= left { left - limit } else { left / 2 };
@@ -94,6 +94,17 @@ impl MemoryPlan {
 pub(crate) fn decoded_bytes(graph: &Graph) -> u64 {
     let bytes = |direction| graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
     bytes(Direction::Out).max(bytes(Direction::In)) as u64
+}
+
+/// Pages that a run may want more than once.
+pub(crate) fn useful_pages(graph: &Graph, config: &EngineConfig) -> u64 {
+    let weights = |direction| graph.weights(direction).map_or(0, WeightColumn::pages);
+    let weights = match (config.weighted, graph.is_directed()) {
+        (false, _) => 0,
+        (true, false) => weights(Direction::Out),
+        (true, true) => weights(Direction::Out) + weights(Direction::In),
+    };
+    adjacency_pages(graph) + weights
 }
 
 /// Pages that hold lists, in either direction.

@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::serve::Serve;
 use crate::tasks::{PageTask, TaskSource};
+use crate::weighted;
 
 /// Pages found in memory that a worker sets aside before it processes some, so that its requests
 /// are started first.
@@ -117,6 +118,7 @@ impl<S: Serve> Visit<'_, S> {
         scan: &'r mut Option<Scan<Vec<PageTask>>>,
     ) -> Result<&'r mut Scan<Vec<PageTask>>> {
         if scan.is_none() {
+            weighted::forget_buffers();
             let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
             let (depth, request_bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
             let device = graph.device().as_ref();
@@ -357,6 +359,15 @@ impl<S: Serve> Visit<'_, S> {
     }
 }
 
+/// Gives the buffers of unweighted visits back: a worker has only one set.
+pub(crate) fn forget_buffers() {
+    ACCESS.with_borrow_mut(|access| {
+        if let Some(access) = access {
+            access.scan = None;
+        }
+    });
+}
+
 /// Waits until nothing is in flight, so that the scan can be used again.
 fn drain(scan: &mut Scan<Vec<PageTask>>) -> Result<()> {
     while scan.in_flight() > 0 {
@@ -369,7 +380,7 @@ fn drain(scan: &mut Scan<Vec<PageTask>>) -> Result<()> {
 }
 
 /// Takes what was asked for and lets it go, so that the handle can be used again.
-fn settle(handle: &Handle) -> Result<()> {
+pub(crate) fn settle(handle: &Handle) -> Result<()> {
     while handle.take(true)?.is_some() {}
     Ok(())
 }

@@ -2,11 +2,13 @@
 //!
 //! Of every page: checksum, kind, place, header, bytes that must be zero. Of the lists: order, no
 //! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
-//! the degrees and the superblock. Of the ids: order, so that none is there twice. Of an order of
+//! the degrees and the superblock; of the weights, that they are finite, as many as the entries and
+//! as the superblock sums them up. Of the ids: order, so that none is there twice. Of an order of
 //! the vertices: that its two tables are each the inverse of the other.
 //!
 //! That the two directions of an edge are both there is proven by sums that do not depend on order:
-//! every entry adds a 64-bit hash of the pair (source, target), seen from either side. Sums that
+//! every entry adds a 64-bit hash of the pair (source, target), and of its weight, seen from either
+//! side. Sums that
 //! ought to differ agree with a chance of 2^-64.
 
 mod adjacency;
@@ -168,8 +170,8 @@ impl Check<'_> {
             self.note_page(page, section, fault)?;
         }
         let is_adjacency = header.kind == PageKind::Adjacency as u8;
-        let is_strings = header.kind == PageKind::Strings as u8;
-        let head_skip = if is_strings { 0 } else { header.head_skip };
+        let uses = [PageKind::Strings, PageKind::Weights].map(|kind| kind as u8);
+        let head_skip = if uses.contains(&header.kind) { 0 } else { header.head_skip };
         let unused = [u64::from(header.lists), head_skip, header.head_degree, header.tail_degree];
         if !is_adjacency && unused != [0; 4] {
             let fault = PageFault::Other("fields of its header that should be zero are not".into());

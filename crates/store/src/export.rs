@@ -13,7 +13,9 @@ pub use self::parquet::export_parquet;
 use crate::error::{Result, StoreError};
 use crate::graph::Graph;
 use crate::ids::{IdRef, IdTable};
-use crate::{Direction, VertexId};
+use crate::stream::Ahead;
+use crate::weights::stream::WeightStream;
+use crate::{Direction, VertexId, Weight};
 
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -29,26 +31,38 @@ pub struct ExportReport {
 /// Called with the pages that are done and the pages in all.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Passes every edge on, once: on an undirected graph from its smaller end, by vertex number.
+/// Passes every edge on, once, with its weight where the graph has weights: on an undirected graph
+/// from its smaller end, by vertex number.
 pub fn for_each_edge(
     graph: &Graph,
     progress: Progress<'_>,
-    visit: &mut dyn FnMut(VertexId, VertexId) -> Result<()>,
+    visit: &mut dyn FnMut(VertexId, VertexId, Option<Weight>) -> Result<()>,
 ) -> Result<ExportReport> {
     let pages = graph.adjacency(Direction::Out).map_or(0, |adjacency| adjacency.pages());
     let mut report = ExportReport::default();
     let mut seen = vec![0u64; graph.vertices().div_ceil(64)];
     let mut see = |vertex: VertexId| seen[vertex as usize / 64] |= 1 << (vertex % 64);
+    let mut weights = match graph.weights(Direction::Out) {
+        Some(column) => Some((column.kind(), WeightStream::new(graph, column, Ahead::NEAR)?)),
+        None => None,
+    };
+    let mut batch = Vec::new();
     graph.scan(Direction::Out, &mut |page, view| {
+        if let Some((_, stream)) = &mut weights {
+            stream.take(view.entries().len(), &mut batch, |_, _, _| Ok(()))?;
+        }
+        let mut at = 0;
         for list in view.lists() {
             if list.degree > 0 {
                 see(list.vertex);
             }
             for &target in list.targets {
+                let weight = weights.as_ref().map(|(kind, _)| kind.weight(batch[at]));
+                at += 1;
                 see(target);
                 if graph.is_directed() || list.vertex <= target {
                     report.edges += 1;
-                    visit(list.vertex, target)?;
+                    visit(list.vertex, target, weight)?;
                 }
             }
         }
@@ -60,8 +74,9 @@ pub fn for_each_edge(
     Ok(report)
 }
 
-/// Writes one edge a line, source and target with a tab between them, in the user's own ids. An id
-/// with white space, or one that starts like a comment, could not be read again: an error.
+/// Writes one edge a line, source, target and, where there is one, weight with tabs between them,
+/// in the user's own ids. An id with white space, or one that starts like a comment, could not be
+/// read again: an error.
 pub fn export_text(
     graph: &Graph,
     out: &mut dyn Write,
@@ -71,12 +86,15 @@ pub fn export_text(
     check_text_ids(graph, &ids)?;
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
     let directed = graph.is_directed();
-    let report = for_each_edge(graph, progress, &mut |source, target| {
+    let report = for_each_edge(graph, progress, &mut |source, target, weight| {
         let ends = [source, target];
         let [source, target] = if directed { ends } else { ids.in_order(ends) };
         put_id(&mut buffer, ids.get(source));
         buffer.push(b'\t');
         put_id(&mut buffer, ids.get(target));
+        if let Some(weight) = weight {
+            write!(buffer, "\t{weight}").map_err(write_error)?;
+        }
         buffer.push(b'\n');
         if buffer.len() >= BUFFER_BYTES {
             out.write_all(&buffer).map_err(write_error)?;

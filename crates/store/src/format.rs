@@ -43,6 +43,8 @@ pub enum PageKind {
     Integers = 4,
     /// The user's vertex ids, strings.
     Strings = 5,
+    /// Weights of edges.
+    Weights = 6,
     /// Tables of an order of vertices.
     Order = 7,
 }
@@ -118,7 +120,7 @@ pub struct PageHeader {
     /// Adjacency: entries. Other kinds: items that start in the page.
     pub entries: u32,
     /// Adjacency: position within list 0 of the page's first entry. Strings: bytes at the start
-    /// of the payload that continue a string of an earlier page.
+    /// of the payload that continue a string of an earlier page. Weights: ordinal of the first.
     pub head_skip: u64,
     /// Adjacency: whole length of list 0.
     pub head_degree: u64,

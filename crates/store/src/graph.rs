@@ -10,12 +10,13 @@ use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::ids::Ids;
-use crate::index::Adjacency;
+use crate::index::{Adjacency, word_entries};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
 use crate::pages::{FRAMES_MAX, Layout, Pages};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
+use crate::weights::{Weight, WeightColumn};
 use crate::{Direction, VertexId};
 
 /// A list of at most so many pages is looked up through the pool; a longer one is streamed, in
@@ -46,7 +47,15 @@ impl Graph {
         } else {
             None
         };
-        let layout = Layout { file, superblock, out, back };
+        let column = |kind| {
+            let section = *superblock.section(kind)?;
+            let (page_bytes, salt) = (superblock.page_bytes as usize, superblock.salt);
+            let kind = superblock.weights.as_ref()?.kind;
+            Some(WeightColumn::new(Arc::clone(&file), section, kind, page_bytes, salt))
+        };
+        let out_weights = column(SectionKind::OutWeights);
+        let back_weights = column(SectionKind::InWeights);
+        let layout = Layout { file, superblock, out, back, out_weights, back_weights };
         Ok(Self { pages: Arc::new(Pages::with_frames(device, layout, frames_max)) })
     }
 
@@ -95,6 +104,16 @@ impl Graph {
         self.layout().adjacency(direction)
     }
 
+    /// Whether edges have weights.
+    pub fn is_weighted(&self) -> bool {
+        self.superblock().weights.is_some()
+    }
+
+    /// The weights of a direction's lists. On an undirected graph both directions are the same.
+    pub fn weights(&self, direction: Direction) -> Option<&WeightColumn> {
+        self.layout().weights(direction)
+    }
+
     /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
     /// refuses it refuses with a [`StoreError`]. A graph that is read changes no page, so it seals
     /// none.
@@ -104,9 +123,11 @@ impl Graph {
 
     /// Memory that the loaded indexes take, and the pages that look-ups keep, once there were any.
     pub fn memory_bytes(&self) -> usize {
-        let Layout { out, back, .. } = self.layout();
+        let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
-        indexes + self.pages.memory_bytes()
+        let columns = [out_weights, back_weights].into_iter().flatten();
+        let ordinals: usize = columns.map(WeightColumn::memory_bytes).sum();
+        indexes + ordinals + self.pages.memory_bytes()
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
@@ -189,6 +210,73 @@ impl Graph {
             let bytes = handle.pin(adjacency.first_page() + number)?;
             let take = |list: &List<'_>| visit(list.targets);
             adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, take)?;
+        }
+        Ok(())
+    }
+
+    /// Makes ready for weighted visits of a direction: finds, from the index, the ordinal of the
+    /// first entry of each page of lists, and keeps it ([`WeightColumn::bytes_for`]).
+    pub fn load_weights(&self, direction: Direction) -> Result<Option<&WeightColumn>> {
+        let Some(column) = self.weights(direction) else { return Ok(None) };
+        if column.ordinals().get().is_none() {
+            let index = match column.section().kind {
+                SectionKind::InWeights => SectionKind::InIndex,
+                _ => SectionKind::OutIndex,
+            };
+            let ordinals = self.read_ordinals(index)?;
+            // Another thread may have been first, with the same.
+            let _ = column.ordinals().set(ordinals);
+        }
+        Ok(Some(column))
+    }
+
+    fn read_ordinals(&self, index: SectionKind) -> Result<Vec<u64>> {
+        let section = *self.superblock().section(index).expect("the superblock was checked");
+        let mut ordinals = Vec::with_capacity(section.items as usize + 1);
+        ordinals.push(0);
+        let mut stream = self.stream(section, Ahead::FAR)?;
+        let (mut rest, mut ordinal) = (section.items, 0);
+        while let Some((number, bytes)) = stream.next()? {
+            let header = self.verify(section, number, bytes)?;
+            let words = words(bytes, &header, rest)
+                .map_err(|fault| self.fault(number, index.name(), fault))?;
+            rest -= words.len() as u64;
+            for word in words {
+                ordinal += word_entries(*word);
+                ordinals.push(ordinal);
+            }
+        }
+        Ok(ordinals)
+    }
+
+    /// Appends the weights of one vertex's list to `out`, in the order of
+    /// [`Graph::read_list`]. Nothing on a graph without weights.
+    pub fn read_weights(
+        &self,
+        direction: Direction,
+        vertex: VertexId,
+        out: &mut Vec<Weight>,
+    ) -> Result<()> {
+        let mut list = Vec::new();
+        self.read_list(direction, vertex, &mut list)?;
+        let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
+        let Some(column) = self.load_weights(direction)? else { return Ok(()) };
+        let handle = self.pages.handle()?;
+        let page = *adjacency.pages_of(vertex).start();
+        let start = {
+            let bytes = handle.pin(adjacency.first_page() + page)?;
+            let mut decoded = Decoded::new();
+            let view = adjacency.reparse(page, &bytes, &mut decoded)?;
+            column.ordinals_of(page).start
+                + view.start((vertex - view.first_vertex()) as usize) as u64
+        };
+        let wanted = start..start + list.len() as u64;
+        for page in column.pages_of(wanted.clone()) {
+            let bytes = handle.pin(column.first_page() + page)?;
+            let weights = column.reparse(page, &bytes);
+            let first = page * column.per_page() as u64;
+            let within = wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
+            out.extend(within.map(|ordinal| weights.get((ordinal - first) as usize)));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@
 //! - [`graph`]: opens a stored graph and reads it
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
+//! - [`weights`]: weights of edges, a column beside the lists
 //! - [`writer`]: writes a graph in one pass; its packer puts lists into pages, in vertex order
 //! - [`import`]: builds a graph from edge lists of many formats in bounded memory
 //! - [`check`](mod@check): verifies every byte of a graph
@@ -35,6 +36,7 @@ mod pages;
 mod sink;
 mod stream;
 pub mod superblock;
+pub mod weights;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device};
@@ -47,6 +49,7 @@ pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use superblock::Superblock;
+pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
 /// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids unless

@@ -17,6 +17,7 @@ use crate::format::{self, PageHeader};
 use crate::index::Adjacency;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
+use crate::weights::WeightColumn;
 
 /// A search touches `log2(pages)` pages, the next search the first of these again.
 pub(crate) const FRAMES_MAX: u64 = 64;
@@ -32,6 +33,9 @@ pub(crate) struct Layout {
     pub out: Adjacency,
     /// Only of directed graphs that have in-edges.
     pub back: Option<Adjacency>,
+    /// Only of weighted graphs: the weights of `out` and of `back`.
+    pub out_weights: Option<WeightColumn>,
+    pub back_weights: Option<WeightColumn>,
 }
 
 impl Layout {
@@ -58,6 +62,14 @@ impl Layout {
         }
     }
 
+    /// The weights of a direction's lists, where the graph has them.
+    pub fn weights(&self, direction: Direction) -> Option<&WeightColumn> {
+        match direction {
+            Direction::In if self.superblock.directed => self.back_weights.as_ref(),
+            Direction::Out | Direction::In => self.out_weights.as_ref(),
+        }
+    }
+
     fn section_of(&self, page: PageId) -> Option<Section> {
         let holds = |section: &&Section| {
             page.checked_sub(section.first_page).is_some_and(|within| within < section.pages)
@@ -73,15 +85,17 @@ impl PageCheck for Layout {
 
     fn check(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
         let section = self.section_of(page).ok_or("no section of the graph holds it")?;
-        let adjacency = match section.kind {
-            SectionKind::OutAdjacency => Some(&self.out),
-            SectionKind::InAdjacency => self.back.as_ref(),
+        let within = page - section.first_page;
+        let lists = |adjacency: &Adjacency| adjacency.verify(within, bytes);
+        let weights = |column: &WeightColumn| column.parse(within, bytes).map(drop);
+        let checked = match section.kind {
+            SectionKind::OutAdjacency => Some(lists(&self.out)),
+            SectionKind::InAdjacency => self.back.as_ref().map(lists),
+            SectionKind::OutWeights => self.out_weights.as_ref().map(weights),
+            SectionKind::InWeights => self.back_weights.as_ref().map(weights),
             _ => None,
         };
-        match adjacency {
-            Some(adjacency) => adjacency.verify(page - section.first_page, bytes)?,
-            None => self.verify(section, page, bytes).map(drop)?,
-        }
+        checked.unwrap_or_else(|| self.verify(section, page, bytes).map(drop))?;
         Ok(())
     }
 }

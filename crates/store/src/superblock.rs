@@ -8,6 +8,8 @@ use crate::format::{
     VERTICES_MAX,
 };
 use crate::order::Order;
+use crate::weights::column::per_page;
+use crate::weights::{WeightSummary, WeightType};
 
 /// How the superblock's page is called in errors.
 pub const SECTION: &str = "superblock";
@@ -18,17 +20,21 @@ pub const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
+const WEIGHTED: u64 = 1 << 2;
 const INTEGER_IDS: u64 = 1 << 3;
 const STRING_IDS: u64 = 1 << 4;
 const DUPLICATES_KEPT: u64 = 1 << 5;
 const SELF_LOOPS_KEPT: u64 = 1 << 6;
 const FLAGS_KNOWN: u64 =
-    DIRECTED | IN_EDGES | INTEGER_IDS | STRING_IDS | DUPLICATES_KEPT | SELF_LOOPS_KEPT;
+    DIRECTED | IN_EDGES | WEIGHTED | INTEGER_IDS | STRING_IDS | DUPLICATES_KEPT | SELF_LOOPS_KEPT;
+
+/// Required feature: sections of weights.
+const FEATURE_WEIGHTS: u64 = 1 << 1;
 
 /// Required feature: vertices that do not lie in the order of their ids.
 const FEATURE_ORDER: u64 = 1 << 2;
 /// Required features that this program has.
-const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_ORDER;
+const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_WEIGHTS | FEATURE_ORDER;
 
 /// What a run of pages holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +56,10 @@ pub enum SectionKind {
     Integers = 7,
     /// The user's vertex ids, strings.
     Strings = 8,
+    /// Weights of the lists of targets.
+    OutWeights = 9,
+    /// Weights of the lists of sources.
+    InWeights = 10,
     /// The vertex of every rank.
     VertexOfRank = 11,
     /// The rank of every vertex.
@@ -58,7 +68,7 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 10] = [
+    pub const ALL: [SectionKind; 12] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -67,6 +77,8 @@ impl SectionKind {
         Self::InDegrees,
         Self::Integers,
         Self::Strings,
+        Self::OutWeights,
+        Self::InWeights,
         Self::VertexOfRank,
         Self::RankOfVertex,
     ];
@@ -82,6 +94,8 @@ impl SectionKind {
             Self::InDegrees => "in-degrees",
             Self::Integers => "integer ids",
             Self::Strings => "string ids",
+            Self::OutWeights => "weights",
+            Self::InWeights => "in-weights",
             Self::VertexOfRank => "vertex of rank",
             Self::RankOfVertex => "rank of vertex",
         }
@@ -95,6 +109,7 @@ impl SectionKind {
             Self::OutDegrees | Self::InDegrees => PageKind::Degrees,
             Self::Integers => PageKind::Integers,
             Self::Strings => PageKind::Strings,
+            Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
         }
     }
@@ -147,6 +162,8 @@ pub struct Superblock {
     pub duplicates_kept: bool,
     /// Whether a vertex may stand in its own list.
     pub self_loops_kept: bool,
+    /// What is known of the weights, where edges have one.
+    pub weights: Option<WeightSummary>,
     /// Number of vertices.
     pub vertices: u64,
     /// Number of edges as the user counts them.
@@ -204,7 +221,11 @@ struct Raw {
     salt: u64,
     generation: u64,
     pages_total: u64,
-    reserved: [u64; 8],
+    weight_type: u64,
+    weight_min: u64,
+    weight_max: u64,
+    weight_mean: u64,
+    reserved: [u64; 4],
     order: u64,
     order_seed: u64,
     sections: [RawSection; SECTIONS_MAX],
@@ -225,7 +246,9 @@ impl Superblock {
     fn features_required(&self) -> u64 {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
         let packed = self.sections.iter().any(|section| section.codec == Codec::Packed);
-        flag(packed, FEATURE_PACKED) | flag(self.order != Order::Natural, FEATURE_ORDER)
+        flag(packed, FEATURE_PACKED)
+            | flag(self.weights.is_some(), FEATURE_WEIGHTS)
+            | flag(self.order != Order::Natural, FEATURE_ORDER)
     }
 
     /// Bytes of the whole file.
@@ -259,6 +282,9 @@ impl Superblock {
             order_seed: self.order.code().1,
             ..Raw::zeroed()
         };
+        if let Some(weights) = &self.weights {
+            raw.put_weights(weights);
+        }
         for (slot, section) in raw.sections.iter_mut().zip(&self.sections) {
             let Section { kind, codec, first_page, pages, items } = *section;
             *slot = RawSection { kind: kind as u32, codec: codec as u32, first_page, pages, items };
@@ -278,6 +304,7 @@ impl Superblock {
         let flag = |on: bool, bit: u64| if on { bit } else { 0 };
         ids | flag(self.directed, DIRECTED)
             | flag(self.in_edges, IN_EDGES)
+            | flag(self.weights.is_some(), WEIGHTED)
             | flag(self.duplicates_kept, DUPLICATES_KEPT)
             | flag(self.self_loops_kept, SELF_LOOPS_KEPT)
     }
@@ -326,7 +353,7 @@ impl Superblock {
             return Err(StoreError::UnknownFeature { file: file.into(), bits });
         }
         let rest = &page[SUPERBLOCK_BYTES..];
-        if raw.reserved != [0; 8] || rest.iter().any(|byte| *byte != 0) {
+        if raw.reserved != [0; 4] || rest.iter().any(|byte| *byte != 0) {
             return Err(bad(other("bytes that should be zero are not")));
         }
         if header.generation != raw.generation {
@@ -388,6 +415,8 @@ impl Superblock {
             }
             SectionKind::Integers => self.ids == IdKind::Integers,
             SectionKind::Strings => self.ids == IdKind::Strings,
+            SectionKind::OutWeights => self.weights.is_some(),
+            SectionKind::InWeights => self.weights.is_some() && self.in_edges,
             SectionKind::VertexOfRank | SectionKind::RankOfVertex => self.order != Order::Natural,
         };
         for kind in SectionKind::ALL {
@@ -448,6 +477,14 @@ impl Superblock {
                 equal("number of ranks", items, n)?;
                 equal("pages of ranks", pages, items.div_ceil(words * 2))
             }
+            SectionKind::OutWeights | SectionKind::InWeights => {
+                let stored =
+                    if kind == SectionKind::OutWeights { self.stored_out } else { self.stored_in };
+                equal("number of weights", items, stored)?;
+                let weights = self.weights.as_ref().expect("sections of weights are wanted");
+                let per_page = per_page(weights.kind, page_bytes) as u64;
+                equal("pages of weights", pages, items.div_ceil(per_page))
+            }
             SectionKind::OutDegrees | SectionKind::InDegrees | SectionKind::Strings => {
                 equal("items of a vertex section", items, n)?;
                 at_most("items of a vertex section", items, pages.saturating_mul(words * 8))
@@ -483,6 +520,7 @@ impl Raw {
             order: self.decode_order()?,
             duplicates_kept: flag(DUPLICATES_KEPT),
             self_loops_kept: flag(SELF_LOOPS_KEPT),
+            weights: self.decode_weights()?,
             vertices: self.vertices,
             edges: self.edges,
             stored_out: self.stored_out,
@@ -506,6 +544,48 @@ impl Raw {
             return Err(other("its features and its order of vertices contradict each other"));
         }
         Ok(order)
+    }
+
+    fn put_weights(&mut self, weights: &WeightSummary) {
+        let raw = |ordered| if weights.any { weights.kind.raw(ordered) } else { 0 };
+        self.weight_type = weights.kind as u64;
+        self.weight_min = raw(weights.min_ordered);
+        self.weight_max = raw(weights.max_ordered);
+        self.weight_mean = weights.mean_bits;
+    }
+
+    /// The flag, the required feature and the four fields say the same.
+    fn decode_weights(&self) -> Result<Option<WeightSummary>, PageFault> {
+        let kind = WeightType::of_code(self.weight_type);
+        let weighted = self.flags & WEIGHTED != 0;
+        if weighted != (self.features_required & FEATURE_WEIGHTS != 0) || weighted != kind.is_some()
+        {
+            return Err(other("its flags, features and type of weights contradict each other"));
+        }
+        let Some(kind) = kind else {
+            let fields = [self.weight_type, self.weight_min, self.weight_max, self.weight_mean];
+            return if fields == [0; 4] {
+                Ok(None)
+            } else {
+                Err(other("bytes that should be zero are not"))
+            };
+        };
+        let any = self.stored_out > 0;
+        let ordered = |raw| if any { kind.ordered(raw) } else { 0 };
+        let summary = WeightSummary {
+            kind,
+            min_ordered: ordered(self.weight_min),
+            max_ordered: ordered(self.weight_max),
+            mean_bits: self.weight_mean,
+            any,
+        };
+        let ends = [summary.min(), summary.max()].into_iter().flatten();
+        let finite =
+            ends.fold(summary.mean().is_finite(), |all, end| all & end.to_f64().is_finite());
+        if !finite || summary.min_ordered > summary.max_ordered {
+            return Err(other("its smallest, largest or mean weight is none"));
+        }
+        Ok(Some(summary))
     }
 
     /// Slots are filled from the start; the rest is zero.

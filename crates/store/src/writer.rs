@@ -15,6 +15,8 @@ use crate::order::{self, Order, Tables};
 use crate::packer::{Packed, Packer, Totals};
 use crate::sink::PageSink;
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
+use crate::weights::spool::Spool;
+use crate::weights::{Weight, WeightSummary, WeightType};
 
 /// What is known about a graph before its first list.
 #[derive(Clone, Debug)]
@@ -72,12 +74,60 @@ pub struct GraphWriter {
     sections: Vec<Section>,
     out: Option<Totals>,
     stored_in: u64,
+    weights: Option<WeightWriter>,
+}
+
+/// The column of weights of the direction that is being written.
+struct WeightWriter {
+    spool: Spool,
+    scratch: Arc<dyn Device>,
+    kind: WeightType,
+    /// Of the lists of targets, once they are written.
+    summary: Option<WeightSummary>,
 }
 
 impl GraphWriter {
     /// A graph without lists yet, which will lie in raw pages. What the device held is lost.
     pub fn create(device: Arc<dyn Device>, spec: GraphSpec) -> Result<Self> {
         Self::create_with_codec(device, spec, Codec::Raw)
+    }
+
+    /// As [`GraphWriter::create`], for a graph whose edges have weights, which wait on a scratch
+    /// device of the caller's. Then [`GraphWriter::extend_weights`] follows every
+    /// [`GraphWriter::extend`].
+    pub fn create_weighted(
+        device: Arc<dyn Device>,
+        spec: GraphSpec,
+        (codec, kind): (Codec, WeightType),
+        scratch: Arc<dyn Device>,
+    ) -> Result<Self> {
+        let (page_bytes, salt) = (spec.page_bytes, spec.salt);
+        let mut writer = Self::create_with_codec(device, spec, codec)?;
+        let spool = Spool::new(kind, Arc::clone(&scratch), page_bytes, salt)?;
+        writer.weights = Some(WeightWriter { spool, scratch, kind, summary: None });
+        Ok(writer)
+    }
+
+    /// The weights of the entries that were given last, as ordered bits.
+    pub(crate) fn extend_ordered(&mut self, weights: &[u64]) -> Result<()> {
+        match &mut self.weights {
+            Some(writer) => writer.spool.extend(weights),
+            None => unreachable!("the graph is unweighted"),
+        }
+    }
+
+    /// The weights of the entries that were given last. Where an entry repeats, its weights ascend.
+    ///
+    /// # Panics
+    /// If the graph is unweighted, or a weight is of another type or not finite.
+    pub fn extend_weights(&mut self, weights: &[Weight]) -> Result<()> {
+        let kind = self.weights.as_ref().expect("the graph is weighted").kind;
+        let ordered = |weight: &Weight| {
+            let ordered = weight.ordered().expect("weights are finite");
+            assert!(kind.weight(ordered) == *weight, "the weight {weight:?} is of another type");
+            ordered
+        };
+        self.extend_ordered(&weights.iter().map(ordered).collect::<Vec<_>>())
     }
 
     /// A graph without lists yet. What the device held is lost.
@@ -89,13 +139,15 @@ impl GraphWriter {
         check_spec(&device.name(), &spec)?;
         let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
         let packer = Packer::new(&spec, codec);
-        Ok(Self { spec, codec, sink, packer, sections: Vec::new(), out: None, stored_in: 0 })
+        let (sections, weights) = (Vec::new(), None);
+        Ok(Self { spec, codec, sink, packer, sections, out: None, stored_in: 0, weights })
     }
 
     /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes a page) and the degrees (1 to
     /// 2 bytes a vertex) of the direction that is being written.
     pub fn memory_bytes(&self) -> usize {
-        PageSink::MEMORY_BYTES + self.packer.memory_bytes()
+        let weights = if self.weights.is_some() { Spool::MEMORY_BYTES } else { 0 };
+        PageSink::MEMORY_BYTES + self.packer.memory_bytes() + weights
     }
 
     /// The list of the next vertex, whole.
@@ -164,7 +216,27 @@ impl GraphWriter {
         self.add_section(kinds[1], pages, index.len() as u64);
         let pages = degrees.write(&mut self.sink)?;
         self.add_section(kinds[2], pages, vertices);
+        self.finish_weights(kinds[0], totals.stored)?;
         Ok(totals)
+    }
+
+    /// Moves the weights of the lists that were written last behind them.
+    fn finish_weights(&mut self, adjacency: SectionKind, stored: u64) -> Result<()> {
+        let Some(writer) = &mut self.weights else { return Ok(()) };
+        let pages = writer.spool.move_to(&mut self.sink)?;
+        assert_eq!(writer.spool.count, stored, "every entry has a weight");
+        let is_out = adjacency == SectionKind::OutAdjacency;
+        let kind = if is_out { SectionKind::OutWeights } else { SectionKind::InWeights };
+        if is_out {
+            writer.summary = Some(writer.spool.tally.summary());
+        }
+        if is_out && self.spec.in_edges {
+            let (page_bytes, salt) = (self.spec.page_bytes, self.spec.salt);
+            let scratch = Arc::clone(&writer.scratch);
+            writer.spool = Spool::new(writer.kind, scratch, page_bytes, salt)?;
+        }
+        self.add_section(kind, pages, stored);
+        Ok(())
     }
 
     /// Notes a section that ends before the present page.
@@ -282,6 +354,7 @@ impl GraphWriter {
             order,
             duplicates_kept: self.spec.duplicates_kept,
             self_loops_kept: self.spec.self_loops_kept,
+            weights: self.weights.as_ref().and_then(|writer| writer.summary),
             vertices: self.spec.vertices,
             edges: counts.edges,
             stored_out: totals.stored,

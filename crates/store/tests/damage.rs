@@ -195,9 +195,9 @@ fn newer_versions_and_features_ask_for_a_newer_program() {
     assert!(open(&|page| page[72] = 4).is_ok(), "an optional feature is no hindrance");
     let error = open(&|page| page[60] = 3).unwrap_err();
     assert!(error.to_string().contains("page size"), "{error}");
-    for weighted_or_unknown in [4, 128] {
-        let error = open(&|page| page[80] |= weighted_or_unknown).unwrap_err();
-        assert!(error.to_string().contains("unknown flags"), "{error}");
+    for (flag, told) in [(128, "unknown flags"), (4, "contradict each other")] {
+        let error = open(&|page| page[80] |= flag).unwrap_err();
+        assert!(error.to_string().contains(told), "{error}");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, triangles, walk, wcc,
+    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, sssp, triangles, walk, wcc,
 };
 
 /// Tell the memory and the bytes that a run will need
@@ -62,6 +62,9 @@ enum Algorithm {
     /// Random walks
     #[command(after_help = walk::ESTIMATE_EXAMPLES)]
     Walk(EstimateOf<walk::Params>),
+    /// Shortest paths over weighted edges
+    #[command(after_help = sssp::ESTIMATE_EXAMPLES)]
+    Sssp(EstimateOf<sssp::Params>),
     /// Weakly connected components
     #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
     Wcc(EstimateOf<wcc::Params>),
@@ -91,6 +94,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Scc(args) => scc::estimate(args),
         Algorithm::Triangles(args) => triangles::estimate(args),
         Algorithm::Walk(args) => walk::estimate(args),
+        Algorithm::Sssp(args) => sssp::estimate(args),
         Algorithm::Wcc(args) => wcc::estimate(args),
     }
 }

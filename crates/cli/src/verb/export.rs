@@ -19,8 +19,9 @@ use crate::verb::Outcome;
 
 /// Write the edges of a graph out again
 ///
-/// Each edge comes once, with the ids that it had in the input. Without --out the edges go to
-/// standard output as text, source and target with a tab between them.
+/// Each edge comes once, with the ids that it had in the input, and with its weight if it has one.
+/// Without --out the edges go to standard output as text: source, target and weight with tabs
+/// between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cenote_store::WeightType;
 use cenote_store::import::{
     self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
 };
@@ -29,6 +30,7 @@ Examples:
   cenote import trips.csv --source-column from --target-column to --out trips.cenote
   cenote import social.v social.e --out social.cenote
   cenote import roads.e --order bfs --out roads.cenote
+  cenote import roads.csv --weights f32 --weight-column km --out roads.cenote
   zcat edges.gz | cenote import - --format edges --out edges.cenote")]
 pub struct Args {
     /// Files to read, or - for standard input
@@ -61,6 +63,16 @@ pub struct Args {
     /// Column of the target
     #[arg(long, value_name = "COLUMN")]
     target_column: Option<String>,
+    /// Store the weights of edges, as this type; of a repeated edge the smallest stays
+    ///
+    /// Text: the third column, or `{'weight': ...}` as NetworkX writes it. CSV, TSV and Parquet:
+    /// the column `weight` or `w`, else the one that is left. Matrix Market: the values. METIS: the
+    /// edge weights. With --keep-duplicates every repeat keeps its own.
+    #[arg(long, value_name = "f32|f64|u32|i64", value_parser = weights_parser())]
+    weights: Option<WeightType>,
+    /// Column of the weights: its number from 1, or its name in CSV, TSV and Parquet
+    #[arg(long, value_name = "COLUMN", requires = "weights")]
+    weight_column: Option<String>,
     /// Whether the first line of CSV and TSV names the columns
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = header_parser())]
     header: Header,
@@ -151,6 +163,7 @@ impl Args {
         Ok(ImportConfig {
             directed: self.directed,
             in_edges: self.in_edges,
+            weights: self.weights,
             keep_duplicates: self.keep_duplicates,
             keep_self_loops: self.keep_self_loops,
             ids: self.ids,
@@ -174,6 +187,7 @@ impl Args {
             source_column: self.source_column.clone(),
             target_column: self.target_column.clone(),
             header: self.header,
+            weight_column: self.weight_column.clone(),
         }
     }
 }
@@ -188,6 +202,10 @@ fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
 
 fn codec_parser() -> impl clap::builder::TypedValueParser<Value = Codec> {
     named(&[("raw", Codec::Raw), ("packed", Codec::Packed)])
+}
+
+fn weights_parser() -> impl clap::builder::TypedValueParser<Value = WeightType> {
+    named(&WeightType::NAMES)
 }
 
 fn ids_parser() -> impl clap::builder::TypedValueParser<Value = IdKind> {

@@ -1,11 +1,12 @@
 //! `cenote info`: what a graph file holds, from its first page and indexes.
 
 use anyhow::Result;
+use cenote_store::WeightSummary;
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
 use serde::Serialize;
 
 use crate::args::Report;
-use crate::graph_file::{GraphArg, JsonId};
+use crate::graph_file::{GraphArg, JsonId, JsonWeight};
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
 
@@ -36,6 +37,8 @@ struct Info {
     directed: bool,
     in_edges: bool,
     weighted: bool,
+    /// Type, smallest, largest and mean of the weights.
+    weights: Option<Weights>,
     codec: &'static str,
     format_version: u32,
     ids: &'static str,
@@ -49,6 +52,25 @@ struct Info {
     degree_max: u64,
     degree_max_vertex: Option<JsonId>,
     sections: Vec<Section>,
+}
+
+#[derive(Debug, Serialize)]
+struct Weights {
+    r#type: &'static str,
+    min: Option<JsonWeight>,
+    max: Option<JsonWeight>,
+    mean: f64,
+}
+
+impl From<&WeightSummary> for Weights {
+    fn from(summary: &WeightSummary) -> Self {
+        Self {
+            r#type: summary.kind.name(),
+            min: summary.min().map(JsonWeight),
+            max: summary.max().map(JsonWeight),
+            mean: summary.mean(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -92,7 +114,8 @@ impl Info {
             file_bytes: superblock.file_bytes(),
             directed: superblock.directed,
             in_edges: superblock.in_edges,
-            weighted: false,
+            weighted: superblock.weights.is_some(),
+            weights: superblock.weights.as_ref().map(Weights::from),
             codec: superblock.codec().name(),
             format_version: superblock.format_version,
             ids: match superblock.ids {
@@ -150,6 +173,10 @@ fn print(info: &Info) -> Result<()> {
         ("codec", info.codec.to_owned()),
         ("format version", info.format_version.to_string()),
     ];
+    if let Some(Weights { r#type, min: Some(min), max: Some(max), mean }) = &info.weights {
+        let told = format!("{type}, {} to {}, mean {mean:.6}", min.0, max.0);
+        facts.push(("weights", told));
+    }
     if let Some(JsonId(vertex)) = &info.degree_max_vertex {
         facts.push(("largest degree", format!("{}, vertex {vertex}", count(info.degree_max))));
     }

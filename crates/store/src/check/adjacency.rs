@@ -1,14 +1,17 @@
 //! The lists of one direction, beside their index and their degrees.
 
 use super::{Check, Degrees};
-use crate::error::{PageFault, Result};
+use crate::error::{PageFault, Result, StoreError};
 use crate::format::{Codec, HEADER_BYTES, PageHeader};
 use crate::graph::{self, Graph};
 use crate::index::word_entries;
 use crate::packed::decode::{self, Decoded};
 use crate::page::{List, Page};
 use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Section, SectionKind, Superblock};
+use crate::superblock::{SECTION, Section, SectionKind, Superblock};
+use crate::weights::WeightColumn;
+use crate::weights::stream::WeightStream;
+use crate::weights::value::Tally;
 use crate::{Adjacency, Direction, VertexId};
 
 /// What the lists of one direction add up to.
@@ -21,6 +24,8 @@ pub(super) struct Sums {
     self_loops: u64,
     degree_max: u64,
     degree_max_vertex: VertexId,
+    /// Sum of the weights; nothing once a page of them has a fault.
+    weights: Option<Tally>,
     /// Whether every page could be added up.
     whole: bool,
 }
@@ -40,6 +45,12 @@ pub(super) fn check_out(check: &mut Check<'_>) -> Result<Sums> {
         let edges = (superblock.stored_out + sums.self_loops) / 2;
         check.compare("edges", superblock.edges, edges)?;
         check.compare("sum over edges seen from either end", sums.forward, sums.backward)?;
+    }
+    if let Some(tally) = &sums.weights
+        && superblock.weights != Some(tally.summary())
+    {
+        let reason = "its smallest, largest or mean weight is not that of the weights";
+        check.note_page(0, SECTION, PageFault::Other(reason.into()))?;
     }
     Ok(sums)
 }
@@ -62,7 +73,7 @@ fn check_direction(
 ) -> Result<Sums> {
     let graph = check.graph;
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
-    let mut pass = Pass::new(graph, adjacency, index, degrees)?;
+    let mut pass = Pass::new(graph, adjacency, direction, (index, degrees))?;
     let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
     let mut stream =
         PageStream::new(graph.device().as_ref(), graph.page_bytes(), pages, Ahead::FAR)?;
@@ -107,16 +118,35 @@ struct Pass<'a> {
     before: Before,
     words: Option<Words<'a>>,
     degrees: Option<Degrees<'a>>,
+    weights: Option<Beside<'a>>,
     sums: Sums,
+}
+
+/// The weights of the page at hand.
+struct Beside<'a> {
+    section: &'static str,
+    stream: WeightStream<'a>,
+    /// Ordered bits, one for each entry of the page, and the first of the list at hand.
+    batch: Vec<u64>,
+    at: usize,
+    /// Owner, entry and weight that went before.
+    last: Option<(VertexId, u32, u64)>,
 }
 
 impl<'a> Pass<'a> {
     fn new(
         graph: &'a Graph,
         adjacency: &'a Adjacency,
-        index: SectionKind,
-        degrees: SectionKind,
+        direction: Direction,
+        (index, degrees): (SectionKind, SectionKind),
     ) -> Result<Self> {
+        let beside = |column: &'a WeightColumn| {
+            let section = column.section().kind.name();
+            let stream = WeightStream::new(graph, column, Ahead::NEAR)?;
+            Ok::<_, StoreError>(Beside { section, stream, batch: Vec::new(), at: 0, last: None })
+        };
+        let weights = graph.weights(direction);
+        let tally = weights.map(|column| Tally::new(column.kind()));
         Ok(Self {
             adjacency,
             section: adjacency.kind().name(),
@@ -125,7 +155,8 @@ impl<'a> Pass<'a> {
             before: Before::Complete,
             words: Some(Words::new(graph, index)?),
             degrees: Some(Degrees::new(graph, degrees)?),
-            sums: Sums { whole: true, ..Sums::default() },
+            weights: weights.map(beside).transpose()?,
+            sums: Sums { whole: true, weights: tally, ..Sums::default() },
         })
     }
 
@@ -133,7 +164,12 @@ impl<'a> Pass<'a> {
     fn lose(&mut self, check: &mut Check<'_>, page: u64) -> Result<()> {
         self.sums.whole = false;
         self.before = Before::Unknown;
-        self.next_word(check)?;
+        let entries = self.next_word(check)?;
+        match entries {
+            Some(entries) => self.next_weights(check, entries as usize)?,
+            None => self.weights = None,
+        }
+        self.sums.weights = None;
         let vertices = self.adjacency.vertices_in(page);
         let continued = usize::from(self.adjacency.continues(page));
         for _ in vertices.skip(continued) {
@@ -160,6 +196,7 @@ impl<'a> Pass<'a> {
             let fault = PageFault::Index { what, found: entries as u64, expected };
             check.note_page(number, self.section, fault)?;
         }
+        self.next_weights(check, entries)?;
         if let (Before::Open(open), false) = (&self.before, self.adjacency.continues(page)) {
             let reason = format!("the list of vertex {} does not go on here", open.vertex);
             check.note_page(number, self.section, PageFault::Other(reason))?;
@@ -201,7 +238,10 @@ impl<'a> Pass<'a> {
             let (degree, done, last) = (list.degree, end, list.targets.last().copied());
             self.before = Before::Open(Open { vertex, degree, done, last: last.unwrap_or(0) });
         }
-        self.add(list);
+        if self.add(list) {
+            let reason = format!("the weights of a repeated edge of vertex {vertex} fall");
+            return Ok(Some(PageFault::Other(reason)));
+        }
         if list.skip > 0 {
             if let Some(fault) = joins(&before, list, self.superblock.duplicates_kept) {
                 return Ok(Some(fault));
@@ -221,16 +261,58 @@ impl<'a> Pass<'a> {
         Ok(self.order_fault(list))
     }
 
-    fn add(&mut self, list: &List<'_>) {
+    /// Whether the weights of a repeated entry fall.
+    fn add(&mut self, list: &List<'_>) -> bool {
         let owner = u64::from(list.vertex);
-        for target in list.targets {
-            let target = u64::from(*target);
-            let forward = mix((owner << 32 | target) ^ self.key);
-            let backward = mix((target << 32 | owner) ^ self.key);
+        let mut falls = false;
+        let mut weights = self.weights.as_mut().map(|beside| beside.of_list(list));
+        for (at, &entry) in list.targets.iter().enumerate() {
+            let target = u64::from(entry);
+            let mut forward = mix((owner << 32 | target) ^ self.key);
+            let mut backward = mix((target << 32 | owner) ^ self.key);
+            if let Some((weights, last)) = &mut weights {
+                let weight = weights[at];
+                [forward, backward] = [forward, backward].map(|pair| mix(pair ^ weight));
+                falls |= **last > Some((list.vertex, entry, weight))
+                    && last.is_some_and(|(vertex, before, _)| {
+                        (vertex, before) == (list.vertex, entry)
+                    });
+                **last = Some((list.vertex, entry, weight));
+                if let Some(tally) = &mut self.sums.weights {
+                    tally.add(weight);
+                }
+            }
             self.sums.forward = self.sums.forward.wrapping_add(forward);
             self.sums.backward = self.sums.backward.wrapping_add(backward);
             self.sums.self_loops += u64::from(owner == target);
         }
+        falls
+    }
+
+    /// Reads the weights of the next page's entries. Nothing once they have a fault.
+    fn next_weights(&mut self, check: &mut Check<'_>, count: usize) -> Result<()> {
+        let Some(Beside { section, stream, batch, at, .. }) = &mut self.weights else {
+            return Ok(());
+        };
+        *at = 0;
+        let taken = stream.take(count, batch, |number, bytes, weights| {
+            check.check_header(number, section, &PageHeader::read(bytes))?;
+            let end = HEADER_BYTES + weights.as_bytes().len();
+            check.check_zero(number, section, &bytes[end..])?;
+            check.advance();
+            Ok(())
+        });
+        // A page of lists that holds more entries than the index tells is a fault of its own.
+        let fits = batch.len() == count;
+        match taken {
+            Ok(()) if fits => return Ok(()),
+            Ok(()) => {}
+            Err(error) => check.note(error)?,
+        }
+        self.weights = None;
+        self.sums.weights = None;
+        self.sums.whole = false;
+        Ok(())
     }
 
     fn order_fault(&self, list: &List<'_>) -> Option<PageFault> {
@@ -281,6 +363,15 @@ impl<'a> Pass<'a> {
             check.note_page(self.adjacency.first_page(), self.section, fault)?;
         }
         Ok(self.sums)
+    }
+}
+
+impl Beside<'_> {
+    /// The weights of the next list of the page, and what went before them.
+    fn of_list(&mut self, list: &List<'_>) -> (&[u64], &mut Option<(VertexId, u32, u64)>) {
+        let start = self.at;
+        self.at += list.targets.len();
+        (&self.batch[start..self.at], &mut self.last)
     }
 }
 

@@ -15,9 +15,12 @@ use super::config::{Format, InputSpec};
 use super::error::{ImportError, Result};
 use super::head::{Content, End, Head};
 use super::input::{self, Source, input_error};
-use super::parse::{BlockStats, Fault, Sink, binary, columns, delimited, edges, lists, matrix};
+use super::parse::{
+    BlockStats, Fault, Sink, binary, columns, delimited, edges, lists, matrix, weighted,
+};
 use super::report::Progress;
 use super::stdin::Copied;
+use crate::WeightType;
 
 /// A piece of input.
 pub(super) struct Block<'a> {
@@ -41,6 +44,7 @@ pub(super) struct Pass<'a> {
     pub workers: usize,
     pub block_bytes: usize,
     pub directed: bool,
+    pub weights: Option<WeightType>,
     /// Standard input, if it is kept for a second reading, and whether this is the second.
     pub stdin: Option<(&'a Copied<std::io::Stdin>, bool)>,
 }
@@ -250,6 +254,7 @@ fn parse_block<S: Sink>(
     let bytes = &block.bytes[block.start..block.end];
     match &block.content {
         Content::Edges => edges::parse(bytes, sink),
+        Content::WeightedEdges(place) => weighted::parse(bytes, place, sink),
         Content::Vertices => edges::parse_vertices(bytes, sink),
         Content::Adjacency => lists::parse_adjacency(bytes, sink),
         Content::Delimited(layout) => delimited::parse(bytes, layout, sink),
@@ -268,7 +273,12 @@ fn parse_block<S: Sink>(
             }
             Ok(BlockStats::default())
         }
-        Content::Names => columns::parse_names(bytes, sink).map(|()| BlockStats::default()),
+        Content::WeightedRows => {
+            columns::parse_weighted_rows(bytes, sink).map(|()| BlockStats::default())
+        }
+        Content::Names { weighted } => {
+            columns::parse_names(bytes, *weighted, sink).map(|()| BlockStats::default())
+        }
     }
 }
 
@@ -345,7 +355,7 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     fn read_parquet(&mut self, input: usize, spec: &InputSpec) -> std::result::Result<(), Stop> {
-        let columns = columns::open(spec)?;
+        let columns = columns::open(spec, self.pass.weights)?;
         let mut row = 1;
         for group in 0..columns.groups() {
             let mut group = columns.group(group)?;
@@ -357,7 +367,12 @@ impl<'p, 'a> Reader<'p, 'a> {
                     self.give_back(buffer);
                     break;
                 }
-                let content = if columns.names() { Content::Names } else { Content::Rows };
+                let weighted = self.pass.weights.is_some();
+                let content = match (columns.names(), weighted) {
+                    (true, weighted) => Content::Names { weighted },
+                    (false, true) => Content::WeightedRows,
+                    (false, false) => Content::Rows,
+                };
                 let end = buffer.len();
                 self.unpacked += end as u64;
                 self.send(input, row, buffer, 0..end, content, None)?;
@@ -453,7 +468,8 @@ impl<'p, 'a> Reader<'p, 'a> {
         mut source: Source<'_>,
     ) -> std::result::Result<(), Stop> {
         let quotes = source.format == Format::Csv;
-        let mut head = Head::new(source.format, spec);
+        let Pass { directed, weights, .. } = *self.pass;
+        let mut head = Head::new(source.format, spec, directed, weights);
         let mut carry: Vec<u8> = Vec::new();
         let mut line = 1;
         let mut rows = 0;

@@ -14,7 +14,7 @@ use cenote_device::HugeVec;
 
 use super::error::{ImportError, Result};
 use super::long_list::LongList;
-use super::partition::{KeySpace, Range, Ranges, Spread, Spreader, records};
+use super::partition::{KeySpace, Range, Ranges, Spread, Spreader, records, weighted_records};
 use super::report::Progress;
 use super::sort;
 use super::spill::{Extent, SpillFile, SpillReader};
@@ -28,12 +28,24 @@ pub(super) struct BuildSizes {
     pub set_keys: usize,
     /// Largest block on the spill file.
     pub block_bytes: usize,
+    /// Bytes of a weight behind each key: 0 where weights are not imported.
+    pub weight_bytes: usize,
 }
 
 impl BuildSizes {
     /// Sets of sort buffers.
     pub fn sets(workers: usize) -> usize {
         workers + 1
+    }
+
+    /// Bytes of a key in a set: in keys and scratch, each with its weight, if there are weights.
+    pub fn bytes_per_key(weight_bytes: usize) -> usize {
+        if weight_bytes == 0 { 16 } else { 32 }
+    }
+
+    /// Words of `u64` that keys, or scratch, of a set take.
+    fn set_words(&self) -> usize {
+        self.set_keys * if self.weight_bytes == 0 { 1 } else { 2 }
     }
 }
 
@@ -68,7 +80,8 @@ pub(super) struct Built {
     pub repeated_loops: u64,
 }
 
-/// One worker's buffers: keys while sorting; then lists in one and targets in the other.
+/// One worker's buffers: keys while sorting, each followed by its weight, if there are weights;
+/// then lists in one, and in the other targets and, from its middle, weights.
 struct Set {
     keys: HugeVec<u64>,
     scratch: HugeVec<u64>,
@@ -101,8 +114,8 @@ pub(super) fn build(
     for _ in 0..BuildSizes::sets(sizes.workers) {
         set_in
             .send(Set {
-                keys: HugeVec::zeroed(sizes.set_keys)?,
-                scratch: HugeVec::zeroed(sizes.set_keys)?,
+                keys: HugeVec::zeroed(sizes.set_words())?,
+                scratch: HugeVec::zeroed(sizes.set_words())?,
                 lists: 0,
                 targets: 0,
             })
@@ -120,7 +133,8 @@ pub(super) fn build(
             })
             .collect();
         drop((sent_in, set_in));
-        let lists = Lists { writer, long_list, vertices, next_vertex: 0 };
+        let weighted = sizes.weight_bytes > 0;
+        let lists = Lists { writer, long_list, weighted, vertices, next_vertex: 0 };
         let written = write_parts(lists, sent_out, source.ranges.as_slice().len(), progress);
         // `sent_out` is gone by now: after an error, workers find nobody to send to.
         let mut built = Built::default();
@@ -156,6 +170,7 @@ impl Built {
 struct Lists<'a> {
     writer: &'a mut GraphWriter,
     long_list: LongList<'a>,
+    weighted: bool,
     vertices: u64,
     next_vertex: u64,
 }
@@ -198,22 +213,27 @@ impl Lists<'_> {
     /// Writes the lists of a part. The last one may go on in the next part.
     fn write(&mut self, set: &Set) -> Result<()> {
         let targets: &[u32] = bytemuck::cast_slice(&set.scratch);
+        let weights = &set.scratch[set.scratch.len() / 2..];
         let mut at = 0;
         for (index, &list) in set.keys[..set.lists].iter().enumerate() {
             let (vertex, count) = unpack(list);
             let piece = &targets[at..at + count];
+            let weights = if self.weighted { &weights[at..at + count] } else { &[] };
             at += count;
             if self.long_list.vertex() != Some(vertex) {
                 self.end_long_list()?;
             } else {
-                self.long_list.extend(piece)?;
+                self.long_list.extend(piece, weights)?;
                 continue;
             }
             self.skip_to(vertex)?;
             if index + 1 == set.lists {
-                self.long_list.begin(vertex, piece)?;
+                self.long_list.begin(vertex, piece, weights)?;
             } else {
                 self.writer.push_list(piece)?;
+                if self.weighted {
+                    self.writer.extend_ordered(weights)?;
+                }
                 self.next_vertex += 1;
             }
         }
@@ -326,7 +346,10 @@ struct Sorter<'a> {
 impl<'a> Sorter<'a> {
     fn new(job: &'a Job<'a>, sent: &'a Sender<Sent>) -> Result<Self> {
         let reader = SpillReader::new(job.source.file, job.sizes.block_bytes)?;
-        let reversed = job.reversed.map(|r| Spreader::new(r.ranges, r.file, r.block_bytes));
+        let weight_bytes = job.sizes.weight_bytes;
+        let spreader =
+            |r: Reversed<'a>| Spreader::new(r.ranges, r.file, r.block_bytes, weight_bytes);
+        let reversed = job.reversed.map(spreader);
         Ok(Self { job, sent, reader, reversed: reversed.transpose()?, built: Built::default() })
     }
 
@@ -369,8 +392,7 @@ impl<'a> Sorter<'a> {
             return self.spread_again(task, range, extents, set);
         }
         let count = count as usize;
-        self.read(range, extents, &mut set.keys[..count])?;
-        sort::sort(&mut set.keys[..count], &mut set.scratch[..count]);
+        self.read_sorted(range, extents, count, &mut set)?;
         self.compact(range, count, &mut set)?;
         self.send(task, range, set)
     }
@@ -387,42 +409,86 @@ impl<'a> Sorter<'a> {
         self.sent.send((task.range, Ok(part))).map_err(|_| Stop::Elsewhere)
     }
 
-    fn read(&mut self, range: Range, extents: &[Extent], keys: &mut [u64]) -> Result<()> {
+    /// Fills the keys of a set from these blocks, sorted.
+    fn read_sorted(
+        &mut self,
+        range: Range,
+        extents: &[Extent],
+        count: usize,
+        set: &mut Set,
+    ) -> Result<()> {
+        if self.job.sizes.weight_bytes == 0 {
+            let mut places = set.keys[..count].iter_mut();
+            self.for_each_record(range, extents, |key, _| {
+                if let Some(place) = places.next() {
+                    *place = key;
+                }
+                Ok(())
+            })?;
+            assert_eq!(places.len(), 0, "every record was read");
+            sort::sort(&mut set.keys[..count], &mut set.scratch[..count]);
+            return Ok(());
+        }
+        let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * count]);
+        let mut places = keys.iter_mut();
+        self.for_each_record(range, extents, |key, weight| {
+            if let Some(place) = places.next() {
+                *place = [key, weight];
+            }
+            Ok(())
+        })?;
+        assert_eq!(places.len(), 0, "every record was read");
+        sort::sort(keys, bytemuck::cast_slice_mut(&mut set.scratch[..2 * count]));
+        Ok(())
+    }
+
+    /// Hands every record of these blocks to `each`: the key above the low end of its range, and
+    /// the weight (0 where weights are not imported).
+    fn for_each_record(
+        &mut self,
+        range: Range,
+        extents: &[Extent],
+        mut each: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<()> {
         if self.job.progress.cancelled() {
             return Err(ImportError::Cancelled);
         }
-        let record_bytes = range.record_bytes();
-        let mut filled = 0;
+        let (key_bytes, weight_bytes) = (range.key_bytes(), self.job.sizes.weight_bytes);
         let mut extents = extents.iter().copied();
         self.reader.for_each(
             || extents.next(),
             |bytes, count| {
-                let room = &mut keys[filled..filled + count as usize];
-                let mut room = room.iter_mut();
-                records(bytes, record_bytes, count, |record| {
-                    if let Some(place) = room.next() {
-                        *place = record;
+                let mut done = Ok(());
+                let mut each = |key, weight| {
+                    if done.is_ok() {
+                        done = each(key, weight);
                     }
-                });
-                filled += count as usize;
-                Ok(())
+                };
+                match weight_bytes {
+                    0 => records(bytes, key_bytes, count, |key| each(key, 0)),
+                    _ => weighted_records(bytes, key_bytes, weight_bytes, count, each),
+                }
+                done
             },
-        )?;
-        assert_eq!(filled, keys.len(), "every record was read");
-        Ok(())
+        )
     }
 
     /// From sorted keys to lists and targets.
     fn compact(&mut self, range: Range, count: usize, set: &mut Set) -> Result<()> {
         let Set { keys, scratch, lists, targets } = set;
-        let entries: &mut [u32] = bytemuck::cast_slice_mut(scratch);
+        let weighted = self.job.sizes.weight_bytes > 0;
+        let middle = scratch.len() / 2;
+        let (entries, weights) = scratch.split_at_mut(if weighted { middle } else { 2 * middle });
+        let entries: &mut [u32] = bytemuck::cast_slice_mut(entries);
         let space = self.job.source.space;
         let keep = self.job.source.keep_duplicates;
         (*lists, *targets) = (0, 0);
         let mut list_start = 0;
         let mut before = None;
         for at in 0..count {
-            let key = range.low + keys[at];
+            let (key, weight) =
+                if weighted { (keys[2 * at], keys[2 * at + 1]) } else { (keys[at], 0) };
+            let key = range.low + key;
             let (source, target) = (space.source(key), space.target(key));
             if before == Some(key) {
                 let repeated = if source == target {
@@ -445,10 +511,13 @@ impl<'a> Sorter<'a> {
             }
             before = Some(key);
             entries[*targets] = target;
+            if weighted {
+                weights[*targets] = weight;
+            }
             *targets += 1;
             self.built.loops += u64::from(source == target);
             if let Some(reversed) = &mut self.reversed {
-                reversed.push(space.key(target, source))?;
+                reversed.push(space.key(target, source), weight)?;
             }
         }
         if let Some(key) = before {
@@ -468,7 +537,10 @@ impl<'a> Sorter<'a> {
         mut set: Set,
     ) -> std::result::Result<(), Stop> {
         if range.low == range.last {
-            return self.one_key(task, range, extents, set);
+            return match self.job.sizes.weight_bytes {
+                0 => self.one_key(task, range, extents, set),
+                _ => self.one_weighted_key(task, range, extents, set),
+            };
         }
         let room = set.keys.len() * 16;
         // Without the buffers there is room for the open blocks.
@@ -477,23 +549,12 @@ impl<'a> Sorter<'a> {
         let block_bytes = self.job.sizes.block_bytes;
         let count = (room / block_bytes).saturating_sub(4).clamp(2, 256);
         let ranges = Ranges::even(range, count);
-        let mut spreader = Spreader::new(&ranges, self.job.source.file, block_bytes)?;
-        let record_bytes = range.record_bytes();
-        let mut left = extents.iter().copied();
-        self.reader.for_each(
-            || left.next(),
-            |bytes, count| {
-                let mut pushed = Ok(());
-                records(bytes, record_bytes, count, |record| {
-                    if pushed.is_ok() {
-                        pushed = spreader.push(range.low + record);
-                    }
-                });
-                pushed
-            },
-        )?;
+        let weight_bytes = self.job.sizes.weight_bytes;
+        let file = self.job.source.file;
+        let mut spreader = Spreader::new(&ranges, file, block_bytes, weight_bytes)?;
+        self.for_each_record(range, extents, |key, weight| spreader.push(range.low + key, weight))?;
         let spread = spreader.finish()?;
-        let keys = self.job.sizes.set_keys;
+        let keys = self.job.sizes.set_words();
         set.keys = HugeVec::zeroed(keys).map_err(ImportError::from)?;
         set.scratch = HugeVec::zeroed(keys).map_err(ImportError::from)?;
         for (&narrow, extents) in ranges.as_slice().iter().zip(&spread.extents) {
@@ -533,6 +594,68 @@ impl<'a> Sorter<'a> {
             self.send_piece(task, set, false)?;
             set = task.own_out.recv().map_err(|_| Stop::Elsewhere)?;
         }
+    }
+
+    /// As [`Sorter::one_key`], where the repeats differ in weight: the smallest alone, or all of
+    /// them in order, a part of the weights at a time that fits the buffers.
+    fn one_weighted_key(
+        &mut self,
+        task: &Task<'_>,
+        range: Range,
+        extents: &[Extent],
+        mut set: Set,
+    ) -> std::result::Result<(), Stop> {
+        let all: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        if !self.job.source.keep_duplicates {
+            let mut smallest = u64::MAX;
+            self.for_each_record(range, extents, |_, weight| {
+                smallest = smallest.min(weight);
+                Ok(())
+            })?;
+            self.repeats(range.low, all - 1);
+            set.keys[..2].copy_from_slice(&[0, smallest]);
+            self.compact(range, 1, &mut set)?;
+            return self.send(task, range, set);
+        }
+        let mut left = all;
+        let mut spans = vec![(0, u64::MAX)];
+        while let Some((low, high)) = spans.pop() {
+            let mut found = 0;
+            let room = self.job.sizes.set_keys;
+            self.for_each_record(range, extents, |_, weight| {
+                if (low..=high).contains(&weight) {
+                    if found < room {
+                        set.keys[2 * found..2 * found + 2].copy_from_slice(&[0, weight]);
+                    }
+                    found += 1;
+                }
+                Ok(())
+            })?;
+            if found > room && low < high {
+                let middle = low.midpoint(high);
+                spans.extend([(middle + 1, high), (low, middle)]);
+                continue;
+            }
+            // Of one weight repeated beyond all room, every piece is alike.
+            while found > 0 {
+                let piece = found.min(room);
+                found -= piece;
+                let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * piece]);
+                if low == high {
+                    keys.fill([0, low]);
+                }
+                keys.sort_unstable();
+                self.repeats(range.low, u64::from(left < all));
+                left -= piece as u64;
+                self.compact(range, piece, &mut set)?;
+                if left == 0 {
+                    return self.send(task, range, set);
+                }
+                self.send_piece(task, set, false)?;
+                set = task.own_out.recv().map_err(|_| Stop::Elsewhere)?;
+            }
+        }
+        unreachable!("the spans hold every weight")
     }
 
     fn repeats(&mut self, key: u64, count: u64) {

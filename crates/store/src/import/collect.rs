@@ -19,6 +19,8 @@ pub(super) struct CollectorSizes {
     pub spill_block: usize,
     /// Pairs kept at most as a sample: even.
     pub sample: usize,
+    /// Bytes of a weight behind each pair: 0 where weights are not imported.
+    pub weight_bytes: usize,
 }
 
 impl CollectorSizes {
@@ -33,7 +35,7 @@ impl CollectorSizes {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub edges: u64,
-    /// Blocks of pairs of `u32`.
+    /// Blocks of pairs of `u32`; each pair is followed by its weight, if there is one.
     pub narrow: Vec<Extent>,
     /// Blocks of pairs of `u64`.
     pub wide: Vec<Extent>,
@@ -48,6 +50,7 @@ struct Pairs<'a> {
     collected: Collected,
     sample_stride: u64,
     sample_max: usize,
+    weight_bytes: usize,
 }
 
 /// A block that is being filled.
@@ -56,16 +59,24 @@ struct Open {
     bytes: usize,
 }
 
+impl Open {
+    fn put(&mut self, bytes: &[u8]) {
+        self.block[self.bytes..self.bytes + bytes.len()].copy_from_slice(bytes);
+        self.bytes += bytes.len();
+    }
+}
+
 impl<'a> Pairs<'a> {
     fn new(spill: Option<&'a SpillFile>, sizes: CollectorSizes) -> Result<Self> {
         let spill = spill.map(|file| SpillWriter::new(file, 2, sizes.spill_block)).transpose()?;
         let collected = Collected::default();
-        let sample_max = sizes.sample;
-        Ok(Self { spill, narrow: None, wide: None, collected, sample_stride: 1, sample_max })
+        let CollectorSizes { sample: sample_max, weight_bytes, .. } = sizes;
+        let (narrow, wide, sample_stride) = (None, None, 1);
+        Ok(Self { spill, narrow, wide, collected, sample_stride, sample_max, weight_bytes })
     }
 
     #[inline]
-    fn add(&mut self, source: u64, target: u64) -> Result<()> {
+    fn add(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
         if self.collected.edges & (self.sample_stride - 1) == 0 {
             self.sample(source, target);
         }
@@ -73,11 +84,12 @@ impl<'a> Pairs<'a> {
         if self.spill.is_none() {
             return Ok(());
         }
-        if (source | target) >> 32 == 0 {
-            let pair = (source | target << 32).to_le_bytes();
-            self.narrow(pair)
-        } else {
-            self.wide(source, target)
+        let is_narrow = (source | target) >> 32 == 0;
+        let pair = (source | target << 32).to_le_bytes();
+        match (is_narrow, self.weight_bytes) {
+            (true, 0) => self.narrow(pair),
+            (true, _) => self.weighted_narrow(pair, weight),
+            (false, _) => self.wide(source, target, weight),
         }
     }
 
@@ -116,16 +128,31 @@ impl<'a> Pairs<'a> {
         Ok(())
     }
 
-    fn wide(&mut self, source: u64, target: u64) -> Result<()> {
-        let full = self.wide.as_ref().is_none_or(|open| open.block.len() - open.bytes < 16);
+    fn weighted_narrow(&mut self, pair: [u8; 8], weight: u64) -> Result<()> {
+        let record = 8 + self.weight_bytes;
+        let full = self.narrow.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
+        if full {
+            self.flush()?;
+            self.narrow = Some(self.open()?);
+        }
+        if let Some(open) = &mut self.narrow {
+            open.put(&pair);
+            open.put(&weight.to_le_bytes()[..self.weight_bytes]);
+        }
+        Ok(())
+    }
+
+    fn wide(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
+        let record = 16 + self.weight_bytes;
+        let full = self.wide.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
         if full {
             self.flush_wide()?;
             self.wide = Some(self.open()?);
         }
-        if let Some(Open { block, bytes }) = &mut self.wide {
-            block[*bytes..*bytes + 8].copy_from_slice(&source.to_le_bytes());
-            block[*bytes + 8..*bytes + 16].copy_from_slice(&target.to_le_bytes());
-            *bytes += 16;
+        if let Some(open) = &mut self.wide {
+            open.put(&source.to_le_bytes());
+            open.put(&target.to_le_bytes());
+            open.put(&weight.to_le_bytes()[..self.weight_bytes]);
         }
         Ok(())
     }
@@ -136,15 +163,17 @@ impl<'a> Pairs<'a> {
     }
 
     fn flush(&mut self) -> Result<()> {
+        let record = 8 + self.weight_bytes;
         if let (Some(open), Some(spill)) = (self.narrow.take(), &mut self.spill) {
-            self.collected.narrow.push(spill.put(open.block, open.bytes, open.bytes / 8)?);
+            self.collected.narrow.push(spill.put(open.block, open.bytes, open.bytes / record)?);
         }
         Ok(())
     }
 
     fn flush_wide(&mut self) -> Result<()> {
+        let record = 16 + self.weight_bytes;
         if let (Some(open), Some(spill)) = (self.wide.take(), &mut self.spill) {
-            self.collected.wide.push(spill.put(open.block, open.bytes, open.bytes / 16)?);
+            self.collected.wide.push(spill.put(open.block, open.bytes, open.bytes / record)?);
         }
         Ok(())
     }
@@ -201,10 +230,10 @@ impl Sink for IntegerCollector<'_, '_> {
     }
 
     #[inline]
-    fn edge(&mut self, source: u64, target: u64) -> std::result::Result<(), Fault> {
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
         self.ids.insert(source, &mut self.local)?;
         self.ids.insert(target, &mut self.local)?;
-        Ok(self.pairs.add(source, target)?)
+        Ok(self.pairs.add(source, target, weight)?)
     }
 
     fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
@@ -262,8 +291,8 @@ impl Sink for NameCollector<'_, '_> {
         self.id(id.to_string().as_bytes())
     }
 
-    fn edge(&mut self, source: u64, target: u64) -> std::result::Result<(), Fault> {
-        Ok(self.pairs.add(source, target)?)
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        Ok(self.pairs.add(source, target, weight)?)
     }
 
     fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {

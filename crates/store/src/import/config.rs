@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::WeightType;
 use crate::format::Codec;
 use crate::order::Order;
 
@@ -10,7 +11,7 @@ use crate::order::Order;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// One edge a line: two ids, split by white space or commas. `#` and `%` begin comments.
-    /// Further columns (weights, times) are ignored and counted in the report.
+    /// Further columns (weights, times) are counted in the report, and ignored unless asked for.
     Edges,
     /// Comma-separated, `"` quotes; see [`Header`]. Two columns are used, the others ignored.
     Csv,
@@ -76,6 +77,12 @@ impl Format {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
 
+    /// Whether its edges can have weights.
+    pub(super) fn has_weights(self) -> bool {
+        use Format::{Csv, Edges, MatrixMarket, Metis, Parquet, Tsv, Vertices};
+        matches!(self, Edges | Csv | Tsv | Metis | MatrixMarket | Parquet | Vertices)
+    }
+
     /// Whether it is made of lines.
     pub(super) fn is_text(self) -> bool {
         !matches!(self, Format::Parquet | Format::U32 | Format::U64 | Format::AdjacencyU32)
@@ -121,6 +128,9 @@ pub struct InputSpec {
     pub target_column: Option<String>,
     /// Whether CSV and TSV begin with column names.
     pub header: Header,
+    /// Column of the weights, where they are imported, by name or by number from 1. `None`: a
+    /// column named `weight` or `w`, else the first that is neither source nor target.
+    pub weight_column: Option<String>,
 }
 
 impl InputSpec {
@@ -132,6 +142,7 @@ impl InputSpec {
             source_column: None,
             target_column: None,
             header: Header::Auto,
+            weight_column: None,
         }
     }
 
@@ -172,6 +183,9 @@ pub struct ImportConfig {
     pub directed: bool,
     /// Store the in-edges of a directed graph too.
     pub in_edges: bool,
+    /// Store the weights of edges, as this type. Where repeated edges are not kept, the smallest
+    /// weight is. `None`: weights are ignored.
+    pub weights: Option<WeightType>,
     /// Store repeated edges as often as they occur.
     pub keep_duplicates: bool,
     /// Store edges from a vertex to itself.
@@ -199,6 +213,7 @@ impl Default for ImportConfig {
         Self {
             directed: false,
             in_edges: false,
+            weights: None,
             keep_duplicates: false,
             keep_self_loops: false,
             ids: IdKind::Auto,
@@ -214,6 +229,11 @@ impl Default for ImportConfig {
 }
 
 impl ImportConfig {
+    /// Bytes of a weight beside an edge: 0, 4 or 8.
+    pub(super) fn weight_bytes(&self) -> usize {
+        self.weights.map_or(0, WeightType::bytes)
+    }
+
     /// The number of workers.
     pub(super) fn workers(&self) -> usize {
         if self.threads > 0 {

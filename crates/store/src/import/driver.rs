@@ -20,13 +20,14 @@ use super::input;
 use super::long_list::LongList;
 use super::mapper::{Mapped, Mapper, Rule, mix};
 use super::order;
+use super::parse::weighted::WeightPlace;
 use super::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use super::report::{ImportReport, Phase, Progress};
 use super::spill::{Extent, SpillFile, SpillReader, full_disk};
 use super::stdin::Copied;
 use super::workspace::{FileWorkspace, Workspace};
 use crate::order::Tables;
-use crate::{Counts, GraphSpec, GraphWriter, IdsSource, StoreError};
+use crate::{Counts, GraphSpec, GraphWriter, IdsSource, StoreError, WeightType};
 
 /// Imports `inputs` into the graph file `out`. On any error nothing is left behind.
 pub fn import(
@@ -96,7 +97,27 @@ fn check_options(inputs: &[InputSpec], config: &ImportConfig) -> Result<()> {
     if !config.page_bytes.is_power_of_two() || !pages.contains(&config.page_bytes) {
         return wrong("a page has 4096, 8192, 16384, 32768 or 65536 bytes");
     }
-    inputs.iter().try_for_each(|spec| input::format_of(spec).map(|_| ()))
+    inputs.iter().try_for_each(|spec| {
+        let format = input::format_of(spec)?;
+        match config.weights {
+            Some(kind) => check_weights(spec, format, kind),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Whether weights can be had from an input.
+fn check_weights(spec: &InputSpec, format: Format, kind: WeightType) -> Result<()> {
+    let refuse = |reason: String| Err(ImportError::Format { input: spec.name(), reason });
+    if !format.has_weights() {
+        let reason = format!("format {format} has no place for weights; import without --weights");
+        return refuse(reason);
+    }
+    let place = WeightPlace::new(kind, spec.weight_column.as_deref());
+    if format == Format::Edges && place.is_id() {
+        return refuse("--weight-column: ids are in columns 1 and 2; give 3 or more".to_owned());
+    }
+    Ok(())
 }
 
 /// Everything a step needs to know.
@@ -175,6 +196,7 @@ impl<'a> Import<'a> {
             lines_with_more_columns: lines_with_more,
             ids: ids.kind(),
             order: self.config.order.name(),
+            weights: self.config.weights.map(WeightType::name),
             input_bytes: gathered.input_bytes,
             unpacked_bytes: gathered.unpacked_bytes,
             spill_bytes,
@@ -199,6 +221,7 @@ impl<'a> Import<'a> {
             workers,
             block_bytes: share(self.budget.limit(), 64 * workers, 16 << 10, 1 << 20),
             directed: self.config.directed,
+            weights: self.config.weights,
             stdin: self.stdin.map(|copied| (copied, again)),
         }
     }
@@ -208,6 +231,7 @@ impl<'a> Import<'a> {
         CollectorSizes {
             spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
             sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
+            weight_bytes: self.config.weight_bytes(),
         }
     }
 
@@ -294,7 +318,8 @@ impl<'a> Import<'a> {
         let plan = self.plan(keys_max)?;
         let _memory = self.budget.hold(plan.memory, "partitioning the edges")?;
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
-        let widest = ranges.as_slice().iter().map(|range| range.record_bytes()).max().unwrap_or(8);
+        let widest = ranges.as_slice().iter().map(|range| range.key_bytes()).max().unwrap_or(8);
+        let widest = widest + self.config.weight_bytes();
         let file = SpillFile::new(self.workspace.spill()?, keys_max * widest as u64);
         let outputs = self.spread(gathered, rule, &ranges, &file, plan.block_bytes)?;
         let mut spread = Spread::new(ranges.as_slice().len());
@@ -319,7 +344,7 @@ impl<'a> Import<'a> {
     ) -> Result<Vec<Mapped>> {
         let ids = &gathered.ids;
         let make = || {
-            let spreader = Spreader::new(ranges, file, block_bytes)?;
+            let spreader = Spreader::new(ranges, file, block_bytes, self.config.weight_bytes())?;
             let last = u32::try_from(ids.len() - 1).expect("dense ids are u32");
             Ok(Mapper::new(ids, last, rule, spreader))
         };
@@ -402,7 +427,8 @@ impl<'a> Import<'a> {
         let free = self.budget.free();
         let sets = BuildSizes::sets(workers);
         // What a set of sort buffers can hold, with a reserve for a sample that misleads.
-        let fits = (free / 2 / sets / 16).clamp(1, RANGE_KEYS_BEST) as u64;
+        let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
+        let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
         let reading = blocks::pass_memory(workers, self.pass(false).block_bytes)
             .max(workers * SpillReader::memory(self.collector_sizes().spill_block));
         let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
@@ -432,7 +458,15 @@ impl<'a> Import<'a> {
             self_loops_kept: config.keep_self_loops,
             salt: parts.salt,
         };
-        let mut writer = GraphWriter::create_with_codec(output, spec, config.codec)?;
+        let mut writer = match config.weights {
+            Some(kind) => GraphWriter::create_weighted(
+                output,
+                spec,
+                (config.codec, kind),
+                self.workspace.spill()?,
+            )?,
+            None => GraphWriter::create_with_codec(output, spec, config.codec)?,
+        };
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
         // The index and the degrees that the writer collects.
@@ -543,7 +577,8 @@ impl<'a> Import<'a> {
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
         // The sort buffers need their part, too.
         let block_bytes = (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN);
-        let file = SpillFile::new(self.workspace.spill()?, parts.keys() * 8);
+        let record = 8 + self.config.weight_bytes() as u64;
+        let file = SpillFile::new(self.workspace.spill()?, parts.keys() * record);
         let spread = Spread::new(0);
         Ok(Partitioned { space, file, ranges, spread, block_bytes, loops: 0, salt: 0 })
     }
@@ -559,20 +594,23 @@ impl<'a> Import<'a> {
     ) -> Result<(Built, Option<Spread>)> {
         let workers = self.config.workers();
         let entries = share(self.budget.limit(), 128, 1 << 16, 64 << 20) / 4;
-        let fixed = extra + LongList::memory(entries) + workers * SpillReader::memory(block_bytes);
+        let weight_bytes = self.config.weight_bytes();
+        let weighted = weight_bytes > 0;
+        let lists = LongList::memory(entries, weighted);
+        let fixed = extra + lists + workers * SpillReader::memory(block_bytes);
         let _fixed = self.budget.hold(fixed, "sorting the edges")?;
         let largest = source.spread.keys_of_largest_range();
-        let most = (self.budget.free() / 16 / BuildSizes::sets(workers)).min(SET_KEYS_MAX);
+        let set_bytes = BuildSizes::sets(workers) * BuildSizes::bytes_per_key(weight_bytes);
+        let most = (self.budget.free() / set_bytes).min(SET_KEYS_MAX);
         let set_keys = (largest.max(1) as usize).min(most);
-        let needed = BuildSizes::sets(workers) * SET_KEYS_MIN * 16;
+        let needed = set_bytes * SET_KEYS_MIN;
         if most < SET_KEYS_MIN {
             let refused = self.budget.hold(needed, "sorting the edges").err();
             return Err(refused.unwrap_or(ImportError::Cancelled));
         }
-        let _sets =
-            self.budget.hold(BuildSizes::sets(workers) * set_keys * 16, "sorting the edges")?;
-        let sizes = BuildSizes { workers, set_keys, block_bytes };
-        let long_list = LongList::new(self.workspace, entries);
+        let _sets = self.budget.hold(set_bytes * set_keys, "sorting the edges")?;
+        let sizes = BuildSizes { workers, set_keys, block_bytes, weight_bytes };
+        let long_list = LongList::new(self.workspace, entries, weighted);
         build::build(source, reversed, sizes, writer, long_list, vertices, self.progress)
     }
 }

@@ -7,11 +7,14 @@ use super::error::{ImportError, Result, excerpt};
 use super::parse::delimited::Layout;
 use super::parse::lists::MetisHeader;
 use super::parse::matrix::{Banner, MatrixHeader};
+use super::parse::weighted::WeightPlace;
+use crate::WeightType;
 
 /// What the bytes of a block are.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Edges,
+    WeightedEdges(Arc<WeightPlace>),
     Vertices,
     Adjacency,
     Delimited(Arc<Layout>),
@@ -24,13 +27,18 @@ pub(super) enum Content {
     U64,
     /// Pairs of `u64` whose rows are counted from `first_line`.
     Rows,
+    /// The same with the ordered bits of a weight behind each pair.
+    WeightedRows,
     /// Vertices `first..first + count` exist.
     VertexRun {
         first: u64,
         count: u64,
     },
-    /// Names, each preceded by its length in a little-endian `u32`; two make an edge.
-    Names,
+    /// Names, each preceded by its length in a little-endian `u32`; two make an edge, followed by
+    /// the ordered bits of its weight where weights are imported.
+    Names {
+        weighted: bool,
+    },
 }
 
 /// What a header promised, to be compared with what came.
@@ -44,20 +52,33 @@ pub(super) enum End {
 pub(super) struct Head<'a> {
     format: Format,
     spec: &'a InputSpec,
+    directed: bool,
+    weights: Option<WeightType>,
     /// Whether the banner of Matrix Market has been read.
     banner: Option<Banner>,
     content: Option<Content>,
 }
 
 impl<'a> Head<'a> {
-    pub fn new(format: Format, spec: &'a InputSpec) -> Self {
+    pub fn new(
+        format: Format,
+        spec: &'a InputSpec,
+        directed: bool,
+        weights: Option<WeightType>,
+    ) -> Self {
         let content = match format {
-            Format::Edges => Some(Content::Edges),
+            Format::Edges => Some(match weights {
+                Some(kind) => {
+                    let place = WeightPlace::new(kind, spec.weight_column.as_deref());
+                    Content::WeightedEdges(Arc::new(place))
+                }
+                None => Content::Edges,
+            }),
             Format::Vertices => Some(Content::Vertices),
             Format::Adjacency => Some(Content::Adjacency),
             _ => None,
         };
-        Self { format, spec, banner: None, content }
+        Self { format, spec, directed, weights, banner: None, content }
     }
 
     /// Takes header lines from the front of whole lines, of which the first is number `line`.
@@ -119,13 +140,19 @@ impl<'a> Head<'a> {
     fn line(&mut self, text: &[u8]) -> std::result::Result<bool, Problem> {
         match self.format {
             Format::Csv | Format::Tsv => {
-                let (layout, used) = Layout::from_first_line(text, self.format, self.spec)?;
+                let (layout, used) =
+                    Layout::from_first_line(text, self.format, self.spec, self.weights)?;
                 self.content = Some(Content::Delimited(Arc::new(layout)));
                 Ok(used)
             }
             Format::Metis => {
                 if !text.starts_with(b"%") {
-                    let header = Arc::new(MetisHeader::parse(text)?);
+                    let header = MetisHeader::parse(text)?;
+                    let header = match self.weights {
+                        Some(kind) => header.with_weights(kind)?,
+                        None => header,
+                    };
+                    let header = Arc::new(header);
                     self.content = Some(Content::Metis { header, first_row: 0 });
                 }
                 Ok(true)
@@ -143,8 +170,12 @@ impl<'a> Head<'a> {
             None => self.banner = Some(Banner::parse(text)?),
             Some(banner) => {
                 if !text.starts_with(b"%") && !text.trim_ascii().is_empty() {
-                    let header = Arc::new(MatrixHeader::parse(banner, text)?);
-                    self.content = Some(Content::Matrix(header));
+                    let header = MatrixHeader::parse(banner, text)?;
+                    let header = match self.weights {
+                        Some(kind) => header.with_weights(kind, self.directed)?,
+                        None => header,
+                    };
+                    self.content = Some(Content::Matrix(Arc::new(header)));
                 }
             }
         }

@@ -60,8 +60,8 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Bytes of a record: what the widest key of the range takes above its low end.
-    pub fn record_bytes(self) -> usize {
+    /// Bytes of a key: what the widest key of the range takes above its low end.
+    pub fn key_bytes(self) -> usize {
         (bits(self.last - self.low) as usize).div_ceil(8).max(1)
     }
 }
@@ -167,12 +167,14 @@ pub(super) struct Spreader<'a> {
     spill: SpillWriter<'a>,
     open: Vec<Open>,
     spread: Spread,
+    /// Bytes of a weight behind each key: 0 where weights are not imported.
+    weight_bytes: usize,
 }
 
 struct Open {
     block: Option<Buffer>,
     at: usize,
-    record_bytes: usize,
+    key_bytes: usize,
 }
 
 impl<'a> Spreader<'a> {
@@ -181,30 +183,63 @@ impl<'a> Spreader<'a> {
         SpillWriter::memory(ranges, block_bytes)
     }
 
-    pub fn new(ranges: &'a Ranges, file: &'a SpillFile, block_bytes: usize) -> Result<Self> {
+    pub fn new(
+        ranges: &'a Ranges,
+        file: &'a SpillFile,
+        block_bytes: usize,
+        weight_bytes: usize,
+    ) -> Result<Self> {
         let count = ranges.ranges.len();
         let spill = SpillWriter::new(file, count, block_bytes)?;
         let open = ranges.ranges.iter().map(|range| {
-            let record_bytes = range.record_bytes();
-            Open { block: None, at: 0, record_bytes }
+            let key_bytes = range.key_bytes();
+            Open { block: None, at: 0, key_bytes }
         });
-        Ok(Self { ranges, spill, open: open.collect(), spread: Spread::new(count) })
+        let (open, spread) = (open.collect(), Spread::new(count));
+        Ok(Self { ranges, spill, open, spread, weight_bytes })
     }
 
-    /// Adds a key.
+    pub fn weight_bytes(&self) -> usize {
+        self.weight_bytes
+    }
+
+    /// Adds a key, and a weight where weights are imported.
     #[inline]
-    pub fn push(&mut self, key: u64) -> Result<()> {
+    pub fn push(&mut self, key: u64, weight: u64) -> Result<()> {
         let place = self.ranges.route(key);
         let record = (key - self.ranges.ranges[place].low).to_le_bytes();
+        if self.weight_bytes > 0 {
+            return self.push_weighted(place, record, weight.to_le_bytes());
+        }
         let open = &mut self.open[place];
         if let Some(block) = &mut open.block
             && let Some(room) = block.get_mut(open.at..open.at + SLACK)
         {
             room.copy_from_slice(&record);
-            open.at += open.record_bytes;
+            open.at += open.key_bytes;
             return Ok(());
         }
         self.push_to_new_block(place, record)
+    }
+
+    /// The weight is written over the slack of the key, and has slack of its own.
+    #[inline]
+    fn push_weighted(&mut self, place: usize, key: [u8; SLACK], weight: [u8; SLACK]) -> Result<()> {
+        let open = &self.open[place];
+        let room = open.block.as_ref().map_or(0, |block| block.len() - open.at);
+        if room < 2 * SLACK {
+            self.flush(place)?;
+            let block = self.spill.take()?;
+            let open = &mut self.open[place];
+            (open.block, open.at) = (Some(block), 0);
+        }
+        let open = &mut self.open[place];
+        let block = open.block.as_mut().expect("a block was opened");
+        block[open.at..open.at + SLACK].copy_from_slice(&key);
+        let at = open.at + open.key_bytes;
+        block[at..at + SLACK].copy_from_slice(&weight);
+        open.at = at + self.weight_bytes;
+        Ok(())
     }
 
     #[cold]
@@ -213,7 +248,7 @@ impl<'a> Spreader<'a> {
         let mut block = self.spill.take()?;
         block[..SLACK].copy_from_slice(&record);
         let open = &mut self.open[place];
-        open.at = open.record_bytes;
+        open.at = open.key_bytes;
         open.block = Some(block);
         Ok(())
     }
@@ -221,9 +256,9 @@ impl<'a> Spreader<'a> {
     fn flush(&mut self, place: usize) -> Result<()> {
         let open = &mut self.open[place];
         if let Some(block) = open.block.take() {
-            // The slack is written too, so that every record can be read as 8 bytes.
-            let bytes = (open.at - open.record_bytes + SLACK).min(block.len());
-            let records = open.at / open.record_bytes;
+            // The slack is written too, so that every key and weight can be read as 8 bytes.
+            let bytes = (open.at + SLACK).min(block.len());
+            let records = open.at / (open.key_bytes + self.weight_bytes);
             self.spread.extents[place].push(self.spill.put(block, bytes, records)?);
         }
         Ok(())
@@ -241,13 +276,33 @@ impl<'a> Spreader<'a> {
 
 /// Hands every record of a block to `each`, as it was above the low end of its range.
 #[inline]
-pub(super) fn records(bytes: &[u8], record_bytes: usize, count: u32, mut each: impl FnMut(u64)) {
-    let mask = u64::MAX >> (64 - 8 * record_bytes);
+pub(super) fn records(bytes: &[u8], key_bytes: usize, count: u32, mut each: impl FnMut(u64)) {
     for record in 0..count as usize {
-        let at = record * record_bytes;
-        let record = bytes[at..at + SLACK].try_into().map(u64::from_le_bytes);
-        each(record.expect("eight bytes") & mask);
+        each(field(bytes, record * key_bytes, key_bytes));
     }
+}
+
+/// As [`records`], with the weight of each key.
+#[inline]
+pub(super) fn weighted_records(
+    bytes: &[u8],
+    key_bytes: usize,
+    weight_bytes: usize,
+    count: u32,
+    mut each: impl FnMut(u64, u64),
+) {
+    for record in 0..count as usize {
+        let at = record * (key_bytes + weight_bytes);
+        let weight = field(bytes, at + key_bytes, weight_bytes);
+        each(field(bytes, at, key_bytes), weight);
+    }
+}
+
+/// A number of 1 to 8 bytes that has slack behind it.
+#[inline]
+fn field(bytes: &[u8], at: usize, len: usize) -> u64 {
+    let word = bytes[at..at + SLACK].try_into().map(u64::from_le_bytes);
+    word.expect("eight bytes") & (u64::MAX >> (64 - 8 * len))
 }
 
 #[cfg(test)]

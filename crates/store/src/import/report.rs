@@ -75,6 +75,8 @@ pub struct ImportReport {
     pub ids: &'static str,
     /// `natural`, `degree`, `bfs` or `random`: the order of the vertices.
     pub order: &'static str,
+    /// The type of the weights that are stored.
+    pub weights: Option<&'static str>,
     /// Bytes read from the inputs, as they lie (compressed bytes of compressed inputs).
     pub input_bytes: u64,
     /// The same after decompression.

@@ -9,3 +9,4 @@ mod formats;
 mod oracle;
 mod orders;
 mod properties;
+mod weights;

@@ -24,6 +24,7 @@ pub mod plan;
 pub mod reach;
 mod result_file;
 pub mod scc;
+pub mod sssp;
 pub mod summary;
 pub mod triangles;
 pub mod walk;
@@ -90,6 +91,9 @@ enum Algorithm {
     /// Random walks: uniform, node2vec, with restart
     #[command(after_help = walk::RUN_EXAMPLES)]
     Walk(walk::Args),
+    /// Shortest paths over weighted edges, from one source or several
+    #[command(after_help = sssp::RUN_EXAMPLES)]
+    Sssp(RunOf<sssp::Params>),
     /// Weakly connected components
     #[command(after_help = wcc::RUN_EXAMPLES)]
     Wcc(RunOf<wcc::Params>),
@@ -147,6 +151,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Scc(run) => scc::run(run),
         Algorithm::Triangles(run) => triangles::run(run),
         Algorithm::Walk(run) => walk::run(run),
+        Algorithm::Sssp(run) => sssp::run(run),
         Algorithm::Wcc(run) => wcc::run(run),
     }
 }

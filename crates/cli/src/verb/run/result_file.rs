@@ -1,7 +1,8 @@
 //! The answer of every vertex in a file, keyed by the user's own ids: Parquet, CSV or npy.
 //!
 //! Columns: `vertex`, then the algorithm's. What a vertex does not have (the level of one that was
-//! not reached) is null in Parquet, empty in CSV and -1 in npy.
+//! not reached) is null in Parquet, empty in CSV and -1 in npy (not
+//! a number, where the column holds numbers with fractions).
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -32,6 +33,8 @@ pub enum Column<'a> {
     /// A vertex, shown as the user calls it.
     Vertex(&'static str, Get<'a, Option<VertexId>>),
     Real(&'static str, Get<'a, f64>),
+    /// A number that not every vertex has.
+    Measure(&'static str, Get<'a, Option<f64>>),
 }
 
 impl<'a> Column<'a> {
@@ -47,9 +50,16 @@ impl<'a> Column<'a> {
         Column::Real(name, Box::new(get))
     }
 
+    pub fn measure(name: &'static str, get: impl Fn(VertexId) -> Option<f64> + 'a) -> Self {
+        Column::Measure(name, Box::new(get))
+    }
+
     fn name(&self) -> &'static str {
         match self {
-            Column::Count(name, _) | Column::Vertex(name, _) | Column::Real(name, _) => name,
+            Column::Count(name, _)
+            | Column::Vertex(name, _)
+            | Column::Real(name, _)
+            | Column::Measure(name, _) => name,
         }
     }
 }
@@ -129,6 +139,7 @@ fn write_csv(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
                     get(v).map_or(String::new(), |v| table.name_of(v).to_string())
                 }
                 Column::Real(_, get) => get(v).to_string(),
+                Column::Measure(_, get) => get(v).map_or(String::new(), |n| n.to_string()),
             }))?;
             Ok(())
         })?;
@@ -164,6 +175,9 @@ fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
             Column::Real(name, _) => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
                 .with_repetition(Repetition::REQUIRED)
                 .build()?,
+            Column::Measure(name, _) => Type::primitive_type_builder(name, PhysicalType::DOUBLE)
+                .with_repetition(Repetition::OPTIONAL)
+                .build()?,
         }));
     }
     let schema = Type::group_type_builder("result").with_fields(fields).build()?;
@@ -195,16 +209,29 @@ fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
                     values.write(&mut group, true)?;
                 }
                 Column::Real(_, get) => {
-                    let values: Vec<f64> = vertices().map(get).collect();
-                    let mut column = group.next_column()?.context("the schema has the column")?;
-                    column.typed::<DoubleType>().write_batch(&values, None, None)?;
-                    column.close()?;
+                    write_numbers(&mut group, vertices().map(|v| Some(get(v))), false)?;
                 }
+                Column::Measure(_, get) => write_numbers(&mut group, vertices().map(get), true)?,
             }
         }
         group.close()?;
     }
     Ok(writer.into_inner()?)
+}
+
+/// A column of numbers, with gaps where it is optional.
+fn write_numbers<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    numbers: impl Iterator<Item = Option<f64>> + Clone,
+    optional: bool,
+) -> Result<()> {
+    let present: Vec<i16> = numbers.clone().map(|number| i16::from(number.is_some())).collect();
+    let values: Vec<f64> = numbers.flatten().collect();
+    let mut column = group.next_column()?.context("the schema has the column")?;
+    let present = optional.then_some(present.as_slice());
+    column.typed::<DoubleType>().write_batch(&values, present, None)?;
+    column.close()?;
+    Ok(())
 }
 
 /// Values of an id column, with gaps.
@@ -254,7 +281,8 @@ impl IdValues {
 /// A structured array; the vertex as unsigned, other columns as signed 64-bit integers or f64.
 fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
     let fields = table.columns.iter().map(|column| {
-        let code = if matches!(column, Column::Real(..)) { "<f8" } else { "<i8" };
+        let code =
+            if matches!(column, Column::Real(..) | Column::Measure(..)) { "<f8" } else { "<i8" };
         format!(", ('{}', '{code}')", column.name())
     });
     let dtype = DType::parse(&format!("[('vertex', '<u8'){}]", fields.collect::<String>()))?;
@@ -274,6 +302,7 @@ fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
                         get(v).map_or(-1, |v| integer(table.name_of(v)).cast_signed()).to_le_bytes()
                     }
                     Column::Real(_, get) => get(v).to_le_bytes(),
+                    Column::Measure(_, get) => get(v).unwrap_or(f64::NAN).to_le_bytes(),
                 })?;
             }
             Ok(())

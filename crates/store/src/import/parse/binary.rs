@@ -27,7 +27,7 @@ pub fn parse_u64<S: Sink>(block: &[u8], sink: &mut S) -> Result<(), Fault> {
 fn edge<S: Sink>(sink: &mut S, source: u64, target: u64) -> Result<(), Fault> {
     let source = sink.integer(source)?;
     let target = sink.integer(target)?;
-    sink.edge(source, target)
+    sink.edge(source, target, 0)
 }
 
 /// Turns binary adjacency lists (`u32 degree, u32 target...` per vertex) into pairs of `u32`,

@@ -2,6 +2,7 @@
 
 use super::token::{for_each_line, integer_id};
 use super::{BlockStats, Fault, Sink};
+use crate::WeightType;
 use crate::import::config::{Format, Header, InputSpec};
 use crate::import::error::excerpt;
 use crate::import::head::Problem;
@@ -13,6 +14,8 @@ pub struct Layout {
     quotes: bool,
     source: usize,
     target: usize,
+    /// Type and column of the weights, where they are imported.
+    weight: Option<(WeightType, usize)>,
 }
 
 /// Names that tell the direction, in the order in which they are looked for.
@@ -24,12 +27,15 @@ impl Layout {
         line: &[u8],
         format: Format,
         spec: &InputSpec,
+        weights: Option<WeightType>,
     ) -> Result<(Self, bool), Problem> {
         let (separator, quotes) = if format == Format::Csv { (b',', true) } else { (b'\t', false) };
         let mut fields = Vec::new();
         split(line, separator, quotes, |field| fields.push(field.into_owned()))
             .map_err(|fault| Problem::Line(expected_of(fault)))?;
-        let by_name = spec.source_column.is_some() || spec.target_column.is_some();
+        let by_name = spec.source_column.is_some()
+            || spec.target_column.is_some()
+            || spec.weight_column.as_ref().is_some_and(|name| name.parse::<usize>().is_err());
         let header = match spec.header {
             Header::Yes => true,
             Header::No => false,
@@ -38,7 +44,9 @@ impl Layout {
         let names: Vec<String> = fields.iter().map(|f| String::from_utf8_lossy(f).into()).collect();
         let known: &[String] = if header { &names } else { &[] };
         let (source, target) = choose(spec, known, fields.len())?;
-        Ok((Self { separator, quotes, source, target }, header))
+        let place = |kind| Ok((kind, choose_weight(spec, known, fields.len(), source, target)?));
+        let weight = weights.map(place).transpose()?;
+        Ok((Self { separator, quotes, source, target, weight }, header))
     }
 }
 
@@ -65,6 +73,42 @@ pub(in crate::import) fn choose(
         return Err(Problem::Line("at least two columns".to_owned()));
     }
     Ok((source, target))
+}
+
+/// The column of the weights, from what was asked, or from well-known names, or the first that is
+/// left.
+pub(in crate::import) fn choose_weight(
+    spec: &InputSpec,
+    names: &[String],
+    count: usize,
+    source: usize,
+    target: usize,
+) -> Result<usize, Problem> {
+    let is_id = |place: &usize| [source, target].contains(place);
+    if spec.weight_column.is_some() {
+        let wanted = spec.weight_column.as_deref();
+        let place = asked(wanted, "--weight-column", names, count, 0)?;
+        if is_id(&place) {
+            let reason = "--weight-column is the column of an id; give another";
+            return Err(Problem::Whole(reason.to_owned()));
+        }
+        return Ok(place);
+    }
+    let lower: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
+    let named = ["weight", "w"].iter().find_map(|name| lower.iter().position(|n| n == name));
+    let left: Vec<usize> = (0..count).filter(|place| !is_id(place)).collect();
+    match (named, &left[..]) {
+        (Some(place), _) if !is_id(&place) => Ok(place),
+        (_, [only]) => Ok(*only),
+        (_, [first, ..]) if names.is_empty() => Ok(*first),
+        (_, []) => Err(Problem::Whole(
+            "has no column of weights beside source and target: import it without --weights"
+                .to_owned(),
+        )),
+        _ => Err(Problem::Whole(
+            "no column is named `weight`: say which one it is with --weight-column".to_owned(),
+        )),
+    }
 }
 
 fn asked(
@@ -135,6 +179,7 @@ fn edge<S: Sink>(line: &[u8], index: u64, layout: &Layout, sink: &mut S) -> Resu
         return Ok(());
     }
     let mut ids = [None, None];
+    let mut weight = layout.weight.is_none().then_some(0);
     let mut column = 0;
     let mut problem = None;
     split(line, layout.separator, layout.quotes, |field| {
@@ -146,18 +191,27 @@ fn edge<S: Sink>(line: &[u8], index: u64, layout: &Layout, sink: &mut S) -> Resu
                 }
             }
         }
+        if let Some((kind, place)) = layout.weight
+            && column == place
+        {
+            weight = kind.parse(field.trim_ascii());
+            if weight.is_none() {
+                problem = problem.take().or(Some(Fault::weight(kind)));
+            }
+        }
         column += 1;
     })
     .map_err(|fault| fault.at(index, line))?;
     if let Some(fault) = problem {
         return Err(fault.at(index, line));
     }
-    let [Some(source), Some(target)] = ids else {
-        let wanted = layout.source.max(layout.target) + 1;
+    let ([Some(source), Some(target)], Some(weight)) = (ids, weight) else {
+        let last = layout.weight.map_or(0, |(_, place)| place);
+        let wanted = layout.source.max(layout.target).max(last) + 1;
         let expected = format!("at least {wanted} columns, not {column}");
         return Err(Fault::line(index, line, expected));
     };
-    sink.edge(source, target)
+    sink.edge(source, target, weight)
 }
 
 /// Hands every field of a record to `each`, without its quotes.

@@ -49,7 +49,7 @@ fn plain_pairs<S: Sink>(
         if len == 0 || block.get(at) != Some(&b'\n') {
             return Ok(start);
         }
-        sink.edge(source, target)?;
+        sink.edge(source, target, 0)?;
         stats.lines += 1;
         start = at + 1;
     }
@@ -67,7 +67,7 @@ fn any_line<S: Sink>(line: &[u8], sink: &mut S, stats: &mut BlockStats) -> Resul
     stats.lines_with_more += u64::from(ids.next().is_some());
     let source = sink.id(source)?;
     let target = sink.id(target)?;
-    sink.edge(source, target)
+    sink.edge(source, target, 0)
 }
 
 /// Parses a block of a vertex list: the first id of each line.

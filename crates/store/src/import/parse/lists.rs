@@ -2,6 +2,7 @@
 
 use super::token::{for_each_line, integer_id, is_blank_or_comment, tokens};
 use super::{BlockStats, Fault, Sink};
+use crate::WeightType;
 use crate::import::head::Problem;
 
 /// Parses lines `u v1 v2 ...`.
@@ -16,7 +17,7 @@ pub fn parse_adjacency<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats
             sink.vertex(source)?;
             for target in ids {
                 let target = sink.id(target)?;
-                sink.edge(source, target)?;
+                sink.edge(source, target, 0)?;
             }
             Ok(())
         };
@@ -34,6 +35,8 @@ pub struct MetisHeader {
     leading: usize,
     /// A weight after every neighbour.
     edge_weights: bool,
+    /// Type of the weights, where they are imported.
+    weights: Option<WeightType>,
 }
 
 impl MetisHeader {
@@ -57,7 +60,17 @@ impl MetisHeader {
             edges: number(edges)?,
             leading: usize::from(flag(3)) + weights,
             edge_weights: flag(1),
+            weights: None,
         })
+    }
+
+    /// With the weights of edges, which the file must have.
+    pub(in crate::import) fn with_weights(self, kind: WeightType) -> Result<Self, Problem> {
+        if !self.edge_weights {
+            let reason = "its METIS header tells of no edge weights; import without --weights";
+            return Err(Problem::Whole(reason.to_owned()));
+        }
+        Ok(Self { weights: Some(kind), ..self })
     }
 
     /// Compares the header with what came.
@@ -70,8 +83,8 @@ impl MetisHeader {
         }
         if found.symmetry != 0 {
             return Err(
-                "some edges are listed from one end only, but METIS graphs list each from \
-                        both; import it with --format adjacency if it is meant so"
+                "some edges are listed from one end only (or with two weights), but METIS graphs \
+                        list each from both; import it with --format adjacency if it is meant so"
                     .to_owned(),
             );
         }
@@ -141,11 +154,17 @@ fn metis_line<S: Sink>(
         let neighbour = integer_id(word).ok().filter(|id| (1..=header.vertices).contains(id));
         let neighbour = neighbour
             .ok_or_else(|| expected(format!("neighbours from 1 to {}", header.vertices)))?;
+        let mut weight = 0;
         if header.edge_weights {
-            words.next().ok_or_else(|| expected("a weight after each neighbour".to_owned()))?;
+            let none = || expected("a weight after each neighbour".to_owned());
+            let word = words.next().ok_or_else(none)?;
+            if let Some(kind) = header.weights {
+                weight = kind.parse(word).ok_or_else(|| Fault::weight(kind))?;
+            }
         }
         let (small, large) = (row.min(neighbour), row.max(neighbour));
         let mark = mix(small.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ large);
+        let mark = if weight == 0 { mark } else { mix(mark ^ weight) };
         match row.cmp(&neighbour) {
             std::cmp::Ordering::Less => stats.symmetry = stats.symmetry.wrapping_add(mark),
             std::cmp::Ordering::Equal => stats.loops += 1,
@@ -154,7 +173,7 @@ fn metis_line<S: Sink>(
         stats.records += u64::from(row != neighbour);
         if directed || row <= neighbour {
             let target = sink.integer(neighbour)?;
-            sink.edge(source, target)?;
+            sink.edge(source, target, weight)?;
         }
     }
     Ok(())
@@ -174,7 +193,8 @@ mod tests {
     #[test]
     fn metis_headers_tell_the_weights() {
         let header = |text: &str| MetisHeader::parse(text.as_bytes()).unwrap();
-        let plain = MetisHeader { vertices: 3, edges: 2, leading: 0, edge_weights: false };
+        let plain =
+            MetisHeader { vertices: 3, edges: 2, leading: 0, edge_weights: false, weights: None };
         assert_eq!(header("3 2"), plain);
         assert_eq!(header("3 2 0"), plain);
         assert_eq!(header("3 2 1"), MetisHeader { edge_weights: true, ..plain });

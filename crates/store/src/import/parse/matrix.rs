@@ -2,12 +2,15 @@
 
 use super::token::{digits, for_each_line, tokens};
 use super::{BlockStats, Fault, Sink};
+use crate::WeightType;
 use crate::import::head::Problem;
 
 /// The first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Banner {
     symmetric: bool,
+    /// Below the diagonal stands minus what is above.
+    skew: bool,
     values: usize,
 }
 
@@ -39,7 +42,7 @@ impl Banner {
                 return Err(Problem::Line(known.to_owned()));
             }
         };
-        Ok(Self { symmetric, values })
+        Ok(Self { symmetric, skew: symmetry == "skew-symmetric", values })
     }
 }
 
@@ -49,6 +52,8 @@ pub struct MatrixHeader {
     size: u64,
     entries: u64,
     banner: Banner,
+    /// Type of the weights, where they are imported.
+    weights: Option<WeightType>,
 }
 
 impl MatrixHeader {
@@ -63,7 +68,25 @@ impl MatrixHeader {
                 "a square matrix: rows and columns of another name different things".to_owned(),
             ));
         }
-        Ok(Self { size: rows, entries, banner })
+        Ok(Self { size: rows, entries, banner, weights: None })
+    }
+
+    /// With its values as weights: one real number each, and on an undirected graph one an edge.
+    pub(in crate::import) fn with_weights(
+        self,
+        kind: WeightType,
+        directed: bool,
+    ) -> Result<Self, Problem> {
+        let reason = match self.banner.values {
+            0 => "is a pattern without values: import it without --weights",
+            1 if self.banner.skew && !directed => {
+                "is skew-symmetric: the two directions of an edge differ in sign; import it \
+                 with --directed"
+            }
+            1 => return Ok(Self { weights: Some(kind), ..self }),
+            _ => "has complex values, which are no weights: import it without --weights",
+        };
+        Err(Problem::Whole(reason.to_owned()))
     }
 
     /// Compares the header with what came.
@@ -112,14 +135,25 @@ fn entry<S: Sink>(
             })
     };
     let (row, column) = (index()?, index()?);
+    let mut words = words.peekable();
+    let mut weight = 0;
+    if let (Some(kind), Some(word)) = (header.weights, words.peek()) {
+        weight = kind.parse(word).ok_or_else(|| Fault::weight(kind))?;
+    }
     if words.count() < header.banner.values {
         let values = header.banner.values;
         return Err(Fault::Token { expected: format!("{values} value(s) after row and column") });
     }
     let (row, column) = (sink.integer(row)?, sink.integer(column)?);
-    sink.edge(row, column)?;
+    sink.edge(row, column, weight)?;
     if header.banner.symmetric && directed && row != column {
-        sink.edge(column, row)?;
+        let mirrored = match header.weights {
+            Some(kind) if header.banner.skew => {
+                kind.negated(weight).ok_or_else(|| Fault::weight(kind))?
+            }
+            _ => weight,
+        };
+        sink.edge(column, row, mirrored)?;
     }
     Ok(())
 }

@@ -6,7 +6,8 @@
 //! - [`lists`]: adjacency lists, METIS, vertex lists
 //! - [`matrix`]: Matrix Market, coordinate layout
 //! - [`binary`]: `u32` and `u64` pairs, binary adjacency lists
-//! - [`columns`]: two columns of a Parquet file
+//! - [`weighted`]: edge lists with a weight on each line
+//! - [`columns`]: two or three columns of a Parquet file
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
@@ -17,8 +18,10 @@ pub mod edges;
 pub mod lists;
 pub mod matrix;
 pub mod token;
+pub mod weighted;
 
 use super::error::ImportError;
+use crate::WeightType;
 
 /// Where parsers put what they find. Ids are numbers inside: integers as they are, strings by a
 /// number of the sink's choice.
@@ -32,8 +35,9 @@ pub trait Sink {
     /// The number of an id that was written as an integer.
     fn integer(&mut self, id: u64) -> Result<u64, Fault>;
 
-    /// An edge, from one number to another.
-    fn edge(&mut self, source: u64, target: u64) -> Result<(), Fault>;
+    /// An edge, from one number to another, with the ordered bits of its weight: 0 where weights
+    /// are not imported.
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> Result<(), Fault>;
 
     /// A vertex that exists even if no edge mentions it.
     fn vertex(&mut self, id: u64) -> Result<(), Fault>;
@@ -77,6 +81,11 @@ impl Fault {
             }
             other => other,
         }
+    }
+
+    /// A weight that is none.
+    pub(super) fn weight(kind: WeightType) -> Fault {
+        Fault::Token { expected: format!("a weight: {}", kind.expected()) }
     }
 
     /// A line that is not as it should be.

@@ -1,0 +1,413 @@
+//! Single-source shortest paths over weighted edges.
+//!
+//! **Returns** for every vertex its distance from the nearest source: the least sum of weights over
+//! all paths, added up along the path from the source on. Sums of integers are exact (`u64`);
+//! floating-point weights add up as `f64`, so a distance is the minimum over all paths of the
+//! rounded sum from left to right, whatever the order in which paths are found. Edges of a graph
+//! without weights have length 1. Where asked for, parents: the smallest vertex over which a path
+//! of exactly that length comes ([`parents`] has the rule for edges of weight 0). A source has
+//! distance 0 and is its own parent. With targets only vertices as near as the farthest target
+//! count as reached. Negative weights are an error.
+//!
+//! **Source.** Delta-stepping: Meyer and Sanders, Journal of Algorithms 49 (2003). The default of
+//! delta, 32 times the mean weight over the mean degree, is that of Davidson, Baxter, Garland and
+//! Owens, IPDPS 2014, as are buckets that begin at the nearest vertex that is left.
+//!
+//! **Trick.** A page is dear, an edge is not: light and heavy edges are relaxed together when their
+//! page is there, so that no page is read for a vertex's heavy edges alone. What that relaxes too
+//! early is shortened again later, and the end is the same. One atomic minimum on 64 bits serves
+//! all weights ([`length`]).
+//!
+//! Steps: [`relax`], [`parents`].
+
+mod length;
+mod parents;
+mod relax;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Weight,
+    weighted_bytes_for,
+};
+use rayon::prelude::*;
+
+use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+use length::{Lengths, OVERFLOW, UNREACHED};
+use parents::{Found, NO_PARENT, fill};
+use relax::{Relax, visit};
+pub use verify::verify;
+
+const NAME: &str = "sssp";
+/// Vertices that a thread looks at, at a time, for the nearest that is left.
+const SCAN_VERTICES: usize = 1 << 16;
+
+/// What is searched for.
+#[derive(Clone, Debug, Default)]
+pub struct SsspConfig {
+    /// Where paths start; at the vertex of largest degree where none is given.
+    pub sources: Vec<VertexId>,
+    /// The search ends when the distances of these are known; where none is given, when nothing
+    /// is left.
+    pub targets: Vec<VertexId>,
+    /// Width of a bucket of distances; from the weights where it is not set.
+    pub delta: Option<f64>,
+    /// Whether parents are found too (4 bytes a vertex, and a pass).
+    pub parents: bool,
+}
+
+/// A distance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distance {
+    /// A sum of integers, or of edges without weights.
+    Integer(u64),
+    /// A sum of floating-point numbers.
+    Float(f64),
+}
+
+/// A finished search.
+#[derive(Debug)]
+pub struct Sssp {
+    /// Where paths start, ascending.
+    pub sources: Vec<VertexId>,
+    /// The bucket width that was used.
+    pub delta: f64,
+    /// Buckets that were worked off.
+    pub buckets: u64,
+    /// Vertices reached, the sources among them.
+    pub reached: u64,
+    /// The largest distance, and the smallest vertex that has it.
+    pub farthest: (VertexId, Distance),
+    lengths: Lengths,
+    distances: HugeVec<AtomicU64>,
+    parents: Option<HugeVec<AtomicU32>>,
+    /// Distances above it were not looked for.
+    bound: u64,
+    /// What the run did.
+    pub run: Run,
+}
+
+impl Sssp {
+    /// Distance of `v`, if it was reached.
+    pub fn distance(&self, v: VertexId) -> Option<Distance> {
+        let length = self.length(v);
+        (length != UNREACHED).then(|| distance(self.lengths, length))
+    }
+
+    /// Whether distances are integers.
+    pub fn is_integer(&self) -> bool {
+        self.lengths == Lengths::Integers
+    }
+
+    /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
+    pub fn parent(&self, v: VertexId) -> Option<VertexId> {
+        let parent = self.parents.as_ref()?[v as usize].load(Ordering::Relaxed);
+        (parent != NO_PARENT).then_some(parent)
+    }
+
+    /// Whether parents were asked for.
+    pub fn has_parents(&self) -> bool {
+        self.parents.is_some()
+    }
+
+    /// The vertices from a source to `v`, by parents; `None` where `v` was not reached or parents
+    /// were not asked for.
+    pub fn path_to(&self, v: VertexId) -> Option<Vec<VertexId>> {
+        let mut path = vec![v];
+        let mut last = v;
+        loop {
+            let parent = self.parent(last)?;
+            if parent == last {
+                path.reverse();
+                return Some(path);
+            }
+            path.push(parent);
+            last = parent;
+        }
+    }
+
+    fn length(&self, v: VertexId) -> u64 {
+        self.distances[v as usize].load(Ordering::Relaxed)
+    }
+}
+
+fn distance(lengths: Lengths, length: u64) -> Distance {
+    match lengths {
+        Lengths::Floats => Distance::Float(f64::from_bits(length)),
+        Lengths::Integers => Distance::Integer(length),
+    }
+}
+
+impl Distance {
+    /// As a floating-point number, rounded where it is a large integer.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Integer(distance) => distance as f64,
+            Self::Float(distance) => distance,
+        }
+    }
+}
+
+/// Memory: 8 bytes a vertex for distances, 4 for parents, 3 sets; what weighted visits keep, and
+/// beside the page index 8 bytes for each page of lists.
+///
+/// # Errors
+/// An index that cannot be read.
+pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Needs> {
+    graph.load_weights(Direction::Out)?;
+    let n = graph.vertices();
+    let per_vertex = if sssp.parents { 12 } else { 8 };
+    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let weighted = weighted_bytes_for(graph, config, Direction::Out);
+    let state_bytes = per_vertex * n as u64 + sets + weighted;
+    Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
+}
+
+/// Pages of weights are kept as pages of lists are.
+fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
+    EngineConfig { weighted: graph.is_weighted(), ..config }
+}
+
+/// What a run will need.
+///
+/// # Errors
+/// Whatever [`run`] would refuse.
+pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Estimate> {
+    check(graph, sssp)?;
+    let config = &with_weights(graph, config.clone());
+    let needs = needs(graph, config, sssp)?;
+    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
+    let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
+    let total = pages(graph, Direction::Out) + column;
+    let pass = total * graph.page_bytes() as u64;
+    let kept = (memory.cache_bytes as f64 / pass.max(1) as f64).min(1.0);
+    let visits = VISITS + f64::from(u8::from(sssp.parents));
+    let bytes_read = (pass as f64 * (1.0 + (visits - 1.0) * (1.0 - kept))) as u64;
+    Ok(Estimate {
+        memory,
+        bytes_read,
+        because: format!(
+            "the pages of all reachable vertices and their weights, and those that do not stay \
+             in memory about {visits:.0} times"
+        ),
+        device_seconds: schedule.seconds_for_bytes(bytes_read),
+    })
+}
+
+/// How often a page is read on a social graph where nothing stays in memory.
+const VISITS: f64 = 8.0;
+
+/// Refuses what has no answer, before anything is read.
+fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
+    check_vertices(graph, "--source", &sssp.sources)?;
+    check_vertices(graph, "--target", &sssp.targets)?;
+    if let Some(delta) = sssp.delta.filter(|delta| !(delta.is_finite() && *delta > 0.0)) {
+        return Err(AlgoError::Parameter {
+            parameter: "--delta",
+            given: delta.to_string(),
+            expected: "a positive number".into(),
+        });
+    }
+    let weights = graph.superblock().weights;
+    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
+        None => Ok(()),
+        Some(min) => Err(AlgoError::Parameter {
+            parameter: "the smallest weight of the graph",
+            given: min.to_string(),
+            expected: "shortest paths are found over weights that are not negative".into(),
+        }),
+    }
+}
+
+/// The width of buckets where none is asked for.
+fn default_delta(graph: &Graph) -> f64 {
+    let superblock = graph.superblock();
+    let Some(weights) = superblock.weights else { return 1.0 };
+    let degree = superblock.stored_out as f64 / superblock.vertices.max(1) as f64;
+    let largest = weights.max().map_or(1.0, Weight::to_f64);
+    let delta = 32.0 * weights.mean() / degree.max(1.0);
+    if delta.is_finite() && delta > 0.0 { delta } else { largest.max(1.0) }
+}
+
+/// Searches.
+///
+/// # Errors
+/// A source or target that is not a vertex, a delta that is not positive, a graph with negative
+/// weights, distances that do not fit; whatever keeps the engine from running.
+pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Result<Sssp> {
+    check(graph, sssp)?;
+    let mut sources = sssp.sources.clone();
+    if sources.is_empty() {
+        sources.push(graph.superblock().degree_max_vertex);
+    }
+    check_vertices(graph, "--source", &sources)?;
+    sources.sort_unstable();
+    sources.dedup();
+    let config = with_weights(graph, config);
+    let needs = needs(graph, &config, sssp)?;
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let mut search = Search::new(&engine, sources, sssp)?;
+        search.run()?;
+        search.finish(sssp.parents)
+    })
+}
+
+/// The state of a search between steps.
+struct Search<'e> {
+    engine: &'e Engine,
+    sources: Vec<VertexId>,
+    targets: Vec<VertexId>,
+    lengths: Lengths,
+    delta: f64,
+    distances: HugeVec<AtomicU64>,
+    frontier: Frontier,
+    next: Frontier,
+    /// Vertices of later buckets that were shortened since their list was last visited.
+    far: Bitmap,
+    buckets: u64,
+}
+
+impl<'e> Search<'e> {
+    fn new(engine: &'e Engine, sources: Vec<VertexId>, sssp: &SsspConfig) -> Result<Self> {
+        let graph = engine.graph();
+        let n = graph.vertices();
+        let weights = graph.superblock().weights;
+        let is_integer = weights.is_none_or(|weights| weights.kind.is_integer());
+        let distances = HugeVec::<AtomicU64>::zeroed(n)?;
+        distances.par_iter().for_each(|item| item.store(UNREACHED, Ordering::Relaxed));
+        for &source in &sources {
+            distances[source as usize].store(0, Ordering::Relaxed);
+        }
+        Ok(Self {
+            engine,
+            sources,
+            targets: sssp.targets.clone(),
+            lengths: if is_integer { Lengths::Integers } else { Lengths::Floats },
+            delta: sssp.delta.unwrap_or_else(|| default_delta(graph)),
+            distances,
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+            far: Bitmap::new(n)?,
+            buckets: 0,
+        })
+    }
+
+    fn run(&mut self) -> Result<()> {
+        self.frontier.set(&self.sources);
+        let mut end = self.lengths.bucket_end(0, self.delta);
+        loop {
+            self.buckets += 1;
+            while !self.frontier.is_empty() {
+                self.step(end)?;
+            }
+            let bound = self.bound().min(OVERFLOW - 1);
+            let Some(first) = self.nearest_far().filter(|first| *first <= bound) else {
+                return Ok(());
+            };
+            end = self.lengths.bucket_end(first, self.delta);
+            self.take_bucket(end);
+        }
+    }
+
+    /// Visits the frontier; what it shortens within the bucket is the next.
+    fn step(&mut self, end: u64) -> Result<()> {
+        let kernel = Relax {
+            distances: &self.distances,
+            lengths: self.lengths,
+            next: &self.next,
+            far: &self.far,
+            end,
+            bound: self.bound(),
+        };
+        let label = format!("bucket {}", self.buckets);
+        let parts = visit(self.engine, label, &self.frontier, &kernel)?;
+        self.next.seal(parts);
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+        Ok(())
+    }
+
+    /// The distance of the farthest target; beyond it nothing is looked for.
+    fn bound(&self) -> u64 {
+        let distance = |&v: &VertexId| self.distances[v as usize].load(Ordering::Relaxed);
+        self.targets.iter().map(distance).max().unwrap_or(UNREACHED - 1).min(UNREACHED - 1)
+    }
+
+    /// The least distance of a vertex of a later bucket.
+    fn nearest_far(&self) -> Option<u64> {
+        let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
+        let n = self.distances.len();
+        let chunks = n.div_ceil(SCAN_VERTICES);
+        let nearest = |chunk: usize| {
+            let range = chunk * SCAN_VERTICES..((chunk + 1) * SCAN_VERTICES).min(n);
+            self.far.iter_in(range.start as VertexId..range.end as VertexId).map(distance).min()
+        };
+        match chunks {
+            0..4 => (0..chunks).filter_map(nearest).min(),
+            _ => (0..chunks).into_par_iter().filter_map(nearest).min(),
+        }
+    }
+
+    /// The vertices of later buckets that are nearer than `end` become the frontier.
+    fn take_bucket(&mut self, end: u64) {
+        let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
+        fill(&mut self.frontier, self.far.iter().filter(|&v| distance(v) < end));
+        match self.frontier.list() {
+            Some(list) => list.iter().for_each(|&v| self.far.remove(v)),
+            None => self.frontier.bits().iter().for_each(|v| self.far.remove(v)),
+        }
+    }
+
+    fn finish(mut self, with_parents: bool) -> Result<Sssp> {
+        let bound = self.bound();
+        let (mut reached, mut farthest) = (0, (self.sources[0], 0));
+        for (v, distance) in self.distances.iter().enumerate() {
+            let length = distance.load(Ordering::Relaxed);
+            if length == UNREACHED {
+                continue;
+            }
+            if length > bound {
+                distance.store(UNREACHED, Ordering::Relaxed);
+                continue;
+            }
+            reached += 1;
+            if length > farthest.1 {
+                farthest = (v as VertexId, length);
+            }
+        }
+        if farthest.1 == OVERFLOW {
+            let largest = if self.lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
+            return Err(AlgoError::Parameter {
+                parameter: "the distance of a vertex",
+                given: format!("beyond {largest}"),
+                expected: "use smaller weights, or import them as f64".into(),
+            });
+        }
+        let parents = if with_parents { Some(self.parents()?) } else { None };
+        Ok(Sssp {
+            delta: self.delta,
+            buckets: self.buckets,
+            reached,
+            farthest: (farthest.0, distance(self.lengths, farthest.1)),
+            lengths: self.lengths,
+            parents,
+            bound,
+            run: Run::of(self.engine),
+            sources: self.sources,
+            distances: self.distances,
+        })
+    }
+    fn parents(&mut self) -> Result<HugeVec<AtomicU32>> {
+        let Self { frontier, next, far, .. } = self;
+        let found = Found {
+            engine: self.engine,
+            distances: &self.distances,
+            lengths: self.lengths,
+            sources: &self.sources,
+        };
+        parents::find(&found, frontier, next, far)
+    }
+}

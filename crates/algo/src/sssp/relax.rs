@@ -1,0 +1,134 @@
+//! One step: the lists of a frontier, light and heavy edges alike.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_engine::{
+    Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Wanted,
+    WeightedKernel, Weights,
+};
+
+use super::length::{Lengths, add_float, add_integer, for_each_sum};
+use crate::report::Result;
+
+/// A visit that hands on every entry of the frontier's lists with the length of the path over it.
+/// Edges of a graph without weights have length 1.
+pub fn visit<S: Sums>(
+    engine: &Engine,
+    label: String,
+    frontier: &Frontier,
+    sums: &S,
+) -> Result<Vec<S::Local>> {
+    let (kernel, wanted) = (Each(sums), Wanted::In(frontier));
+    Ok(if engine.graph().is_weighted() {
+        engine.visit_weighted(label, Direction::Out, wanted, &kernel)?
+    } else {
+        engine.visit(label, Direction::Out, wanted, &kernel)?
+    })
+}
+
+/// What is done with the entries of a list.
+pub trait Sums: Sync {
+    type Local: Send;
+
+    fn local(&self) -> Self::Local;
+
+    fn distances(&self) -> &[AtomicU64];
+
+    /// How lengths add up where edges have no weight.
+    fn lengths(&self) -> Lengths;
+
+    /// A path to `target` over `source`, whose own length is `before`.
+    fn path(
+        &self,
+        local: &mut Self::Local,
+        source: VertexId,
+        before: u64,
+        target: VertexId,
+        sum: u64,
+    );
+}
+
+/// Lists, with weights or without, as sums.
+struct Each<'a, S>(&'a S);
+
+impl<S: Sums> Kernel for Each<'_, S> {
+    type Local = S::Local;
+
+    fn local(&self) -> S::Local {
+        self.0.local()
+    }
+
+    fn list(&self, local: &mut S::Local, list: &List<'_>) {
+        let before = self.0.distances()[list.vertex as usize].load(Ordering::Relaxed);
+        let sum = match self.0.lengths() {
+            Lengths::Floats => add_float(before, 1.0),
+            Lengths::Integers => add_integer(before, 1),
+        };
+        for &target in list.targets {
+            self.0.path(local, list.vertex, before, target, sum);
+        }
+    }
+}
+
+impl<S: Sums> WeightedKernel for Each<'_, S> {
+    type Local = S::Local;
+
+    fn local(&self) -> S::Local {
+        self.0.local()
+    }
+
+    fn list(&self, local: &mut S::Local, list: &List<'_>, weights: Weights<'_>) {
+        let before = self.0.distances()[list.vertex as usize].load(Ordering::Relaxed);
+        for_each_sum(before, weights, |i, sum| {
+            self.0.path(local, list.vertex, before, list.targets[i], sum);
+        });
+    }
+}
+
+/// Shortens what a path shortens.
+pub struct Relax<'a> {
+    pub distances: &'a [AtomicU64],
+    pub lengths: Lengths,
+    /// Shortened to below `end`: of this bucket, to be visited next.
+    pub next: &'a Frontier,
+    /// Shortened otherwise: of a later bucket.
+    pub far: &'a Bitmap,
+    pub end: u64,
+    /// Longer paths matter to nobody.
+    pub bound: u64,
+}
+
+impl Sums for Relax<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn distances(&self) -> &[AtomicU64] {
+        self.distances
+    }
+
+    fn lengths(&self) -> Lengths {
+        self.lengths
+    }
+
+    #[inline(always)]
+    fn path(&self, part: &mut FrontierPart, _: VertexId, _: u64, target: VertexId, sum: u64) {
+        let distance = &self.distances[target as usize];
+        if sum >= distance.load(Ordering::Relaxed) || sum > self.bound {
+            return;
+        }
+        if sum >= distance.fetch_min(sum, Ordering::Relaxed) {
+            return;
+        }
+        if sum < self.end {
+            self.next.add(target, part);
+            if self.far.contains(target) {
+                self.far.remove(target);
+            }
+        } else if !self.far.contains(target) {
+            self.far.insert(target);
+        }
+    }
+}

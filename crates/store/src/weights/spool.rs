@@ -1,0 +1,95 @@
+//! Writes a column of weights while the lists that it belongs to are being packed.
+//!
+//! The column's section follows that of the lists, whose length is not known before its end: so the
+//! pages of weights wait on a scratch device, sealed for their place there, and are sealed anew for
+//! their place in the graph.
+
+use std::sync::Arc;
+
+use cenote_device::Device;
+
+use crate::error::Result;
+use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::sink::PageSink;
+use crate::stream::{Ahead, PageStream};
+use crate::weights::column::per_page;
+use crate::weights::value::{Tally, WeightType};
+
+/// The weights of one direction, in the order of the entries.
+pub(crate) struct Spool {
+    kind: WeightType,
+    per_page: usize,
+    sink: PageSink,
+    device: Arc<dyn Device>,
+    salt: u64,
+    /// Values in the page that is being filled.
+    filled: usize,
+    pub count: u64,
+    pub tally: Tally,
+}
+
+impl Spool {
+    /// Memory of its buffers.
+    pub const MEMORY_BYTES: usize = PageSink::MEMORY_BYTES;
+
+    /// A column without values. What the device held is lost.
+    pub fn new(
+        kind: WeightType,
+        device: Arc<dyn Device>,
+        page_bytes: usize,
+        salt: u64,
+    ) -> Result<Self> {
+        let sink = PageSink::new(Arc::clone(&device), page_bytes, salt)?;
+        let per_page = per_page(kind, page_bytes);
+        let tally = Tally::new(kind);
+        Ok(Self { kind, per_page, sink, device, salt, filled: 0, count: 0, tally })
+    }
+
+    /// The next weights, as ordered bits.
+    pub fn extend(&mut self, ordered: &[u64]) -> Result<()> {
+        for &weight in ordered {
+            self.tally.add(weight);
+            let raw = self.kind.raw(weight).to_le_bytes();
+            let bytes = self.kind.bytes();
+            let at = HEADER_BYTES + self.filled * bytes;
+            self.sink.page()[at..at + bytes].copy_from_slice(&raw[..bytes]);
+            self.filled += 1;
+            if self.filled == self.per_page {
+                self.close_page()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close_page(&mut self) -> Result<()> {
+        let mut header = PageHeader::new(PageKind::Weights);
+        header.entries = self.filled as u32;
+        header.head_skip = self.count;
+        self.count += self.filled as u64;
+        self.filled = 0;
+        self.sink.seal(header)
+    }
+
+    /// Moves all pages to where the graph's writer stands. Their number.
+    pub fn move_to(&mut self, graph: &mut PageSink) -> Result<u64> {
+        if self.filled > 0 {
+            self.close_page()?;
+        }
+        let end = self.sink.finish()?;
+        let page_bytes = self.sink.page_bytes();
+        let mut pages = PageStream::new(self.device.as_ref(), page_bytes, 1..end, Ahead::FAR)?;
+        while let Some((number, bytes)) = pages.next()? {
+            let header = format::verify(bytes, self.salt, number, PageKind::Weights)
+                .map_err(|fault| self.damaged(number, fault))?;
+            graph.page().copy_from_slice(bytes);
+            graph.seal(PageHeader { checksum: 0, ..header })?;
+        }
+        Ok(end - 1)
+    }
+
+    #[cold]
+    fn damaged(&self, page: u64, fault: crate::PageFault) -> crate::StoreError {
+        let (file, page_bytes) = (self.sink.file(), self.sink.page_bytes() as u64);
+        crate::PageError { file, page, page_bytes, section: "spilled weights", fault }.into()
+    }
+}
