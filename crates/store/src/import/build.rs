@@ -478,7 +478,8 @@ impl<'a> Sorter<'a> {
         let Set { keys, scratch, lists, targets } = set;
         let weighted = self.job.sizes.weight_bytes > 0;
         let middle = scratch.len() / 2;
-        let (entries, weights) = scratch.split_at_mut(if weighted { middle } else { 2 * middle });
+        let (entries, weights) =
+            scratch.split_at_mut(if weighted { middle } else { scratch.len() });
         let entries: &mut [u32] = bytemuck::cast_slice_mut(entries);
         let space = self.job.source.space;
         let keep = self.job.source.keep_duplicates;
