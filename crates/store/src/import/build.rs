@@ -477,9 +477,8 @@ impl<'a> Sorter<'a> {
     fn compact(&mut self, range: Range, count: usize, set: &mut Set) -> Result<()> {
         let Set { keys, scratch, lists, targets } = set;
         let weighted = self.job.sizes.weight_bytes > 0;
-        let middle = scratch.len() / 2;
-        let (entries, weights) =
-            scratch.split_at_mut(if weighted { middle } else { scratch.len() });
+        let words = scratch.len();
+        let (entries, weights) = scratch.split_at_mut(if weighted { words / 2 } else { words });
         let entries: &mut [u32] = bytemuck::cast_slice_mut(entries);
         let space = self.job.source.space;
         let keep = self.job.source.keep_duplicates;
