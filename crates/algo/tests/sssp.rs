@@ -11,6 +11,7 @@ use cenote_algo::sssp::{self, Distance, SsspConfig};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
+use cenote_store::format::Codec;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -67,7 +68,12 @@ impl Plain {
         };
         let file = device();
         let mut writer = match self.kind {
-            Some(kind) => GraphWriter::create_weighted(file.clone(), spec, kind, device()).unwrap(),
+            Some(kind) => {
+                // Both codecs, by the number of vertices.
+                let packed = self.out.len() % 2 == 1;
+                let codec = if packed { Codec::Packed } else { Codec::Raw };
+                GraphWriter::create_weighted(file.clone(), spec, (codec, kind), device()).unwrap()
+            }
             None => GraphWriter::create(file.clone(), spec).unwrap(),
         };
         for list in &self.out {
