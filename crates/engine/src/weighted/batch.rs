@@ -5,7 +5,6 @@ use std::ops::Range;
 use cenote_store::{Adjacency, List, VertexId, WeightColumn, Weights};
 
 use super::WeightedKernel;
-use crate::schedule::Schedule;
 use crate::tasks::PageTask;
 
 /// A wanted piece of a list.
@@ -119,14 +118,34 @@ pub fn cost_of(adjacency: &Adjacency, column: &WeightColumn, tasks: &[PageTask])
     2 * tasks.iter().map(|task| cost_of_page(adjacency, column, task.page)).sum::<u64>()
 }
 
-/// Bytes of copies that one worker may have waiting: about as much as half of its buffers bring,
-/// and in any case what its largest request does. No more than all lists.
-pub fn bytes_max(adjacency: &Adjacency, column: &WeightColumn, schedule: &Schedule) -> u64 {
-    let request_pages = (schedule.request_bytes() / adjacency.page_bytes()) as u64;
+/// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive brings
+/// in a millisecond.
+const COPIES_BYTES: u64 = 2 << 20;
+
+/// Bytes of copies that one worker may have waiting: at least two of any page, and no more than all
+/// lists.
+pub fn bytes_max(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
     let costs = || (0..adjacency.pages()).map(|page| cost_of_page(adjacency, column, page));
     let (dearest, all) = (costs().max().unwrap_or(0), costs().sum::<u64>());
-    let requests = (schedule.worker_depth_max() as u64 / 2).max(1);
-    let mean = all / adjacency.pages().max(1);
-    let bytes = (request_pages * dearest).max(requests * request_pages * mean);
-    (2 * bytes.max(dearest)).min(2 * all)
+    (4 * dearest).max(COPIES_BYTES).min(2 * all)
+}
+
+/// Cuts ascending tasks where the copies of one extent would take more than half of that.
+pub fn groups<'t>(
+    adjacency: &Adjacency,
+    column: &WeightColumn,
+    tasks: &'t [PageTask],
+    bytes_max: u64,
+) -> Vec<&'t [PageTask]> {
+    let (mut groups, mut start, mut cost) = (Vec::new(), 0, 0);
+    for (i, task) in tasks.iter().enumerate() {
+        let more = 2 * cost_of_page(adjacency, column, task.page);
+        if cost > 0 && cost + more > bytes_max / 2 {
+            groups.push(&tasks[start..i]);
+            (start, cost) = (i, 0);
+        }
+        cost += more;
+    }
+    groups.push(&tasks[start..]);
+    groups
 }

@@ -170,7 +170,10 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
                 }
             }
             let mut extents = VecDeque::new();
-            visit.engine.schedule.extents(&missing, section_page, Vec::new, &mut extents);
+            let (adjacency, column) = (visit.adjacency, visit.column);
+            for group in batch::groups(adjacency, column, &missing, visit.copies_max) {
+                visit.engine.schedule.extents(group, section_page, Vec::new, &mut extents);
+            }
             self.lists.extend(extents.into_iter().map(|extent| {
                 let Extent { first_page, pages, load: tasks } = extent;
                 let cost = batch::cost_of(visit.adjacency, visit.column, &tasks);

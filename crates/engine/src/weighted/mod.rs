@@ -21,7 +21,6 @@ use crate::config::{EngineConfig, Strategy};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::frontier::Wanted;
-use crate::schedule::Schedule;
 use crate::tasks::{PageTask, TaskSource};
 use crate::worker::Counts;
 pub(crate) use extents::forget_buffers;
@@ -53,9 +52,7 @@ pub fn weighted_bytes_for(graph: &Graph, config: &EngineConfig, direction: Direc
     else {
         return 0;
     };
-    // More memory never makes requests smaller, so this is the most that a run may choose.
-    let schedule = Schedule::new(config, graph.page_bytes(), config.memory_bytes);
-    config.threads as u64 * batch::bytes_max(adjacency, column, &schedule)
+    config.threads as u64 * batch::bytes_max(adjacency, column)
 }
 
 /// One weighted visit as its workers see it.
@@ -82,7 +79,7 @@ impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
         let schedule = &engine.schedule;
         let threads = engine.config.threads;
         let source = TaskSource::new(adjacency, wanted, schedule.chunk_pages(), threads);
-        let copies_max = batch::bytes_max(adjacency, column, schedule);
+        let copies_max = batch::bytes_max(adjacency, column);
         let failed = AtomicBool::new(false);
         Self { engine, adjacency, column, wanted, kernel, source, failed, copies_max }
     }
