@@ -189,13 +189,16 @@ pub fn estimate(
     let batch = Batch::plan(graph, config, walk, sink_bytes);
     let (schedule, memory) = Engine::plan(graph, config, &batch.needs)?;
     let pages = pages(graph, Direction::Out);
-    // Steps of each walk that one pass over the pages serves.
-    let served = if batch.method == Method::Frontier { 1.0 } else { 2.0 };
-    let visits = served * batch.rows as f64 / pages.max(1) as f64;
-    let touched = pages as f64 * (1.0 - (-visits).exp());
-    let passes = batch.count(walk.walkers) as f64 * f64::from(walk.steps) / served;
-    let uncached = 1.0 - memory.cached_fraction(graph);
-    let bytes_read = (passes * touched * uncached) as u64 * graph.page_bytes() as u64;
+    let batches = batch.count(walk.walkers) as f64;
+    let passes = match batch.method {
+        _ if pages == 0 => 0.0,
+        Method::Frontier => {
+            let crowd = batch.rows as f64 / pages as f64;
+            batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
+        }
+        _ => sweep::passes(walk, batch.rows, pages, memory.cached_fraction(graph), batches),
+    };
+    let bytes_read = (passes * pages as f64) as u64 * graph.page_bytes() as u64;
     Ok(Estimate {
         memory,
         bytes_read,

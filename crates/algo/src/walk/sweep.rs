@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use super::log::{Log, LogPart, Tally};
 use super::long::{Contradiction, LongLists};
 use super::past::Past;
-use super::rule::{Rule, Verdict};
+use super::rule::{Rule, Verdict, WalkConfig};
 use crate::report::{AlgoError, Result};
 
 /// Parts of the file in which walks wait.
@@ -68,9 +68,41 @@ pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64
     // Full chunks, and those that each worker fills.
     let chunks = rows.div_ceil(CHUNK as u64) + buckets * (workers as u64 + 1);
     let window = window_max(rows as usize) as u64;
+    // A window of so many pages is at least as crowded.
     let tasks = size_of::<PageTask>() as u64 * window.min(pages);
     let counts = size_of::<u32>() as u64 * (pages + 1);
     chunks * chunk + window * walker + tasks + counts + LongLists::bytes(pages, P::ASKS)
+}
+
+/// Further pages for each proposal of a walk that asks for edges, as measured on a Kronecker graph.
+const PAGES_PER_QUESTION: f64 = 0.3;
+
+/// Passes over the pages that batches of `rows` walks will read, where `cached` is the share of the
+/// pages that stays in memory.
+///
+/// On a graph without locality the pages of a walk are a random sequence. A sweep serves a rising
+/// run of it, less what falls into the same window; the number of runs is nearly normal. With p or
+/// q most of a vertex's neighbours are taken to be no neighbours of the vertex before.
+pub(super) fn passes(walk: &WalkConfig, rows: u64, pages: u64, cached: f64, batches: f64) -> f64 {
+    let (crowd, windows) = (rows as f64 / pages as f64, rows as f64 / WINDOW_MIN as f64);
+    let same_window = 1.0 / windows.clamp(1.0, WINDOWS as f64);
+    let mut visits = f64::from(walk.steps) * (1.0 - walk.restart);
+    if walk.is_second_order() {
+        let largest = (1.0 / walk.p).max(1.0).max(1.0 / walk.q);
+        visits *= walk.q * largest * (1.0 + PAGES_PER_QUESTION);
+    }
+    let runs = (visits * (1.0 + same_window) + 1.0) / 2.0;
+    let spread = ((visits + 1.0) / 12.0).sqrt();
+    let mut swept = 0.0;
+    for sweep in 1..=(runs + 6.0 * spread).ceil() as u64 {
+        let alive = 1.0 / (1.0 + (1.702 * (sweep as f64 - 0.5 - runs) / spread).exp());
+        let wanted = 1.0 - (-crowd * alive * visits / runs).exp();
+        // Gaps between wanted pages are read through while they are short.
+        let covered = 1.0 - (-8.0 * wanted).exp();
+        swept += covered * if sweep == 1 { 1.0 } else { 1.0 - cached };
+    }
+    // Later batches find in memory what the first has left there.
+    swept + (batches - 1.0).max(0.0) * (swept * (1.0 - cached))
 }
 
 /// One worker's walks on their way to chunks, and what it tells.
@@ -382,6 +414,8 @@ pub(super) struct Sweeps<'a, P> {
     engine: &'a Engine,
     mover: Mover<'a, P>,
     rows: u32,
+    /// Whether this sweep is the first, which leaves pages in memory.
+    fills: bool,
     walkers: Vec<Walker<P>>,
     tasks: Vec<PageTask>,
     counts: Vec<u32>,
@@ -413,6 +447,7 @@ pub(super) fn run<P: Past>(
         engine,
         mover,
         rows,
+        fills: true,
         walkers: Vec::with_capacity(window_max(rows as usize)),
         tasks: Vec::new(),
         counts: Vec::new(),
@@ -435,6 +470,7 @@ impl<P: Past> Sweeps<'_, P> {
             let window = self.window(&counts, bucket, alive);
             if window.is_empty() {
                 (sweep, bucket) = (sweep + 1, 0);
+                self.fills = false;
                 continue;
             }
             // A bucket that was too full is taken up again.
@@ -513,13 +549,31 @@ impl<P: Past> Sweeps<'_, P> {
             self.sort_by_count(first, pages);
         }
         waiting.release(&mut self.taken);
+        self.list_tasks(first..first + pages as u64);
+        all
+    }
+
+    /// The pages that walks wait for. A crowded window brings all its pages as long as they are to
+    /// stay in memory: a page that is missing there is read with its neighbours ever after.
+    fn list_tasks(&mut self, window: std::ops::Range<u64>) {
+        let pages = self.mover.adjacency.pages();
+        let kept = (pages as f64 * self.engine.cached_fraction()) as u64;
+        let window = window.start..window.end.min(pages);
+        let crowded = self.walkers.len() as u64 > window.end - window.start;
+        let fills = self.fills && crowded && window.start < kept;
+        let mut next = if fills { window.start } else { u64::MAX };
         let mut from = 0;
         for same in self.walkers.chunk_by(|a, b| a.page == b.page) {
+            let page = u64::from(same[0].page);
+            self.tasks.extend((next..page).map(|page| PageTask { page, from, to: from }));
             let to = from + same.len() as u32;
-            self.tasks.push(PageTask { page: u64::from(same[0].page), from, to });
+            self.tasks.push(PageTask { page, from, to });
             from = to;
+            next = if fills { page + 1 } else { u64::MAX };
         }
-        all
+        if fills {
+            self.tasks.extend((next..window.end).map(|page| PageTask { page, from, to: from }));
+        }
     }
 
     fn sort_by_count(&mut self, first: u64, pages: usize) {

@@ -1,7 +1,8 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
 //! - [`betweenness`], [`bfs`], [`cdlp`], [`dfs`], [`kcore`], [`lcc`], [`mis`], [`pagerank`],
-//!   [`reach`], [`scc`], [`triangles`], [`walk`], [`wcc`]: one file per algorithm: its flags, its result
+//!   [`reach`], [`scc`], [`triangles`], [`walk`], [`wcc`]: one file per algorithm: its flags, its
+//!   result
 //! - [`groups`]: components by the smallest of the user's ids in them
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
