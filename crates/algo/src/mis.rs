@@ -291,7 +291,11 @@ impl Look<'_> {
     /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
     fn make_room(&self, residue: &mut Residue, list: &List<'_>) {
         residue.retain(|kept, targets| self.round.shorten(kept, targets));
-        residue.reopen_for(Kept { vertex: list.vertex, whole: list.is_whole() }, list.targets);
+        if residue.reopen() {
+            residue.begin();
+            list.targets.iter().for_each(|&target| residue.push(target));
+            residue.end(Kept { vertex: list.vertex, whole: list.is_whole() });
+        }
     }
 }
 

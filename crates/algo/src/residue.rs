@@ -97,15 +97,11 @@ impl Residue {
         self.len = self.open;
     }
 
-    /// Takes the list that did not fit after all where [`Residue::retain`] has freed a good part;
-    /// else it stays full.
-    pub fn reopen_for(&mut self, list: Kept, targets: &[VertexId]) {
+    /// Whether [`Residue::retain`] has freed a good part, so that keeping goes on; else it stays
+    /// full.
+    pub fn reopen(&mut self) -> bool {
         self.full = self.room() < self.words.len() / 4;
-        if !self.full {
-            self.begin();
-            targets.iter().for_each(|&target| self.push(target));
-            self.end(list);
-        }
+        !self.full
     }
 
     fn write_head(&mut self, at: usize, list: Kept, targets: usize) {
@@ -209,7 +205,8 @@ mod tests {
         keep(&mut beside, 4, &[5]);
         assert!(beside.is_full(), "11 words are needed");
         beside.retain(|_, _| None);
-        beside.reopen_for(Kept { vertex: 4, whole: true }, &[5]);
+        assert!(beside.reopen());
+        keep(&mut beside, 4, &[5]);
         assert_eq!(lists(&mut beside), [(4, true, vec![5])]);
     }
 }

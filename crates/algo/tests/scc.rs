@@ -112,7 +112,7 @@ fn landscape(seed: u64) -> Plain {
 
 #[test]
 fn what_does_not_fit_in_memory_is_found_by_passes_and_colours() {
-    for seed in 0..3 {
+    for seed in 0..12 {
         let graph = landscape(seed);
         equal_whatever_the_way(&graph, &format!("landscape {seed}"));
         let stored = graph.stored();

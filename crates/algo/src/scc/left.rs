@@ -43,7 +43,7 @@ pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
                 let target = targets[at];
                 if known.giant.contains(target) {
                     reaches_giant[here] |= inside;
-                } else if !known.done.contains(target) {
+                } else if known.matters(kept.vertex, inside, target) {
                     targets[count] = known.labels[target as usize].load(Ordering::Relaxed);
                     count += 1;
                 }

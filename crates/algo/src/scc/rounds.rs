@@ -48,7 +48,7 @@ impl Known {
     /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
     /// first vertex reaches leads back to nobody whom it does not reach.
     #[inline(always)]
-    fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
+    pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
         target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
     }
 
@@ -284,7 +284,14 @@ impl Kernel for Pull<'_> {
         residue.end(Kept { vertex: v, whole: true });
         if residue.is_full() {
             residue.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
-            residue.reopen_for(Kept { vertex: v, whole: true }, list.targets);
+            if residue.reopen() {
+                // Its targets are looked at again: only those that matter may be kept.
+                residue.begin();
+                match self.known.look(v, list.targets, |target| residue.push(target)) {
+                    true => residue.end(Kept { vertex: v, whole: true }),
+                    false => residue.abandon(),
+                }
+            }
         }
     }
 }
