@@ -23,8 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, Strategy,
-    VertexId, Wanted,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted,
 };
 
 use crate::report::{AlgoError, Estimate, Result, Run, pages};
@@ -86,13 +85,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
         + if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
     let pass = pages * graph.page_bytes() as u64;
     // On social and generated graphs; few estimates fall where they start at a small k.
-    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 6.0 };
+    let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 10.0 };
     let passes = 1.0 + more * (1.0 - memory.cached_fraction(graph));
     let bytes_read = (pass as f64 * passes) as u64;
-    let because = match config.strategy {
-        Strategy::Auto => "a pass over the pages and about six shorter ones, less what is cached",
-        _ => "a pass over the pages and about six shorter ones, less what stays cached",
-    };
+    let because = "a pass over the pages and what makes about ten more, less what is cached";
     Ok(Estimate {
         memory,
         bytes_read,

@@ -17,6 +17,9 @@ use crate::residue::{Kept, Residue};
 /// colouring is tried.
 const TRIMMING_SHARE: u64 = 16;
 
+/// The backward search goes by in-edges once a pass settles less than this share of what is left.
+const BACKWARD_SHARE: u64 = 4;
+
 /// What is known of the components.
 pub(super) struct Known {
     /// Of settled vertices outside the giant: the smallest vertex of the component. While colours
@@ -59,11 +62,13 @@ impl Known {
         let inside = self.reached.contains(v);
         let mut kept = false;
         for &target in targets {
-            if inside && self.giant.contains(target) {
-                self.join_giant(v);
-                return false;
-            }
-            if self.matters(v, inside, target) {
+            // Asked once: who joins meanwhile is kept.
+            if self.giant.contains(target) {
+                if inside {
+                    self.join_giant(v);
+                    return false;
+                }
+            } else if self.matters(v, inside, target) {
                 kept = true;
                 keep(target);
             }
@@ -117,8 +122,13 @@ impl<'e> Rounds<'e> {
                 searched = true;
                 self.reach(first)?;
             } else if self.known.reached.count() > 0 {
-                // The giant is complete once a pass adds nothing to it.
-                if settled == 0 {
+                // The giant is complete once a pass adds nothing to it. Where passes add little,
+                // in-edges lead to the rest of it, if there are any.
+                let slow = settled * BACKWARD_SHARE < self.unsettled();
+                if settled > 0 && slow && graph.has_in_edges() {
+                    self.reach_back()?;
+                }
+                if settled == 0 || slow && graph.has_in_edges() {
                     self.known.reached.clear();
                 }
             } else if settled * TRIMMING_SHARE < self.unsettled() {
@@ -148,6 +158,25 @@ impl<'e> Rounds<'e> {
             let label = format!("forward {level}");
             let wanted = Wanted::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
+            self.advance(parts);
+        }
+        Ok(())
+    }
+
+    /// Whoever the first vertex reaches and who reaches what is known of its component.
+    fn reach_back(&mut self) -> Result<()> {
+        let mut part = FrontierPart::default();
+        self.known.giant.iter().for_each(|v| {
+            self.next.add(v, &mut part);
+        });
+        self.advance(vec![part]);
+        let mut level = 0;
+        while !self.frontier.is_empty() {
+            level += 1;
+            let kernel = ReachBack { known: &self.known, next: &self.next };
+            let label = format!("backward {level}");
+            let wanted = Wanted::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
             self.advance(parts);
         }
         Ok(())
@@ -253,7 +282,30 @@ impl Kernel for Reach<'_> {
     }
 }
 
-/// Backward search, trimming, and keeping the lists of the rest.
+/// Backward search over in-lists.
+struct ReachBack<'a> {
+    known: &'a Known,
+    next: &'a Frontier,
+}
+
+impl Kernel for ReachBack<'_> {
+    type Local = FrontierPart;
+
+    fn local(&self) -> FrontierPart {
+        FrontierPart::default()
+    }
+
+    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+        for &source in list.targets {
+            let joins = self.known.reached.contains(source) && !self.known.giant.contains(source);
+            if joins && self.next.add(source, part) {
+                self.known.join_giant(source);
+            }
+        }
+    }
+}
+
+/// Backward search by passes, trimming, and keeping the lists of the rest.
 struct Pull<'a> {
     known: &'a Known,
     residues: Mutex<Vec<Residue>>,
@@ -305,11 +357,12 @@ pub(super) fn shorten(known: &Known, v: VertexId, targets: &mut [VertexId]) -> O
     let mut kept = 0;
     let inside = known.reached.contains(v);
     for i in 0..targets.len() {
-        if inside && known.giant.contains(targets[i]) {
-            known.join_giant(v);
-            return None;
-        }
-        if known.matters(v, inside, targets[i]) {
+        if known.giant.contains(targets[i]) {
+            if inside {
+                known.join_giant(v);
+                return None;
+            }
+        } else if known.matters(v, inside, targets[i]) {
             targets[kept] = targets[i];
             kept += 1;
         }
