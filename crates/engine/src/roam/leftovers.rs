@@ -69,16 +69,20 @@ impl Leftovers {
             return true;
         }
         let len = scratch.len() as u64;
-        let start = self.used.fetch_add(len, Ordering::Relaxed);
-        if start + len > self.words.len() as u64 {
-            self.used.fetch_sub(len, Ordering::Relaxed);
-            return false;
-        }
+        let Some(start) = self.take(len) else { return false };
         for (word, &value) in self.words[start as usize..].iter().zip(scratch.iter()) {
             word.store(value, Ordering::Relaxed);
         }
         self.blocks[number as usize].store(start + 1, Ordering::Relaxed);
         true
+    }
+
+    /// Takes words only where they fit: what was given back afterwards would pull room from under
+    /// those who took some in between.
+    fn take(&self, len: u64) -> Option<u64> {
+        let room = self.words.len() as u64;
+        let with = |used| (len <= room - used).then_some(used + len);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()
     }
 
     /// Whether a page of which nothing is wanted yet had better be kept: it has no block, and half
@@ -176,5 +180,31 @@ impl Block<'_> {
             targets.len() as u64
         };
         Some(List { vertex: v, page, skip, degree, targets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_fill_the_room_to_its_end_take_words_of_their_own() {
+        for seed in 0..200 {
+            let left = Leftovers::new(1, 4 * 5000).unwrap();
+            let take = |worker: u64| {
+                let lengths = (0..400).map(|i| (i * 7919 + worker * 31 + seed) % 97 + 1);
+                let taken =
+                    lengths.filter_map(|len| left.take(len).map(|start| start..start + len));
+                taken.collect::<Vec<_>>()
+            };
+            let take = &take;
+            let mut taken: Vec<_> = std::thread::scope(|scope| {
+                let workers = [0, 1, 2].map(|worker| scope.spawn(move || take(worker)));
+                workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+            });
+            taken.sort_by_key(|words| words.start);
+            let apart = taken.windows(2).all(|two| two[0].end <= two[1].start);
+            assert!(apart && taken.last().unwrap().end <= 5000, "seed {seed}");
+        }
     }
 }
