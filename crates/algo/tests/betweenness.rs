@@ -14,8 +14,8 @@ fn from(sources: &[u32]) -> BetweennessConfig {
     BetweennessConfig { sources: sources.to_vec(), ..BetweennessConfig::default() }
 }
 
-/// All distances, and the number of shortest paths, by the definition: the paths from s to t through
-/// v are those from s to v times those from v to t, if v lies between.
+/// All distances, and the number of shortest paths, by the definition: the paths from s to t
+/// through v are those from s to v times those from v to t, if v lies between.
 fn expected(lists: &Lists, sources: &[u32]) -> Vec<f64> {
     let n = lists.out.len();
     let searches: Vec<_> = (0..n).map(|v| distances(lists, v)).collect();

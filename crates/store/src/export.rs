@@ -1,9 +1,9 @@
 //! Writes the edges out again: as text, as Parquet, or to whoever asks.
 //!
-//! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges come
-//! in the order of their lists and then of the entries, so the same graph always gives the same
-//! bytes. The ids of all vertices are in memory meanwhile: 8 bytes each for integers, the text for
-//! strings, and 4 more where the vertices do not lie in the order of their ids.
+//! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges
+//! come in the order of their lists and then of the entries, so the same graph always gives the
+//! same bytes. The ids of all vertices are in memory meanwhile: 8 bytes each for integers, the text
+//! for strings, and 4 more where the vertices do not lie in the order of their ids.
 
 mod parquet;
 

@@ -143,8 +143,8 @@ impl GraphWriter {
         Ok(Self { spec, codec, sink, packer, sections, out: None, stored_in: 0, weights })
     }
 
-    /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes a page) and the degrees (1 to
-    /// 2 bytes a vertex) of the direction that is being written.
+    /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes
+    /// a page) and the degrees (1 to 2 bytes a vertex) of the direction that is being written.
     pub fn memory_bytes(&self) -> usize {
         let weights = if self.weights.is_some() { Spool::MEMORY_BYTES } else { 0 };
         PageSink::MEMORY_BYTES + self.packer.memory_bytes() + weights

@@ -1,8 +1,8 @@
 //! Betweenness centrality from given sources.
 //!
-//! **Returns** for every vertex v the sum, over the sources s other than v and all vertices t other
-//! than s and v, of the share of the shortest paths from s to t that pass through v. A repeated edge
-//! counts once. [`Scale`] says what is made of the sum.
+//! **Returns** for every vertex v the sum, over the sources s other than v and all vertices t
+//! other than s and v, of the share of the shortest paths from s to t that pass through v. A
+//! repeated edge counts once. [`Scale`] says what is made of the sum.
 //!
 //! **Source.** Brandes, A faster algorithm for betweenness centrality (2001).
 //!

@@ -10,10 +10,11 @@
 //!
 //! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
 //! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
-//! at once (where passes add little and there are in-edges, they lead to the rest). The same passes keep the lists of whoever did not join in memory, without
-//! targets that can be on no cycle with them. As soon as what is left fits, one serial search in
-//! memory finishes everything ([`left`]): the giant is then one vertex in it, so the backward
-//! search need not have ended. Small graphs go there at once.
+//! at once (where passes add little and there are in-edges, they lead to the rest). The same
+//! passes keep the lists of whoever did not join in memory, without targets that can be on no
+//! cycle with them. As soon as what is left fits, one serial search in memory finishes everything
+//! ([`left`]): the giant is then one vertex in it, so the backward search need not have ended.
+//! Small graphs go there at once.
 //!
 //! **Bound.** Where the rest does not fit, each pass must shrink it: by joining the giant, by
 //! trimming vertices without successors, or by a round of colouring, which finds every component

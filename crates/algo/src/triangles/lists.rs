@@ -20,7 +20,7 @@ const LIST_SHARE: u64 = 8;
 
 const HEADER_WORDS: u64 = 3;
 
-/// Words of a list: rank and lengths; near ranks, two a word; far ranks; a bit each where `doubles`.
+/// Words of a list: rank and lengths; near ranks, two a word; far ranks; bits where `doubles`.
 pub(crate) fn words_of(near: u64, far: u64, doubles: bool) -> u64 {
     let flags = if doubles { (near + far).div_ceil(32) } else { 0 };
     HEADER_WORDS + near.div_ceil(2) + far + flags

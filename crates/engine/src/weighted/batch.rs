@@ -118,8 +118,8 @@ pub fn cost_of(adjacency: &Adjacency, column: &WeightColumn, tasks: &[PageTask])
     2 * tasks.iter().map(|task| cost_of_page(adjacency, column, task.page)).sum::<u64>()
 }
 
-/// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive brings
-/// in a millisecond.
+/// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive
+/// brings in a millisecond.
 const COPIES_BYTES: u64 = 2 << 20;
 
 /// Bytes of copies that one worker may have waiting: at least two of any page, and no more than all
