@@ -11,6 +11,7 @@
 //! - [`neighbors`]: print one vertex's list
 //! - [`export`]: write the edges out again
 //! - [`pool`]: replay page loads through the buffer pool
+//! - [`tier`]: replay page loads through several tiers
 
 mod check;
 mod demo;
@@ -23,6 +24,7 @@ mod neighbors;
 mod pool;
 mod profile;
 mod run;
+mod tier;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -50,6 +52,7 @@ pub enum Verb {
     Neighbors(neighbors::Args),
     Export(export::Args),
     Pool(pool::Args),
+    Tier(tier::Args),
 }
 
 impl Verb {
@@ -67,6 +70,7 @@ impl Verb {
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
             Self::Pool(args) => pool::run(args),
+            Self::Tier(args) => tier::run(args),
         }
     }
 }

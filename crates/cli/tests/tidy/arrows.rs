@@ -11,12 +11,13 @@ use crate::{expect_none, root};
 const ROOMS: &[(&str, &[&str])] = &[
     ("device", &[]),
     ("workload", &[]),
+    ("tier", &["device"]),
     ("pool", &["device"]),
     ("store", &["pool", "device"]),
     ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
-    ("cli", &["device", "pool", "store", "engine", "algo", "workload"]),
-    ("sim", &["device", "pool", "store", "engine", "algo", "workload", "cli"]),
+    ("cli", &["device", "tier", "pool", "store", "engine", "algo", "workload"]),
+    ("sim", &["device", "tier", "pool", "store", "engine", "algo", "workload", "cli"]),
 ];
 
 /// What any room's tests may use besides: graphs to test on, and for algo the way to store them.

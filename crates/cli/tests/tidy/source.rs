@@ -22,6 +22,7 @@ const TRUSTED: &[&str] = &["crates/device/", "crates/pool/"];
 /// Rooms whose time comes from the device's clock, so that a simulated device can tell it.
 const TIMELESS: &[&str] = &[
     "crates/pool/src/",
+    "crates/tier/src/",
     "crates/store/src/",
     "crates/engine/src/",
     "crates/algo/src/",

@@ -1,7 +1,9 @@
 //! Makes load for a buffer pool: reads and writes of pages, generated or read from a trace.
 //!
 //! - [`mix`]: the synthetic loads of the ACE chapter: MS, WIS, RIS, MU
+//! - [`phases`]: the loads of the tiering chapter: hot pages in phases, or a hot set that slides
 //! - [`zipf`]: Zipf's law, as YCSB's loads have it
+//! - [`drift`]: the same with hot pages that change
 //! - [`tpcc`]: the pages that TPC-C's five transactions touch
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
 //! - [`census`]: counts a load's accesses and pages
@@ -21,7 +23,9 @@
 
 pub mod census;
 pub mod dense;
+pub mod drift;
 pub mod mix;
+pub mod phases;
 pub mod tpcc;
 pub mod trace;
 pub mod zipf;

@@ -13,6 +13,8 @@ mod table;
 use anyhow::Result;
 use clap::Subcommand;
 
+pub use grid::share;
+
 use crate::verb::Outcome;
 
 /// Run page loads through the buffer pool: policies, ACE on and off

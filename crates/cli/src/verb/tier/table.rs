@@ -1,0 +1,51 @@
+//! The rows as a person reads them.
+
+use comfy_table::{CellAlignment, Table};
+
+use super::row::Row;
+use crate::output::count;
+
+/// Columns of words; the others hold numbers.
+const WORDS: usize = 3;
+
+/// All rows in one table.
+pub fn table(rows: &[Row]) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    let tiers = rows.iter().map(|row| row.tiers.len()).max().unwrap_or(0);
+    let mut header: Vec<String> =
+        ["workload", "capacity", "policy", "seconds", "mean us", "p99 us"]
+            .map(str::to_owned)
+            .into();
+    header.extend((2..=tiers).rev().map(|from| format!("up from {from}")));
+    header.extend(["move I/O", "CPU us", "B/page"].map(str::to_owned));
+    table.set_header(header);
+    for row in rows {
+        table.add_row(cells(row));
+    }
+    for column in table.column_iter_mut().skip(WORDS) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    let mut cells = vec![
+        row.workload.clone(),
+        row.capacity.clone(),
+        row.policy.clone(),
+        format!("{:.2}", row.runtime_s),
+        format!("{:.0}", row.response_us_mean),
+        format!("{:.0}", row.response_us_p99),
+    ];
+    for from in (2..=row.tiers.len()).rev() {
+        let up = row.migration_pairs.iter().filter(|pair| pair.from == from && pair.to < from);
+        cells.push(count(up.map(|pair| pair.pages).sum()));
+    }
+    cells.extend([
+        format!("{:.1}%", 100.0 * row.migration_io_share),
+        format!("{:.3}", row.cpu_us_per_access),
+        format!("{:.1}", row.bytes_per_page),
+    ]);
+    cells
+}

@@ -1,0 +1,240 @@
+//! Who moves between tiers: policies, one file each.
+//!
+//! - [`fixed`]: nobody moves
+//! - [`ideal`]: the workload's hot pages, known beforehand
+//! - [`tlru`]: whoever was used more recently than the least recent page above
+//! - [`tlfu`]: whoever was used more often than the least often used page above
+//! - [`lrfu`], [`exd`]: the same with counts that fade
+//! - [`temp`]: whoever is warmer than the tier above on average
+//!
+//! A policy hears of every access, after its I/O was sent to where the page lies, and answers with
+//! moves. It is told of each move that was carried out; one that was not changes nothing. So the
+//! same policy serves the replay in virtual time and tiers whose migrations take time or fail.
+
+pub mod exd;
+pub mod fixed;
+pub mod ideal;
+mod lowest;
+pub mod lrfu;
+mod ranked;
+pub mod temp;
+mod temperature;
+pub mod tlfu;
+pub mod tlru;
+
+use std::fmt::{self, Debug};
+use std::str::FromStr;
+
+use crate::error::{Result, TierError};
+use crate::placement::{Move, Page, Placement, Tier};
+use crate::spec::TierSpec;
+
+/// One access to a page.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// Which page.
+    pub page: Page,
+    /// Whether it changes the page.
+    pub write: bool,
+    /// When, on the caller's clock; never before an earlier access.
+    pub now_ns: u64,
+    /// Requests that wait at each tier, or nothing where nobody counts them.
+    pub queued: &'a [u32],
+}
+
+/// Decides who moves.
+pub trait Policy: Send + Debug {
+    /// Hears of an access and appends the moves that it wants. All of them are carried out
+    /// together, or none.
+    fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>);
+
+    /// A page was moved.
+    fn moved(&mut self, _page: Page, _from: Tier, _to: Tier) {}
+
+    /// A request that arrived at `arrival_ns` on this tier was answered; only where
+    /// [`Policy::wants_responses`].
+    fn responded(&mut self, _tier: Tier, _arrival_ns: u64, _response_ns: u64) {}
+
+    /// Whether it learns from response times and queues, which cost something to collect.
+    fn wants_responses(&self) -> bool {
+        false
+    }
+
+    /// Bytes that it holds now, all of what grows with the pages included.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// What a policy is built for.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The tiers, from the fastest.
+    pub tiers: &'a [TierSpec],
+    /// Where pages lie at the start.
+    pub placement: &'a Placement,
+    /// For policies that draw lots.
+    pub seed: u64,
+    /// What is known of the workload, for [`ideal`].
+    pub oracle: Option<&'a Oracle>,
+}
+
+/// A workload's hot pages, known beforehand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Oracle {
+    /// In the order of time, the first from access 0 on.
+    pub phases: Vec<OraclePhase>,
+}
+
+/// The hot pages of a part of the workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OraclePhase {
+    /// The number of the first access.
+    pub start: u64,
+    /// The hottest first; pages that are left out are colder than these.
+    pub hottest: Vec<Page>,
+}
+
+/// A policy with its options, by name: `tlru`, `exd:half-life=0.5`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PolicySpec {
+    name: String,
+    kind: PolicyKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum PolicyKind {
+    Static,
+    Ideal(ideal::IdealConfig),
+    Tlru(tlru::TlruConfig),
+    Tlfu,
+    Lrfu(lrfu::LrfuConfig),
+    Exd(exd::ExdConfig),
+    Temp(temp::TempConfig),
+}
+
+impl PolicySpec {
+    /// The names of all policies, without options.
+    pub const NAMES: [&'static str; 7] = ["static", "ideal", "tlru", "tlfu", "lrfu", "exd", "temp"];
+
+    /// All policies, each with its defaults.
+    pub fn all() -> Vec<Self> {
+        Self::NAMES.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// As it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it cannot be built without an [`Oracle`].
+    pub fn wants_oracle(&self) -> bool {
+        matches!(self.kind, PolicyKind::Ideal(_))
+    }
+
+    /// Where pages lie at the start: where they lay, unless the policy knows better.
+    pub fn initial(&self, context: &Context<'_>) -> Result<Placement> {
+        let (PolicyKind::Ideal(_), Some(oracle)) = (&self.kind, context.oracle) else {
+            return Ok(context.placement.clone());
+        };
+        ideal::initial(context.placement, oracle, context.seed)
+    }
+
+    /// The policy, for pages that lie as [`PolicySpec::initial`] says.
+    pub fn build(&self, context: &Context<'_>) -> Result<Box<dyn Policy>> {
+        Ok(match &self.kind {
+            PolicyKind::Static => Box::new(fixed::Fixed),
+            PolicyKind::Ideal(config) => Box::new(ideal::Ideal::new(*config, context)),
+            PolicyKind::Tlru(config) => tlru::build(config, context),
+            PolicyKind::Tlfu => tlfu::build(context),
+            PolicyKind::Lrfu(config) => lrfu::build(config, context),
+            PolicyKind::Exd(config) => exd::build(config, context),
+            PolicyKind::Temp(config) => Box::new(temp::Temp::new(*config, context)),
+        })
+    }
+}
+
+impl FromStr for PolicySpec {
+    type Err = TierError;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let mut options = Options::new(name, rest);
+        let kind = match name {
+            "static" => PolicyKind::Static,
+            "ideal" => PolicyKind::Ideal(ideal::IdealConfig::parse(&mut options)?),
+            "tlru" => PolicyKind::Tlru(tlru::TlruConfig::parse(&mut options)?),
+            "tlfu" => PolicyKind::Tlfu,
+            "lrfu" => PolicyKind::Lrfu(lrfu::LrfuConfig::parse(&mut options)?),
+            "exd" => PolicyKind::Exd(exd::ExdConfig::parse(&mut options)?),
+            "temp" => PolicyKind::Temp(temp::TempConfig::parse(&mut options)?),
+            _ => {
+                return Err(TierError::Spec {
+                    what: "policy".into(),
+                    found: format!("'{name}'"),
+                    expected: format!("one of {}", Self::NAMES.join(", ")),
+                });
+            }
+        };
+        options.end()?;
+        Ok(Self { name: text.to_owned(), kind })
+    }
+}
+
+impl fmt::Display for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name)
+    }
+}
+
+/// The options behind a policy's name: words, and numbers with a name, between colons.
+#[derive(Debug)]
+struct Options<'a> {
+    policy: &'a str,
+    left: Vec<&'a str>,
+}
+
+impl<'a> Options<'a> {
+    fn new(policy: &'a str, text: &'a str) -> Self {
+        Self { policy, left: text.split(':').filter(|option| !option.is_empty()).collect() }
+    }
+
+    /// Whether the word is among them.
+    fn word(&mut self, word: &str) -> bool {
+        let before = self.left.len();
+        self.left.retain(|option| *option != word);
+        self.left.len() < before
+    }
+
+    /// The number called `name`, within its limits, or `default`.
+    fn number(
+        &mut self,
+        name: &str,
+        default: f64,
+        limits: std::ops::RangeInclusive<f64>,
+    ) -> Result<f64> {
+        let Some(at) = self
+            .left
+            .iter()
+            .position(|option| option.split_once('=').is_some_and(|(key, _)| key == name))
+        else {
+            return Ok(default);
+        };
+        let option = self.left.remove(at);
+        let value = option.split_once('=').and_then(|(_, value)| value.parse::<f64>().ok());
+        value.filter(|value| limits.contains(value)).ok_or_else(|| TierError::Spec {
+            what: format!("option {name} of {}", self.policy),
+            found: format!("'{option}'"),
+            expected: format!("a number from {} to {}", limits.start(), limits.end()),
+        })
+    }
+
+    /// Whether all were understood.
+    fn end(self) -> Result<()> {
+        let Some(option) = self.left.first() else { return Ok(()) };
+        Err(TierError::Spec {
+            what: format!("option of {}", self.policy),
+            found: format!("'{option}'"),
+            expected: "an option that the policy has: see docs/tiers.md".into(),
+        })
+    }
+}

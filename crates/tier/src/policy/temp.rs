@@ -1,0 +1,87 @@
+//! `temp`: a page goes up if it is warmer than the pages above are on average (dissertation 6.5);
+//! the coldest page there comes down. The [`temperature`](super::temperature) is ReStore's.
+//!
+//! To the letter (`temp:text`) a tier that holds some cold pages takes in every page that is asked
+//! for. The authors' program asks for more: warmer than a page that was asked for three times
+//! (fastest tier) or once (the others) in the window. That is the default.
+
+use super::lowest::Lowest;
+use super::temperature::Temperatures;
+use super::{Access, Context, Options, Policy};
+use crate::error::Result;
+use crate::placement::{Move, Page, Placement, Tier};
+
+/// Requests in the window that a page must exceed to go up to the fastest tier, and to others.
+const FLOORS: [usize; 2] = [3, 1];
+
+/// What a page must exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TempConfig {
+    /// Only the average above, as the text says.
+    pub text: bool,
+    /// How much a request warms: the text's 0.2.
+    pub gain: f64,
+}
+
+impl TempConfig {
+    pub(super) fn parse(options: &mut Options<'_>) -> Result<Self> {
+        Ok(Self { text: options.word("text"), gain: options.number("gain", 0.2, 0.001..=10.0)? })
+    }
+}
+
+/// The policy.
+#[derive(Debug)]
+pub struct Temp {
+    config: TempConfig,
+    temperatures: Temperatures,
+    coldest: Lowest,
+}
+
+impl Temp {
+    pub(super) fn new(config: TempConfig, context: &Context<'_>) -> Self {
+        let temperatures = Temperatures::new(context.placement, config.gain);
+        let coldest = Lowest::new(context.placement, |page| temperatures.key(page));
+        Self { config, temperatures, coldest }
+    }
+
+    /// Whether a page is warm enough for the tier above.
+    fn rises(&self, page: Page, above: Tier, placement: &Placement) -> bool {
+        let temperature = self.temperatures.now(page);
+        let floor = self.temperatures.after(FLOORS[usize::from(above > 0)]);
+        let mean = self.temperatures.sum(above) / placement.count(above).max(1);
+        temperature > mean && (self.config.text || temperature > floor)
+    }
+}
+
+impl Policy for Temp {
+    fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>) {
+        let page = access.page;
+        let here = placement.tier_of(page);
+        let before = self.temperatures.touch(page, here);
+        let key = self.temperatures.key(page);
+        if key < before {
+            self.coldest.push(here, page, key);
+        }
+        let Some(above) = here.checked_sub(1) else { return };
+        if !self.rises(page, above, placement) {
+            return;
+        }
+        if placement.has_room(above) {
+            moves.push(Move { page, to: above });
+            return;
+        }
+        let temperatures = &self.temperatures;
+        if let Some((_, victim)) = self.coldest.get(above, placement, |p| temperatures.key(p)) {
+            moves.extend([Move { page: victim, to: here }, Move { page, to: above }]);
+        }
+    }
+
+    fn moved(&mut self, page: Page, from: Tier, to: Tier) {
+        self.temperatures.moved(page, from, to);
+        self.coldest.push(to, page, self.temperatures.key(page));
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.temperatures.memory_bytes() + self.coldest.memory_bytes()
+    }
+}

@@ -1,0 +1,199 @@
+//! The temperature of pages (dissertation 6.4.2), of which TEMP and ReStore both know.
+//!
+//! Asked for, a page takes the temperature 1 - 0.5 / e^(gain req), where req counts its requests in
+//! a window of so many accesses. "After 5 timesteps without requests, page temperature will
+//! decrease 0.05, until it becomes 0.0": here it falls evenly, by 0.01 a timestep. Then the order
+//! of idle pages never changes, and what can be stored and compared is a key that does not depend
+//! on the time: temperature + rate x now. All pages begin at 0.5.
+//!
+//! The text leaves the timestep and the window open. A timestep is a twentieth of an access per
+//! page and the window one access per page, which are the values of the authors' program for its
+//! 10,000 pages (0.02 per 1,000 accesses; 10,000 accesses).
+//!
+//! The window is exact: a ring of the last accesses. The sum over a tier is exact too but for pages
+//! that reach 0, which leave it at the end of that timestep: warm pages are counted by the timestep
+//! of their end, so that all of a timestep leave at once. Temperatures are fixed point: sums do not
+//! depend on their order.
+
+use crate::placement::{Page, Placement, Tier};
+
+/// The temperature 1.
+pub(super) const ONE: u64 = 1 << 32;
+
+/// Timesteps in which a page cools from 1 to 0.
+const LIFE: u64 = 100;
+
+/// Timesteps in which every page is asked for once on average.
+const TIMESTEPS: u64 = 20;
+
+/// Requests after which the temperature is 1 to all digits, whatever the gain.
+const REQUESTS_MAX: usize = 255;
+
+/// Pages that have not cooled down to 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Warm {
+    count: u64,
+    /// Sum of the keys.
+    keys: u64,
+}
+
+/// The temperatures of all pages, and their sums by tier.
+#[derive(Debug)]
+pub(super) struct Temperatures {
+    /// Temperature by requests in the window.
+    table: Vec<u64>,
+    keys: Vec<u64>,
+    /// Requests of each page in the window.
+    requests: Vec<u32>,
+    /// The accesses in the window, oldest at the hand.
+    window: Vec<Page>,
+    hand: usize,
+    /// Accesses so far, and what all pages have cooled by since the start.
+    accesses: u64,
+    cooled: u64,
+    /// What a page cools by in one access.
+    rate: u64,
+    step_accesses: u64,
+    timestep: u64,
+    /// By tier: all warm pages, and those that end in each of the next timesteps, as a ring.
+    warm: Vec<Warm>,
+    ending: Vec<Vec<Warm>>,
+}
+
+impl Temperatures {
+    /// All pages at 0.5, on the tiers where they lie. `gain` is the text's 0.2.
+    pub(super) fn new(placement: &Placement, gain: f64) -> Self {
+        let pages = placement.pages() as usize;
+        let step_accesses = (pages as u64 / TIMESTEPS).max(1);
+        let temperature = |requests: usize| 1.0 - 0.5 / (gain * requests as f64).exp();
+        let fixed = |requests| (temperature(requests) * ONE as f64) as u64;
+        let rate = (ONE / LIFE / step_accesses).max(1);
+        // The rate is rounded down, so a page may live a little longer than it should.
+        let life = (ONE / (rate * step_accesses)) as usize;
+        let mut all = Self {
+            table: (0..=REQUESTS_MAX).map(fixed).collect(),
+            keys: vec![ONE / 2; pages],
+            requests: vec![0; pages],
+            window: Vec::with_capacity(pages),
+            hand: 0,
+            accesses: 0,
+            cooled: 0,
+            rate,
+            step_accesses,
+            timestep: 0,
+            warm: vec![Warm::default(); placement.tiers()],
+            ending: vec![vec![Warm::default(); life + 4]; placement.tiers()],
+        };
+        for page in 0..placement.pages() {
+            all.enter(placement.tier_of(page), ONE / 2);
+        }
+        all
+    }
+
+    /// A page on `tier` is asked for. Returns its key before.
+    pub(super) fn touch(&mut self, page: Page, tier: Tier) -> u64 {
+        self.advance();
+        self.slide(page);
+        let requests = self.requests[page as usize].min(REQUESTS_MAX as u32);
+        let key = self.table[requests as usize] + self.cooled;
+        let before = std::mem::replace(&mut self.keys[page as usize], key);
+        self.leave(tier, before);
+        self.enter(tier, key);
+        before
+    }
+
+    /// One access later.
+    fn advance(&mut self) {
+        self.accesses += 1;
+        self.cooled += self.rate;
+        if !self.accesses.is_multiple_of(self.step_accesses) {
+            return;
+        }
+        self.timestep += 1;
+        for (warm, ending) in self.warm.iter_mut().zip(&mut self.ending) {
+            let slot = self.timestep % ending.len() as u64;
+            let ended = std::mem::take(&mut ending[slot as usize]);
+            warm.count -= ended.count;
+            warm.keys -= ended.keys;
+        }
+    }
+
+    /// The window takes in one access and forgets its oldest.
+    fn slide(&mut self, page: Page) {
+        self.requests[page as usize] += 1;
+        if self.window.len() < self.window.capacity() {
+            self.window.push(page);
+            return;
+        }
+        let oldest = std::mem::replace(&mut self.window[self.hand], page);
+        self.requests[oldest as usize] -= 1;
+        self.hand = if self.hand + 1 == self.window.len() { 0 } else { self.hand + 1 };
+    }
+
+    /// The timestep at whose beginning a page is cold.
+    fn end(&self, key: u64) -> u64 {
+        key / (self.rate * self.step_accesses) + 1
+    }
+
+    fn enter(&mut self, tier: Tier, key: u64) {
+        for warm in self.sums(tier, key).into_iter().flatten() {
+            warm.count += 1;
+            warm.keys += key;
+        }
+    }
+
+    fn leave(&mut self, tier: Tier, key: u64) {
+        for warm in self.sums(tier, key).into_iter().flatten() {
+            warm.count -= 1;
+            warm.keys -= key;
+        }
+    }
+
+    /// The sums that a page of this key is part of: none where it is cold.
+    fn sums(&mut self, tier: Tier, key: u64) -> Option<[&mut Warm; 2]> {
+        let end = self.end(key);
+        if end <= self.timestep {
+            return None;
+        }
+        let ending = &mut self.ending[tier as usize];
+        let slot = (end % ending.len() as u64) as usize;
+        Some([&mut self.warm[tier as usize], &mut ending[slot]])
+    }
+
+    /// A page was moved.
+    pub(super) fn moved(&mut self, page: Page, from: Tier, to: Tier) {
+        let key = self.keys[page as usize];
+        self.leave(from, key);
+        self.enter(to, key);
+    }
+
+    /// What orders pages by temperature, whenever they are compared.
+    #[inline]
+    pub(super) fn key(&self, page: Page) -> u64 {
+        self.keys[page as usize]
+    }
+
+    /// The temperature of a page now, in parts of [`ONE`].
+    pub(super) fn now(&self, page: Page) -> u64 {
+        self.keys[page as usize].saturating_sub(self.cooled)
+    }
+
+    /// The temperature right after the n-th request in a window.
+    pub(super) fn after(&self, requests: usize) -> u64 {
+        self.table[requests]
+    }
+
+    /// The sum over a tier's pages.
+    pub(super) fn sum(&self, tier: Tier) -> u64 {
+        let warm = &self.warm[tier as usize];
+        warm.keys.saturating_sub(warm.count * self.cooled)
+    }
+
+    /// Bytes that it holds.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let pages = self.keys.capacity() * size_of::<u64>();
+        let requests = self.requests.capacity() * size_of::<u32>();
+        let window = self.window.capacity() * size_of::<Page>();
+        pages + requests + window
+    }
+}
