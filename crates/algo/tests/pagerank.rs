@@ -9,7 +9,7 @@ use cenote_algo::pagerank::{self, PageRankConfig, Variant};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
+use cenote_store::{Codec, Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
@@ -20,7 +20,7 @@ enum Shape {
 
 const SHAPES: [Shape; 3] = [Shape::Undirected, Shape::Directed, Shape::DirectedWithInEdges];
 
-fn stored(lists: &[Vec<u32>], shape: Shape) -> Arc<Graph> {
+fn stored(lists: &[Vec<u32>], shape: Shape, codec: Codec) -> Arc<Graph> {
     let model = Preset::by_name("optane-p4800x").unwrap().model();
     let device = Arc::new(SimDevice::new(SimConfig::new(model)));
     let in_edges = shape == Shape::DirectedWithInEdges;
@@ -33,7 +33,7 @@ fn stored(lists: &[Vec<u32>], shape: Shape) -> Arc<Graph> {
         self_loops_kept: false,
         salt: 7,
     };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+    let mut writer = GraphWriter::create_with_codec(device.clone(), spec, codec).unwrap();
     lists.iter().for_each(|list| writer.push_list(list).unwrap());
     if in_edges {
         writer.begin_in().unwrap();
@@ -99,8 +99,18 @@ fn oracle(lists: &[Vec<u32>], config: &PageRankConfig) -> Vec<f64> {
     ranks.iter().map(|rank| scale * rank).collect()
 }
 
-/// The ranks, the same to the last bit by every strategy and number of threads.
-fn ranks(graph: &Arc<Graph>, config: &PageRankConfig) -> Vec<f64> {
+/// The ranks, the same to the last bit by both codecs, every strategy and number of threads.
+fn ranks(lists: &[Vec<u32>], shape: Shape, config: &PageRankConfig) -> Vec<f64> {
+    let mut first: Option<Vec<u64>> = None;
+    for codec in [Codec::Raw, Codec::Packed] {
+        let graph = stored(lists, shape, codec);
+        let found = ranks_of(&graph, config);
+        assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{shape:?}, {codec:?}");
+    }
+    first.unwrap().into_iter().map(f64::from_bits).collect()
+}
+
+fn ranks_of(graph: &Arc<Graph>, config: &PageRankConfig) -> Vec<u64> {
     let mut first: Option<Vec<u64>> = None;
     for strategy in [Strategy::Auto, Strategy::Block, Strategy::Vertex] {
         for threads in 1..=3 {
@@ -114,13 +124,13 @@ fn ranks(graph: &Arc<Graph>, config: &PageRankConfig) -> Vec<f64> {
             }
         }
     }
-    first.unwrap().into_iter().map(f64::from_bits).collect()
+    first.unwrap()
 }
 
 fn agree(config: &PageRankConfig) {
     for shape in SHAPES {
         let lists = lists(shape != Shape::Undirected);
-        let found = ranks(&stored(&lists, shape), config);
+        let found = ranks(&lists, shape, config);
         for (v, (found, expected)) in found.iter().zip(oracle(&lists, config)).enumerate() {
             let close = (found - expected).abs() <= 1e-9 * expected + 1e-15;
             assert!(close, "{shape:?}, vertex {v}: {found}, not {expected}");
@@ -146,16 +156,15 @@ fn the_papers_variant_loses_dangling_mass_and_is_n_times_as_large() {
 #[test]
 fn what_cannot_be_reached_from_the_chosen_vertices_has_rank_zero() {
     let lists = [vec![1], vec![0], vec![3], vec![2], vec![]];
-    let graph = stored(&lists, Shape::Undirected);
     let config = PageRankConfig { personalize: vec![1, 1], ..PageRankConfig::default() };
-    let ranks = ranks(&graph, &config);
+    let ranks = ranks(&lists, Shape::Undirected, &config);
     assert_eq!(ranks[2..], [0.0; 3]);
     assert!((ranks[0] + ranks[1] - 1.0).abs() < 1e-12, "{ranks:?}");
 }
 
 #[test]
 fn chosen_vertices_that_make_no_sense_are_refused() {
-    let graph = stored(&[vec![1], vec![0]], Shape::Undirected);
+    let graph = stored(&[vec![1], vec![0]], Shape::Undirected, Codec::Raw);
     let refused = |config: PageRankConfig| {
         let refused = pagerank::run(&graph, EngineConfig::with_memory(64 << 20), &config);
         assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{refused:?}");

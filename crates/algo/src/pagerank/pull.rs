@@ -6,7 +6,9 @@ use cenote_engine::{
     Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, VertexId, Wanted, prefetch,
 };
 
-use super::fixed::{FixedSum, from_fixed, to_fixed};
+use rayon::prelude::*;
+
+use super::fixed::{FixedSum, WideSum, from_fixed, to_fixed};
 use super::restart::{Base, Restart};
 use super::{Step, load, store};
 use crate::report::Result;
@@ -32,13 +34,17 @@ pub(super) struct Pull<'e> {
     dangling: f64,
 }
 
-/// Sums of pieces of lists that run over pages. Per page: of the piece that it begins with, of the
-/// piece that it ends with, and the whole length of the list of the latter.
+/// Sums of the pieces of lists that run over pages. A slot for every page: of the piece that the
+/// page begins with, and of that which the page before ends with.
 struct Pieces {
-    heads: HugeVec<AtomicU64>,
-    tails: HugeVec<AtomicU64>,
+    high: HugeVec<AtomicU64>,
+    low: HugeVec<AtomicU64>,
+    /// Lengths of these lists.
     degrees: HugeVec<AtomicU64>,
 }
+
+/// Pages that a worker looks through at a time for lists that began there.
+const PIECES_MIN: usize = 1 << 12;
 
 /// Memory for pieces, per page.
 pub(super) const PIECE_BYTES: u64 = 24;
@@ -59,8 +65,8 @@ impl<'e> Pull<'e> {
             next: HugeVec::zeroed(n)?,
             out_degrees: None,
             pieces: Pieces {
-                heads: HugeVec::zeroed(pages)?,
-                tails: HugeVec::zeroed(pages)?,
+                high: HugeVec::zeroed(pages)?,
+                low: HugeVec::zeroed(pages)?,
                 degrees: HugeVec::zeroed(pages)?,
             },
             dangling: 0.0,
@@ -149,6 +155,15 @@ struct Masses {
     dangling: u64,
 }
 
+impl Masses {
+    fn and(self, other: Self) -> Self {
+        Self {
+            change: self.change.wrapping_add(other.change),
+            dangling: self.dangling.wrapping_add(other.dangling),
+        }
+    }
+}
+
 impl Kernel for Gather<'_> {
     type Local = Masses;
 
@@ -177,38 +192,40 @@ impl Kernel for Gather<'_> {
 }
 
 impl Gather<'_> {
-    /// Shares of `entries[from..to]` in four running sums, so that additions overlap; always in
-    /// the same order. Prefetches what lies ahead in `entries`, of whichever list.
+    /// Shares of `entries[from..to]`. Prefetches what lies ahead in `entries`, of whichever list.
     #[inline(always)]
-    fn sum(&self, entries: &[u32], from: usize, to: usize) -> f64 {
-        let mut sums = [0.0f64; 4];
+    fn sum(&self, entries: &[u32], from: usize, to: usize) -> WideSum {
         let ahead_max = entries.len().saturating_sub(PREFETCH_ENTRIES).clamp(from, to);
         let near = &entries[from..ahead_max];
         let far = &entries[(from + PREFETCH_ENTRIES).min(entries.len())..];
-        for (i, (&target, &later)) in near.iter().zip(far).enumerate() {
+        let mut sum = WideSum::default();
+        for (&target, &later) in near.iter().zip(far) {
             prefetch(self.shares, later as usize);
-            sums[i & 3] += load(&self.shares[target as usize]);
+            sum.add_biased(load(&self.shares[target as usize]));
         }
-        for (i, &target) in entries[ahead_max..to].iter().enumerate() {
-            sums[(near.len() + i) & 3] += load(&self.shares[target as usize]);
+        for &target in &entries[ahead_max..to] {
+            sum.add_biased(load(&self.shares[target as usize]));
         }
-        (sums[0] + sums[1]) + (sums[2] + sums[3])
+        sum.without_bias(to - from)
     }
 
     /// A whole list gives the vertex its rank; a piece is put aside for [`Self::finish_pieces`].
     #[inline(always)]
-    fn take(&self, masses: &mut Masses, list: &List<'_>, sum: f64) {
-        if list.targets.len() as u64 == list.degree {
-            self.finish(masses, list.vertex, list.degree, sum);
-            return;
-        }
-        let page = (list.page - self.adjacency.first_page()) as usize;
-        if list.skip == 0 {
-            store(&self.pieces.tails[page], sum);
-            self.pieces.degrees[page].store(list.degree, Ordering::Relaxed);
+    fn take(&self, masses: &mut Masses, list: &List<'_>, sum: WideSum) {
+        if list.is_whole() {
+            self.finish(masses, list.vertex, list.degree, sum.mass());
         } else {
-            store(&self.pieces.heads[page], sum);
+            self.put_aside(list, sum);
         }
+    }
+
+    #[inline(never)]
+    fn put_aside(&self, list: &List<'_>, sum: WideSum) {
+        let page = (list.page - self.adjacency.first_page()) as usize;
+        let slot = if list.skip == 0 { page + 1 } else { page };
+        self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);
+        self.pieces.low[slot].fetch_add(sum.low, Ordering::Relaxed);
+        self.pieces.degrees[slot].store(list.degree, Ordering::Relaxed);
     }
 
     #[inline(always)]
@@ -227,26 +244,31 @@ impl Gather<'_> {
         }
     }
 
-    /// Adds up the pieces of each list that runs over pages, in page order.
+    /// Gives their ranks to the vertices whose lists run over pages, and clears the sums.
     fn finish_pieces(&self) -> Masses {
-        let mut masses = Masses::default();
-        let mut page = 0;
-        while page + 1 < self.adjacency.pages() {
-            if !self.adjacency.continues(page + 1) {
-                page += 1;
-                continue;
+        let continued = |page: usize| {
+            let page = page as u64;
+            self.adjacency.continues(page).then(|| self.adjacency.vertices_in(page).start)
+        };
+        let pages = self.pieces.degrees.len();
+        let finish = |page: usize| {
+            let mut masses = Masses::default();
+            if let Some(v) = continued(page).filter(|&v| continued(page - 1) != Some(v)) {
+                let mut sum = WideSum::default();
+                for slot in (page..pages).take_while(|&slot| continued(slot) == Some(v)) {
+                    let high = self.pieces.high[slot].swap(0, Ordering::Relaxed);
+                    let low = self.pieces.low[slot].swap(0, Ordering::Relaxed);
+                    sum = sum.and(WideSum { high, low });
+                }
+                let degree = self.pieces.degrees[page].load(Ordering::Relaxed);
+                self.finish(&mut masses, v, degree, sum.mass());
             }
-            let v = self.adjacency.vertices_in(page + 1).start;
-            let pages = self.adjacency.pages_of(v);
-            let first = *pages.start() as usize;
-            let mut sum = load(&self.pieces.tails[first]);
-            for head in pages.start() + 1..=*pages.end() {
-                sum += load(&self.pieces.heads[head as usize]);
-            }
-            let degree = self.pieces.degrees[first].load(Ordering::Relaxed);
-            self.finish(&mut masses, v, degree, sum);
-            page = *pages.end();
-        }
-        masses
+            masses
+        };
+        (1..pages)
+            .into_par_iter()
+            .with_min_len(PIECES_MIN)
+            .map(finish)
+            .reduce(Masses::default, Masses::and)
     }
 }
