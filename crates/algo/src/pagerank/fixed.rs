@@ -26,8 +26,8 @@ const LOW_STEP: f64 = HIGH_STEP / (1u64 << 33) as f64;
 
 /// A sum of masses below 2 that is the same however its terms are grouped, with steps of 2^-84:
 /// every term is split into whole steps of 2^-51 and of 2^-84, and these are added as integers.
-/// As in Demmel and Nguyen, "Fast Reproducible Floating-Point Summation" (ARITH 2013), but with fixed
-/// steps, since masses are bounded.
+/// As in Demmel and Nguyen, "Fast Reproducible Floating-Point Summation" (ARITH 2013), but with
+/// fixed steps, since masses are bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WideSum {
     pub high: u64,
