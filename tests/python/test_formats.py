@@ -126,3 +126,101 @@ def test_names_survive_the_way_through(cenote):
     assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in made.edges}
     neighbors = cenote.json("neighbors", "graph.cenote", "Valjean")["neighbors"]
     assert neighbors == sorted(made.adj["Valjean"])
+
+
+def weighted_text(folder, made):
+    nx.write_weighted_edgelist(made, folder / "edges.txt")
+    return ["edges.txt"]
+
+
+def weighted_data(folder, made):
+    nx.write_edgelist(made, folder / "edges.edgelist", data=True)
+    return ["edges.edgelist"]
+
+
+def weighted_gzip(folder, made):
+    table = nx.to_pandas_edgelist(made)[["weight", "target", "source"]]
+    table.to_csv(folder / "edges.csv.gz", index=False)
+    return ["edges.csv.gz"]
+
+
+def weighted_tsv(folder, made):
+    table = nx.to_pandas_edgelist(made).rename(columns={"weight": "km"})
+    table.to_csv(folder / "edges.tsv", index=False, sep="\t")
+    return ["edges.tsv", "--weight-column", "km"]
+
+
+def weighted_parquet(folder, made):
+    table = pa.Table.from_pandas(nx.to_pandas_edgelist(made), preserve_index=False)
+    pq.write_table(table, folder / "edges.parquet")
+    return ["edges.parquet"]
+
+
+def weighted_matrix(folder, made):
+    # Matrix Market knows vertices by their number, from 1.
+    edges = np.array([(a, b) for a, b in made.edges])
+    values = [made.edges[edge]["weight"] for edge in made.edges]
+    size = edges.max()
+    matrix = sp.coo_matrix((values, (edges[:, 0] - 1, edges[:, 1] - 1)), shape=(size, size))
+    scipy.io.mmwrite(folder / "edges.mtx", matrix, symmetry="general")
+    return ["edges.mtx"]
+
+
+def weighted_graphalytics(folder, made):
+    (folder / "edges.v").write_text("".join(f"{vertex}\n" for vertex in sorted(made)))
+    nx.write_weighted_edgelist(made, folder / "edges.e")
+    return ["edges.v", "edges.e"]
+
+
+def weighted_metis(folder, made):
+    # METIS is undirected, knows vertices by their number, and has integers for weights.
+    size = max(made)
+    lines = [f"{size} {made.number_of_edges()} 1"]
+    for v in range(1, size + 1):
+        targets = made.adj[v].items() if v in made else []
+        lines.append(" ".join(f"{t} {data['weight']}" for t, data in targets))
+    (folder / "edges.graph").write_text("\n".join(lines) + "\n")
+    return ["edges.graph"]
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "u32", "i64"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        weighted_text,
+        weighted_data,
+        weighted_gzip,
+        weighted_tsv,
+        weighted_parquet,
+        weighted_matrix,
+        weighted_graphalytics,
+        weighted_metis,
+    ],
+    ids=lambda write: write.__name__,
+)
+def test_every_format_with_weights_brings_them(cenote, write, kind):
+    directed = write is not weighted_metis
+    made = graph(directed)
+    rng = np.random.default_rng(9)
+    is_float = kind in ["f32", "f64"] and write is not weighted_metis
+    for edge in made.edges:
+        number = int(rng.integers(1000))
+        made.edges[edge]["weight"] = number / 4 if is_float else number
+    inputs = write(cenote.folder, made)
+    flags = ["--directed"] if directed else []
+    cenote("import", *inputs, *flags, "--weights", kind, "--out", "graph.cenote")
+    assert cenote("check", "graph.cenote")
+    source = max(made, key=made.degree)
+    cenote("run", "sssp", "graph.cenote", "--source", source, "--out", "out.csv")
+    found = pd.read_csv(cenote.folder / "out.csv").dropna(subset="distance")
+    found = dict(zip(found["vertex"].astype(int), found["distance"]))
+    expected = nx.single_source_dijkstra_path_length(made, source)
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", ["edges.adjlist", "edges.v", "edges.u32", "edges.u64"])
+def test_formats_without_a_place_for_weights_say_so(cenote, name):
+    (cenote.folder / name).write_bytes(b"1\n" * 32)
+    error = cenote.error("import", name, "--weights", "f32", "--out", "graph.cenote")
+    assert name in error and "weights" in error
+    assert not (cenote.folder / "graph.cenote").exists()

@@ -1,8 +1,10 @@
 """Random walks through the command line, against walks taken one by one in NumPy."""
 
+import itertools
 import subprocess
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,10 +13,14 @@ WALKS = int.from_bytes(b"walks\0\0\0", "little")
 
 
 class OneByOne:
-    """Walks straight from the definition, on a dictionary of sorted lists."""
+    """Walks straight from the definition, on a dictionary of sorted lists.
 
-    def __init__(self, lists, seed=1, restart=0.0, p=1.0, q=1.0):
+    Where `weights` are given, a list of integers for each list, proposals are in proportion.
+    """
+
+    def __init__(self, lists, seed=1, restart=0.0, p=1.0, q=1.0, weights=None):
         self.lists, self.seed, self.restart = lists, seed, restart
+        self.weights = weights or {v: [1] * len(targets) for v, targets in lists.items()}
         self.back, self.away = 1 / p, 1 / q
         self.largest = max(self.back, 1.0, self.away)
 
@@ -35,7 +41,9 @@ class OneByOne:
         trial = 0
         while True:
             _, position, accept, _ = self.words(walk, step, trial)
-            candidate = self.lists[at][position * len(self.lists[at]) >> 64]
+            drawn = position * sum(self.weights[at]) >> 64
+            sums = itertools.accumulate(self.weights[at])
+            candidate = self.lists[at][next(i for i, total in enumerate(sums) if total > drawn)]
             free = before is None or len(self.lists[at]) == 1
             if free or (accept >> 11) * 2.0**-53 < self.weight(candidate, before) / self.largest:
                 return candidate
@@ -48,7 +56,7 @@ class OneByOne:
             if (self.words(walk, step, 0)[0] >> 11) * 2.0**-53 < self.restart:
                 before = None
                 row.append(start)
-            elif not self.lists[at]:
+            elif not any(self.weights[at]):
                 break
             else:
                 row.append(self.step(walk, step, at, before))
@@ -155,3 +163,87 @@ def test_an_estimate_tells_the_memory_of_the_run(cenote):
     assert told["memory"] == run["memory_plan"]
     assert told["bytes_read"] == pytest.approx(run["bytes_read"], rel=0.2)
     assert run["peak_rss_bytes"] <= (8 + 32) << 20
+
+
+@pytest.fixture(params=[False, True], ids=["undirected", "directed"])
+def weighted(request, cenote):
+    """Graphs of the four types with the same weights, of quarters where they are no integers."""
+    cenote("generate", "kron", "--scale", 9, "--out", "made.u32")
+    pairs = np.unique(np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2), axis=0)
+    pairs = pairs[pairs[:, 0] < pairs[:, 1]]
+    rng = np.random.default_rng(7)
+    # A vertex in eight has edges of weight 0 alone.
+    numbers = rng.choice([0, 1, 2, 5, 4000, 1 << 20], len(pairs))
+    numbers[(pairs % 8 == 3).any(axis=1)] = 0
+    found = {int(v): {} for v in np.unique(pairs)}
+    for (a, b), number in zip(pairs.tolist(), numbers.tolist()):
+        found[a][b] = number
+        if not request.param:
+            found[b][a] = number
+    direction = "--directed" if request.param else "--undirected"
+    for kind in ["f32", "f64", "u32", "i64"]:
+        unit = 0.25 if kind.startswith("f") else 1
+        with open(cenote.folder / "edges.csv", "w") as file:
+            file.write("source,target,weight\n")
+            for (a, b), number in zip(pairs, numbers):
+                file.write(f"{a},{b},{number * unit}\n")
+        codec = "packed" if kind == "f64" else "raw"
+        cenote(
+            *["import", "edges.csv", direction, "--weights", kind, "--codec", codec],
+            *["--out", f"{kind}.cenote"],
+        )
+    lists = {v: sorted(targets) for v, targets in found.items()}
+    return lists, {v: [found[v][target] for target in lists[v]] for v in lists}
+
+
+@pytest.mark.parametrize("bias", [{}, {"restart": 0.2}, {"p": 0.5, "q": 4.0}], ids=str)
+def test_walks_by_weight_equal_those_taken_one_by_one(cenote, weighted, bias):
+    lists, weights = weighted
+    flags = [word for name, value in bias.items() for word in (f"--{name}", value)]
+    walker = OneByOne(lists, seed=5, weights=weights, **bias)
+    expected = [walker.walk(i, start, 6) for i, start in enumerate(sorted(lists))]
+    assert any(len(row) < 7 for row in expected), "no walk met a dead end"
+    for kind in ["f32", "f64", "u32", "i64"]:
+        for strategy in ["auto", "block", "vertex"]:
+            summary = cenote.json(
+                *["run", "walk", f"{kind}.cenote", "--weighted", "--steps", 6, "--seed", 5],
+                *["--strategy", strategy, "--verify", "--out", "out.txt", *flags],
+            )
+            text = (cenote.folder / "out.txt").read_text()
+            rows = [[int(v) for v in line.split(" ")] for line in text.splitlines()]
+            assert rows == expected, (kind, strategy)
+            assert summary["verified"]
+
+
+def test_an_estimate_tells_what_walks_by_weight_take(cenote):
+    cenote("generate", "kron", "--scale", 16, "--out", "made.u32")
+    pairs = np.fromfile(cenote.folder / "made.u32", "<u4").reshape(-1, 2)
+    weights = np.random.default_rng(3).random(len(pairs), dtype=np.float32)
+    columns = {"source": pairs[:, 0], "target": pairs[:, 1], "weight": weights}
+    pq.write_table(pa.table(columns), cenote.folder / "made.parquet")
+    cenote("import", "made.parquet", "--weights", "f32", "--out", "graph.cenote")
+    flags = [
+        *["walk", "graph.cenote", "--weighted", "--walkers", 100000, "--starts", "random"],
+        *["--memory", "16MiB"],
+    ]
+    told = cenote.json("estimate", *flags)
+    run = cenote.json("run", *flags)
+    assert told["memory"] == run["memory_plan"]
+    assert told["bytes_read"] == pytest.approx(run["bytes_read"], rel=0.2)
+    assert run["peak_rss_bytes"] <= (16 + 32) << 20
+
+
+def test_graphs_by_whose_weights_no_walk_can_go_are_refused(cenote):
+    (cenote.folder / "edges.txt").write_text("1 2 0.5\n2 3 -0.25\n")
+    cenote("import", "edges.txt", "--out", "plain.cenote")
+    cenote("import", "edges.txt", "--weights", "f32", "--out", "negative.cenote")
+    walk = ["--weighted", "--out", "walks.txt"]
+    told = cenote.error("run", "walk", "plain.cenote", *walk)
+    assert "--weighted needs a graph with weights; import it with --weights" in told
+    told = cenote.error("run", "walk", "negative.cenote", *walk)
+    assert "smallest weight of the graph is -0.25" in told and "not negative" in told
+    assert "smallest weight" in cenote.error("estimate", "walk", "negative.cenote", "--weighted")
+    assert not (cenote.folder / "walks.txt").exists()
+    (cenote.folder / "nan.txt").write_text("1 2 0.5\n2 3 nan\n")
+    told = cenote.error("import", "nan.txt", "--weights", "f32", "--out", "nan.cenote")
+    assert "finite" in told

@@ -18,6 +18,7 @@ use crate::pages;
 use crate::schedule::Schedule;
 use crate::serve::{Lists, Pages, Serve};
 use crate::tasks::{PageTask, TaskSource, pages_wanted};
+use crate::weighted::CopiesMax;
 use crate::worker::{Counts, Visit};
 
 /// A visit of so few listed pages is done by the calling thread: waking others costs more.
@@ -34,6 +35,7 @@ pub struct Engine {
     pub(crate) pages: Option<Arc<Pool>>,
     pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) copies_max: CopiesMax,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
 
@@ -60,6 +62,7 @@ impl Engine {
             pages,
             workers,
             clock,
+            copies_max: CopiesMax::default(),
             totals: Mutex::default(),
         })
     }

@@ -7,7 +7,8 @@
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
 //!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
-//! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`])
+//! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`]);
+//!   [`WeightedPageKernel`]: with pages and weights ([`Engine::visit_weighted_pages`])
 //! - [`Engine`]: workers, I/O in flight, cached pages
 //! - [`Roamer`]: lists that make other lists wanted, without steps ([`Engine::roam`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
@@ -55,7 +56,8 @@ pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Direction, Graph, List, Page, StoreError, VertexId, Weight, Weights,
+    Adjacency, Direction, Graph, List, Page, StoreError, VertexId, Weight, WeightColumn,
+    WeightType, Weights,
 };
 pub use config::{Cancel, EngineConfig, Strategy};
 pub use engine::Engine;
@@ -69,5 +71,7 @@ pub use roam::{RoamConfig, Roamer, SPLIT_THRESHOLD};
 pub use schedule::Schedule;
 pub use serial::{for_each_list, for_each_weighted_list};
 pub use tasks::PageTask;
-pub use weighted::{WeightedKernel, weighted_bytes_for};
+pub use weighted::{
+    WeightedKernel, WeightedPageKernel, weighted_bytes_for, weighted_pages_bytes_for,
+};
 pub use whole::Whole;

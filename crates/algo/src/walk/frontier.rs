@@ -3,23 +3,29 @@
 //! The CAVE paper's Algorithm 5, for `block` and `vertex`. The pages of a hub's list are all
 //! brought to choose one entry, as they are there. A step of node2vec takes as many rounds as the
 //! walk with the most refusals needs, each of two visits: one proposes, one asks for edges.
+//!
+//! Where edges have weights, a walk wants one page and its weights ([`super::weigh`]), as with
+//! `auto`: to choose among the pages of a hub takes the sums of their weights anyway.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
+    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, VertexId,
+    Wanted, WeightedPageKernel, Weights,
 };
 use rayon::prelude::*;
 
 use super::draw::below;
 use super::log::{Log, LogPart, Tally};
 use super::rule::{NONE, Rule, Verdict};
+use super::weigh::{Choice, Sums, There, Weighing, contradiction, hull};
 use crate::report::Result;
 
 /// A walk on its way to the next step.
 #[derive(Clone, Copy, Debug)]
 struct Walker {
-    /// Decides which entry is proposed.
+    /// Decides which entry is proposed; by weight: the page where that is.
     position: u64,
     at: VertexId,
     before: VertexId,
@@ -33,9 +39,21 @@ pub(super) fn state_bytes(rows: u64, vertices: usize, workers: usize) -> u64 {
     rows * (size_of::<Walker>() + 4 + 1) as u64 + Frontier::bytes_for(vertices, workers)
 }
 
+/// Memory of the pages that walks by weight name.
+pub(super) fn task_bytes(rows: u64, pages: u64) -> u64 {
+    // Vectors grow by doubling: of pages, and of the vertices whose lists may be long.
+    2 * (rows.min(pages) * size_of::<PageTask>() as u64 + rows * size_of::<VertexId>() as u64)
+}
+
 /// Takes all steps of walks `0..rows` of the batch that `log` tells of.
-pub(super) fn run(engine: &Engine, rule: &Rule<'_>, log: Log<'_>, rows: u32) -> Result<Tally> {
-    Steps::new(engine, rule, log, rows)?.run()
+pub(super) fn run(
+    engine: &Engine,
+    rule: &Rule<'_>,
+    weighing: &mut Option<Weighing<'_>>,
+    log: Log<'_>,
+    rows: u32,
+) -> Result<Tally> {
+    Steps::new(engine, rule, weighing, log, rows)?.run()
 }
 
 const DEAD_END: u8 = 0;
@@ -89,16 +107,78 @@ impl Kernel for Propose<'_> {
             else {
                 continue;
             };
-            let walk = self.first + u64::from(walker.row);
-            let draw = self.rule.draw(walk, self.step, self.trial);
-            let verdict = match self.rule.verdict(&draw, target, walker.before, list.degree) {
-                Verdict::Taken => TAKEN,
-                Verdict::Refused => REFUSED,
-                Verdict::TakenIf { neighbour: true } => TAKEN_IF_NEIGHBOUR,
-                Verdict::TakenIf { neighbour: false } => TAKEN_UNLESS_NEIGHBOUR,
-            };
-            self.replies.proposed[i].store(target, Ordering::Relaxed);
-            self.replies.verdicts[i].store(verdict, Ordering::Relaxed);
+            self.reply(i, target, list.degree);
+        }
+    }
+}
+
+impl Propose<'_> {
+    /// Proposes `target` to a walk at a vertex of so many neighbours.
+    fn reply(&self, i: usize, target: VertexId, degree: u64) {
+        let walker = &self.walkers[i];
+        let walk = self.first + u64::from(walker.row);
+        let draw = self.rule.draw(walk, self.step, self.trial);
+        let verdict = match self.rule.verdict(&draw, target, walker.before, degree) {
+            Verdict::Taken => TAKEN,
+            Verdict::Refused => REFUSED,
+            Verdict::TakenIf { neighbour: true } => TAKEN_IF_NEIGHBOUR,
+            Verdict::TakenIf { neighbour: false } => TAKEN_UNLESS_NEIGHBOUR,
+        };
+        self.replies.proposed[i].store(target, Ordering::Relaxed);
+        self.replies.verdicts[i].store(verdict, Ordering::Relaxed);
+    }
+}
+
+/// Proposes by weight, to walks sorted by the page of what is proposed.
+struct ProposeByWeight<'a> {
+    weighing: &'a Weighing<'a>,
+    propose: Propose<'a>,
+    contradiction: &'a AtomicBool,
+}
+
+impl ProposeByWeight<'_> {
+    fn word(&self, walker: &Walker) -> u64 {
+        let Propose { rule, first, step, trial, .. } = self.propose;
+        rule.draw(first + u64::from(walker.row), step, trial).position
+    }
+}
+
+impl WeightedPageKernel for ProposeByWeight<'_> {
+    type Local = Sums;
+
+    fn local(&self) -> Sums {
+        Sums::default()
+    }
+
+    fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize> {
+        let walkers = &self.propose.walkers[task.from as usize..task.to as usize];
+        let entries = |walker: &Walker| {
+            self.weighing.entries(page, task.page, walker.at, || self.word(walker))
+        };
+        walkers.iter().map(entries).fold(0..0, hull)
+    }
+
+    fn page(
+        &self,
+        sums: &mut Sums,
+        page: &Page<'_>,
+        entries: Range<usize>,
+        weights: Weights<'_>,
+        task: PageTask,
+    ) {
+        let mut there = There::new(entries, weights, sums);
+        for i in task.from as usize..task.to as usize {
+            let walker = &self.propose.walkers[i];
+            let (at, word) = (walker.at, self.word(walker));
+            match self.weighing.choose(&mut there, page, task.page, at, word) {
+                Ok(Choice::Target(target)) => {
+                    let degree = page.list((at - page.first_vertex()) as usize).degree;
+                    self.propose.reply(i, target, degree);
+                }
+                // No reply says so.
+                Ok(Choice::DeadEnd) => {}
+                Ok(Choice::At(_)) | Err(_) => self.contradiction.store(true, Ordering::Relaxed),
+            }
         }
     }
 }
@@ -125,19 +205,27 @@ impl Kernel for Ask<'_> {
 }
 
 /// One batch of walks and what their steps need.
-struct Steps<'a> {
+struct Steps<'a, 'g> {
     engine: &'a Engine,
     rule: &'a Rule<'a>,
     log: Log<'a>,
     part: LogPart,
+    /// Where steps go by weight.
+    weighing: &'a mut Option<Weighing<'g>>,
     /// Those that have not stepped yet come first.
     walkers: Vec<Walker>,
     replies: Replies,
     frontier: Frontier,
 }
 
-impl<'a> Steps<'a> {
-    fn new(engine: &'a Engine, rule: &'a Rule<'a>, log: Log<'a>, rows: u32) -> Result<Self> {
+impl<'a, 'g> Steps<'a, 'g> {
+    fn new(
+        engine: &'a Engine,
+        rule: &'a Rule<'a>,
+        weighing: &'a mut Option<Weighing<'g>>,
+        log: Log<'a>,
+        rows: u32,
+    ) -> Result<Self> {
         let mut part = log.part();
         let walker = |row| {
             let at = rule.start(log.first + u64::from(row));
@@ -150,7 +238,7 @@ impl<'a> Steps<'a> {
             verdicts: HugeVec::zeroed(rows as usize)?,
         };
         let frontier = Frontier::new(engine.graph().vertices())?;
-        Ok(Self { engine, rule, log, part, walkers, replies, frontier })
+        Ok(Self { engine, rule, log, part, weighing, walkers, replies, frontier })
     }
 
     /// All steps of all walks.
@@ -196,6 +284,19 @@ impl<'a> Steps<'a> {
 
     /// A proposal to each of the first `pending` walks. Returns how many refused it.
     fn trial(&mut self, step: u32, trial: u32, pending: usize) -> Result<usize> {
+        if self.weighing.is_some() {
+            self.propose_by_weight(step, trial, pending)?;
+        } else {
+            self.propose(step, trial, pending)?;
+        }
+        if let Some(corpus) = self.log.corpus {
+            corpus.check()?;
+        }
+        let refused = self.settle(step, pending);
+        self.ask(step, refused)
+    }
+
+    fn propose(&mut self, step: u32, trial: u32, pending: usize) -> Result<()> {
         let Self { engine, rule, log, .. } = *self;
         let walkers = &mut self.walkers[..pending];
         walkers.par_iter_mut().for_each(|walker| {
@@ -208,11 +309,38 @@ impl<'a> Steps<'a> {
         let replies = &self.replies;
         let kernel = Propose { rule, first: log.first, step, trial, walkers, replies };
         engine.visit(label(step, trial), Direction::Out, Wanted::In(&self.frontier), &kernel)?;
-        if let Some(corpus) = self.log.corpus {
-            corpus.check()?;
+        Ok(())
+    }
+
+    fn propose_by_weight(&mut self, step: u32, trial: u32, pending: usize) -> Result<()> {
+        let Self { engine, rule, log, walkers, weighing, replies, .. } = self;
+        let weighing = weighing.as_mut().expect("the caller looked");
+        let walkers = &mut walkers[..pending];
+        walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
+        let of_vertex = walkers.chunk_by(|a, b| a.at == b.at);
+        weighing.learn(engine, of_vertex.map(|same| same[0].at).collect())?;
+        let weighing: &Weighing<'_> = weighing;
+        walkers.par_iter_mut().for_each(|walker| {
+            let walk = log.first + u64::from(walker.row);
+            let word = || rule.draw(walk, step, trial).position;
+            walker.position = weighing.page_of(walker.at, word);
+        });
+        walkers.par_sort_unstable_by_key(|walker| (walker.position, walker.at, walker.row));
+        replies.verdicts[..pending].par_iter().for_each(|v| v.store(DEAD_END, Ordering::Relaxed));
+        let (mut tasks, mut from) = (Vec::new(), 0);
+        for same in walkers.chunk_by(|a, b| a.position == b.position) {
+            let to = from + same.len() as u32;
+            tasks.push(PageTask { page: same[0].position, from, to });
+            from = to;
         }
-        let refused = self.settle(step, pending);
-        self.ask(step, refused)
+        let contradicted = AtomicBool::new(false);
+        let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
+        let kernel = ProposeByWeight { weighing, propose, contradiction: &contradicted };
+        engine.visit_weighted_pages(label(step, trial), Direction::Out, &tasks, &kernel)?;
+        if contradicted.load(Ordering::Relaxed) {
+            return Err(contradiction(engine.graph()));
+        }
+        Ok(())
     }
 
     /// Moves those whose proposal is decided. Returns how many others come first.

@@ -1,4 +1,4 @@
-//! Random walks: uniform, node2vec, with restart.
+//! Random walks: uniform or by weight, node2vec, with restart.
 //!
 //! **Returns** walks, each a start and the vertices visited from there. Step `s` of walk `w` is a
 //! function of the graph, of the vertices before, and of random numbers keyed by (seed, w, s): the
@@ -7,7 +7,11 @@
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
 //! - A vertex without out-neighbours is a dead end: the walk ends there, or with
 //!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list is proposed, all alike. A walk that came from `t`
+//! - Otherwise an entry of the vertex's list is proposed, all alike, or with
+//!   [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at which
+//!   the sum of the weights, from the start of the list, is above a random number below the sum of
+//!   all. Edges of weight 0 are never proposed; a vertex with no others is a dead end. Weights are
+//!   added up as integers ([`fixed`]). A walk that came from `t`
 //!   takes the proposal `x` with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has
 //!   an edge to `x`, and to 1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it
 //!   draws another. With p = q = 1, and on the first step, every proposal is taken.
@@ -25,19 +29,23 @@
 //! - [`frontier`]: all walks step together
 //! - [`sweep`]: walks wait at pages
 //! - [`long`]: which page of a long list
+//! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
 //! - [`past`]: what node2vec remembers
 //! - [`corpus`]: from steps in any order to rows
 //! - [`verify`](mod@verify): walks again, one by one
 
 mod corpus;
 mod draw;
+mod fixed;
 mod frontier;
+mod hubs;
 mod log;
 mod long;
 mod past;
 mod rule;
 mod sweep;
 mod verify;
+mod weigh;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +57,7 @@ use corpus::{Corpus, Layout};
 use log::{Log, Tally};
 use past::{Forgets, Remembers};
 use rule::Rule;
+use weigh::Weighing;
 
 pub use corpus::Sink;
 pub use rule::{DeadEnds, Starts, WalkConfig};
@@ -107,20 +116,32 @@ impl Method {
         }
     }
 
-    fn state_bytes(self, graph: &Graph, rows: u64, workers: usize) -> u64 {
+    fn state_bytes(self, graph: &Graph, rows: u64, workers: usize, weighted: bool) -> u64 {
         let pages = pages(graph, Direction::Out);
         match self {
-            Self::Frontier => frontier::state_bytes(rows, graph.vertices(), workers),
-            Self::Sweep => sweep::state_bytes::<Forgets>(rows, pages, workers),
-            Self::SweepRemembering => sweep::state_bytes::<Remembers>(rows, pages, workers),
+            Self::Frontier => {
+                let tasks = if weighted { frontier::task_bytes(rows, pages) } else { 0 };
+                frontier::state_bytes(rows, graph.vertices(), workers) + tasks
+            }
+            Self::Sweep => sweep::state_bytes::<Forgets>(rows, pages, workers, weighted),
+            Self::SweepRemembering => {
+                sweep::state_bytes::<Remembers>(rows, pages, workers, weighted)
+            }
         }
     }
 
-    fn run(self, engine: &Engine, rule: &Rule<'_>, log: Log<'_>, rows: u32) -> Result<Tally> {
+    fn run(
+        self,
+        engine: &Engine,
+        rule: &Rule<'_>,
+        weighing: &mut Option<Weighing<'_>>,
+        log: Log<'_>,
+        rows: u32,
+    ) -> Result<Tally> {
         match self {
-            Self::Frontier => frontier::run(engine, rule, log, rows),
-            Self::Sweep => sweep::run::<Forgets>(engine, rule, log, rows),
-            Self::SweepRemembering => sweep::run::<Remembers>(engine, rule, log, rows),
+            Self::Frontier => frontier::run(engine, rule, weighing, log, rows),
+            Self::Sweep => sweep::run::<Forgets>(engine, rule, weighing, log, rows),
+            Self::SweepRemembering => sweep::run::<Remembers>(engine, rule, weighing, log, rows),
         }
     }
 }
@@ -141,17 +162,19 @@ impl Batch {
         config: &EngineConfig,
         walk: &WalkConfig,
         sink_bytes: Option<u64>,
-    ) -> Self {
+    ) -> Result<Self> {
         let starts = match &walk.starts {
             Starts::Listed(list) => list.len() as u64 * 4,
             _ => 0,
         };
-        let fixed = starts + sink_bytes.unwrap_or(0);
+        let weighing = if walk.weighted { Weighing::bytes(graph, config)? } else { 0 };
+        let fixed = starts + sink_bytes.unwrap_or(0) + weighing;
         let method = Method::of(graph, config, walk);
         let columns = u64::from(walk.steps) + 1;
         let state_bytes = |rows| {
             let corpus = sink_bytes.map_or(0, |_| Layout::new(rows, columns).bytes(config.threads));
-            fixed + method.state_bytes(graph, rows, config.threads) + corpus
+            let walks = method.state_bytes(graph, rows, config.threads, walk.weighted);
+            fixed + walks + corpus
         };
         let room = config.memory_bytes.saturating_sub(graph.memory_bytes() as u64) / 2;
         let mut rows = walk.walkers.min(u64::from(u32::MAX));
@@ -159,7 +182,7 @@ impl Batch {
             rows = (rows - rows / 16).max(BATCH_MIN);
         }
         let needs = Needs { what: NAME, state_bytes: state_bytes(rows), scratch_bytes: 0 };
-        Self { method, rows: rows.max(1), needs }
+        Ok(Self { method, rows: rows.max(1), needs })
     }
 
     /// Batches that so many walks make, and the size of all but the last.
@@ -169,16 +192,27 @@ impl Batch {
 }
 
 /// Memory: that of a batch of walks. `sink_bytes` as in [`Output`], where there is one.
+///
+/// # Errors
+/// An index that cannot be read, of walks by weight.
 pub fn needs(
     graph: &Graph,
     config: &EngineConfig,
     walk: &WalkConfig,
     sink_bytes: Option<u64>,
-) -> Needs {
-    Batch::plan(graph, config, walk, sink_bytes).needs
+) -> Result<Needs> {
+    Ok(Batch::plan(graph, config, walk, sink_bytes)?.needs)
+}
+
+/// Pages of weights are kept as pages of lists are.
+fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
+    EngineConfig { weighted: walk.weighted, ..config.clone() }
 }
 
 /// What a run will need.
+///
+/// # Errors
+/// Whatever [`run`] would refuse.
 pub fn estimate(
     graph: &Graph,
     config: &EngineConfig,
@@ -186,19 +220,28 @@ pub fn estimate(
     sink_bytes: Option<u64>,
 ) -> Result<Estimate> {
     walk.check(graph)?;
-    let batch = Batch::plan(graph, config, walk, sink_bytes);
+    let config = &with_weights(config, walk);
+    let batch = Batch::plan(graph, config, walk, sink_bytes)?;
     let (schedule, memory) = Engine::plan(graph, config, &batch.needs)?;
-    let pages = pages(graph, Direction::Out);
+    let lists = pages(graph, Direction::Out);
+    let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
+    let columns = [lists, weights.map_or(0, |column| column.pages())];
+    let page_bytes = graph.page_bytes() as u64;
+    let all_bytes = columns.iter().sum::<u64>() * page_bytes;
+    let cached = (memory.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
     let batches = batch.count(walk.walkers) as f64;
-    let passes = match batch.method {
+    let passes = |pages: u64| match batch.method {
         _ if pages == 0 => 0.0,
         Method::Frontier => {
             let crowd = batch.rows as f64 / pages as f64;
             batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
         }
-        _ => sweep::passes(walk, batch.rows, pages, memory.cached_fraction(graph), batches),
+        _ => sweep::passes(walk, batch.rows, pages, cached, batches),
     };
-    let bytes_read = (passes * pages as f64) as u64 * graph.page_bytes() as u64;
+    let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
+    let read = columns.map(|pages| passes(pages) * pages as f64).iter().sum::<f64>()
+        + long * (1.0 - cached);
+    let bytes_read = read as u64 * page_bytes;
     Ok(Estimate {
         memory,
         bytes_read,
@@ -215,9 +258,11 @@ pub fn run(
     mut output: Option<Output<'_>>,
 ) -> Result<Walks> {
     walk.check(graph)?;
-    let batch = Batch::plan(graph, &config, walk, output.as_ref().map(|o| o.sink_bytes));
+    let config = with_weights(&config, walk);
+    let batch = Batch::plan(graph, &config, walk, output.as_ref().map(|o| o.sink_bytes))?;
     let engine = Engine::new(Arc::clone(graph), config, &batch.needs)?;
     let rule = Rule::new(walk, graph);
+    let mut weighing = if walk.weighted { Some(Weighing::new(graph)?) } else { None };
     let mut tally = Tally::default();
     let mut spill_bytes = 0;
     let mut first = 0;
@@ -230,7 +275,8 @@ pub fn run(
         };
         let log = Log { first, corpus: corpus.as_ref() };
         let rows = u32::try_from(rows).expect("a batch counts in 32 bits");
-        tally = tally + engine.install(|| batch.method.run(&engine, &rule, log, rows))?;
+        let moved = engine.install(|| batch.method.run(&engine, &rule, &mut weighing, log, rows));
+        tally = tally + moved?;
         if let (Some(corpus), Some(output)) = (corpus, &mut output) {
             spill_bytes += corpus.bytes();
             corpus.rows(first, || Ok(engine.check_cancel()?), output.sink)?;

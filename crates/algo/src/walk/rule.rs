@@ -3,6 +3,7 @@
 use cenote_engine::{Graph, VertexId};
 
 use super::draw::{below, draw, unit};
+use super::weigh;
 use crate::report::{AlgoError, Result};
 
 pub(super) use super::draw::Draw;
@@ -51,6 +52,9 @@ pub struct WalkConfig {
     pub q: f64,
     /// What happens where there is no neighbour.
     pub dead_ends: DeadEnds,
+    /// Whether neighbours are proposed in proportion to the weights of the edges instead of all
+    /// alike.
+    pub weighted: bool,
     /// Walks are a function of the graph, these settings and this number.
     pub seed: u64,
 }
@@ -65,6 +69,7 @@ impl Default for WalkConfig {
             p: 1.0,
             q: 1.0,
             dead_ends: DeadEnds::End,
+            weighted: false,
             seed: 1,
         }
     }
@@ -104,6 +109,9 @@ impl WalkConfig {
         if vertices == 0 && self.walkers > 0 {
             let expected = "the graph has no vertex to start from";
             return wrong("--walkers", self.walkers.to_string(), expected);
+        }
+        if self.weighted {
+            weigh::check(graph)?;
         }
         Ok(())
     }
@@ -176,7 +184,7 @@ impl<'a> Rule<'a> {
         self.config.dead_ends == DeadEnds::Restart && at != start
     }
 
-    /// Which entry of a list of `degree` is proposed.
+    /// Which entry of a list of `degree` is proposed where all are alike.
     #[inline]
     pub fn position(&self, draw: &Draw, degree: u64) -> u64 {
         below(draw.position, degree)

@@ -11,19 +11,25 @@
 //!
 //! Sources: GraphWalker (ATC 2020) for walks that wait at blocks and go on while theirs is in
 //! memory; NosWalker (ASPLOS 2023) for walks that do not step together. Position by position, not
-//! list by list: [`super::long`].
+//! list by list: [`super::long`]. Where edges have weights, a page comes with those that its walks
+//! need: [`super::weigh`].
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cenote_engine::{Adjacency, Direction, Engine, Page, PageKernel, PageTask, VertexId};
+use cenote_engine::{
+    Adjacency, Direction, Engine, List, Page, PageKernel, PageTask, VertexId, WeightedPageKernel,
+    Weights,
+};
 use rayon::prelude::*;
 
 use super::log::{Log, LogPart, Tally};
 use super::long::{Contradiction, LongLists};
 use super::past::Past;
 use super::rule::{Rule, Verdict, WalkConfig};
-use crate::report::{AlgoError, Result};
+use super::weigh::{Choice, Sums, There, Weighing, contradiction, hull};
+use crate::report::Result;
 
 /// Parts of the file in which walks wait.
 const BUCKETS: u64 = 128;
@@ -61,7 +67,7 @@ fn window_max(rows: usize) -> usize {
 }
 
 /// Memory of a batch of `rows` walks over `pages`.
-pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64 {
+pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize, weighted: bool) -> u64 {
     let walker = size_of::<Walker<P>>() as u64;
     let buckets = BUCKETS.min(pages.max(1));
     let chunk = CHUNK as u64 * walker + size_of::<Chunk<P>>() as u64;
@@ -71,7 +77,8 @@ pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64
     // A window of so many pages is at least as crowded.
     let tasks = size_of::<PageTask>() as u64 * window.min(pages);
     let counts = size_of::<u32>() as u64 * (pages + 1);
-    chunks * chunk + window * walker + tasks + counts + LongLists::bytes(pages, P::ASKS)
+    let long_pages = if P::ASKS || !weighted { pages } else { 0 };
+    chunks * chunk + window * walker + tasks + counts + LongLists::bytes(long_pages, P::ASKS)
 }
 
 /// Further pages for each proposal of a walk that asks for edges, as measured on a Kronecker graph.
@@ -109,6 +116,7 @@ pub(super) fn passes(walk: &WalkConfig, rows: u64, pages: u64, cached: f64, batc
 struct Outbox<P> {
     open: Vec<Chunk<P>>,
     log: LogPart,
+    sums: Sums,
 }
 
 /// Where walks wait between windows.
@@ -141,8 +149,11 @@ impl<P: Past> Waiting<P> {
 
     /// An outbox for one worker; [`Waiting::put_back`] takes it again.
     fn outbox(&self, log: &Log<'_>) -> Outbox<P> {
-        let fresh =
-            || Outbox { open: self.full.iter().map(|_| Vec::new()).collect(), log: log.part() };
+        let fresh = || Outbox {
+            open: self.full.iter().map(|_| Vec::new()).collect(),
+            log: log.part(),
+            sums: Sums::default(),
+        };
         lock(&self.idle).pop().unwrap_or_else(fresh)
     }
 
@@ -206,23 +217,54 @@ impl<P: Past> Waiting<P> {
 }
 
 /// Everything that moves a walk.
-struct Mover<'a, P> {
+struct Mover<'a, 'g, P> {
     adjacency: &'a Adjacency,
     directed: bool,
     rule: &'a Rule<'a>,
     log: Log<'a>,
     long: &'a LongLists,
+    /// Where steps go by weight.
+    weighing: &'a mut Option<Weighing<'g>>,
     waiting: &'a Waiting<P>,
     contradiction: &'a AtomicBool,
 }
 
+/// A page that serves walks, with the weights that are there.
+struct Stop<'s, 'p> {
+    page: &'s Page<'p>,
+    number: u64,
+    there: Option<There<'s>>,
+}
+
+/// What became of a walk on a page.
+enum Moved {
+    /// It goes on, at the page that it names.
+    On,
+    /// It waits, be it for the same page.
+    Waits,
+    /// It is at its end.
+    Done,
+}
+
 /// Serves the walks of one window, sorted by page.
-struct Serve<'a, P> {
-    mover: &'a Mover<'a, P>,
+struct Serve<'a, 'g, P> {
+    mover: &'a Mover<'a, 'g, P>,
     walkers: &'a [Walker<P>],
 }
 
-impl<P: Past> PageKernel for Serve<'_, P> {
+impl<P: Past> Serve<'_, '_, P> {
+    fn serve(&self, outbox: &mut Outbox<P>, mut stop: Stop<'_, '_>, task: PageTask) {
+        let learns = P::ASKS || self.mover.weighing.is_none();
+        if learns && self.mover.long.learn(task.page, stop.page).is_err() {
+            return self.mover.contradiction.store(true, Ordering::Relaxed);
+        }
+        for walker in &self.walkers[task.from as usize..task.to as usize] {
+            self.mover.serve(outbox, &mut stop, *walker);
+        }
+    }
+}
+
+impl<P: Past> PageKernel for Serve<'_, '_, P> {
     type Local = Outbox<P>;
 
     fn local(&self) -> Outbox<P> {
@@ -230,16 +272,47 @@ impl<P: Past> PageKernel for Serve<'_, P> {
     }
 
     fn page(&self, outbox: &mut Outbox<P>, page: &Page<'_>, task: PageTask) {
-        if self.mover.long.learn(task.page, page).is_err() {
-            return self.mover.contradiction.store(true, Ordering::Relaxed);
-        }
-        for walker in &self.walkers[task.from as usize..task.to as usize] {
-            self.mover.serve(outbox, page, task.page, *walker);
-        }
+        self.serve(outbox, Stop { page, number: task.page, there: None }, task);
     }
 }
 
-impl<P: Past> Mover<'_, P> {
+impl<P: Past> WeightedPageKernel for Serve<'_, '_, P> {
+    type Local = Outbox<P>;
+
+    fn local(&self) -> Outbox<P> {
+        self.mover.waiting.outbox(&self.mover.log)
+    }
+
+    fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize> {
+        if task.from == task.to {
+            // Nobody waits: the page is to stay in memory, and so are its weights.
+            return 0..page.entries().len();
+        }
+        let Some(weighing) = &*self.mover.weighing else { return 0..0 };
+        let walkers = &self.walkers[task.from as usize..task.to as usize];
+        let entries = |walker: &Walker<P>| match walker.past.question() {
+            Some(_) => 0..0,
+            None => weighing.entries(page, task.page, walker.at, || self.mover.word(walker)),
+        };
+        walkers.iter().map(entries).fold(0..0, hull)
+    }
+
+    fn page(
+        &self,
+        outbox: &mut Outbox<P>,
+        page: &Page<'_>,
+        entries: Range<usize>,
+        weights: Weights<'_>,
+        task: PageTask,
+    ) {
+        let mut sums = std::mem::take(&mut outbox.sums);
+        let there = Some(There::new(entries, weights, &mut sums));
+        self.serve(outbox, Stop { page, number: task.page, there }, task);
+        outbox.sums = sums;
+    }
+}
+
+impl<P: Past> Mover<'_, '_, P> {
     fn walk(&self, row: u32) -> u64 {
         self.log.first + u64::from(row)
     }
@@ -249,22 +322,27 @@ impl<P: Past> Mover<'_, P> {
         let at = self.rule.start(self.walk(row));
         let mut walker = Walker { page: 0, row, step: 1, at, past: P::default() };
         self.log.at(&mut outbox.log, row, 0, at);
-        if self.set_out(outbox, &mut walker) {
+        if matches!(self.set_out(outbox, &mut walker), Moved::On) {
             self.waiting.push(outbox, walker);
         }
     }
 
+    /// What decides which entry is proposed next.
+    fn word(&self, walker: &Walker<P>) -> u64 {
+        self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial()).position
+    }
+
     /// Moves a walk as far as this page takes it.
-    fn serve(&self, outbox: &mut Outbox<P>, page: &Page<'_>, number: u64, mut walker: Walker<P>) {
+    fn serve(&self, outbox: &mut Outbox<P>, stop: &mut Stop<'_, '_>, mut walker: Walker<P>) {
         loop {
             let moved = match walker.past.question() {
-                Some(question) => self.answer(outbox, page, &mut walker, question),
-                None => self.propose(outbox, page, &mut walker),
+                Some(question) => self.answer(outbox, stop.page, &mut walker, question),
+                None => self.propose(outbox, stop, &mut walker),
             };
             match moved {
-                Ok(true) if u64::from(walker.page) == number => {}
-                Ok(true) => return self.waiting.push(outbox, walker),
-                Ok(false) => return,
+                Ok(Moved::On) if u64::from(walker.page) == stop.number => {}
+                Ok(Moved::On | Moved::Waits) => return self.waiting.push(outbox, walker),
+                Ok(Moved::Done) => return,
                 Err(Contradiction) => {
                     return self.contradiction.store(true, Ordering::Relaxed);
                 }
@@ -272,31 +350,33 @@ impl<P: Past> Mover<'_, P> {
         }
     }
 
-    /// Proposes an entry of the list, if this page has it. False where the walk is at its end.
+    /// Proposes an entry of the list, if this page has it.
     fn propose(
         &self,
         outbox: &mut Outbox<P>,
-        page: &Page<'_>,
+        stop: &mut Stop<'_, '_>,
         walker: &mut Walker<P>,
-    ) -> std::result::Result<bool, Contradiction> {
-        let list = page.list_of(walker.at).expect("the index led to a page with the vertex");
-        if list.degree == 0 {
-            return Ok(self.dead_end(outbox, walker));
-        }
+    ) -> std::result::Result<Moved, Contradiction> {
+        let list = stop.page.list_of(walker.at).expect("the index led to a page with the vertex");
+        let target = match self.choose(stop, &list, walker)? {
+            Choice::Target(target) => target,
+            Choice::DeadEnd => return Ok(self.dead_end(outbox, walker)),
+            Choice::At(page) => {
+                walker.page = page as u32;
+                return Ok(Moved::Waits);
+            }
+        };
         let walk = self.walk(walker.row);
         let draw = self.rule.draw(walk, walker.step, walker.past.trial());
-        let position = self.rule.position(&draw, list.degree);
-        let entry = position.checked_sub(list.skip).and_then(|i| list.targets.get(i as usize));
-        let Some(&target) = entry else {
-            let pages = self.adjacency.pages_of(walker.at);
-            let guess = self.long.page_of_entry(&pages, position, list.degree) as u32;
-            let stays = guess == walker.page;
-            walker.page = guess;
-            return if stays { Err(Contradiction) } else { Ok(true) };
-        };
         match self.rule.verdict(&draw, target, walker.past.before(), list.degree) {
             Verdict::Taken => return Ok(self.arrive(outbox, walker, target)),
-            Verdict::Refused => walker.past.refuse(),
+            Verdict::Refused => {
+                walker.past.refuse();
+                // By weight the next proposal may lie elsewhere.
+                if self.weighing.is_some() {
+                    walker.page = self.page_of_proposal(walker);
+                }
+            }
             Verdict::TakenIf { .. } => {
                 let before = walker.past.before();
                 // An edge of an undirected graph is in both lists. The candidate's is on the page
@@ -312,7 +392,31 @@ impl<P: Past> Mover<'_, P> {
                 walker.page = self.long.page_of_target(&pages, key) as u32;
             }
         }
-        Ok(true)
+        Ok(Moved::On)
+    }
+
+    /// The entry that is proposed, or where it lies.
+    fn choose(
+        &self,
+        stop: &mut Stop<'_, '_>,
+        list: &List<'_>,
+        walker: &Walker<P>,
+    ) -> std::result::Result<Choice, Contradiction> {
+        if let (Some(weighing), Some(there)) = (&*self.weighing, &mut stop.there) {
+            return weighing.choose(there, stop.page, stop.number, walker.at, self.word(walker));
+        }
+        if list.degree == 0 {
+            return Ok(Choice::DeadEnd);
+        }
+        let draw = self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial());
+        let position = self.rule.position(&draw, list.degree);
+        let entry = position.checked_sub(list.skip).and_then(|i| list.targets.get(i as usize));
+        if let Some(&target) = entry {
+            return Ok(Choice::Target(target));
+        }
+        let pages = self.adjacency.pages_of(walker.at);
+        let guess = self.long.page_of_entry(&pages, position, list.degree);
+        if guess == stop.number { Err(Contradiction) } else { Ok(Choice::At(guess)) }
     }
 
     /// Answers whether the candidate and the vertex before have an edge, if this page can.
@@ -322,7 +426,7 @@ impl<P: Past> Mover<'_, P> {
         page: &Page<'_>,
         walker: &mut Walker<P>,
         (candidate, at_candidate): (VertexId, bool),
-    ) -> std::result::Result<bool, Contradiction> {
+    ) -> std::result::Result<Moved, Contradiction> {
         let before = walker.past.before();
         let (vertex, key) = if at_candidate { (candidate, before) } else { (before, candidate) };
         let list = page.list_of(vertex).expect("the index led to a page with the vertex");
@@ -339,7 +443,7 @@ impl<P: Past> Mover<'_, P> {
             let next = self.long.page_of_target(&self.adjacency.pages_of(vertex), key) as u32;
             if next != walker.page {
                 walker.page = next;
-                return Ok(true);
+                return Ok(Moved::On);
             }
             // The next page begins beyond the key.
         }
@@ -350,10 +454,10 @@ impl<P: Past> Mover<'_, P> {
         }
         walker.past.refuse();
         walker.page = self.page_of_proposal(walker);
-        Ok(true)
+        Ok(Moved::On)
     }
 
-    fn arrive(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>, target: VertexId) -> bool {
+    fn arrive(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>, target: VertexId) -> Moved {
         walker.past.leave(walker.at);
         walker.at = target;
         outbox.log.tally.steps += 1;
@@ -370,31 +474,34 @@ impl<P: Past> Mover<'_, P> {
         walker.step += 1;
     }
 
-    fn dead_end(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> bool {
+    fn dead_end(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
         let start = self.rule.start(self.walk(walker.row));
         if !self.rule.leaves_dead_end(walker.at, start) {
             outbox.log.tally.dead_ends += 1;
-            return false;
+            return Moved::Done;
         }
         self.go_back(outbox, walker);
         self.set_out(outbox, walker)
     }
 
-    /// Takes the steps that need no page; then tells the walk its page. False where it is done.
-    fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> bool {
+    /// Takes the steps that need no page; then tells the walk its page.
+    fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
         while walker.step <= self.rule.steps() {
             if !self.rule.restarts(|| self.rule.draw(self.walk(walker.row), walker.step, 0)) {
                 walker.page = self.page_of_proposal(walker);
-                return true;
+                return Moved::On;
             }
             self.go_back(outbox, walker);
         }
-        false
+        Moved::Done
     }
 
     /// Where the entry lies that is proposed next; the first page of a long list whose length is
     /// not known.
     fn page_of_proposal(&self, walker: &Walker<P>) -> u32 {
+        if let Some(weighing) = &*self.weighing {
+            return weighing.page_of(walker.at, || self.word(walker)) as u32;
+        }
         let pages = self.adjacency.pages_of(walker.at);
         let first = *pages.start();
         let page = match self.long.degree(first) {
@@ -410,9 +517,9 @@ impl<P: Past> Mover<'_, P> {
 }
 
 /// One batch of walks.
-pub(super) struct Sweeps<'a, P> {
+pub(super) struct Sweeps<'a, 'g, P> {
     engine: &'a Engine,
-    mover: Mover<'a, P>,
+    mover: Mover<'a, 'g, P>,
     rows: u32,
     /// Whether this sweep is the first, which leaves pages in memory.
     fills: bool,
@@ -426,12 +533,14 @@ pub(super) struct Sweeps<'a, P> {
 pub(super) fn run<P: Past>(
     engine: &Engine,
     rule: &Rule<'_>,
+    weighing: &mut Option<Weighing<'_>>,
     log: Log<'_>,
     rows: u32,
 ) -> Result<Tally> {
     let graph = engine.graph();
     let adjacency = graph.adjacency(Direction::Out).expect("every graph has out-lists");
-    let long = LongLists::new(graph, adjacency.pages(), P::ASKS)?;
+    let long_pages = if P::ASKS || weighing.is_none() { adjacency.pages() } else { 0 };
+    let long = LongLists::new(graph, long_pages, P::ASKS)?;
     let waiting = Waiting::new(adjacency.pages());
     let contradiction = AtomicBool::new(false);
     let mover = Mover {
@@ -440,6 +549,7 @@ pub(super) fn run<P: Past>(
         rule,
         log,
         long: &long,
+        weighing,
         waiting: &waiting,
         contradiction: &contradiction,
     };
@@ -456,7 +566,7 @@ pub(super) fn run<P: Past>(
     sweeps.run()
 }
 
-impl<P: Past> Sweeps<'_, P> {
+impl<P: Past> Sweeps<'_, '_, P> {
     fn run(mut self) -> Result<Tally> {
         self.start();
         let mut sweep = 1;
@@ -475,22 +585,43 @@ impl<P: Past> Sweeps<'_, P> {
             }
             // A bucket that was too full is taken up again.
             bucket = if self.gather(&window) { window.end } else { window.end - 1 };
-            let kernel = Serve { mover: &self.mover, walkers: &self.walkers };
-            let label = format!("sweep {sweep}");
-            let outboxes = self.engine.visit_pages(label, Direction::Out, &self.tasks, &kernel)?;
+            let outboxes = self.visit(format!("sweep {sweep}"))?;
             outboxes.into_iter().for_each(|outbox| self.mover.waiting.put_back(outbox));
             if let Some(corpus) = self.mover.log.corpus {
                 corpus.check()?;
             }
             if self.mover.contradiction.load(Ordering::Relaxed) {
-                return Err(AlgoError::Contradiction {
-                    file: self.engine.graph().file().to_string(),
-                    fault: "pieces of a list do not fit together".to_owned(),
-                });
+                return Err(contradiction(self.engine.graph()));
             }
         }
         let outboxes = std::mem::take(&mut *lock(&self.mover.waiting.idle));
         Ok(outboxes.into_iter().map(|outbox| self.mover.log.close(outbox.log)).sum())
+    }
+
+    /// Serves the walks of a window.
+    fn visit(&mut self, label: String) -> Result<Vec<Outbox<P>>> {
+        let Self { engine, mover, walkers, tasks, .. } = self;
+        if let Some(weighing) = &mut *mover.weighing {
+            // Sums are made once for all walks at a vertex.
+            for same in walkers.chunk_by_mut(|a, b| a.page == b.page) {
+                same.sort_unstable_by_key(|walker| walker.at);
+            }
+            let is_long = |walker: &&Walker<P>| {
+                let asks = walker.past.question().is_some();
+                !asks && weighing.runs_on(walker.page.into(), walker.at)
+            };
+            let mut long: Vec<VertexId> = Vec::new();
+            for walker in walkers.iter().filter(is_long) {
+                if long.last() != Some(&walker.at) {
+                    long.push(walker.at);
+                }
+            }
+            weighing.learn(engine, long)?;
+            let kernel = Serve { mover, walkers };
+            return Ok(engine.visit_weighted_pages(label, Direction::Out, tasks, &kernel)?);
+        }
+        let kernel = Serve { mover, walkers };
+        Ok(engine.visit_pages(label, Direction::Out, tasks, &kernel)?)
     }
 
     /// Puts all walks where they start.

@@ -1,9 +1,10 @@
 //! Walks again, one by one, each step from the whole list and straight from the definition.
 
-use cenote_engine::{Direction, Graph, VertexId};
+use cenote_engine::{Direction, Graph, VertexId, Weight};
 
 use super::NAME;
 use super::draw::{below, draw, unit};
+use super::fixed::{Scale, below_total};
 use super::rule::{DeadEnds, NONE, Starts, WalkConfig};
 use crate::report::{AlgoError, Result};
 
@@ -24,7 +25,8 @@ pub fn verify<'a>(
     config: &WalkConfig,
     rows: impl IntoIterator<Item = (u64, &'a [VertexId])>,
 ) -> Result<()> {
-    let mut lists = Lists { graph, list: Vec::new(), before: Vec::new() };
+    let (scale, list, before) = (Scale::new(graph), Vec::new(), Vec::new());
+    let mut lists = Lists { graph, scale, list, shares: Vec::new(), before };
     for (walk, found) in rows {
         let expected = lists.walk(config, walk)?;
         if found != expected {
@@ -45,7 +47,10 @@ pub fn verify<'a>(
 /// Reads lists; holds those of the present vertex and the one before.
 struct Lists<'a> {
     graph: &'a Graph,
+    scale: Scale,
     list: Vec<VertexId>,
+    /// Shares of the present vertex's neighbours in the proposals: 1 where none has a weight.
+    shares: Vec<u128>,
     before: Vec<VertexId>,
 }
 
@@ -64,10 +69,9 @@ impl Lists<'_> {
             let next = if config.restart > coin {
                 None
             } else {
-                self.list.clear();
-                self.graph.read_list(Direction::Out, at, &mut self.list)?;
+                self.read(config, at)?;
                 let ends = config.dead_ends == DeadEnds::End || at == start;
-                match self.list.is_empty() {
+                match self.shares.iter().all(|share| *share == 0) {
                     true if ends => break,
                     true => None,
                     false => Some(self.choose(config, walk, step, before)?),
@@ -77,6 +81,31 @@ impl Lists<'_> {
             row.push(next.unwrap_or(start));
         }
         Ok(row)
+    }
+
+    fn read(&mut self, config: &WalkConfig, at: VertexId) -> Result<()> {
+        self.list.clear();
+        self.graph.read_list(Direction::Out, at, &mut self.list)?;
+        self.shares.clear();
+        if config.weighted {
+            let mut weights: Vec<Weight> = Vec::new();
+            self.graph.read_weights(Direction::Out, at, &mut weights)?;
+            self.shares.extend(weights.into_iter().map(|weight| self.scale.of(weight)));
+        }
+        self.shares.resize(self.list.len(), 1);
+        Ok(())
+    }
+
+    /// The entry that a number below the sum of all shares falls to.
+    fn proposal(&self, word: u64) -> VertexId {
+        let mut drawn = below_total(word, self.shares.iter().sum());
+        for (target, share) in self.list.iter().zip(&self.shares) {
+            match drawn.checked_sub(*share) {
+                Some(rest) => drawn = rest,
+                None => return *target,
+            }
+        }
+        unreachable!("it is below the sum")
     }
 
     /// An entry of the present list, by rejection.
@@ -96,7 +125,7 @@ impl Lists<'_> {
         let largest = f64::max(back, away).max(1.0);
         for trial in 0.. {
             let draw = draw(config.seed, walk, step, trial);
-            let x = self.list[below(draw.position, self.list.len() as u64) as usize];
+            let x = self.proposal(draw.position);
             let weight = if x == before {
                 back
             } else if self.before.binary_search(&x).is_ok() {

@@ -3,22 +3,21 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageRef};
 use cenote_store::{Decoded, List};
 
-use super::batch::{self, Batch};
-use super::{WeightedKernel, WeightedVisit};
+use super::WeightedVisit;
+use super::serve::{Copies, Serve, Waiting, cost_of, groups};
 use crate::error::Result;
 use crate::tasks::PageTask;
 use crate::worker::{self, Counts};
 
 /// Pages found in memory that a worker sets aside before it processes some, so that its requests
-/// are started first.
-const READY_MAX: usize = 512;
+/// are started first; of a visit to few pages no more than leave as many to every other worker.
+const READY_MAX: u64 = 512;
 
 thread_local! {
     /// The worker's buffers, kept from visit to visit.
@@ -40,28 +39,27 @@ pub fn forget_buffers() {
 
 /// What an extent is for.
 struct Load {
-    /// The batch that waits for these pages of weights; of pages of lists none.
-    batch: Option<Rc<Batch>>,
+    /// The place of the batch that waits for these pages of weights; of pages of lists none.
+    batch: Option<usize>,
     tasks: Vec<PageTask>,
     /// Bytes that the copies of these lists may take.
     cost: u64,
 }
 
 /// A worker's way through a visit.
-struct Flow<'v, 'a, K: WeightedKernel> {
-    visit: &'v WeightedVisit<'a, K>,
+struct Flow<'v, 'a, S: Serve> {
+    visit: &'v WeightedVisit<'a, S>,
     handle: Option<&'v Handle>,
     lists: VecDeque<Extent<Load>>,
     weights: VecDeque<Extent<Load>>,
     /// Pages of lists that are in memory.
     ready: VecDeque<(PageTask, PageRef<'v>)>,
     exhausted: bool,
-    /// Bytes of all copies, and of what is on its way to become one.
-    copies: u64,
+    copies: Waiting<S::Batch>,
 }
 
-impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
-    pub(super) fn by_extent(&self, local: &mut K::Local, counts: &mut Counts) -> Result<()> {
+impl<S: Serve> WeightedVisit<'_, S> {
+    pub(super) fn by_extent(&self, local: &mut S::Local, counts: &mut Counts) -> Result<()> {
         let Ways { handle, mut scan, mut depth } = match WAYS.take() {
             Some(ways) => ways,
             None => self.open()?,
@@ -73,7 +71,7 @@ impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
             weights: VecDeque::new(),
             ready: VecDeque::new(),
             exhausted: false,
-            copies: 0,
+            copies: Waiting::new(),
         };
         let finished = flow.run(&mut scan, &mut depth, local, counts)?;
         drop(flow);
@@ -106,13 +104,13 @@ impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
     }
 }
 
-impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
+impl<'v, S: Serve> Flow<'v, '_, S> {
     /// Whether it came to its end; false where it was stopped.
     fn run(
         &mut self,
         scan: &mut Scan<Load>,
         depth: &mut DepthControl,
-        local: &mut K::Local,
+        local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<bool> {
         let clock = &self.visit.engine.clock;
@@ -151,15 +149,17 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
     }
 
     fn has_room_for_copies(&self) -> bool {
-        self.copies < self.visit.copies_max
+        self.copies.cost < self.visit.copies_max
     }
 
     /// Takes chunks of wanted pages until there is something to do.
     fn fill(&mut self) {
         let visit = self.visit;
         let section_page = visit.adjacency.first_page();
+        let share = visit.source.listed().unwrap_or(u64::MAX) / visit.engine.config.threads as u64;
+        let ready_max = (share / 2).clamp(1, READY_MAX) as usize;
         let (mut tasks, mut missing) = (Vec::new(), Vec::new());
-        while !self.exhausted && self.lists.is_empty() && self.ready.len() < READY_MAX {
+        while !self.exhausted && self.lists.is_empty() && self.ready.len() < ready_max {
             tasks.clear();
             missing.clear();
             self.exhausted = !visit.source.next_chunk(&mut tasks);
@@ -171,12 +171,12 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
             }
             let mut extents = VecDeque::new();
             let (adjacency, column) = (visit.adjacency, visit.column);
-            for group in batch::groups(adjacency, column, &missing, visit.copies_max) {
+            for group in groups::<S>(adjacency, column, &missing, visit.copies_max) {
                 visit.engine.schedule.extents(group, section_page, Vec::new, &mut extents);
             }
             self.lists.extend(extents.into_iter().map(|extent| {
                 let Extent { first_page, pages, load: tasks } = extent;
-                let cost = batch::cost_of(visit.adjacency, visit.column, &tasks);
+                let cost = cost_of::<S>(visit.adjacency, visit.column, &tasks);
                 Extent { first_page, pages, load: Load { batch: None, tasks, cost } }
             }));
         }
@@ -190,10 +190,10 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
                 None => {
                     let Some(next) = self.lists.front() else { return };
                     let cost = next.load.cost;
-                    if self.copies > 0 && self.copies + cost > self.visit.copies_max {
+                    if self.copies.cost > 0 && self.copies.cost + cost > self.visit.copies_max {
                         return;
                     }
-                    self.copies += cost;
+                    self.copies.cost += cost;
                     self.lists.pop_front().expect("it was just looked at")
                 }
             };
@@ -205,7 +205,7 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
     fn arrived(
         &mut self,
         arrived: &Arrived<Load>,
-        local: &mut K::Local,
+        local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<()> {
         let visit = self.visit;
@@ -218,24 +218,22 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
                 let bytes = arrived.page(number, page_bytes);
                 let weights = column.parse(task.page, bytes)?;
                 let first = task.page * column.per_page() as u64;
-                batch.serve(visit.kernel, local, first, weights);
+                visit.serve.weights(local, self.copies.batch(*batch), first, weights);
                 self.offer(number, adjacency.pages() + task.page, bytes);
             }
             return Ok(());
         }
-        let mut batch = Batch::of(*cost);
+        let mut batch = S::Batch::default();
         let mut decoded = Decoded::new();
         for task in tasks {
             let number = adjacency.first_page() + task.page;
             let bytes = arrived.page(number, page_bytes);
             let page = adjacency.parse(task.page, bytes, &mut decoded)?;
-            visit.for_each_wanted(&page, *task, |list, ordinal| {
-                batch.push(list, ordinal);
-                Ok(())
-            })?;
+            let arrival = visit.arrival(&page, bytes, *task);
+            visit.serve.take(local, arrival, &mut batch, |_, _, _| false);
             self.offer(number, task.page, bytes);
         }
-        self.ask_weights(batch, local, counts);
+        self.ask_weights(batch, *cost, local, counts);
         Ok(())
     }
 
@@ -247,8 +245,8 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
 
     /// What remains to be done when an extent of weights was taken.
     fn done(&mut self, load: Load) {
-        if let Some(batch) = load.batch.and_then(Rc::into_inner) {
-            self.copies -= batch.cost;
+        if let Some(place) = load.batch {
+            self.copies.done(place);
         }
     }
 
@@ -257,25 +255,21 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
         &mut self,
         task: PageTask,
         bytes: &[u8],
-        local: &mut K::Local,
+        local: &mut S::Local,
         counts: &mut Counts,
     ) -> Result<()> {
         let visit = self.visit;
         let mut decoded = Decoded::new();
         let page = visit.adjacency.reparse(task.page, bytes, &mut decoded)?;
-        let cost = batch::cost_of(visit.adjacency, visit.column, &[task]);
-        let mut batch = Batch::of(cost);
+        let cost = cost_of::<S>(visit.adjacency, visit.column, &[task]);
+        let mut batch = S::Batch::default();
         let mut near = Near { place: u64::MAX, page: None };
-        visit.for_each_wanted(&page, task, |list, ordinal| {
-            if !self.serve_resident(list, ordinal, &mut near, local, counts) {
-                batch.push(list, ordinal);
-            }
-            Ok(())
-        })?;
-        if !batch.is_empty() {
-            self.copies += cost;
-            self.ask_weights(batch, local, counts);
-        }
+        let arrival = visit.arrival(&page, bytes, task);
+        visit.serve.take(local, arrival, &mut batch, |local, list, ordinal| {
+            self.serve_resident(list, ordinal, &mut near, local, counts)
+        });
+        self.copies.cost += cost;
+        self.ask_weights(batch, cost, local, counts);
         Ok(())
     }
 
@@ -285,7 +279,7 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
         list: &List<'_>,
         ordinal: u64,
         near: &mut Near<'v>,
-        local: &mut K::Local,
+        local: &mut S::Local,
         counts: &mut Counts,
     ) -> bool {
         let column = self.visit.column;
@@ -309,14 +303,20 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
             counts.pages_cached += u64::from(place != near.place);
             let weights = column.reparse(place, &bytes);
             let first = place * column.per_page() as u64;
-            batch::serve(self.visit.kernel, local, list, ordinal, first, weights);
+            self.visit.serve.list(local, list, ordinal, first, weights);
             *near = Near { place, page: Some(bytes) };
         }
         true
     }
 
     /// Serves a batch from weights in memory, and plans the reading of the others.
-    fn ask_weights(&mut self, batch: Batch, local: &mut K::Local, counts: &mut Counts) {
+    fn ask_weights(
+        &mut self,
+        mut batch: S::Batch,
+        cost: u64,
+        local: &mut S::Local,
+        counts: &mut Counts,
+    ) {
         let visit = self.visit;
         let column = visit.column;
         let mut missing = Vec::new();
@@ -326,22 +326,21 @@ impl<'v, K: WeightedKernel> Flow<'v, '_, K> {
                     counts.pages_cached += 1;
                     let weights = column.reparse(place, &page);
                     let first = place * column.per_page() as u64;
-                    batch.serve(visit.kernel, local, first, weights);
+                    visit.serve.weights(local, &mut batch, first, weights);
                 }
                 None => missing.push(PageTask { page: place, from: 0, to: 0 }),
             }
         }
         if missing.is_empty() {
-            self.copies -= batch.cost;
+            self.copies.cost -= cost;
             return;
         }
-        let batch = Rc::new(batch);
         let mut extents = VecDeque::new();
         let schedule = &visit.engine.schedule;
         schedule.extents(&missing, column.first_page(), Vec::new, &mut extents);
+        let batch = Some(self.copies.put(batch, extents.len(), cost));
         self.weights.extend(extents.into_iter().map(|extent| {
             let Extent { first_page, pages, load: tasks } = extent;
-            let batch = Some(Rc::clone(&batch));
             Extent { first_page, pages, load: Load { batch, tasks, cost: 0 } }
         }));
     }

@@ -5,14 +5,19 @@
 //! in requests of their own, and no buffer waits for another. Where both are in memory nothing is
 //! copied.
 //!
-//! - [`batch`]: the copies, and how they meet their weights
+//! - [`serve`]: what a visit does with pages, and the copies that wait
+//! - [`batch`]: copies of lists, and how they meet their weights
+//! - [`pages`]: copies of whole pages
 //! - [`extents`]: the strategy `auto`
 //! - [`single`]: the strategies `block` and `vertex`: single pages through the pool
 
 mod batch;
 mod extents;
+mod pages;
+mod serve;
 mod single;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_store::{Adjacency, Direction, Graph, List, Page, WeightColumn, Weights};
@@ -24,6 +29,9 @@ use crate::frontier::Wanted;
 use crate::tasks::{PageTask, TaskSource};
 use crate::worker::Counts;
 pub(crate) use extents::forget_buffers;
+use pages::Pages;
+pub use pages::WeightedPageKernel;
+use serve::{Arrival, Lists, Serve};
 
 /// An algorithm's step over lists with weights. Shared by the workers; each has a
 /// [`WeightedKernel::Local`] of its own.
@@ -48,45 +56,84 @@ pub trait WeightedKernel: Sync {
 /// # Panics
 /// If the weights of the direction are not loaded.
 pub fn weighted_bytes_for(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
+    bytes_for::<Lists<'_, NoLists>>(graph, config, direction)
+}
+
+/// The same of a visit by pages.
+///
+/// # Panics
+/// As [`weighted_bytes_for`].
+pub fn weighted_pages_bytes_for(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
+    // Beside its copies each worker has one more place for decoded pages.
+    let decoded = graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
+    bytes_for::<Pages<'_, NoPages>>(graph, config, direction)
+        + config.threads as u64 * decoded as u64
+}
+
+fn bytes_for<S: Serve>(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
     let (Some(adjacency), Some(column)) = (graph.adjacency(direction), graph.weights(direction))
     else {
         return 0;
     };
-    config.threads as u64 * batch::bytes_max(adjacency, column)
+    config.threads as u64 * serve::bytes_max::<S>(adjacency, column)
+}
+
+/// Stand for kernels where only costs are asked for.
+enum NoLists {}
+enum NoPages {}
+
+impl WeightedKernel for NoLists {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), _: &List<'_>, _: Weights<'_>) {}
+}
+
+impl WeightedPageKernel for NoPages {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn entries(&self, _: &Page<'_>, _: PageTask) -> std::ops::Range<usize> {
+        0..0
+    }
+
+    fn page(
+        &self,
+        (): &mut (),
+        _: &Page<'_>,
+        _: std::ops::Range<usize>,
+        _: Weights<'_>,
+        _: PageTask,
+    ) {
+    }
+}
+
+/// Bytes of copies that a worker may have waiting, by kind of visit and direction: found once, as
+/// all pages have to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct CopiesMax {
+    lists: [OnceLock<u64>; 2],
+    pages: [OnceLock<u64>; 2],
 }
 
 /// One weighted visit as its workers see it.
-pub(crate) struct WeightedVisit<'a, K> {
+pub(crate) struct WeightedVisit<'a, S> {
     pub engine: &'a Engine,
     pub adjacency: &'a Adjacency,
     pub column: &'a WeightColumn,
-    pub wanted: Wanted<'a>,
-    pub kernel: &'a K,
+    pub serve: S,
     pub source: TaskSource<'a>,
     pub failed: AtomicBool,
     /// Bytes of copies that a worker may have waiting.
     pub copies_max: u64,
 }
 
-impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
-    /// A visit of a direction whose weights are loaded.
-    pub fn new(
-        engine: &'a Engine,
-        (adjacency, column): (&'a Adjacency, &'a WeightColumn),
-        wanted: Wanted<'a>,
-        kernel: &'a K,
-    ) -> Self {
-        let schedule = &engine.schedule;
-        let threads = engine.config.threads;
-        let source = TaskSource::new(adjacency, wanted, schedule.chunk_pages(), threads);
-        let copies_max = batch::bytes_max(adjacency, column);
-        let failed = AtomicBool::new(false);
-        Self { engine, adjacency, column, wanted, kernel, source, failed, copies_max }
-    }
-
+impl<S: Serve> WeightedVisit<'_, S> {
     /// One worker's part, on its own thread.
-    pub fn work(&self) -> Result<(K::Local, Counts)> {
-        let mut local = self.kernel.local();
+    pub fn work(&self) -> Result<(S::Local, Counts)> {
+        let mut local = self.serve.local();
         let mut counts = Counts::default();
         let outcome = match self.engine.config.strategy {
             Strategy::Auto => self.by_extent(&mut local, &mut counts),
@@ -103,33 +150,9 @@ impl<'a, K: WeightedKernel> WeightedVisit<'a, K> {
         self.failed.load(Ordering::Relaxed) || self.engine.config.cancel.is_raised()
     }
 
-    /// Calls `each` with every wanted list of a page that has entries, and with the ordinal of its
-    /// first.
-    fn for_each_wanted(
-        &self,
-        page: &Page<'_>,
-        task: PageTask,
-        mut each: impl FnMut(&List<'_>, u64) -> Result<()>,
-    ) -> Result<()> {
-        let first = self.column.ordinals_of(task.page).start;
-        let mut give = |list: &List<'_>, start: usize| {
-            if list.targets.is_empty() { Ok(()) } else { each(list, first + start as u64) }
-        };
-        if let Some(vertices) = self.wanted.list() {
-            for &v in &vertices[task.from as usize..task.to as usize] {
-                let place = (v - page.first_vertex()) as usize;
-                give(&page.list(place), page.start(place))?;
-            }
-            return Ok(());
-        }
-        let mut start = 0;
-        for list in page.lists() {
-            if self.wanted.contains(list.vertex) {
-                give(&list, start)?;
-            }
-            start += list.targets.len();
-        }
-        Ok(())
+    /// A page of lists as it is to be taken.
+    fn arrival<'p>(&self, page: &'p Page<'p>, bytes: &'p [u8], task: PageTask) -> Arrival<'p> {
+        Arrival { page, bytes, task, ordinal: self.column.ordinals_of(task.page).start }
     }
 
     /// Counts a request of so many pages, of which `wanted` were asked for.
@@ -155,13 +178,58 @@ impl Engine {
         wanted: Wanted<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
-        let adjacency = self.adjacency(direction);
-        let column = self.graph.weights(direction).expect("the algorithm asked for weights");
+        let (adjacency, chunk) = (self.adjacency(direction), self.schedule.chunk_pages());
+        let source = TaskSource::new(adjacency, wanted, chunk, self.config.threads);
         let frontier = match wanted {
             Wanted::In(frontier) => Some(frontier.count()),
             _ => None,
         };
-        let visit = WeightedVisit::new(self, (adjacency, column), wanted, kernel);
-        self.on_workers(label.into(), frontier, visit.source.listed(), || visit.work())
+        let copies = &self.copies_max.lists[direction as usize];
+        self.serve_weighted(label.into(), direction, frontier, source, copies, |_| Lists {
+            wanted,
+            kernel,
+        })
+    }
+
+    /// As [`Engine::visit_pages`], with weights: brings each page of `tasks` to the kernel once,
+    /// with the weights of those of its entries that the kernel asks for.
+    ///
+    /// # Panics
+    /// As [`Engine::visit_pages`] and [`Engine::visit_weighted`].
+    pub fn visit_weighted_pages<K: WeightedPageKernel>(
+        &self,
+        label: impl Into<String>,
+        direction: Direction,
+        tasks: &[PageTask],
+        kernel: &K,
+    ) -> Result<Vec<K::Local>> {
+        let (adjacency, chunk) = (self.adjacency(direction), self.schedule.chunk_pages());
+        let source = TaskSource::of_tasks(adjacency, tasks, chunk, self.config.threads);
+        let copies = &self.copies_max.pages[direction as usize];
+        let locals =
+            self.serve_weighted(label.into(), direction, None, source, copies, |column| Pages {
+                adjacency,
+                column,
+                kernel,
+            })?;
+        Ok(locals.into_iter().map(|page| page.local).collect())
+    }
+
+    fn serve_weighted<'a, S: Serve>(
+        &'a self,
+        label: String,
+        direction: Direction,
+        frontier: Option<u64>,
+        source: TaskSource<'a>,
+        copies: &OnceLock<u64>,
+        serve: impl FnOnce(&'a WeightColumn) -> S,
+    ) -> Result<Vec<S::Local>> {
+        let adjacency = self.adjacency(direction);
+        let column = self.graph.weights(direction).expect("the algorithm asked for weights");
+        let copies_max = *copies.get_or_init(|| serve::bytes_max::<S>(adjacency, column));
+        let (serve, failed) = (serve(column), AtomicBool::new(false));
+        let visit =
+            WeightedVisit { engine: self, adjacency, column, serve, source, failed, copies_max };
+        self.on_workers(label, frontier, visit.source.listed(), || visit.work())
     }
 }

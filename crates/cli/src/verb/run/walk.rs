@@ -21,7 +21,8 @@ pub const RUN_EXAMPLES: &str = "\
 Examples:
   cenote run walk kron.cenote --walkers 1000000 --starts random --steps 10 --memory 10%
   cenote run walk friends.cenote --per-vertex 10 --steps 80 --p 0.5 --q 2 --out corpus.txt
-  cenote run walk web.cenote --source example.org --walkers 1000 --restart 0.15 --out walks.npy";
+  cenote run walk web.cenote --source example.org --walkers 1000 --restart 0.15 --out walks.npy
+  cenote run walk roads.cenote --weighted --starts random --walkers 100000 --memory 10%";
 
 pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
@@ -75,6 +76,12 @@ pub struct Params {
     /// What a walk does where there is no out-neighbour: end, or restart from its start
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = dead_ends)]
     dead_ends: DeadEnds,
+    /// Go to each neighbour in proportion to the weight of the edge instead of to all alike
+    ///
+    /// Edges of weight 0 are never taken, and a vertex that has no others is a dead end. --p and --q
+    /// multiply the weights, as in node2vec.
+    #[arg(long)]
+    weighted: bool,
     /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = WalkConfig::default().seed)]
     seed: u64,
@@ -132,6 +139,7 @@ impl Params {
             p: self.p,
             q: self.q,
             dead_ends: self.dead_ends,
+            weighted: self.weighted,
             seed: self.seed,
         })
     }

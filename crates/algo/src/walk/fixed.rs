@@ -1,0 +1,168 @@
+//! Weights as integers, so that sums of them do not depend on the order.
+//!
+//! Integers are taken as they are. A floating-point number becomes a multiple of a unit that is
+//! 2^-90 of the least power of two above the largest weight of the graph: rounded down, but a
+//! weight above 0 never to 0. So weights down to 2^-37 (2^-66 of `f32`) of the largest are exact,
+//! and sums of up to 2^38 of them fit 128 bits.
+
+use cenote_engine::{Graph, Weight, Weights};
+
+use super::long::Contradiction;
+
+/// Bits of the largest weight.
+const BITS: i32 = 90;
+
+/// What a weight of a graph is worth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// Of floating-point numbers: the unit is 2 to the power of this.
+    unit: i32,
+    largest: f64,
+}
+
+impl Scale {
+    /// The scale of a graph's weights.
+    pub fn new(graph: &Graph) -> Self {
+        let largest = graph.superblock().weights.and_then(|weights| weights.max());
+        let largest = largest.map_or(0.0, Weight::to_f64);
+        let (mantissa, exponent) = parts(largest);
+        Self { unit: exponent + (u64::BITS - mantissa.leading_zeros()) as i32 - BITS, largest }
+    }
+
+    /// Appends, for each weight, the sum of all up to and with it. The superblock says how large
+    /// and how small weights are: others contradict it.
+    pub fn sums(&self, weights: Weights<'_>, sums: &mut Vec<u128>) -> Result<(), Contradiction> {
+        let mut sum = 0;
+        let mut add = |value: u128| {
+            sum += value;
+            sums.push(sum);
+        };
+        let mut right = true;
+        let mut add_float = |value: f64| {
+            right &= (0.0..=self.largest).contains(&value);
+            add(self.float(value));
+        };
+        match weights {
+            Weights::F32(values) => values.iter().for_each(|v| add_float(f64::from(*v))),
+            Weights::F64(values) => values.iter().for_each(|v| add_float(*v)),
+            Weights::U32(values) => values.iter().for_each(|v| add(u128::from(*v))),
+            Weights::I64(values) => values.iter().for_each(|v| {
+                right &= *v >= 0;
+                add(u128::from(v.unsigned_abs()));
+            }),
+        }
+        if right { Ok(()) } else { Err(Contradiction) }
+    }
+
+    /// The sum of all.
+    pub fn total(
+        &self,
+        weights: Weights<'_>,
+        scratch: &mut Vec<u128>,
+    ) -> Result<u128, Contradiction> {
+        scratch.clear();
+        self.sums(weights, scratch)?;
+        Ok(scratch.last().copied().unwrap_or(0))
+    }
+
+    /// One weight that is not negative.
+    pub fn of(&self, weight: Weight) -> u128 {
+        match weight {
+            Weight::F32(value) => self.float(f64::from(value)),
+            Weight::F64(value) => self.float(value),
+            Weight::U32(value) => u128::from(value),
+            Weight::I64(value) => u128::from(value.unsigned_abs()),
+        }
+    }
+
+    #[inline]
+    fn float(&self, value: f64) -> u128 {
+        let (mantissa, exponent) = parts(value);
+        match exponent - self.unit {
+            // More only where a weight is larger than the largest, which is an error anyway.
+            up @ 0.. => u128::from(mantissa) << up.min(BITS - 53),
+            down => {
+                let kept = mantissa.checked_shr(down.unsigned_abs()).unwrap_or(0);
+                u128::from(kept.max(u64::from(mantissa > 0)))
+            }
+        }
+    }
+}
+
+/// Mantissa and exponent: a number that is not negative is mantissa times 2^exponent.
+#[inline]
+fn parts(value: f64) -> (u64, i32) {
+    const FRACTION: u64 = (1 << 52) - 1;
+    let bits = value.to_bits();
+    match (bits >> 52 & 0x7FF) as i32 {
+        0 => (bits & FRACTION, -1074),
+        exponent => (bits & FRACTION | 1 << 52, exponent - 1075),
+    }
+}
+
+/// A number in `0..total`, from 64 random bits.
+#[inline]
+pub(super) fn below_total(word: u64, total: u128) -> u128 {
+    let word = u128::from(word);
+    let (high, low) = (total >> 64, total & u128::from(u64::MAX));
+    word * high + ((word * low) >> 64)
+}
+
+/// Whose share of the total `drawn` falls into, by the sums up to each.
+#[inline]
+pub(super) fn index_of(sums: &[u128], drawn: u128) -> usize {
+    sums.partition_point(|sum| *sum <= drawn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(largest: f64) -> Scale {
+        let (mantissa, exponent) = parts(largest);
+        let unit = exponent + (u64::BITS - mantissa.leading_zeros()) as i32 - BITS;
+        Scale { unit, largest }
+    }
+
+    #[test]
+    fn floats_keep_their_proportions() {
+        for largest in [f64::MAX, 1.0, 3.0, 0.1, 5e-324, f64::MIN_POSITIVE, 1e-310] {
+            let scale = scale(largest);
+            let top = scale.float(largest);
+            assert!(top < 1 << BITS, "{largest}");
+            assert!(top >= 1 << (BITS - 1), "{largest} gives {top}");
+            assert_eq!(scale.float(0.0), 0);
+            let half = largest / 2.0;
+            if half * 2.0 == largest {
+                assert_eq!(scale.float(half) * 2, top, "{largest}");
+            }
+        }
+        assert_eq!(scale(1.0).float(3e-27), 7);
+        assert_eq!(scale(1.0).float(1e-40), 1, "above 0 stays above 0");
+        assert_eq!(scale(f64::MAX).float(5e-324), 1);
+    }
+
+    #[test]
+    fn weights_that_the_superblock_denies_are_seen() {
+        let mut sums = Vec::new();
+        assert!(scale(1.0).sums(Weights::F64(&[0.5, -0.5]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::F32(&[2.0]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::F64(&[f64::MAX]), &mut sums).is_err());
+        assert!(scale(1.0).sums(Weights::I64(&[1, i64::MIN]), &mut sums).is_err());
+        sums.clear();
+        scale(0.0).sums(Weights::F32(&[0.0, 0.0]), &mut sums).unwrap();
+        scale(7.0).sums(Weights::I64(&[i64::MAX]), &mut sums).unwrap();
+        scale(7.0).sums(Weights::U32(&[3, 0, 4]), &mut sums).unwrap();
+        assert_eq!(sums, [0, 0, i64::MAX as u128, 3, 3, 7]);
+    }
+
+    #[test]
+    fn draws_lie_below_the_total_and_skip_what_weighs_nothing() {
+        assert_eq!(below_total(u64::MAX, 1), 0);
+        assert_eq!(below_total(u64::MAX, 10), 9);
+        assert_eq!(below_total(0, u128::MAX), 0);
+        assert!(below_total(u64::MAX, u128::MAX) > u128::MAX - (1 << 65));
+        let sums = [0, 0, 5, 5, 9, 9];
+        assert_eq!([0, 4, 5, 8].map(|drawn| index_of(&sums, drawn)), [2, 2, 4, 4]);
+    }
+}
