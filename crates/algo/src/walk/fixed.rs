@@ -79,8 +79,8 @@ impl Scale {
     fn float(&self, value: f64) -> u128 {
         let (mantissa, exponent) = parts(value);
         match exponent - self.unit {
-            // More only where a weight is larger than the largest, which is an error anyway.
-            up @ 0.. => u128::from(mantissa) << up.min(BITS - 53),
+            // Cut only where a weight is larger than the largest, which is an error anyway.
+            up @ 0.. => (u128::from(mantissa) << up.min(BITS)) & ((1 << BITS) - 1),
             down => {
                 let kept = mantissa.checked_shr(down.unsigned_abs()).unwrap_or(0);
                 u128::from(kept.max(u64::from(mantissa > 0)))
