@@ -137,7 +137,7 @@ mod tests {
                 assert_eq!(scale.float(half) * 2, top, "{largest}");
             }
         }
-        assert_eq!(scale(1.0).float(3e-27), 7);
+        assert_eq!(scale(1.0).float(1.5 * 0.5f64.powi(86)), 12);
         assert_eq!(scale(1.0).float(1e-40), 1, "above 0 stays above 0");
         assert_eq!(scale(f64::MAX).float(5e-324), 1);
     }
