@@ -8,6 +8,8 @@
 //! makes every CRF 1. Here lambda is given as the accesses per page after which an access counts
 //! half: `half-life`, 1 by default, so it means the same for any number of pages.
 //!
+//! Their program is `lrfu:code`.
+//!
 //! Since all values fade alike, log2 CRF(t) + lambda t does not change between accesses: that is
 //! what is stored, and compared.
 
@@ -17,22 +19,32 @@ use super::{Context, Options, Policy};
 use crate::error::Result;
 use crate::placement::Page;
 
+/// What is left of an access after the next one, in the authors' program.
+const CODE_DECAY: f64 = 0.8;
+
 /// How fast it forgets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LrfuConfig {
     /// Accesses per page after which an access counts half.
     pub half_life: f64,
+    /// As the authors' program.
+    pub code: bool,
 }
 
 impl LrfuConfig {
     pub(super) fn parse(options: &mut Options<'_>) -> Result<Self> {
-        Ok(Self { half_life: options.number("half-life", 1.0, 1e-6..=1e6)? })
+        let half_life = options.number("half-life", 1.0, 1e-6..=1e6)?;
+        Ok(Self { half_life, code: options.word("code") })
     }
 }
 
 /// The policy with its options.
 pub(super) fn build(config: &LrfuConfig, context: &Context<'_>) -> Box<dyn Policy> {
-    Box::new(Ranked::new(Faded::new(config.half_life, context), context.placement))
+    let placement = context.placement;
+    if config.code {
+        return Box::new(Ranked::new(Stored::new(CODE_DECAY, context), placement));
+    }
+    Box::new(Ranked::new(Faded::new(config.half_life, context), placement))
 }
 
 /// The sum of a page's accesses, each worth less the older it is.
@@ -69,5 +81,41 @@ impl Ranking for Faded {
 
     fn memory_bytes(&self) -> usize {
         self.keys.capacity() * size_of::<f64>()
+    }
+}
+
+/// The same sum as of the last access, compared as if no time had passed since: what the authors'
+/// program does.
+#[derive(Debug)]
+pub(super) struct Stored {
+    decay: f64,
+    /// The sum and the number of the access of that time.
+    scores: Vec<(f64, u64)>,
+    accesses: u64,
+}
+
+impl Stored {
+    /// Accesses are worth `decay` of what they were, an access later.
+    pub(super) fn new(decay: f64, context: &Context<'_>) -> Self {
+        let scores = vec![(0.0, 0); context.placement.pages() as usize];
+        Self { decay, scores, accesses: 0 }
+    }
+}
+
+impl Ranking for Stored {
+    fn touch(&mut self, page: Page) -> Rank {
+        self.accesses += 1;
+        let (score, last) = &mut self.scores[page as usize];
+        *score = 1.0 + *score * self.decay.powf((self.accesses - *last) as f64);
+        *last = self.accesses;
+        rank_of(*score)
+    }
+
+    fn rank(&self, page: Page) -> Rank {
+        rank_of(self.scores[page as usize].0)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.scores.capacity() * size_of::<(f64, u64)>()
     }
 }

@@ -6,17 +6,25 @@
 //! - [`tlfu`]: whoever was used more often than the least often used page above
 //! - [`lrfu`], [`exd`]: the same with counts that fade
 //! - [`temp`]: whoever is warmer than the tier above on average
+//! - [`restore`]: whoever makes the tiers' learned values greater
+//! - [`cost_benefit`]: whoever will pay for the move, if its heat lasts
+//! - [`payback`]: whoever will pay for the move, by what its kind proved to do
 //!
 //! A policy hears of every access, after its I/O was sent to where the page lies, and answers with
 //! moves. It is told of each move that was carried out; one that was not changes nothing. So the
 //! same policy serves the replay in virtual time and tiers whose migrations take time or fail.
 
+pub mod cost_benefit;
 pub mod exd;
 pub mod fixed;
+mod heat;
 pub mod ideal;
+mod ledger;
 mod lowest;
 pub mod lrfu;
+pub mod payback;
 mod ranked;
+pub mod restore;
 pub mod temp;
 mod temperature;
 pub mod tlfu;
@@ -109,11 +117,25 @@ enum PolicyKind {
     Lrfu(lrfu::LrfuConfig),
     Exd(exd::ExdConfig),
     Temp(temp::TempConfig),
+    ReStore(restore::ReStoreConfig),
+    CostBenefit(cost_benefit::CostBenefitConfig),
+    Payback(payback::PaybackConfig),
 }
 
 impl PolicySpec {
     /// The names of all policies, without options.
-    pub const NAMES: [&'static str; 7] = ["static", "ideal", "tlru", "tlfu", "lrfu", "exd", "temp"];
+    pub const NAMES: [&'static str; 10] = [
+        "static",
+        "ideal",
+        "tlru",
+        "tlfu",
+        "lrfu",
+        "exd",
+        "temp",
+        "restore",
+        "cost-benefit",
+        "payback",
+    ];
 
     /// All policies, each with its defaults.
     pub fn all() -> Vec<Self> {
@@ -148,6 +170,11 @@ impl PolicySpec {
             PolicyKind::Lrfu(config) => lrfu::build(config, context),
             PolicyKind::Exd(config) => exd::build(config, context),
             PolicyKind::Temp(config) => Box::new(temp::Temp::new(*config, context)),
+            PolicyKind::ReStore(config) => Box::new(restore::ReStore::new(*config, context)),
+            PolicyKind::CostBenefit(config) => {
+                Box::new(cost_benefit::CostBenefit::new(*config, context))
+            }
+            PolicyKind::Payback(config) => Box::new(payback::Payback::new(*config, context)),
         })
     }
 }
@@ -166,6 +193,11 @@ impl FromStr for PolicySpec {
             "tlfu" => PolicyKind::Tlfu,
             "lrfu" => PolicyKind::Lrfu(lrfu::LrfuConfig::parse(&mut options)?),
             "exd" => PolicyKind::Exd(exd::ExdConfig::parse(&mut options)?),
+            "cost-benefit" => {
+                PolicyKind::CostBenefit(cost_benefit::CostBenefitConfig::parse(&mut options)?)
+            }
+            "payback" => PolicyKind::Payback(payback::PaybackConfig::parse(&mut options)?),
+            "restore" => PolicyKind::ReStore(restore::ReStoreConfig::parse(&mut options)?),
             "temp" => PolicyKind::Temp(temp::TempConfig::parse(&mut options)?),
             _ => {
                 return Err(TierError::Spec {

@@ -6,8 +6,7 @@ use super::lowest::{Lowest, Rank};
 use super::{Access, Policy};
 use crate::placement::{Move, Page, Placement, Tier};
 
-/// How pages are ranked. A page's rank never falls while it is not asked for, and never falls when
-/// it is.
+/// How pages are ranked. A page's rank does not change while it is not asked for.
 pub(super) trait Ranking: Send + std::fmt::Debug {
     /// Takes note of an access; returns with which rank the page claims a place above.
     fn touch(&mut self, page: Page) -> Rank;
@@ -41,8 +40,13 @@ impl<R: Ranking> Ranked<R> {
 impl<R: Ranking> Policy for Ranked<R> {
     fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>) {
         let page = access.page;
+        let before = self.ranking.rank(page);
         let claim = self.ranking.touch(page);
         let here = placement.tier_of(page);
+        let rank = self.ranking.rank(page);
+        if rank < before {
+            self.lowest.push(here, page, rank);
+        }
         let Some(above) = here.checked_sub(1) else { return };
         if placement.has_room(above) {
             moves.push(Move { page, to: above });

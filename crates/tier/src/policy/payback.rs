@@ -1,0 +1,248 @@
+//! `payback`: cost and benefit with a benefit that is learned, not assumed. Ours.
+//!
+//! Like [`super::cost_benefit`] a page goes up if the accesses that it is expected to get pay for
+//! the move. But what a page's heat says of its future is measured all the time. Pages are sorted
+//! into *kinds*: by tier and by how hot they are by a fast and a slow average. Whoever is asked
+//! for is watched for a while, as one of its kind; the accesses to all watched pages of a kind over
+//! the time for which they were watched are the rate that the kind is expected to keep up. So
+//!
+//! - where hot pages are already up, a second access in the slowest tier soon means nothing, and
+//!   nobody moves; under uniform load no kind is better than another, and nobody moves at all;
+//! - when the hot set changes, those who come for the first time prove to come back, and within a
+//!   few hundred accesses go up at their first one.
+//!
+//! Pages that would have to come down are watched and judged the same way.
+//!
+//! The estimate needs no waiting: watches that are still open count with the time that has passed.
+//! A kind forgets by halves once it has watched for long enough, so it follows the workload.
+
+use std::collections::VecDeque;
+
+use super::heat::{Heat, Heats};
+use super::ledger::Ledger;
+use super::lowest::Lowest;
+use super::{Access, Context, Options, Policy};
+use crate::error::Result;
+use crate::placement::{Move, Page, Placement, Tier};
+
+/// Bounds between kinds by the short average, this access included, and by the long one.
+const SHORT_BOUNDS: [f32; 7] = [0.05, 0.5, 1.1, 1.6, 2.5, 4.5, 9.0];
+const LONG_BOUNDS: [f32; 4] = [1.5, 3.0, 8.0, 24.0];
+
+/// And by the share of the last accesses that went to this tier or a slower one.
+const RUSH_BOUNDS: [f32; 5] = [0.1, 0.2, 0.35, 0.55, 0.75];
+const KINDS: usize = (SHORT_BOUNDS.len() + 1) * (LONG_BOUNDS.len() + 1) * (RUSH_BOUNDS.len() + 1);
+
+/// Windows and horizon, in accesses per page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaybackConfig {
+    /// Of the average that forgets fast.
+    pub short: f64,
+    /// Of the average that forgets slowly.
+    pub long: f64,
+    /// For how long a page is watched.
+    pub watch: f64,
+    /// Time in which a move must pay.
+    pub horizon: f64,
+    /// Watches that a kind remembers.
+    pub memory: f64,
+    /// What a kind is thought to be like at first, in watches.
+    pub prior: f64,
+    /// Accesses by which the share of slower tiers is known.
+    pub rush: f64,
+    /// Standard deviations by which a rate may be wrong.
+    pub doubt: f64,
+}
+
+impl PaybackConfig {
+    pub(super) fn parse(options: &mut Options<'_>) -> Result<Self> {
+        Ok(Self {
+            short: options.number("short", 0.0625, 1e-6..=1e6)?,
+            long: options.number("long", 4.0, 1e-6..=1e6)?,
+            watch: options.number("watch", 0.125, 1e-6..=1e6)?,
+            horizon: options.number("horizon", 1.0, 1e-6..=1e6)?,
+            memory: options.number("memory", 64.0, 1.0..=1e9)?,
+            prior: options.number("prior", 1.0, 0.0..=1e9)?,
+            doubt: options.number("doubt", 1.0, 0.0..=100.0)?,
+            rush: options.number("rush", 32.0, 1.0..=1e9)?,
+        })
+    }
+}
+
+/// What is known of a kind of pages.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kind {
+    /// Accesses to watched pages, and the time of closed watches.
+    accesses: f64,
+    watched: f64,
+    /// Watches that are open, and the sum of their beginnings.
+    open: u64,
+    begun: u64,
+}
+
+impl Kind {
+    /// Time watched until now.
+    fn time(&self, now: u64) -> f64 {
+        self.watched + (self.open * now - self.begun) as f64
+    }
+}
+
+/// One page under watch.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    page: Page,
+    kind: u16,
+    begun: u64,
+}
+
+/// The policy.
+#[derive(Debug)]
+pub struct Payback {
+    config: PaybackConfig,
+    heats: Heats,
+    coldest: Lowest,
+    ledger: Ledger,
+    kinds: Vec<Kind>,
+    /// By page, the kind as which it is watched, plus 1.
+    watched_as: Vec<u16>,
+    watches: VecDeque<Watch>,
+    /// By tier, the share of the last accesses that went there or further down.
+    rush: Vec<f32>,
+    rush_window: f32,
+    /// In accesses.
+    watch: u64,
+    horizon: f64,
+}
+
+fn bucket(bounds: &[f32], value: f32) -> usize {
+    bounds.iter().filter(|bound| value >= **bound).count()
+}
+
+impl Payback {
+    pub(super) fn new(config: PaybackConfig, context: &Context<'_>) -> Self {
+        let placement = context.placement;
+        let pages = placement.pages();
+        let heats = Heats::new(pages, config.short, config.long);
+        let coldest = Lowest::new(placement, |page| heats.rank(page));
+        Self {
+            config,
+            heats,
+            coldest,
+            ledger: Ledger::new(context),
+            kinds: vec![Kind::default(); 2 * KINDS * placement.tiers()],
+            watched_as: vec![0; pages as usize],
+            watches: VecDeque::new(),
+            rush: vec![0.0; placement.tiers()],
+            rush_window: config.rush as f32,
+            watch: ((config.watch * f64::from(pages)) as u64).max(1),
+            horizon: config.horizon * f64::from(pages),
+        }
+    }
+
+    /// The kind of a page of this heat: one that was just asked for, or one that may have to leave.
+    fn kind(&self, tier: Tier, heat: Heat, leaves: bool) -> usize {
+        let short = bucket(&SHORT_BOUNDS, heat.short);
+        let long = bucket(&LONG_BOUNDS, heat.long);
+        let at = usize::from(tier + u8::from(leaves));
+        let rush = bucket(&RUSH_BOUNDS, self.rush[at]);
+        let within = short * (LONG_BOUNDS.len() + 1) + long;
+        let within = within * (RUSH_BOUNDS.len() + 1) + rush;
+        (usize::from(tier) * 2 + usize::from(leaves)) * KINDS + within
+    }
+
+    /// Accesses that a page of a kind is expected to get within the horizon: at least (`doubt` -1)
+    /// or at most (1), by as many standard deviations of a count as are configured.
+    fn expected(&self, kind: usize, before: f32, doubt: f64) -> f64 {
+        let known = &self.kinds[kind];
+        let prior = self.config.prior * self.watch as f64;
+        let prior_rate = f64::from(before / self.heats.short);
+        let accesses = known.accesses + prior * prior_rate;
+        let doubtful = accesses + doubt * self.config.doubt * accesses.sqrt();
+        let time = known.time(self.heats.accesses()) + prior;
+        doubtful.max(0.0) / time.max(1.0) * self.horizon
+    }
+
+    /// Watches a page, unless it is being watched.
+    fn begin(&mut self, page: Page, kind: usize) {
+        let watched_as = &mut self.watched_as[page as usize];
+        if *watched_as > 0 {
+            return;
+        }
+        let begun = self.heats.accesses();
+        *watched_as = kind as u16 + 1;
+        self.watches.push_back(Watch { page, kind: kind as u16, begun });
+        self.kinds[kind].open += 1;
+        self.kinds[kind].begun += begun;
+    }
+
+    /// An access to a page that may be watched; ends watches whose time has come.
+    fn observe(&mut self, page: Page) {
+        let now = self.heats.accesses();
+        if let Some(kind) = self.watched_as[page as usize].checked_sub(1) {
+            self.kinds[usize::from(kind)].accesses += 1.0;
+        }
+        while let Some(&Watch { page, kind, begun }) = self.watches.front() {
+            if now - begun < self.watch {
+                break;
+            }
+            self.watches.pop_front();
+            self.watched_as[page as usize] = 0;
+            let kind = &mut self.kinds[usize::from(kind)];
+            kind.open -= 1;
+            kind.begun -= begun;
+            kind.watched += (now - begun) as f64;
+            if kind.watched > self.config.memory * self.watch as f64 {
+                kind.watched /= 2.0;
+                kind.accesses /= 2.0;
+            }
+        }
+    }
+}
+
+impl Policy for Payback {
+    fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>) {
+        let page = access.page;
+        let heat = self.heats.touch(page);
+        self.ledger.saw(access.write);
+        self.observe(page);
+        let here = placement.tier_of(page);
+        for (tier, rush) in self.rush.iter_mut().enumerate() {
+            let here = f32::from(u8::from(usize::from(here) >= tier));
+            *rush += (here - *rush) / self.rush_window;
+        }
+        let Some(above) = here.checked_sub(1) else { return };
+        let kind = self.kind(here, heat, false);
+        let expected = self.expected(kind, heat.short - 1.0, -1.0);
+        self.begin(page, kind);
+        let exchange = !placement.has_room(above);
+        let payback = self.ledger.payback(here, above, exchange);
+        if expected <= payback {
+            return;
+        }
+        if !exchange {
+            moves.push(Move { page, to: above });
+            return;
+        }
+        let heats = &self.heats;
+        let Some((_, victim)) = self.coldest.get(above, placement, |p| heats.rank(p)) else {
+            return;
+        };
+        let victim_heat = self.heats.now(victim);
+        let victim_kind = self.kind(above, victim_heat, true);
+        let given_up = self.expected(victim_kind, victim_heat.short, 1.0);
+        self.begin(victim, victim_kind);
+        if expected - given_up > payback {
+            moves.extend([Move { page: victim, to: here }, Move { page, to: above }]);
+        }
+    }
+
+    fn moved(&mut self, page: Page, _from: Tier, to: Tier) {
+        self.coldest.push(to, page, self.heats.rank(page));
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let watched = self.watched_as.capacity() * size_of::<u16>();
+        let watches = self.watches.capacity() * size_of::<Watch>();
+        self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches
+    }
+}

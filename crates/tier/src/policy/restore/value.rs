@@ -1,0 +1,203 @@
+//! One agent's value function: four fuzzy rules over two state variables, learned by TD(lambda).
+//! Dissertation 6.4.2, Equations 6.2, 6.3 and 6.6.
+
+use std::collections::VecDeque;
+
+/// Rules: {large, small} x {large, small}.
+pub(super) const RULES: usize = 4;
+
+/// Samples by which the mean and the range of a state variable are known.
+const SAMPLES: usize = 500;
+
+/// How the rules' weights are made of memberships.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// w = mu(s1) mu(s2), as the text says.
+    Product,
+    /// Each membership is a rule of its own, as in the authors' program.
+    Additive,
+}
+
+/// Mean and range of the last samples of a variable.
+#[derive(Debug)]
+pub(super) struct Spread {
+    samples: VecDeque<f64>,
+    /// Candidates for the least and for the greatest: number and value.
+    least: VecDeque<(u64, f64)>,
+    greatest: VecDeque<(u64, f64)>,
+    number: u64,
+    sum: f64,
+    /// What stands for the mean before the first sample, and the least range.
+    mean_first: f64,
+    range_min: f64,
+}
+
+impl Spread {
+    pub(super) fn new(mean_first: f64, range_min: f64) -> Self {
+        let (samples, least, greatest) = Default::default();
+        Self { samples, least, greatest, number: 0, sum: 0.0, mean_first, range_min }
+    }
+
+    pub(super) fn sample(&mut self, value: f64) {
+        self.samples.push_back(value);
+        self.sum += value;
+        push_extreme(&mut self.least, self.number, value, |old| old >= value);
+        push_extreme(&mut self.greatest, self.number, value, |old| old <= value);
+        self.number += 1;
+        if self.samples.len() > SAMPLES {
+            self.sum -= self.samples.pop_front().unwrap_or_default();
+            let oldest = self.number - SAMPLES as u64;
+            for extremes in [&mut self.least, &mut self.greatest] {
+                while extremes.front().is_some_and(|(number, _)| *number < oldest) {
+                    extremes.pop_front();
+                }
+            }
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        if self.samples.is_empty() { self.mean_first } else { self.sum / self.samples.len() as f64 }
+    }
+
+    fn range(&self) -> f64 {
+        let least = self.least.front().map_or(0.0, |(_, value)| *value);
+        let greatest = self.greatest.front().map_or(0.0, |(_, value)| *value);
+        (greatest - least).max(self.range_min)
+    }
+
+    /// How much x is Large: 1 / (1 + a e^(-b x)), b = 10 / range, a = e^(b mean). The rest of it
+    /// is Small.
+    fn large(&self, x: f64) -> f64 {
+        1.0 / (1.0 + (-(10.0 / self.range()) * (x - self.mean())).exp())
+    }
+}
+
+fn push_extreme(
+    extremes: &mut VecDeque<(u64, f64)>,
+    number: u64,
+    value: f64,
+    yields: impl Fn(f64) -> bool,
+) {
+    while extremes.back().is_some_and(|(_, old)| yields(*old)) {
+        extremes.pop_back();
+    }
+    extremes.push_back((number, value));
+}
+
+/// What an agent knows and learns.
+#[derive(Debug)]
+pub(super) struct Agent {
+    rules: Rules,
+    /// Of s1 and s2.
+    pub(super) spreads: [Spread; 2],
+    /// The rules' outputs, their eligibility traces, and how much each was used.
+    p: [f64; RULES],
+    z: [f64; RULES],
+    used: [f64; RULES],
+    /// phi and value of the state that the agent is in.
+    phi: [f64; RULES],
+}
+
+/// How an agent learns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Learning {
+    /// The discount for one state.
+    pub(super) gamma: f64,
+    /// The decay of traces.
+    pub(super) lambda: f64,
+    /// The same rate always, instead of the text's schedule.
+    pub(super) rate: Option<f64>,
+}
+
+impl Agent {
+    pub(super) fn new(rules: Rules, spreads: [Spread; 2]) -> Self {
+        let zero = [0.0; RULES];
+        Self { rules, spreads, p: zero, z: zero, used: zero, phi: zero }
+    }
+
+    fn phi(&self, state: [f64; 2]) -> [f64; RULES] {
+        let [l1, l2] = [0, 1].map(|i| self.spreads[i].large(state[i]));
+        let (s1, s2) = (1.0 - l1, 1.0 - l2);
+        match self.rules {
+            // Their sum is 1.
+            Rules::Product => [l1 * l2, l1 * s2, s1 * l2, s1 * s2],
+            // Their sum is 2.
+            Rules::Additive => [l1, s1, l2, s2].map(|w| w / 2.0),
+        }
+    }
+
+    fn dot(&self, phi: &[f64; RULES]) -> f64 {
+        self.p.iter().zip(phi).map(|(p, phi)| p * phi).sum()
+    }
+
+    /// v(s).
+    pub(super) fn value(&self, state: [f64; 2]) -> f64 {
+        self.dot(&self.phi(state))
+    }
+
+    /// The agent comes to `next` after it was in another state and earned `reward` there.
+    pub(super) fn learn(&mut self, reward: f64, next: [f64; 2], learning: &Learning) {
+        let Learning { gamma, lambda, rate } = *learning;
+        let next_phi = self.phi(next);
+        let error = reward + gamma * self.dot(&next_phi) - self.dot(&self.phi);
+        for rule in 0..RULES {
+            self.z[rule] = lambda * gamma * self.z[rule] + self.phi[rule];
+            let alpha = rate.unwrap_or(0.1 / (1.0 + 100.0 * self.used[rule]));
+            self.p[rule] += alpha * error * self.z[rule];
+            self.used[rule] += self.phi[rule];
+        }
+        self.phi = next_phi;
+    }
+
+    /// The agent begins in this state.
+    pub(super) fn begin(&mut self, state: [f64; 2]) {
+        self.phi = self.phi(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_range_are_those_of_the_last_samples() {
+        let mut spread = Spread::new(0.5, 0.1);
+        assert_eq!((spread.mean(), spread.range()), (0.5, 0.1));
+        let mut all = Vec::new();
+        for i in 0..2_000u64 {
+            let value = ((i * i * 7919) % 1000) as f64;
+            spread.sample(value);
+            all.push(value);
+            let last = &all[all.len().saturating_sub(SAMPLES)..];
+            let least = last.iter().copied().fold(f64::MAX, f64::min);
+            let greatest = last.iter().copied().fold(f64::MIN, f64::max);
+            assert_eq!(spread.range(), (greatest - least).max(0.1));
+            assert!((spread.mean() - last.iter().sum::<f64>() / last.len() as f64).abs() < 1e-9);
+        }
+        assert!((spread.large(spread.mean()) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_agent_learns_the_value_of_a_state_that_never_changes() {
+        let spreads = || [Spread::new(0.5, 1.0), Spread::new(0.5, 1.0)];
+        for rules in [Rules::Product, Rules::Additive] {
+            let mut agent = Agent::new(rules, spreads());
+            let learning = Learning { gamma: 0.5, lambda: 0.8, rate: Some(0.1) };
+            agent.begin([0.5, 0.5]);
+            assert_eq!(agent.value([0.5, 0.5]), 0.0);
+            (0..2_000).for_each(|_| agent.learn(-3.0, [0.5, 0.5], &learning));
+            // v = -3 + v / 2.
+            assert!((agent.value([0.5, 0.5]) + 6.0).abs() < 1e-6, "{agent:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_step_is_that_of_the_equations() {
+        let mut agent = Agent::new(Rules::Product, [Spread::new(0.5, 1.0), Spread::new(0.5, 1.0)]);
+        agent.begin([0.5, 0.5]);
+        agent.learn(-2.0, [0.5, 0.5], &Learning { gamma: 0.9, lambda: 0.8, rate: None });
+        // All phi are 1/4, the rate is 0.1 and v was 0: p = 0.1 x -2 x 1/4.
+        assert_eq!(agent.p, [-0.05; RULES]);
+        assert_eq!(agent.used, [0.25; RULES]);
+    }
+}
