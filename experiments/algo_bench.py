@@ -17,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+import memory_figures
 from bench import CENOTE, MIB, ROOT, Bench, drop_caches, figure
 
 PARTS = [
@@ -31,6 +32,15 @@ REAL = {
     "github": ("social/map-of-github-v2.el.zst", ["--undirected"]),
     "facebook": ("social/facebook-links.txt.gz", ["--undirected"]),
     "web": ("web/cnr-2000.adj.zst", ["--directed", "--in-edges"]),
+}
+MORE = REAL | {
+    "symfony": ("git/symfony.adj.zst", ["--directed", "--in-edges"]),
+    "debian": ("debian/debian-depends.tsv.zst", ["--directed"]),
+    "highways": ("road/world_highways.e.zst", ["--undirected"]),
+    "highways, km": (
+        "road/world_highways.e.zst",
+        ["--undirected", "--weights", "f32", "--weight-column", 3],
+    ),
 }
 # Every algorithm with what a run on a large graph is asked for.
 ALGORITHMS = {
@@ -76,9 +86,9 @@ def grid(bench):
     return graph
 
 
-def real_graphs(bench):
+def real_graphs(bench, graphs=REAL):
     """The real graphs that are at hand."""
-    for name, (file, options) in REAL.items():
+    for name, (file, options) in graphs.items():
         if not (DATA / file).is_file():
             print(f"{DATA / file} is missing: set CENOTE_DATA to the collection of real graphs")
             continue
@@ -376,26 +386,50 @@ def part_scales(bench):
     plot(bench, "scales.svg", "256 MiB, Kronecker graphs", "scale", "ns per edge", curves)
 
 
+def weighted(bench, pairs, graph):
+    """A weighted copy of a graph of pairs: pseudo-random weights of 1 to 100."""
+    import numpy as np
+    import pyarrow
+    import pyarrow.parquet
+
+    if not Path(graph).exists():
+        ends = np.fromfile(pairs, "<u4").reshape(-1, 2)
+        low, high = ends.min(axis=1).astype(np.uint64), ends.max(axis=1).astype(np.uint64)
+        mixed = (low << np.uint64(32) | high) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(33)
+        columns = {"source": ends[:, 0], "target": ends[:, 1], "weight": mixed % np.uint64(100) + 1}
+        table = pyarrow.table({k: column.astype(np.int64) for k, column in columns.items()})
+        file = bench.path("weighted.parquet")
+        pyarrow.parquet.write_table(table, file)
+        weights = ["--weights", "u32", "--weight-column", "weight"]
+        bench.cenote("prepare", "import", file, "--undirected", *weights, "--out", graph)
+        os.unlink(file)
+    return graph
+
+
+def memory_graphs(bench):
+    """Label, file and kind of the graphs whose memory is measured."""
+    for scale in [max(bench.options.small - 2, 8), bench.options.small]:
+        pairs, graph = kron(bench, scale)
+        yield f"kron {scale}", graph, "undirected"
+        for kind, options in {"both": ["--directed", "--in-edges"], "out": ["--directed"]}.items():
+            directed = bench.path(f"kron{scale}-{kind}.cenote")
+            if not Path(directed).exists():
+                bench.cenote("prepare", "import", pairs, *options, "--out", directed)
+            yield f"kron {scale}, {kind}", directed, kind
+        copy = weighted(bench, pairs, bench.path(f"kron{scale}-weighted.cenote"))
+        yield f"kron {scale}, weighted", copy, "weighted"
+    if bench.options.small < 16:
+        return
+    yield "grid", grid(bench), "undirected"
+    kinds = {"--weights": "weighted", "--in-edges": "both", "--directed": "out"}
+    for name, graph in real_graphs(bench, MORE):
+        found = [kind for option, kind in kinds.items() if option in MORE[name][1]]
+        yield name, graph, (found or ["undirected"])[0]
+
+
 def part_memory(bench):
     """Figure 6: peak memory over the budget, and what `estimate` had said."""
-    graph = kron(bench, bench.options.small)[1]
-    info = bench.cenote("info", "info", graph)
-    memory = budget(info)
-    for algorithm, options in ALGORITHMS.items():
-        if algorithm == "reach":
-            options = ["--source", 0, "--target", 1]
-        elif algorithm in ["sssp", "scc"] and "none" in options:
-            continue
-        told = bench.cenote(
-            "memory", "estimate", algorithm, graph, "--memory", memory, *options
-        )
-        ran = run(bench, "memory", algorithm, graph, memory, *options)
-        over = (ran["peak_rss_bytes"] - memory) / MIB
-        bytes_ratio = told["bytes_read"] / max(ran["bytes_read"], 1)
-        print(
-            f"{algorithm:12} peak {over:+7.1f} MiB over the budget; estimate / truth: bytes "
-            f"{bytes_ratio:.2f}; {ran['seconds']:.2f} s, {ran['passes']:.2f} passes"
-        )
+    memory_figures.check(bench, memory_graphs(bench), SHARES)
 
 
 def best_fixed(bench, part, algorithm, graph, memory, group=None):
@@ -473,6 +507,8 @@ def main():
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-algo.jsonl]")
     parser.add_argument("--plots", default=str(ROOT / "experiments/plots"))
     parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--cases", default="", help="cases of `memory`, a regular expression")
+    parser.add_argument("--graphs", default="", help="graphs of `memory`, a regular expression")
     options = parser.parse_args()
     parts = options.only.split(",")
     unknown = set(parts) - set(PARTS)

@@ -63,11 +63,13 @@ def test_the_algorithms_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path
     done = subprocess.run(
         [sys.executable, ROOT / "experiments/algo_bench.py", "--scale", "12", "--small", "11",
          "--repeats", "1", "--dir", tmp_path / "graphs", "--rows", rows, "--plots", plots,
-         "--only", "strategies,walks,packed,networkit,depth,scales,memory"],
+         "--only", "strategies,walks,packed,networkit,depth,scales,memory",
+         "--graphs", "kron 11", "--cases", "bfs|kcore|reach|scc|sssp"],
         env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
-    for words in ["bfs at", "dfs: vertex / auto", "packed / raw", "kcore: Cenote / networkit"]:
+    for words in ["bfs at", "dfs: vertex / auto", "packed / raw", "kcore: Cenote / networkit",
+                  "told / true: memory"]:
         assert words in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     parts = {"strategies", "walks", "packed", "networkit", "depth", "scales", "memory"}

@@ -16,7 +16,8 @@ use std::sync::Arc;
 
 use cenote_engine::{EngineConfig, Graph, VertexId};
 
-use crate::report::{AlgoError, Estimate, Result, Run};
+use crate::estimate::Estimate;
+use crate::report::{AlgoError, Result, Run};
 use crate::triangles::{At, Counted, Job, count_serially};
 
 const NAME: &str = "lcc";

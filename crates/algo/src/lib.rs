@@ -22,6 +22,7 @@ pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
 pub mod dfs;
+mod estimate;
 mod in_memory;
 pub mod kcore;
 pub mod lcc;
@@ -38,4 +39,5 @@ mod vicinity;
 pub mod walk;
 pub mod wcc;
 
-pub use report::{AlgoError, Estimate, Result, Run};
+pub use estimate::Estimate;
+pub use report::{AlgoError, Result, Run};

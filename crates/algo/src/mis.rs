@@ -28,7 +28,8 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, kept};
+use crate::report::{AlgoError, Result, Run, pages};
 use crate::residue::{Kept, Residue};
 
 const NAME: &str = "mis";
@@ -86,8 +87,8 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
+    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let pass = pages(graph, Direction::Out);
     // Of social and generated graphs: passes after the first, and what the cache spares them.
     let (more, because) = match (config.strategy, graph.is_directed()) {
         (Strategy::Auto, false) => (0.0, "one pass over the pages; what it leaves open is kept"),
@@ -95,14 +96,9 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         (_, false) => (1.1, "about two passes over the pages, less what is cached"),
         (_, true) => (4.1, "about five passes over the pages, less what is cached"),
     };
-    let passes = 1.0 + more * (1.0 - memory.cached_fraction(graph));
-    let bytes_read = (pass as f64 * passes) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: because.to_string(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let passes = 1.0 + more * (1.0 - kept(graph, &plan.1, pass));
+    let reads = Reads::about(pass as f64 * passes).filling(0.4, 0.75);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 /// Finds the set.

@@ -21,8 +21,9 @@ use cenote_engine::{
 };
 
 use crate::dfs::pseudo;
+use crate::estimate::{Estimate, Reads};
 use crate::in_memory::InMemory;
-use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 
 const NAME: &str = "reach";
 
@@ -67,14 +68,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     if !is_bidirectional(graph) {
         return pseudo::estimate(graph, config);
     }
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let bytes_read = pages(graph, Direction::Out) * graph.page_bytes() as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: "at most about every page once; far less where a way is found".to_owned(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let (once, all) = (pages(graph, Direction::Out) as f64, graph_pages(graph) as f64);
+    let because = "at most about every page once; far less where a way is found";
+    Ok(Estimate::new(graph, plan, Reads::between(0.0, once, all), because))
 }
 
 /// Answers.

@@ -99,22 +99,15 @@ impl Run {
     }
 }
 
-/// What a run will need, told beforehand.
-#[derive(Clone, Debug, Serialize)]
-pub struct Estimate {
-    /// Where the memory will go.
-    pub memory: MemoryPlan,
-    /// Bytes that will be read, at most where the algorithm may stop early.
-    pub bytes_read: u64,
-    /// What the bytes follow from, in words.
-    pub because: String,
-    /// Seconds of device time for them by the profile.
-    pub device_seconds: f64,
-}
-
 /// Pages that hold the lists of a direction; 0 where it is not stored.
 pub(crate) fn pages(graph: &Graph, direction: Direction) -> u64 {
     graph.adjacency(direction).map_or(0, Adjacency::pages)
+}
+
+/// Pages that hold lists, in either direction.
+pub(crate) fn graph_pages(graph: &Graph) -> u64 {
+    let inward = if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
+    pages(graph, Direction::Out) + inward
 }
 
 /// Ends with an error where one of the `vertices` that `parameter` names is not in the graph.

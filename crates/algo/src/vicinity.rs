@@ -9,10 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, Page, PageKernel, PageTask,
-    VertexId, Wanted, Whole,
+    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageKernel,
+    PageTask, VertexId, Wanted, Whole,
 };
 
+use crate::estimate::Reads;
 use crate::report::{AlgoError, Result};
 use crate::residue::{Kept, Residue};
 
@@ -47,6 +48,19 @@ pub(crate) fn bytes_for(graph: &Graph, config: &EngineConfig) -> (u64, u64) {
     let all = graph.superblock().stored_out * 4 * (1 + PIECE_WORDS as u64) + 64;
     let room = (longest * 6 + 4096).max(ROOM_BYTES_MIN).min(all);
     (pieces + room, ROOM_BYTES_MAX.min(all))
+}
+
+/// What a run of visits uses of its memory: neither pieces nor the room for out-lists as a rule;
+/// the further room as far as there are lists for it.
+pub(crate) fn using(
+    graph: &Graph,
+    config: &EngineConfig,
+    memory: &MemoryPlan,
+    reads: Reads,
+) -> Reads {
+    let lists = graph.superblock().stored_out as f64 * 5.6;
+    let filled = (lists / memory.scratch_bytes.max(1) as f64).min(1.0);
+    reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
 }
 
 /// Refuses directed graphs without in-edges: a vertex could not know half of its neighbours.

@@ -22,7 +22,8 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, kept};
+use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "wcc";
 
@@ -67,18 +68,18 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
-    let (bytes_read, because) = match config.strategy {
-        Strategy::Auto => (pass, "one pass over the pages"),
-        _ => (2 * pass, "repeated searches, about two passes over the pages"),
+    let plan = Engine::plan(graph, config, &needs(graph, config))?;
+    let all = pages(graph, Direction::Out);
+    let missing = 1.0 - kept(graph, &plan.1, all);
+    let (all, single) = (all as f64, graph.vertices() as f64 * missing);
+    let (reads, because) = match config.strategy {
+        Strategy::Auto => (Reads::about(all), "one pass over the pages"),
+        _ => (
+            Reads::between(all, all * (1.0 + missing), all + single),
+            "repeated searches, about two passes over the pages, less what stays in memory",
+        ),
     };
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: because.to_string(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    Ok(Estimate::new(graph, plan, reads.by(config.strategy), because))
 }
 
 /// Finds the components.

@@ -1,6 +1,6 @@
 //! Betweenness on graphs whose shortest paths are counted one by one.
 
-mod made;
+mod common;
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::betweenness::{self, Betweenness, BetweennessConfig, Scale, sample};
 use cenote_engine::{EngineConfig, EngineError, Strategy};
 use cenote_store::Graph;
-use made::{Lists, STRATEGIES, config, random, stored, symmetric};
+use common::{Plain, STRATEGIES, config, random_with_hubs};
 
 fn from(sources: &[u32]) -> BetweennessConfig {
     BetweennessConfig { sources: sources.to_vec(), ..BetweennessConfig::default() }
@@ -16,9 +16,9 @@ fn from(sources: &[u32]) -> BetweennessConfig {
 
 /// All distances, and the number of shortest paths, by the definition: the paths from s to t
 /// through v are those from s to v times those from v to t, if v lies between.
-fn expected(lists: &Lists, sources: &[u32]) -> Vec<f64> {
-    let n = lists.out.len();
-    let searches: Vec<_> = (0..n).map(|v| distances(lists, v)).collect();
+fn expected(plain: &Plain, sources: &[u32]) -> Vec<f64> {
+    let n = plain.lists.len();
+    let searches: Vec<_> = (0..n).map(|v| distances(plain, v)).collect();
     let mut sums = vec![0.0; n];
     for &s in sources {
         let (from_s, paths_s) = &searches[s as usize];
@@ -34,14 +34,14 @@ fn expected(lists: &Lists, sources: &[u32]) -> Vec<f64> {
     sums
 }
 
-fn distances(lists: &Lists, source: usize) -> (Vec<usize>, Vec<f64>) {
-    let n = lists.out.len();
+fn distances(plain: &Plain, source: usize) -> (Vec<usize>, Vec<f64>) {
+    let n = plain.lists.len();
     let (mut levels, mut paths) = (vec![usize::MAX; n], vec![0.0; n]);
     (levels[source], paths[source]) = (0, 1.0);
     for level in 0.. {
         let mut more = false;
         for v in (0..n).filter(|&v| levels[v] == level).collect::<Vec<_>>() {
-            let mut list = lists.out[v].clone();
+            let mut list = plain.lists[v].clone();
             list.dedup();
             for w in list {
                 if levels[w as usize] > level {
@@ -78,10 +78,10 @@ fn sums_over_random_graphs_are_those_of_the_definition() {
     for seed in 0..4 {
         for directed in [false, true] {
             let n = 40 + 25 * seed as usize;
-            let lists = random(seed, n, 2 + seed as usize, directed);
-            let graph = stored(&lists, 4096);
+            let plain = random_with_hubs(seed, n, 2 + seed as usize, directed);
+            let graph = plain.stored();
             let sources: Vec<u32> = (0..n as u32).filter(|v| v % 3 != 1).collect();
-            let expected = expected(&lists, &sources);
+            let expected = expected(&plain, &sources);
             let mut first: Option<Vec<u64>> = None;
             for strategy in STRATEGIES {
                 for threads in 1..=3 {
@@ -112,8 +112,8 @@ fn least(graph: &Arc<Graph>, config: &EngineConfig, sources: &[u32]) -> u64 {
 fn the_budget_changes_the_batch_and_not_a_bit_of_the_answer() {
     for directed in [false, true] {
         let n = 8_000;
-        let lists = random(3, n, 12, directed);
-        let graph = stored(&lists, 4096);
+        let plain = random_with_hubs(3, n, 12, directed);
+        let graph = plain.stored();
         let sources: Vec<u32> = (0..12).map(|i| i * 331).collect();
         for strategy in STRATEGIES {
             let roomy = config(strategy, 2);
@@ -138,9 +138,9 @@ fn lists_over_pages_and_levels_that_are_listed_or_searched_for_agree() {
     out[1].push(leaves + 1);
     out.extend((1..path).map(|i| vec![leaves + 1 + i]));
     out.push(vec![]);
-    let lists = symmetric(out);
-    let n = lists.out.len();
-    let graph = stored(&lists, 4096);
+    let plain = Plain::symmetric(out);
+    let n = plain.lists.len();
+    let graph = plain.stored();
     for strategy in STRATEGIES {
         let found = betweenness::run(&graph, config(strategy, 2), &from(&[5, 0])).unwrap();
         betweenness::verify(&graph, &found).unwrap();
@@ -153,11 +153,9 @@ fn lists_over_pages_and_levels_that_are_listed_or_searched_for_agree() {
 
 #[test]
 fn repeated_edges_and_loops_are_no_paths_of_their_own() {
-    let lists = Lists {
-        out: vec![vec![0, 1, 1, 2], vec![0, 0, 3], vec![0, 3], vec![1, 2, 4], vec![3]],
-        directed: false,
-    };
-    let graph = stored(&lists, 4096);
+    let lists = vec![vec![0, 1, 1, 2], vec![0, 0, 3], vec![0, 3], vec![1, 2, 4], vec![3]];
+    let plain = Plain::of_lists(lists, false);
+    let graph = plain.stored();
     for strategy in STRATEGIES {
         let found = betweenness::run(&graph, config(strategy, 2), &from(&[0, 0])).unwrap();
         assert_eq!(found.sources, [0], "a source that is given twice counts once");
@@ -169,7 +167,7 @@ fn repeated_edges_and_loops_are_no_paths_of_their_own() {
 #[test]
 fn scales_are_those_of_networkx() {
     // A path of 4: of all pairs, two vertices lie between 2 each.
-    let graph = stored(&symmetric(vec![vec![1], vec![2], vec![3], vec![]]), 4096);
+    let graph = Plain::symmetric(vec![vec![1], vec![2], vec![3], vec![]]).stored();
     let run = |sources: &[u32], scale| {
         let wanted = BetweennessConfig { sources: sources.to_vec(), scale };
         let found = betweenness::run(&graph, config(Strategy::Auto, 1), &wanted).unwrap();
@@ -187,7 +185,7 @@ fn scales_are_those_of_networkx() {
 fn graphs_without_edges_have_no_paths() {
     for n in [0, 1, 4] {
         for directed in [false, true] {
-            let graph = stored(&Lists { out: vec![vec![]; n], directed }, 4096);
+            let graph = Plain::of_lists(vec![vec![]; n], directed).stored();
             for strategy in STRATEGIES {
                 let found = betweenness::run(&graph, config(strategy, 2), &from(&[])).unwrap();
                 assert_eq!(sums(&found, n), vec![0.0; n]);
@@ -207,27 +205,27 @@ fn too_many_paths_are_an_error_and_not_a_wrong_answer() {
         out.extend([vec![first + 1, first + 2], vec![first + 3], vec![first + 3]]);
     }
     out.push(vec![]);
-    let graph = stored(&symmetric(out), 4096);
+    let graph = Plain::symmetric(out).stored();
     let refused = betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[0])).unwrap_err();
     assert!(refused.to_string().contains("shortest paths"), "{refused}");
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let cycle = Lists { out: vec![vec![1], vec![2], vec![0]], directed: true };
-    let graph = made::stored_without_in_edges(&cycle, 4096);
+    let cycle = Plain::of_lists(vec![vec![1], vec![2], vec![0]], true);
+    let graph = cycle.clone().without_in_edges().stored();
     let run = |graph, sources: &[u32]| {
         betweenness::run(graph, config(Strategy::Auto, 1), &from(sources)).unwrap_err().to_string()
     };
     assert!(run(&graph, &[0]).contains("--in-edges"));
-    let graph = stored(&cycle, 4096);
+    let graph = cycle.stored();
     assert!(run(&graph, &[3]).contains("the graph has 3 vertices"));
     assert!(sample(&graph, 4, 1).is_err() && sample(&graph, 0, 1).is_err());
 }
 
 #[test]
 fn samples_differ_by_seed_and_cover_the_graph() {
-    let graph = stored(&Lists { out: vec![vec![]; 100], directed: false }, 4096);
+    let graph = Plain::of_lists(vec![vec![]; 100], false).stored();
     let all = sample(&graph, 100, 9).unwrap();
     assert_eq!(all, (0..100).collect::<Vec<_>>());
     assert_eq!(sample(&graph, 7, 9).unwrap(), sample(&graph, 7, 9).unwrap());
@@ -243,8 +241,8 @@ fn samples_differ_by_seed_and_cover_the_graph() {
 
 #[test]
 fn a_verifier_sees_sums_of_another_graph() {
-    let one = stored(&symmetric(vec![vec![1], vec![2], vec![3], vec![]]), 4096);
-    let other = stored(&symmetric(vec![vec![1, 2], vec![], vec![3], vec![]]), 4096);
+    let one = Plain::symmetric(vec![vec![1], vec![2], vec![3], vec![]]).stored();
+    let other = Plain::symmetric(vec![vec![1, 2], vec![], vec![3], vec![]]).stored();
     let found = betweenness::run(&one, config(Strategy::Auto, 1), &from(&[0])).unwrap();
     assert!(betweenness::verify(&other, &found).is_err());
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod made;
+mod common;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::{AlgoError, Run};
 use cenote_engine::{EngineConfig, Strategy};
 use cenote_store::Graph;
-use made::{Lists, STRATEGIES, config, random, stored, symmetric};
+use common::{Plain, STRATEGIES, config, random_with_hubs};
 
 /// What the definitions say, by sets and three loops.
 struct Expected {
@@ -21,10 +21,10 @@ struct Expected {
     coefficients: Vec<f64>,
 }
 
-fn expected(lists: &Lists) -> Expected {
-    let n = lists.out.len();
+fn expected(plain: &Plain) -> Expected {
+    let n = plain.lists.len();
     let edges: BTreeSet<(u32, u32)> = (0..n as u32)
-        .flat_map(|v| lists.out[v as usize].iter().map(move |&w| (v, w)))
+        .flat_map(|v| plain.lists[v as usize].iter().map(move |&w| (v, w)))
         .filter(|(v, w)| v != w)
         .collect();
     let mut found = Expected { triangles: 0, of_vertex: vec![], coefficients: vec![] };
@@ -56,9 +56,9 @@ fn counted(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
     found
 }
 
-fn assert_agrees(lists: &Lists, graph: &Arc<Graph>, config: &EngineConfig) -> (u64, Run) {
-    let expected = expected(lists);
-    let n = lists.out.len() as u32;
+fn assert_agrees(plain: &Plain, graph: &Arc<Graph>, config: &EngineConfig) -> (u64, Run) {
+    let expected = expected(plain);
+    let n = plain.lists.len() as u32;
     let found = counted(graph, config.clone());
     assert_eq!(found.triangles, expected.triangles);
     let of_vertex: Vec<u64> = (0..n).map(|v| found.of(v).unwrap()).collect();
@@ -95,12 +95,13 @@ fn least(graph: &Arc<Graph>, config: &EngineConfig) -> u64 {
 fn triangles_of_random_graphs_are_those_of_the_definition() {
     for seed in 0..6 {
         for directed in [false, true] {
-            let lists = random(seed, 60 + 40 * seed as usize, 4 + 3 * seed as usize, directed);
-            let graph = stored(&lists, 4096);
+            let plain =
+                random_with_hubs(seed, 60 + 40 * seed as usize, 4 + 3 * seed as usize, directed);
+            let graph = plain.stored();
             for strategy in STRATEGIES {
                 for threads in 1..=3 {
                     println!("seed {seed}, directed {directed}, {strategy}, {threads} threads");
-                    assert_agrees(&lists, &graph, &config(strategy, threads));
+                    assert_agrees(&plain, &graph, &config(strategy, threads));
                 }
             }
         }
@@ -110,18 +111,18 @@ fn triangles_of_random_graphs_are_those_of_the_definition() {
 #[test]
 fn hubs_with_lists_over_pages_are_rows_of_bits() {
     for directed in [false, true] {
-        let mut lists = random(11, 3000, 6, directed);
+        let mut plain = random_with_hubs(11, 3000, 6, directed);
         for hub in 0..90 {
-            lists.out[hub] = (0..3000).filter(|v| (v * 7 + hub as u32) % 5 < 3).collect();
+            plain.lists[hub] = (0..3000).filter(|v| (v * 7 + hub as u32) % 5 < 3).collect();
         }
-        let lists = if directed { lists } else { symmetric(lists.out) };
-        let graph = stored(&lists, 4096);
-        let expected = triangles_by_sets(&lists);
+        let plain = if directed { plain } else { Plain::symmetric(plain.lists) };
+        let graph = plain.stored();
+        let expected = triangles_by_sets(&plain);
         for strategy in STRATEGIES {
             let config = config(strategy, 2);
             let found = counted(&graph, config.clone());
             assert_eq!(found.triangles, expected);
-            assert_eq!(found.chunks, 1, "all lists fit");
+            assert_eq!(found.chunks, 1, "all plain fit");
             triangles::verify(&graph, &found).unwrap();
             lcc::verify(&graph, &lcc::run(&graph, config).unwrap()).unwrap();
         }
@@ -129,9 +130,9 @@ fn hubs_with_lists_over_pages_are_rows_of_bits() {
 }
 
 /// For each edge the neighbours that its ends have in common.
-fn triangles_by_sets(lists: &Lists) -> u64 {
-    let mut sets = vec![BTreeSet::new(); lists.out.len()];
-    for (v, list) in lists.out.iter().enumerate() {
+fn triangles_by_sets(plain: &Plain) -> u64 {
+    let mut sets = vec![BTreeSet::new(); plain.lists.len()];
+    for (v, list) in plain.lists.iter().enumerate() {
         for &w in list.iter().filter(|&&w| w as usize != v) {
             sets[v].insert(w as usize);
             sets[w as usize].insert(v);
@@ -145,9 +146,9 @@ fn triangles_by_sets(lists: &Lists) -> u64 {
 #[test]
 fn many_chunks_find_what_one_finds() {
     for directed in [false, true] {
-        let lists = random(5, 20_000, 30, directed);
-        let graph = stored(&lists, 4096);
-        let expected = triangles_by_sets(&lists);
+        let plain = random_with_hubs(5, 20_000, 30, directed);
+        let graph = plain.stored();
+        let expected = triangles_by_sets(&plain);
         for strategy in STRATEGIES {
             let roomy = config(strategy, 2);
             let one = counted(&graph, roomy.clone());
@@ -164,8 +165,8 @@ fn many_chunks_find_what_one_finds() {
 
 #[test]
 fn one_pass_is_read_where_all_lists_fit() {
-    let lists = random(8, 20_000, 30, false);
-    let graph = stored(&lists, 4096);
+    let plain = random_with_hubs(8, 20_000, 30, false);
+    let graph = plain.stored();
     let found = counted(&graph, config(Strategy::Auto, 2));
     let pages = graph.adjacency(cenote_engine::Direction::Out).unwrap().pages();
     assert_eq!(found.run.stats.bytes_read, pages * 4096);
@@ -174,8 +175,8 @@ fn one_pass_is_read_where_all_lists_fit() {
 #[test]
 fn loops_and_repeated_edges_make_no_triangle() {
     // 0 - 1 twice, 1 - 2, a loop at each.
-    let lists = Lists { out: vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]], directed: false };
-    let graph = stored(&lists, 4096);
+    let plain = Plain::of_lists(vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]], false);
+    let graph = plain.stored();
     for strategy in STRATEGIES {
         let found = counted(&graph, config(strategy, 2));
         assert_eq!((found.triangles, found.wedges), (0, 1));
@@ -189,8 +190,8 @@ fn loops_and_repeated_edges_make_no_triangle() {
 #[test]
 fn edges_both_ways_count_as_two_between_neighbours() {
     // 0 is beside 1 and 2, which point at each other.
-    let both = Lists { out: vec![vec![1], vec![2], vec![0, 1]], directed: true };
-    let found = lcc::run(&stored(&both, 4096), config(Strategy::Auto, 1)).unwrap();
+    let both = Plain::of_lists(vec![vec![1], vec![2], vec![0, 1]], true);
+    let found = lcc::run(&both.stored(), config(Strategy::Auto, 1)).unwrap();
     let values: Vec<f64> = (0..3).map(|v| found.coefficient(v)).collect();
     assert_eq!(values, [1.0, 0.5, 0.5]);
 }
@@ -199,8 +200,8 @@ fn edges_both_ways_count_as_two_between_neighbours() {
 fn graphs_without_edges_have_no_triangle() {
     for n in [0, 1, 5] {
         for directed in [false, true] {
-            let lists = Lists { out: vec![vec![]; n], directed };
-            let graph = stored(&lists, 4096);
+            let plain = Plain::of_lists(vec![vec![]; n], directed);
+            let graph = plain.stored();
             for strategy in STRATEGIES {
                 let found = counted_of_few(&graph, config(strategy, 2));
                 assert_eq!((found.triangles, found.transitivity()), (0, 0.0));
@@ -216,8 +217,8 @@ fn counted_of_few(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triang
 
 #[test]
 fn a_directed_graph_without_in_edges_is_refused() {
-    let lists = Lists { out: vec![vec![1], vec![2], vec![0]], directed: true };
-    let graph = made::stored_without_in_edges(&lists, 4096);
+    let plain = Plain::of_lists(vec![vec![1], vec![2], vec![0]], true);
+    let graph = plain.clone().without_in_edges().stored();
     let refused = triangles::run(&graph, config(Strategy::Auto, 1), &TrianglesConfig::default());
     assert!(refused.unwrap_err().to_string().contains("--in-edges"));
     assert!(lcc::estimate(&graph, &config(Strategy::Auto, 1)).is_err());
@@ -225,8 +226,8 @@ fn a_directed_graph_without_in_edges_is_refused() {
 
 #[test]
 fn a_verifier_sees_counts_of_another_graph() {
-    let one = stored(&symmetric(vec![vec![1, 2], vec![2], vec![], vec![]]), 4096);
-    let other = stored(&symmetric(vec![vec![1, 2], vec![2], vec![3], vec![0]]), 4096);
+    let one = Plain::symmetric(vec![vec![1, 2], vec![2], vec![], vec![]]).stored();
+    let other = Plain::symmetric(vec![vec![1, 2], vec![2], vec![3], vec![0]]).stored();
     let found = counted(&one, config(Strategy::Auto, 1));
     assert!(triangles::verify(&other, &found).is_err());
     let coefficients = lcc::run(&one, config(Strategy::Auto, 1)).unwrap();

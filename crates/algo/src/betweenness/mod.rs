@@ -27,7 +27,8 @@ use cenote_engine::{
     Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted, Whole,
 };
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, plan_for};
+use crate::report::{AlgoError, Result, Run, graph_pages, pages};
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
 pub use verify::verify;
@@ -159,9 +160,10 @@ fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
 fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> {
     let most = sources.clamp(1, LANES_MAX);
     let per_lane = LANE_BYTES * graph.vertices().max(1) as u64;
-    let needs = Needs { scratch_bytes: per_lane * (most as u64 - 1), ..needs(graph, config, 1) };
+    let scratch_bytes = per_lane * (most as u64 - 1);
+    let needs = |config: &EngineConfig| Needs { scratch_bytes, ..needs(graph, config, 1) };
     let config = EngineConfig { cache_bytes: Some(0), ..config.clone() };
-    let (_, memory) = Engine::plan(graph, &config, &needs)?;
+    let (_, memory) = plan_for(graph, &config, needs)?;
     let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
     // Batches of like size: the last one of a few sources costs as much as a full one.
     Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
@@ -207,27 +209,22 @@ pub fn estimate(
     check(graph)?;
     let sources = sources(graph, betweenness)?.len();
     let lanes = lanes(graph, config, sources)?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, lanes))?;
+    let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
     let batches = sources.div_ceil(lanes.max(1)) as f64;
-    let pages = adjacency_pages(graph) + pages(graph, Direction::Out);
+    let pages = graph_pages(graph) + pages(graph, Direction::Out);
     let levels = if lanes == 1 { LEVELS_ALONE } else { LEVELS_TOGETHER };
-    // What stays in memory is read once.
-    let (all, kept) = (pages as f64 * batches * levels, memory.cached_fraction(graph));
-    let once = kept * adjacency_pages(graph) as f64;
-    let bytes_read = ((all * (1.0 - kept) + once) * graph.page_bytes() as f64) as u64;
+    // What stays in memory is read about once: gaps that were read through do not stay.
+    let kept = plan.1.cached_fraction(graph);
+    let all = pages as f64 * batches * levels * (1.0 - kept);
+    let likely = all + 1.45 * kept * graph_pages(graph) as f64;
     let because = format!(
         "{batches} batches of {lanes} searches, each about {levels} times all pages forward and \
-         backward, {:.1}% of them in memory",
-        100.0 * memory.cached_fraction(graph)
+         backward where there are few levels, {:.1}% of them in memory",
+        100.0 * kept
     );
-    let device_seconds = schedule.seconds_for_bytes(bytes_read);
-    Ok(Estimate { memory, bytes_read, because, device_seconds })
-}
-
-/// Pages of all lists that are stored.
-fn adjacency_pages(graph: &Graph) -> u64 {
-    let sources = if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
-    pages(graph, Direction::Out) + sources
+    let lane_bytes = LANE_BYTES * lanes as u64 * graph.vertices() as u64;
+    let reads = Reads::between(1.0, likely, 4.0 * likely).idling(lane_bytes);
+    Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, config)), because))
 }
 
 /// Levels of a social graph whose vertices lie on nearly all pages, of one search.

@@ -33,7 +33,8 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+use crate::estimate::{Estimate, Reads, kept};
+use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use asynchronous::Asynchronous;
 use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
@@ -152,20 +153,26 @@ fn with_room(graph: &Graph, mut config: EngineConfig, needs: &Needs) -> Result<E
 pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
     let needs = needs(graph, config, bfs);
     let config = &with_room(graph, config.clone(), &needs)?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
-    let pass = pages(graph, Direction::Out) * graph.page_bytes() as u64;
-    let (passes, because) = match (config.strategy, graph.is_directed()) {
-        (Strategy::Auto, false) => (1.2, "the pages of all reachable vertices, about 1.2 times"),
-        (Strategy::Auto, true) => (1.5, "the pages of all reachable vertices, about 1.5 times"),
-        _ => (1.8, "each level reads its pages again, about 1.8 passes on a social graph"),
+    let plan = Engine::plan(graph, config, &needs)?;
+    let all = pages(graph, Direction::Out);
+    let missing = 1.0 - kept(graph, &plan.1, all);
+    let (all, single) = (all as f64, graph.vertices() as f64 * missing);
+    let (likely, at_most, because) = match config.strategy {
+        Strategy::Auto if graph.adjacency(Direction::In).is_none() && missing > 0.0 => {
+            let because = "each level reads its pages again, about 1.6 times in all";
+            (1.6 * all, 3.0 * all, because)
+        }
+        Strategy::Auto => {
+            (all, 3.0 * all, "the pages of all reachable vertices, about once on a social graph")
+        }
+        _ => {
+            let because = "each level reads its pages again: a page a vertex at most";
+            (all * (1.0 + 0.8 * missing), all + single, because)
+        }
     };
-    let bytes_read = (pass as f64 * passes) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: because.to_string(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let filled = if keeps_rest(graph, config.strategy) { 1.0 } else { 0.5 };
+    let reads = Reads::between(1.0, likely, at_most).filling(0.0, filled);
+    Ok(Estimate::new(graph, plan, reads.by(config.strategy), because))
 }
 
 /// Searches.

@@ -27,8 +27,9 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
+use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::plain::Lists;
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::report::{AlgoError, Result, Run, graph_pages};
 use crate::vicinity::{self, Vicinity};
 use frequent::Frequent;
 
@@ -92,20 +93,17 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
     check(graph)?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let pages = pages(graph, Direction::Out)
-        + if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
-    let pass = pages as f64 * graph.page_bytes() as f64;
-    let uncached = 1.0 - memory.cached_fraction(graph);
+    let plan = plan_for(graph, config, |config| needs(graph, config))?;
+    let pass = graph_pages(graph) as f64;
+    let uncached = 1.0 - plan.1.cached_fraction(graph);
     let iterations = f64::from(cdlp.iterations);
-    let passes = iterations.min(1.0) + (iterations - 1.0).max(0.0) * uncached;
-    let bytes_read = (pass * passes) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: "a pass over the pages for each iteration at most, less what is cached".to_owned(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    // How soon neighbourhoods come to rest is in the graph's shape.
+    let passes = |share: f64| iterations.min(1.0) + share * (iterations - 1.0).max(0.0) * uncached;
+    let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
+    let because = "a pass over the pages for each iteration at most, less what is cached; later \
+                   ones leave out what has come to rest";
+    let reads = vicinity::using(graph, config, &plan.1, reads);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 fn check(graph: &Graph) -> Result<()> {
@@ -118,8 +116,7 @@ fn check(graph: &Graph) -> Result<()> {
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
     check(graph)?;
-    let needs = needs(graph, &config);
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let mut passing = Passing::new(&engine)?;
         let mut iterations = 0;

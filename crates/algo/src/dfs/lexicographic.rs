@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId};
 
-use super::checked_source;
+use super::{PAGE_BY_PAGE, checked_source, page_by_page};
+use crate::estimate::{Estimate, kept};
 use crate::in_memory::InMemory;
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "dfs --order lexicographic";
 const NONE: u32 = u32::MAX;
@@ -92,17 +93,13 @@ fn serial(config: EngineConfig) -> EngineConfig {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-    let (schedule, memory) = Engine::plan(graph, &serial(config.clone()), &needs(graph))?;
-    let all = pages(graph, Direction::Out) as f64;
-    let fetched = graph.vertices() as f64 + all;
-    let read = (fetched * (1.0 - memory.cached_fraction(graph))).max(all);
-    let bytes_read = (read * graph.page_bytes() as f64) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: "each list once, a page at a time, but for pages in memory".to_owned(),
-        device_seconds: schedule.seconds_predicted(read as u64, bytes_read),
-    })
+    let plan = Engine::plan(graph, &serial(config.clone()), &needs(graph))?;
+    let missing = 1.0 - kept(graph, &plan.1, pages(graph, Direction::Out));
+    let schedule = plan.0.clone();
+    let estimate = Estimate::new(graph, plan, page_by_page(graph, missing), PAGE_BY_PAGE);
+    let requests = estimate.bytes_read / graph.page_bytes() as u64;
+    let device_seconds = schedule.seconds_predicted(requests, estimate.bytes_read);
+    Ok(Estimate { device_seconds, ..estimate })
 }
 
 /// Searches.

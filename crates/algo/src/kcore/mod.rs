@@ -23,10 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted,
+    Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted,
 };
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::report::{AlgoError, Result, Run, graph_pages};
 use crate::vicinity::{self, Vicinity};
 use estimates::{Estimates, Histogram, bound_max};
 pub use verify::verify;
@@ -80,21 +81,17 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
     check(graph)?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let pages = pages(graph, Direction::Out)
-        + if graph.is_directed() { pages(graph, Direction::In) } else { 0 };
-    let pass = pages * graph.page_bytes() as u64;
+    let plan = plan_for(graph, config, |config| needs(graph, config))?;
+    let pass = graph_pages(graph) as f64;
     // On social and generated graphs; few estimates fall where they start at a small k.
     let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 10.0 };
-    let passes = 1.0 + more * (1.0 - memory.cached_fraction(graph));
-    let bytes_read = (pass as f64 * passes) as u64;
-    let because = "a pass over the pages and what makes about ten more, less what is cached";
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: because.to_string(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let missing = 1.0 - plan.1.cached_fraction(graph);
+    let passes = |more: f64| pass * (1.0 + more * missing);
+    let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more));
+    let because = "a pass over the pages and what makes about ten more, less what is cached; many \
+                   more where cores are chains";
+    let reads = vicinity::using(graph, config, &plan.1, reads);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 fn check(graph: &Graph) -> Result<()> {
@@ -107,8 +104,7 @@ fn check(graph: &Graph) -> Result<()> {
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
     check(graph)?;
-    let needs = needs(graph, &config);
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let n = graph.vertices();
         let estimates = Estimates::of_degrees(graph, kcore.k)?;

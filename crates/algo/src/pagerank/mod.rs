@@ -38,7 +38,8 @@ use cenote_engine::{
 
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, kept};
+use crate::report::{AlgoError, Result, Run, pages};
 use restart::Restart;
 
 const NAME: &str = "pagerank";
@@ -188,11 +189,11 @@ pub fn estimate(
     pagerank: &PageRankConfig,
 ) -> Result<Estimate> {
     pagerank.check()?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config, pagerank))?;
+    let plan = Engine::plan(graph, config, &needs(graph, config, pagerank))?;
     let direction =
         if graph.is_directed() && pulls(graph) { Direction::In } else { Direction::Out };
-    let pass = (pages(graph, direction) * graph.page_bytes() as u64) as f64;
-    let cached = memory.cached_fraction(graph);
+    let pass = pages(graph, direction);
+    let cached = kept(graph, &plan.1, pass);
     let iterations = f64::from(pagerank.iterations);
     let (passes, because) = match config.strategy {
         Strategy::Auto => (
@@ -201,13 +202,7 @@ pub fn estimate(
         ),
         _ => (iterations, format!("{iterations} passes")),
     };
-    let bytes_read = (pass * passes) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because,
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    Ok(Estimate::new(graph, plan, Reads::about(pass as f64 * passes), because))
 }
 
 /// Ranks.

@@ -29,11 +29,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
+    Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::report::{AlgoError, Result, Run, pages};
 use crate::wcc;
 use rounds::Rounds;
 pub use verify::verify;
@@ -84,22 +85,18 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     if !graph.is_directed() {
         return wcc::estimate(graph, config);
     }
-    let (schedule, memory) = Engine::plan(graph, config, &needs(graph, config))?;
-    let pass = pages(graph, Direction::Out) as f64 * graph.page_bytes() as f64;
-    let (passes, because) = if memory.scratch_bytes >= left::bytes_for(graph) {
-        (1.0, "one pass over the pages: all lists fit in memory")
+    let plan = plan_for(graph, config, |config| needs(graph, config))?;
+    let pass = pages(graph, Direction::Out) as f64;
+    let (reads, because) = if plan.1.scratch_bytes >= left::bytes_for(graph) {
+        (Reads::about(pass), "one pass over the pages: all lists fit in memory")
     } else {
         // Of social and generated graphs, whose giant is most of what is on cycles.
-        let more = 3.9 * (1.0 - memory.cached_fraction(graph));
-        (1.0 + more, "a search and two passes, about five times the pages, less what is cached")
+        let likely = pass * (1.0 + 3.9 * (1.0 - plan.1.cached_fraction(graph)));
+        let because = "a search and two passes, about five times the pages, less what is cached";
+        (Reads::between(pass, likely, 2.0 * likely), because)
     };
-    let bytes_read = (pass * passes) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: because.to_owned(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let reads = reads.filling(0.2, 0.5).sparing(Whole::bytes_for(graph, config));
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 /// Finds the components.
@@ -109,8 +106,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
         let run = found.run.clone();
         return summarise(found.into_labels(), run);
     }
-    let needs = needs(graph, &config);
-    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let labels = Rounds::new(&engine)?.labels()?;
         summarise(labels, Run::of(&engine))

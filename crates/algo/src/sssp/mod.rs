@@ -34,7 +34,8 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, check_vertices, pages};
+use crate::estimate::{Estimate, Reads, kept};
+use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use length::{Lengths, OVERFLOW, UNREACHED};
 use parents::{Found, NO_PARENT, fill};
 use relax::{Relax, visit};
@@ -178,22 +179,18 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     check(graph, sssp)?;
     let config = &with_weights(graph, config.clone());
     let needs = needs(graph, config, sssp)?;
-    let (schedule, memory) = Engine::plan(graph, config, &needs)?;
+    let plan = Engine::plan(graph, config, &needs)?;
     let column = graph.weights(Direction::Out).map_or(0, |column| column.pages());
     let total = pages(graph, Direction::Out) + column;
-    let pass = total * graph.page_bytes() as u64;
-    let kept = (memory.cache_bytes as f64 / pass.max(1) as f64).min(1.0);
+    let pass = total as f64;
+    let missing = 1.0 - kept(graph, &plan.1, total);
     let visits = VISITS + f64::from(u8::from(sssp.parents));
-    let bytes_read = (pass as f64 * (1.0 + (visits - 1.0) * (1.0 - kept))) as u64;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: format!(
-            "the pages of all reachable vertices and their weights, and those that do not stay \
-             in memory about {visits:.0} times"
-        ),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let likely = pass * (1.0 + (visits - 1.0) * missing);
+    let because = format!(
+        "the pages of all reachable vertices and their weights, and those that do not stay \
+         in memory about {visits:.0} times"
+    );
+    Ok(Estimate::new(graph, plan, Reads::between(1.0, likely, 2.0 * likely), because))
 }
 
 /// How often a page is read on a social graph where nothing stays in memory.

@@ -33,7 +33,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, Whole};
 use rayon::prelude::*;
 
-use crate::report::{AlgoError, Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::report::{AlgoError, Result, Run, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
@@ -242,23 +243,21 @@ impl Job {
         self.check(graph)?;
         let config = without_cache(config.clone());
         let order = Order::new(graph, self.doubles())?;
-        let (schedule, memory) = Engine::plan(graph, &config, &self.needs(graph, &config, &order))?;
-        let division = self.divide(graph, &order, config.threads, memory.scratch_bytes);
+        let plan = plan_for(graph, &config, |config| self.needs(graph, config, &order))?;
+        let division = self.divide(graph, &order, config.threads, plan.1.scratch_bytes);
         let sweeps = match division.single {
             true => 1,
             false => self.expected_bytes(&order, config.threads).div_ceil(division.held),
         };
-        let pages = match graph.is_directed() {
-            true => pages(graph, Direction::Out) + pages(graph, Direction::In),
-            false => pages(graph, Direction::Out),
-        };
-        let bytes_read = sweeps * pages * graph.page_bytes() as u64;
         let because = match sweeps {
             1 => "one pass: all oriented lists fit in memory".to_owned(),
             _ => format!("{sweeps} passes, one for each part of the oriented lists in memory"),
         };
-        let device_seconds = schedule.seconds_for_bytes(bytes_read);
-        Ok(Estimate { memory, bytes_read, because, device_seconds })
+        // The parts are divided for what they hold at worst.
+        let most = (sweeps * graph_pages(graph)) as f64;
+        let (least, likely) = if sweeps > 1 { (0.65 * most, 0.85 * most) } else { (most, most) };
+        let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
+        Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, &config)), because))
     }
 
     /// Counts.
@@ -266,8 +265,7 @@ impl Job {
         self.check(graph)?;
         let config = without_cache(config);
         let order = Order::new(graph, self.doubles())?;
-        let needs = self.needs(graph, &config, &order);
-        let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+        let engine = engine_for(graph, config, |config| self.needs(graph, config, &order))?;
         let counted = engine.install(|| {
             let mut sweeps = Sweeps::new(self, &engine, &order)?;
             sweeps.run()?;

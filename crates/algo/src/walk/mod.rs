@@ -52,7 +52,8 @@ use std::sync::Arc;
 
 use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy};
 
-use crate::report::{Estimate, Result, Run, pages};
+use crate::estimate::{Estimate, Reads};
+use crate::report::{Result, Run, pages};
 use corpus::{Corpus, Layout};
 use log::{Log, Tally};
 use past::{Forgets, Remembers};
@@ -222,13 +223,13 @@ pub fn estimate(
     walk.check(graph)?;
     let config = &with_weights(config, walk);
     let batch = Batch::plan(graph, config, walk, sink_bytes)?;
-    let (schedule, memory) = Engine::plan(graph, config, &batch.needs)?;
+    let plan = Engine::plan(graph, config, &batch.needs)?;
     let lists = pages(graph, Direction::Out);
     let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
     let columns = [lists, weights.map_or(0, |column| column.pages())];
     let page_bytes = graph.page_bytes() as u64;
     let all_bytes = columns.iter().sum::<u64>() * page_bytes;
-    let cached = (memory.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
+    let cached = (plan.1.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
     let batches = batch.count(walk.walkers) as f64;
     let passes = |pages: u64| match batch.method {
         _ if pages == 0 => 0.0,
@@ -239,15 +240,14 @@ pub fn estimate(
         _ => sweep::passes(walk, batch.rows, pages, cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
-    let read = columns.map(|pages| passes(pages) * pages as f64).iter().sum::<f64>()
+    let likely = columns.map(|pages| passes(pages) * pages as f64).iter().sum::<f64>()
         + long * (1.0 - cached);
-    let bytes_read = read as u64 * page_bytes;
-    Ok(Estimate {
-        memory,
-        bytes_read,
-        because: "the pages that so many walks touch in a pass, for all passes".to_owned(),
-        device_seconds: schedule.seconds_for_bytes(bytes_read),
-    })
+    let because = "the pages that so many walks touch in a pass, for all passes; fewer passes \
+                   where neighbours lie close together";
+    // Walks along a graph with locality stay on pages at hand; on a directed graph they end early.
+    let reads = Reads::between(0.25 * lists as f64, likely, 1.1 * likely);
+    let reads = reads.sparing(batch.needs.state_bytes / 8);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 /// Takes the walks, and gives them to `output` where there is one.

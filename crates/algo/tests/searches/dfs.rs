@@ -4,21 +4,21 @@ use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_engine::{EngineConfig, RoamConfig, Strategy};
 
-use crate::graphs::{self, Lists, Random};
+use crate::common::{Plain, Random, configs_within, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 
 #[test]
 fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
-    for lists in graphs::all(11) {
-        let graph = lists.stored(false);
-        let levels = lists.levels(&[0]);
-        for config in graphs::configs(TIGHT_BYTES) {
+    for plain in graphs_to_search(11) {
+        let graph = plain.stored_with(false);
+        let levels = plain.levels(&[0]);
+        for config in configs_within(TIGHT_BYTES) {
             for (threshold, stacks) in [(8, None), (1, Some(1)), (1, Some(3)), (100, Some(1000))] {
                 let roam = RoamConfig { threshold, stacks };
                 let search = PseudoDfsConfig { source: Some(0), targets: Vec::new(), roam };
                 let found = pseudo::run(&graph, config.clone(), &search).unwrap();
-                let case = format!("{} {} {threshold} {stacks:?}", lists.name, config.strategy);
+                let case = format!("{} {} {threshold} {stacks:?}", plain.name, config.strategy);
                 for (v, level) in (0..).zip(&levels) {
                     assert_eq!(found.is_reached(v), level.is_some(), "{case}: vertex {v}");
                 }
@@ -32,19 +32,19 @@ fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
 
 #[test]
 fn pseudo_dfs_ends_when_its_targets_are_reached_and_says_which_are_not() {
-    for lists in graphs::all(12) {
-        let graph = lists.stored(false);
-        let levels = lists.levels(&[0]);
+    for plain in graphs_to_search(12) {
+        let graph = plain.stored_with(false);
+        let levels = plain.levels(&[0]);
         let mut random = Random(5);
         for _ in 0..3 {
             let targets: Vec<u32> = (0..3).map(|_| random.below(levels.len() as u32)).collect();
             let all = targets.iter().all(|&v| levels[v as usize].is_some());
-            for config in graphs::configs(TIGHT_BYTES) {
+            for config in configs_within(TIGHT_BYTES) {
                 let targets = targets.clone();
                 let search = PseudoDfsConfig { source: Some(0), targets, ..Default::default() };
                 let found = pseudo::run(&graph, config, &search).unwrap();
-                assert_eq!(found.ended_early, all, "{}", lists.name);
-                assert_eq!(found.reached().is_none(), all, "{}", lists.name);
+                assert_eq!(found.ended_early, all, "{}", plain.name);
+                assert_eq!(found.reached().is_none(), all, "{}", plain.name);
                 for &v in &search.targets {
                     assert_eq!(found.is_reached(v), levels[v as usize].is_some());
                 }
@@ -60,7 +60,7 @@ fn with_room_for_leftovers_a_page_is_read_about_once() {
     let n = 40_000;
     let edges: Vec<_> = (0..200_000).map(|_| (random.below(n), random.below(n))).collect();
     for directed in [false, true] {
-        let graph = Lists::of("many pages", n, directed, &edges).stored(false);
+        let graph = Plain::of(n, &edges, directed).without_in_edges().stored();
         let config = EngineConfig {
             threads: 2,
             cache_bytes: Some(0),
@@ -75,18 +75,18 @@ fn with_room_for_leftovers_a_page_is_read_about_once() {
 }
 
 /// Preorder, parents, postorder by recursion on an explicit path, apart from the verifier's.
-fn textbook(lists: &Lists, source: u32) -> Vec<(Option<u32>, Option<u32>, Option<u32>)> {
-    let mut answer = vec![(None, None, None); lists.out.len()];
+fn textbook(plain: &Plain, source: u32) -> Vec<(Option<u32>, Option<u32>, Option<u32>)> {
+    let mut answer = vec![(None, None, None); plain.lists.len()];
     let (mut visits, mut finished) = (1, 0);
     answer[source as usize] = (Some(0), Some(source), None);
-    let mut path = vec![(source, lists.out[source as usize].iter())];
+    let mut path = vec![(source, plain.lists[source as usize].iter())];
     while let Some((v, rest)) = path.last_mut() {
         let v = *v;
         match rest.find(|&&target| answer[target as usize].0.is_none()) {
             Some(&target) => {
                 answer[target as usize] = (Some(visits), Some(v), None);
                 visits += 1;
-                path.push((target, lists.out[target as usize].iter()));
+                path.push((target, plain.lists[target as usize].iter()));
             }
             None => {
                 answer[v as usize].2 = Some(finished);
@@ -101,16 +101,16 @@ fn textbook(lists: &Lists, source: u32) -> Vec<(Option<u32>, Option<u32>, Option
 #[test]
 fn lexicographic_order_is_that_of_the_textbook() {
     for seed in [21, 22] {
-        for lists in graphs::all(seed) {
-            let graph = lists.stored(false);
-            let source = Random(seed).below(lists.out.len() as u32);
-            let expected = textbook(&lists, source);
-            for config in graphs::configs(TIGHT_BYTES) {
+        for plain in graphs_to_search(seed) {
+            let graph = plain.stored_with(false);
+            let source = Random(seed).below(plain.lists.len() as u32);
+            let expected = textbook(&plain, source);
+            for config in configs_within(TIGHT_BYTES) {
                 let search = LexicographicConfig { source: Some(source), targets: Vec::new() };
                 let found = lexicographic::run(&graph, config, &search).unwrap();
                 for (v, &expected) in (0..).zip(&expected) {
                     let answer = (found.order(v), found.parent(v), found.finish(v));
-                    assert_eq!(answer, expected, "{} seed {seed} vertex {v}", lists.name);
+                    assert_eq!(answer, expected, "{} seed {seed} vertex {v}", plain.name);
                 }
                 lexicographic::verify(&graph, &search, &found).unwrap();
             }
@@ -120,9 +120,9 @@ fn lexicographic_order_is_that_of_the_textbook() {
 
 #[test]
 fn lexicographic_order_ends_with_the_last_target() {
-    for lists in graphs::all(23) {
-        let graph = lists.stored(false);
-        let whole = textbook(&lists, 0);
+    for plain in graphs_to_search(23) {
+        let graph = plain.stored_with(false);
+        let whole = textbook(&plain, 0);
         let target = whole.iter().position(|of| of.0.is_some_and(|order| order >= 1)).unwrap_or(0);
         let search = LexicographicConfig { source: Some(0), targets: vec![target as u32, 0] };
         let found =
@@ -137,7 +137,7 @@ fn lexicographic_order_ends_with_the_last_target() {
 fn a_path_of_a_million_vertices_is_no_recursion() {
     let n = 1_000_000;
     let path: Vec<(u32, u32)> = (0..n - 1).map(|v| (v, v + 1)).collect();
-    let graph = Lists::of("long path", n, false, &path).stored(false);
+    let graph = Plain::of(n, &path, false).without_in_edges().stored();
     let config = || EngineConfig { threads: 2, ..EngineConfig::with_memory(64 << 20) };
     let search = LexicographicConfig { source: Some(0), targets: Vec::new() };
     let found = lexicographic::run(&graph, config(), &search).unwrap();
@@ -152,7 +152,7 @@ fn a_path_of_a_million_vertices_is_no_recursion() {
 
 #[test]
 fn a_source_that_is_no_vertex_is_refused() {
-    let graph = Lists::of("pair", 2, true, &[(0, 1)]).stored(false);
+    let graph = Plain::of(2, &[(0, 1)], true).without_in_edges().stored();
     let config = EngineConfig::with_memory(8 << 20);
     let search = PseudoDfsConfig { source: Some(2), ..PseudoDfsConfig::default() };
     assert!(pseudo::run(&graph, config.clone(), &search).is_err());

@@ -6,6 +6,7 @@ use cenote_engine::EngineConfig;
 use clap::Subcommand;
 use serde::Serialize;
 
+use crate::memory::peak_rss_bytes;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
@@ -99,15 +100,52 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
 }
 
+/// Threads and what runs use of the program's code and this estimate does not.
+const PROGRAM_MORE_BYTES: u64 = 2 << 20;
+
 #[derive(Serialize)]
 struct Report<'a> {
     algorithm: &'static str,
     memory_budget_bytes: u64,
+    /// Memory of the process at its peak: what the run uses of its plan, and the program.
     memory_bytes: u64,
+    /// The same, if as little is read as may be.
+    memory_bytes_at_least: u64,
+    /// The same, if all of the plan is used.
+    memory_bytes_at_most: u64,
     /// What would just do: everything but cached pages and optional memory.
     memory_bytes_min: u64,
+    /// What the program itself takes beside its budget.
+    program_bytes: u64,
     #[serde(flatten)]
     estimate: &'a Estimate,
+}
+
+impl<'a> Report<'a> {
+    fn of(algorithm: &'static str, config: &EngineConfig, estimate: &'a Estimate) -> Self {
+        let plan = &estimate.memory;
+        // The index, which this process has read too, is in the plan.
+        let program_bytes = peak_rss_bytes().saturating_sub(plan.index_bytes) + PROGRAM_MORE_BYTES;
+        Self {
+            algorithm,
+            memory_budget_bytes: config.memory_bytes,
+            memory_bytes: estimate.used_bytes + program_bytes,
+            memory_bytes_at_least: estimate.used_bytes_at_least + program_bytes,
+            memory_bytes_at_most: plan.total_bytes() + program_bytes,
+            memory_bytes_min: plan.index_bytes + plan.state_bytes + plan.buffer_bytes,
+            program_bytes,
+            estimate,
+        }
+    }
+}
+
+/// `about`, with its range where that is wider than a tenth.
+fn ranged(about: u64, at_least: u64, at_most: u64) -> String {
+    if at_least < about - about / 10 || at_most > about + about / 10 {
+        format!("{}, {} to {}", size(about), size(at_least), size(at_most))
+    } else {
+        size(about)
+    }
 }
 
 /// Prints an estimate, as JSON or for people.
@@ -118,33 +156,29 @@ pub fn print(
     estimate: &Estimate,
 ) -> Result<Outcome> {
     let memory = &estimate.memory;
-    let report = Report {
-        algorithm,
-        memory_budget_bytes: config.memory_bytes,
-        memory_bytes: memory.total_bytes(),
-        memory_bytes_min: memory.index_bytes + memory.state_bytes + memory.buffer_bytes,
-        estimate,
-    };
+    let report = Report::of(algorithm, config, estimate);
     if plan.json {
         output::json(&report)?;
         return Ok(Outcome::Done);
     }
+    let peak =
+        ranged(report.memory_bytes, report.memory_bytes_at_least, report.memory_bytes_at_most);
+    let (from, to) = (estimate.bytes_read_at_least, estimate.bytes_read_at_most);
+    let read = ranged(estimate.bytes_read, from, to);
     output::facts(&[
+        ("memory", format!("{peak} at the peak")),
         (
-            "memory",
-            format!(
-                "{} of the budget of {}",
-                size(report.memory_bytes),
-                size(report.memory_budget_bytes)
-            ),
+            "  of the budget",
+            format!("{} of {}", size(memory.total_bytes()), size(report.memory_budget_bytes)),
         ),
         ("  vertex state", size(memory.state_bytes)),
         ("  page index", size(memory.index_bytes)),
         ("  I/O buffers", size(memory.buffer_bytes)),
         ("  optional", size(memory.scratch_bytes)),
         ("  cached pages", size(memory.cache_bytes)),
-        ("at least", size(report.memory_bytes_min)),
-        ("read", format!("{}: {}", size(estimate.bytes_read), estimate.because)),
+        ("  program", size(report.program_bytes)),
+        ("budget", format!("{} at least", size(report.memory_bytes_min))),
+        ("read", format!("{read}: {}", estimate.because)),
         ("device time", format!("{:.2} s", estimate.device_seconds)),
     ])?;
     Ok(Outcome::Done)

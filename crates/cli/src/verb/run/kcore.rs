@@ -44,7 +44,6 @@ struct Answer {
     innermost: Option<u64>,
     /// How many vertices have which core number.
     shells: Option<Vec<Shell>>,
-    rounds: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,7 +66,6 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
         degeneracy: whole.then_some(kcore.degeneracy),
         innermost: whole.then(|| kcore.members(kcore.degeneracy)),
         shells: whole.then(|| shells.collect()),
-        rounds: kcore.rounds,
     };
     let mut summary = stopwatch.stop("kcore", &graph, &config, &kcore.run, kcore.rounds, answer);
     if args.output.verify {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 #![allow(dead_code, reason = "no test uses all of it")]
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cenote_device::backend::sim::{SimConfig, SimDevice};
@@ -12,9 +13,12 @@ use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 pub const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
-/// A graph as every algorithm's too simple twin sees it.
+/// A graph as every algorithm's too simple twin sees it: the targets of each vertex, ascending; of
+/// an undirected graph both ways.
 #[derive(Clone, Debug)]
 pub struct Plain {
+    /// For messages.
+    pub name: &'static str,
     pub lists: Vec<Vec<u32>>,
     pub directed: bool,
     pub in_edges: bool,
@@ -34,7 +38,22 @@ impl Plain {
             list.sort_unstable();
             list.dedup();
         }
-        Self { lists, directed, in_edges: directed }
+        Self::of_lists(lists, directed)
+    }
+
+    /// The graph of these lists as they are, repeated entries and loops too.
+    pub fn of_lists(lists: Vec<Vec<u32>>, directed: bool) -> Self {
+        Self { name: "lists", lists, directed, in_edges: directed }
+    }
+
+    /// The undirected graph of these lists: both ways, each once, without loops.
+    pub fn symmetric(lists: Vec<Vec<u32>>) -> Self {
+        let one_way = Self::of_lists(lists, true);
+        Self::of_lists(one_way.neighbours(), false)
+    }
+
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     pub fn without_in_edges(mut self) -> Self {
@@ -69,18 +88,42 @@ impl Plain {
         lists
     }
 
+    /// Levels from the nearest source.
+    pub fn levels(&self, sources: &[u32]) -> Vec<Option<u32>> {
+        let mut levels = vec![None; self.lists.len()];
+        let mut queue: VecDeque<u32> = sources.iter().copied().collect();
+        sources.iter().for_each(|&source| levels[source as usize] = Some(0));
+        while let Some(v) = queue.pop_front() {
+            for &target in &self.lists[v as usize] {
+                if levels[target as usize].is_none() {
+                    levels[target as usize] = levels[v as usize].map(|level| level + 1);
+                    queue.push_back(target);
+                }
+            }
+        }
+        levels
+    }
+
+    /// Stored with in-edges where it is directed and they are asked for.
+    pub fn stored_with(&self, in_edges: bool) -> Arc<Graph> {
+        Self { in_edges: in_edges && self.directed, ..self.clone() }.stored()
+    }
+
     /// The graph on pages of 4 KiB.
     pub fn stored(&self) -> Arc<Graph> {
         let model = Preset::by_name("optane-p4800x").unwrap().model();
         let device = Arc::new(SimDevice::new(SimConfig::new(model)));
-        let loops = (0..).zip(&self.lists).filter(|&(v, list)| list.contains(&v)).count() as u64;
+        let is_repeated = |list: &Vec<u32>| list.windows(2).any(|pair| pair[0] == pair[1]);
+        let loops_of = |(v, list): (u32, &Vec<u32>)| list.iter().filter(|&&w| w == v).count();
+        let loops: usize = (0..).zip(&self.lists).map(loops_of).sum();
+        let loops = loops as u64;
         let spec = GraphSpec {
             page_bytes: 4096,
             vertices: self.lists.len() as u64,
             directed: self.directed,
             in_edges: self.in_edges,
-            duplicates_kept: false,
-            self_loops_kept: true,
+            duplicates_kept: self.lists.iter().any(is_repeated),
+            self_loops_kept: loops > 0,
             salt: 7,
         };
         let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
@@ -90,7 +133,7 @@ impl Plain {
             self.in_lists().iter().for_each(|list| writer.push_list(list).unwrap());
         }
         let entries: u64 = self.lists.iter().map(|list| list.len() as u64).sum();
-        let edges = if self.directed { entries } else { (entries - loops) / 2 + loops };
+        let edges = if self.directed { entries } else { (entries + loops) / 2 };
         let counts = Counts { edges, duplicates: 0, self_loops: loops };
         writer.finish(IdsSource::Dense, counts).unwrap();
         Arc::new(Graph::open(device).unwrap())
@@ -109,7 +152,15 @@ pub fn configs() -> impl Iterator<Item = EngineConfig> {
         .flat_map(|strategy| (1..=3).map(move |threads| config(strategy, threads)))
 }
 
-/// SplitMix64.
+/// The same, with memory for everything and with `tight_bytes`.
+pub fn configs_within(tight_bytes: u64) -> impl Iterator<Item = EngineConfig> {
+    configs().flat_map(move |config| {
+        let tight = EngineConfig { memory_bytes: tight_bytes, ..config.clone() };
+        [config, tight]
+    })
+}
+
+/// SplitMix64: the same graphs from the same seed.
 pub struct Random(pub u64);
 
 impl Random {
@@ -157,4 +208,47 @@ pub fn odd_graphs(directed: bool) -> Vec<Plain> {
         Plain::of(leaves + 3, &hubs, directed),
         Plain::of(2001, &path, directed),
     ]
+}
+
+/// A graph of `n` vertices with about `degree` edges each, half of them to few vertices; no loops.
+pub fn random_with_hubs(seed: u64, n: usize, degree: usize, directed: bool) -> Plain {
+    let mut random = Random(seed);
+    let mut lists = vec![Vec::new(); n];
+    let edges = n * degree / if directed { 1 } else { 2 };
+    let n = n as u32;
+    for _ in 0..edges {
+        let few = if random.below(2) == 0 { n } else { n / 10 + 1 };
+        let (a, b) = (random.below(n), random.below(few));
+        if a != b {
+            lists[a as usize].push(b);
+        }
+    }
+    for list in &mut lists {
+        list.sort_unstable();
+        list.dedup();
+    }
+    if directed { Plain::of_lists(lists, directed) } else { Plain::symmetric(lists) }
+}
+
+/// Graphs to search, undirected and directed: with parts that cannot be reached, hubs over many
+/// pages, a path whose vertices lie scattered, and next to nothing.
+pub fn graphs_to_search(seed: u64) -> Vec<Plain> {
+    let mut random = Random(seed);
+    let mut graphs = Vec::new();
+    for directed in [false, true] {
+        let mut edges: Vec<_> =
+            (0..9000).map(|_| (random.below(4000), random.below(4000))).collect();
+        graphs.push(Plain::of(4200, &edges, directed).named("random"));
+        // Two hubs whose lists run over pages, one with a loop.
+        edges.extend((0..6000).map(|v| (4100, v)));
+        edges.extend((0..5000).map(|v| (v, 4150)));
+        edges.push((4100, 4100));
+        graphs.push(Plain::of(6000, &edges, directed).named("hubs"));
+        let at = |i: u32| (i * 7919) % 5003;
+        let path: Vec<_> = (0..5002).map(|i| (at(i), at(i + 1))).collect();
+        graphs.push(Plain::of(5003, &path, directed).named("path"));
+        graphs.push(Plain::of(3, &[], directed).named("empty"));
+        graphs.push(Plain::of(1, &[(0, 0)], directed).named("loop"));
+    }
+    graphs
 }
