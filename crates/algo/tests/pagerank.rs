@@ -154,6 +154,27 @@ fn the_papers_variant_loses_dangling_mass_and_is_n_times_as_large() {
 }
 
 #[test]
+fn ranks_are_the_same_in_any_order_of_the_vertices() {
+    let config = PageRankConfig::default();
+    for shape in SHAPES {
+        let lists = lists(shape != Shape::Undirected);
+        let n = lists.len();
+        let moved = |v: u32| (v * 1_237 + 55) % n as u32;
+        let mut shuffled = vec![Vec::new(); n];
+        for (v, list) in lists.iter().enumerate() {
+            let mut list: Vec<u32> = list.iter().map(|&target| moved(target)).collect();
+            list.sort_unstable();
+            shuffled[moved(v as u32) as usize] = list;
+        }
+        let (ranks, shuffled) = (ranks(&lists, shape, &config), ranks(&shuffled, shape, &config));
+        for (v, rank) in ranks.iter().enumerate() {
+            let other = shuffled[moved(v as u32) as usize];
+            assert_eq!(rank.to_bits(), other.to_bits(), "{shape:?}, vertex {v}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_reached_from_the_chosen_vertices_has_rank_zero() {
     let lists = [vec![1], vec![0], vec![3], vec![2], vec![]];
     let config = PageRankConfig { personalize: vec![1, 1], ..PageRankConfig::default() };

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_device::memory::prefetch;
 use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageRef};
@@ -26,9 +25,6 @@ use crate::weighted;
 /// Pages found in memory that a worker sets aside before it processes some, so that its requests
 /// are started first.
 const READY_MAX: usize = 512;
-
-/// What one prefetch brings.
-const CACHE_LINE_BYTES: usize = 64;
 
 thread_local! {
     /// The worker's ways to its pages, kept from visit to visit. Worker threads belong to one
@@ -221,16 +217,9 @@ impl<S: Serve> Visit<'_, S> {
         decoded: &mut Decoded,
         local: &mut S::Local,
     ) -> Result<()> {
-        let page_of = |task: &PageTask| {
-            arrived.page(self.adjacency.first_page() + task.page, self.adjacency.page_bytes())
-        };
-        let mut tasks = arrived.extent.load.iter().peekable();
-        while let Some(task) = tasks.next() {
+        for task in &arrived.extent.load {
             let number = self.adjacency.first_page() + task.page;
-            let bytes = page_of(task);
-            if let Some(next) = tasks.peek() {
-                prefetch_all(page_of(next));
-            }
+            let bytes = arrived.page(number, self.adjacency.page_bytes());
             self.adjacency.verify(task.page, bytes)?;
             self.serve_page(*task, bytes, decoded, local)?;
             if let Some(handle) = handle.filter(|_| self.is_kept(task.page)) {
@@ -367,14 +356,6 @@ impl<S: Serve> Visit<'_, S> {
         let take = |list: &List<'_>| self.serve.list(local, list);
         self.adjacency.reparse_lists(number, &guard, &vertices, decoded, take)?;
         Ok(true)
-    }
-}
-
-/// Asks for a page that the device has written past the caches, so that it is there when the page
-/// before it is done.
-fn prefetch_all(bytes: &[u8]) {
-    for at in (0..bytes.len()).step_by(CACHE_LINE_BYTES) {
-        prefetch(bytes, at);
     }
 }
 

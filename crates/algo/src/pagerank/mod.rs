@@ -18,11 +18,12 @@
 //!
 //! **Trick.** [`pull`]: each vertex keeps rank / degree, so a list costs one load per entry,
 //! prefetched, and two additions of integers, which may be grouped by pages in any way; nothing is
-//! written but the vertex's own result. It wants lists of in-neighbours:
-//! undirected graphs, and directed ones with in-edges. [`push`] serves the others: ranks are added
-//! to the targets in fixed point, since integer addition gives one sum in any order.
+//! written but the vertex's own result. It wants lists of in-neighbours: undirected graphs, and
+//! directed ones with in-edges. [`push`] serves the others: ranks are added to the targets in fixed
+//! point, since integer addition gives one sum in any order.
 //!
-//! Ranks are the same to the last bit for any number of threads, strategy, depth, device or codec.
+//! Ranks are the same to the last bit for any number of threads, strategy, depth, device, codec or
+//! order of the vertices.
 
 mod fixed;
 mod pull;
