@@ -64,6 +64,84 @@ def test_a_run_over_a_damaged_page_fails_and_leaves_no_result(cenote, graph, alg
     assert not (cenote.folder / "out.csv").exists()
 
 
+@pytest.fixture
+def weighted(cenote):
+    """A small graph whose weights lie on several pages, and one hub's run over two."""
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(0, 700, (4000, 2))
+    pairs[:1500] = np.stack([np.full(1500, 7), np.arange(1500)], axis=1)
+    with open(cenote.folder / "edges.csv", "w") as file:
+        file.write("source,target,weight\n")
+        for (a, b), weight in zip(pairs, rng.integers(1, 1000, len(pairs))):
+            file.write(f"{a},{b},{weight / 8}\n")
+    cenote("import", "edges.csv", "--weights", "f32", "--out", "graph.cenote")
+    return cenote.folder / "graph.cenote"
+
+
+WEIGHTED_RUNS = [
+    ["sssp", "--source", "7"],
+    ["walk", "--weighted", "--per-vertex", "3"],
+    ["walk", "--weighted", "--p", "0.5", "--q", "2", "--starts", "random", "--walkers", "900"],
+]
+
+
+def weight_pages(cenote):
+    """Numbers of the pages of weights."""
+    found = [s for s in sections(cenote) if "weight" in s["name"]]
+    assert found, sections(cenote)
+    pages = [s["first_page"] + i for s in found for i in range(s["pages"])]
+    assert len(pages) > 5
+    return pages
+
+
+@pytest.mark.parametrize("strategy", ["auto", "block", "vertex"])
+@pytest.mark.parametrize("run", WEIGHTED_RUNS, ids=lambda run: " ".join(run[:2]))
+def test_a_run_over_damaged_weights_fails_and_leaves_no_result(cenote, weighted, run, strategy):
+    whole = weighted.read_bytes()
+    rng = np.random.default_rng(13)
+    ask = ["run", run[0], "graph.cenote", *run[1:], "--strategy", strategy, "--out", "out.txt"]
+    if run[0] == "sssp":
+        ask[-1] = "out.csv"
+    cenote(*ask)
+    right = (cenote.folder / ask[-1]).read_bytes()
+    (cenote.folder / ask[-1]).unlink()
+    for page in weight_pages(cenote):
+        damaged = bytearray(whole)
+        at = [0, 8, 24, int(rng.integers(48, 3000))][page % 4]
+        damaged[page * 4096 + at] ^= 1 << int(rng.integers(8))
+        weighted.write_bytes(damaged)
+        error = cenote.error(*ask)
+        assert f"page {page}" in error and "graph.cenote" in error, error
+        assert not (cenote.folder / ask[-1]).exists()
+        checked = subprocess.run([cenote.path, "check", weighted], capture_output=True, text=True)
+        assert checked.returncode in (1, 2)
+        assert f"page {page}" in checked.stdout + checked.stderr
+    # Who needs no weights reads none of them.
+    cenote("run", "wcc", "graph.cenote")
+    weighted.write_bytes(whole)
+    cenote(*ask)
+    assert (cenote.folder / ask[-1]).read_bytes() == right
+
+
+def test_weights_that_are_swapped_cut_off_or_missing_are_told(cenote, weighted):
+    whole = weighted.read_bytes()
+    pages = weight_pages(cenote)
+    first, second = (slice(page * 4096, (page + 1) * 4096) for page in pages[:2])
+    swapped = bytearray(whole)
+    swapped[first], swapped[second] = whole[second], whole[first]
+    zeroed = bytearray(whole)
+    zeroed[first] = bytes(4096)
+    cut = whole[: pages[2] * 4096]
+    for damaged, words in [(swapped, "page"), (zeroed, "page"), (cut, "truncated")]:
+        weighted.write_bytes(damaged)
+        for run in WEIGHTED_RUNS:
+            error = cenote.error("run", run[0], "graph.cenote", *run[1:], "--out", "out.txt"
+                                 if run[0] == "walk" else "out.csv")
+            assert words in error, error
+        checked = subprocess.run([cenote.path, "check", weighted], capture_output=True, text=True)
+        assert checked.returncode in (1, 2)
+
+
 def test_truncated_newer_and_foreign_files_are_told_apart(cenote, graph):
     whole = graph.read_bytes()
     for name, contents, words in [

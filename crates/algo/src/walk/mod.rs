@@ -226,22 +226,24 @@ pub fn estimate(
     let plan = Engine::plan(graph, config, &batch.needs)?;
     let lists = pages(graph, Direction::Out);
     let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
-    let columns = [lists, weights.map_or(0, |column| column.pages())];
+    let weight_pages = weights.map_or(0, |column| column.pages());
+    let columns = [(lists, sweep::GAPS_OF_LISTS), (weight_pages, sweep::GAPS_OF_WEIGHTS)];
     let page_bytes = graph.page_bytes() as u64;
-    let all_bytes = columns.iter().sum::<u64>() * page_bytes;
+    let all_bytes = (lists + weight_pages) * page_bytes;
     let cached = (plan.1.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
     let batches = batch.count(walk.walkers) as f64;
-    let passes = |pages: u64| match batch.method {
+    let passes = |(pages, gaps): (u64, f64)| match batch.method {
         _ if pages == 0 => 0.0,
         Method::Frontier => {
             let crowd = batch.rows as f64 / pages as f64;
             batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
         }
-        _ => sweep::passes(walk, batch.rows, pages, cached, batches),
+        _ => sweep::passes(walk, batch.rows, (pages, gaps), cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
-    let likely = columns.map(|pages| passes(pages) * pages as f64).iter().sum::<f64>()
-        + long * (1.0 - cached);
+    // Some pages of long lists are read with others before they stay in memory.
+    let likely = columns.map(|column| passes(column) * column.0 as f64).iter().sum::<f64>()
+        + long * (1.0 - 0.7 * cached);
     let because = "the pages that so many walks touch in a pass, for all passes; fewer passes \
                    where neighbours lie close together";
     // Walks along a graph with locality stay on pages at hand; on a directed graph they end early.

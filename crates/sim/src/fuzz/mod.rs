@@ -5,6 +5,7 @@
 //! - [`roundtrip`]: out and in again; broken packed files
 //! - [`stops`]: cancelled work, and budgets too small
 //! - [`ways`]: one answer, whatever the strategy, threads, device and page size
+//! - [`weights`]: graphs with weights, whole and damaged
 //! - [`sets`]: bitmaps and frontiers against a tree set
 //! - [`canary`]: must fail, which proves that failures are seen
 //! - `house` and the faults are [`house::live`] and the functions of [`faults`]
@@ -16,6 +17,7 @@ pub mod roundtrip;
 pub mod sets;
 pub mod stops;
 pub mod ways;
+pub mod weights;
 
 use crate::guard::{PATIENCE, guarded};
 use crate::random::Random;
@@ -66,6 +68,7 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "stop", 15, stops::cancelled, "import and runs that are cancelled at any time";
     "budget", 10, stops::budgets, "budgets too small tell which would do";
     "ways", 3, ways::agree, "strategies x threads x backends x page sizes give one answer";
+    "weights", 20, weights::live, "walks by weight and shortest paths, also over damaged pages";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };
 

@@ -62,7 +62,7 @@ impl Image {
 }
 
 /// Changes a byte or a word: among the first `hot_bytes`, at the end, or anywhere.
-fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
+pub(super) fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
     let width = random.pick(&[1, 1, 2, 4, 8]);
     let place = match random.below(10) {
         0..6 => 4 + random.index(hot_bytes - 4),
