@@ -202,7 +202,8 @@ impl<B: Default> Waiting<B> {
         Self { slots: Vec::new(), free: Vec::new(), cost: 0 }
     }
 
-    /// Puts a batch aside that waits for so many reads, and for which `cost` is reserved. Its place.
+    /// Puts a batch aside that waits for so many reads, and for which `cost` is reserved. Gives
+    /// its place.
     pub fn put(&mut self, batch: B, parts: usize, cost: u64) -> usize {
         let slot = Slot { batch, parts, cost };
         match self.free.pop() {

@@ -1,6 +1,6 @@
 //! Graphs with weights, whole and with damaged pages whose checksums are right: walks by weight and
-//! shortest paths are as their serial verifiers find them, or end with an error of one line. Never a
-//! panic, a hang, or an answer that a whole graph does not have.
+//! shortest paths are as their serial verifiers find them, or end with an error of one line. Never
+//! a panic, a hang, or an answer that a whole graph does not have.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,235 +1,271 @@
-//! What a weighted visit does with pages: lists to a [`WeightedKernel`], or whole pages to a
-//! [`WeightedPageKernel`](super::WeightedPageKernel). What is wanted of a page waits in a copy for
-//! its weights; how many bytes of copies may wait is decided here.
+//! `cenote run walk`.
 
-use std::ops::Range;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use cenote_store::{Adjacency, List, Page, WeightColumn, Weights};
+use anyhow::Result;
+use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
+use cenote_engine::{Graph, VertexId};
+use serde::Serialize;
 
-use super::WeightedKernel;
-use super::batch::{self, Batch};
-use crate::frontier::Wanted;
-use crate::tasks::PageTask;
+use super::corpus_file::CorpusFile;
+use super::keys::vertices;
+use super::plan::PlanArgs;
+use super::summary::Stopwatch;
+use crate::output::{count, size};
+use crate::verb::Outcome;
+use crate::verb::estimate::{self, EstimateOf};
 
-/// A page of lists that is there.
-#[derive(Clone, Copy)]
-pub(crate) struct Arrival<'p> {
-    pub page: &'p Page<'p>,
-    /// The page as it lies in the file.
-    pub bytes: &'p [u8],
-    pub task: PageTask,
-    /// Ordinal of its first entry.
-    pub ordinal: u64,
+pub const RUN_EXAMPLES: &str = "\
+Examples:
+  cenote run walk kron.cenote --walkers 1000000 --starts random --steps 10 --memory 10%
+  cenote run walk friends.cenote --per-vertex 10 --steps 80 --p 0.5 --q 2 --out corpus.txt
+  cenote run walk web.cenote --source example.org --walkers 1000 --restart 0.15 --out walks.npy
+  cenote run walk roads.cenote --weighted --starts random --walkers 100000 --memory 10%";
+
+pub const ESTIMATE_EXAMPLES: &str = "\
+Examples:
+  cenote estimate walk kron.cenote --walkers 1000000 --starts random --memory 10%";
+
+/// Flags of `cenote run walk`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    plan: PlanArgs,
+    #[command(flatten)]
+    params: Params,
+    /// Walk some walks again, one by one from the definition, and compare (takes time)
+    #[arg(long)]
+    verify: bool,
+    /// Show each step: what it wanted, what it read, what it took
+    #[arg(long)]
+    explain: bool,
 }
 
-/// Copies that wait for their weights.
-pub(crate) trait Copies: Default {
-    /// The entries whose weights they wait for, ascending; none of the ranges is empty.
-    fn ordinals(&self) -> impl Iterator<Item = Range<u64>>;
+/// Which walks are taken, and where they go.
+#[derive(Debug, clap::Args)]
+pub struct Params {
+    /// Walks altogether
+    #[arg(long, value_name = "N", conflicts_with = "per_vertex")]
+    walkers: Option<u64>,
+    /// Walks from each start [default: 1, unless --walkers is given]
+    #[arg(long, value_name = "K")]
+    per_vertex: Option<u64>,
+    /// Where walks start: all (vertex after vertex), random, or a file with one id a line
+    #[arg(long, value_name = "STARTS", default_value = "all")]
+    starts: StartsArg,
+    /// Start all walks from this vertex, by your id
+    #[arg(long, value_name = "ID", conflicts_with = "starts")]
+    source: Option<String>,
+    /// Steps of each walk
+    #[arg(long, value_name = "N", default_value_t = WalkConfig::default().steps)]
+    steps: u32,
+    /// Probability of going back to the start instead of to a neighbour
+    #[arg(long, value_name = "P", allow_negative_numbers = true,
+          default_value_t = WalkConfig::default().restart)]
+    restart: f64,
+    /// node2vec: weight 1/P of the step back to the vertex before
+    #[arg(long, value_name = "P", allow_negative_numbers = true,
+          default_value_t = WalkConfig::default().p)]
+    p: f64,
+    /// node2vec: weight 1/Q of a step to a vertex that the vertex before has no edge to
+    #[arg(long, value_name = "Q", allow_negative_numbers = true,
+          default_value_t = WalkConfig::default().q)]
+    q: f64,
+    /// What a walk does where there is no out-neighbour: end, or restart from its start
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = dead_ends)]
+    dead_ends: DeadEnds,
+    /// Go to each neighbour in proportion to the weight of the edge instead of to all alike
+    ///
+    /// Edges of weight 0 are never taken, and a vertex that has no others is a dead end. --p and
+    /// --q multiply the weights, as in node2vec.
+    #[arg(long)]
+    weighted: bool,
+    /// Seed of the random numbers
+    #[arg(long, value_name = "N", default_value_t = WalkConfig::default().seed)]
+    seed: u64,
+    /// Write the walks, one a row, to FILE.txt, FILE.txt.zst, FILE.parquet or FILE.npy
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
 
-    /// The pages of weights that they need, ascending, each once.
-    fn weight_pages(&self, column: &WeightColumn) -> Vec<u64> {
-        let mut pages = Vec::new();
-        for ordinals in self.ordinals() {
-            let wanted = column.pages_of(ordinals);
-            let known = pages.last().map_or(0, |last| last + 1);
-            pages.extend(wanted.start.max(known)..wanted.end);
-        }
-        pages
+#[derive(Clone, Debug)]
+enum StartsArg {
+    All,
+    Random,
+    File(PathBuf),
+}
+
+impl FromStr for StartsArg {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        Ok(match text {
+            "all" => Self::All,
+            "random" => Self::Random,
+            file => Self::File(file.into()),
+        })
     }
 }
 
-/// One weighted visit's way with pages.
-pub(crate) trait Serve: Sync {
-    type Local: Send;
-    type Batch: Copies;
-
-    fn local(&self) -> Self::Local;
-
-    /// Bytes that the copies of a page take at most.
-    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64;
-
-    /// Takes a page of lists: copies what needs weights, unless `now` has given them already.
-    fn take(
-        &self,
-        local: &mut Self::Local,
-        arrival: Arrival<'_>,
-        batch: &mut Self::Batch,
-        now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
-    );
-
-    /// A list whose weights, from that of ordinal `first` on, are there at once.
-    fn list(
-        &self,
-        local: &mut Self::Local,
-        list: &List<'_>,
-        ordinal: u64,
-        first: u64,
-        weights: Weights<'_>,
-    );
-
-    /// Weights, from that of ordinal `first` on, for all that waits for them.
-    fn weights(
-        &self,
-        local: &mut Self::Local,
-        batch: &mut Self::Batch,
-        first: u64,
-        weights: Weights<'_>,
-    );
+fn dead_ends(text: &str) -> std::result::Result<DeadEnds, String> {
+    match text {
+        "end" => Ok(DeadEnds::End),
+        "restart" => Ok(DeadEnds::Restart),
+        _ => Err("expected end or restart".to_owned()),
+    }
 }
 
-/// Wanted lists go to a kernel.
-pub(crate) struct Lists<'a, K> {
-    pub wanted: Wanted<'a>,
-    pub kernel: &'a K,
-}
-
-impl<K: WeightedKernel> Serve for Lists<'_, K> {
-    type Local = K::Local;
-    type Batch = Batch;
-
-    fn local(&self) -> K::Local {
-        self.kernel.local()
-    }
-
-    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        batch::cost_of_page(adjacency, column, page)
-    }
-
-    fn take(
-        &self,
-        local: &mut K::Local,
-        arrival: Arrival<'_>,
-        batch: &mut Batch,
-        mut now: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
-    ) {
-        let Arrival { page, task, ordinal, .. } = arrival;
-        let mut give = |list: &List<'_>, start: usize| {
-            let ordinal = ordinal + start as u64;
-            if !list.targets.is_empty() && !now(local, list, ordinal) {
-                batch.push(list, ordinal);
-            }
+impl Params {
+    fn config(&self, graph: &Graph) -> Result<WalkConfig> {
+        let starts = match (&self.source, &self.starts) {
+            (Some(id), _) => Starts::Listed(vertices(graph, std::slice::from_ref(id), None)?),
+            (None, StartsArg::All) => Starts::All,
+            (None, StartsArg::Random) => Starts::Random,
+            (None, StartsArg::File(path)) => Starts::Listed(vertices(graph, &[], Some(path))?),
         };
-        if let Some(vertices) = self.wanted.list() {
-            for &v in &vertices[task.from as usize..task.to as usize] {
-                let place = (v - page.first_vertex()) as usize;
-                give(&page.list(place), page.start(place));
-            }
-            return;
+        let start_count = match &starts {
+            Starts::Listed(list) => list.len() as u64,
+            _ => graph.vertices() as u64,
+        };
+        let walkers =
+            self.walkers.unwrap_or(start_count.saturating_mul(self.per_vertex.unwrap_or(1)));
+        Ok(WalkConfig {
+            walkers,
+            starts,
+            steps: self.steps,
+            restart: self.restart,
+            p: self.p,
+            q: self.q,
+            dead_ends: self.dead_ends,
+            weighted: self.weighted,
+            seed: self.seed,
+        })
+    }
+
+    fn corpus(&self, graph: &Graph, walk: &WalkConfig) -> Result<Option<CorpusFile>> {
+        let create = |path: &PathBuf| {
+            CorpusFile::create(path, graph, walk.walkers, u64::from(walk.steps) + 1)
+        };
+        self.out.as_ref().map(create).transpose()
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    walkers: u64,
+    steps: u64,
+    restarts: u64,
+    dead_ends: u64,
+    /// A hash of all walks, the same for the same walks in whatever order they were taken.
+    fingerprint: String,
+    batches: u64,
+    spill_bytes: u64,
+    /// Bytes of the file with the walks.
+    corpus_bytes: Option<u64>,
+    walks_verified: Option<usize>,
+}
+
+/// Where the walks go: to the file, and those to be verified to memory too.
+struct Collect {
+    file: Option<CorpusFile>,
+    sampled: Option<Vec<(u64, Vec<VertexId>)>>,
+}
+
+impl Collect {
+    fn row(&mut self, config: &WalkConfig, walk: u64, row: &[VertexId]) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            file.row(row)?;
         }
-        let mut start = 0;
-        for list in page.lists() {
-            if self.wanted.contains(list.vertex) {
-                give(&list, start);
-            }
-            start += list.targets.len();
+        if let Some(sampled) = self.sampled.as_mut().filter(|_| walk::is_sampled(config, walk)) {
+            sampled.push((walk, row.to_vec()));
         }
-    }
-
-    fn list(
-        &self,
-        local: &mut K::Local,
-        list: &List<'_>,
-        ordinal: u64,
-        first: u64,
-        weights: Weights<'_>,
-    ) {
-        batch::serve(self.kernel, local, list, ordinal, first, weights);
-    }
-
-    fn weights(&self, local: &mut K::Local, batch: &mut Batch, first: u64, weights: Weights<'_>) {
-        batch.serve(self.kernel, local, first, weights);
+        Ok(())
     }
 }
 
-/// The same of some pages. Vectors grow by doubling, so twice what they hold.
-pub fn cost_of<S: Serve>(adjacency: &Adjacency, column: &WeightColumn, tasks: &[PageTask]) -> u64 {
-    2 * tasks.iter().map(|task| S::cost_of_page(adjacency, column, task.page)).sum::<u64>()
+/// Runs it.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let (graph, config) = args.plan.open(args.explain)?;
+    let walk_config = args.params.config(&graph)?;
+    let file = args.params.corpus(&graph, &walk_config)?;
+    let mut collect = Collect { file, sampled: args.verify.then(Vec::new) };
+    let stopwatch = Stopwatch::start();
+    let sink_bytes = collect.file.as_ref().map_or(0, CorpusFile::memory_bytes);
+    let wanted = collect.file.is_some() || collect.sampled.is_some();
+    let mut sink =
+        |walk, row: &[VertexId]| collect.row(&walk_config, walk, row).map_err(io::Error::other);
+    let folder = folder_of(args.params.out.as_deref());
+    let output = wanted.then(|| Output { folder: &folder, sink_bytes, sink: &mut sink });
+    let walks = walk::run(&graph, config.clone(), &walk_config, output)?;
+    let corpus_bytes = collect.file.map(CorpusFile::finish).transpose()?;
+    let answer = Answer {
+        walkers: walk_config.walkers,
+        steps: walks.steps,
+        restarts: walks.restarts,
+        dead_ends: walks.dead_ends,
+        fingerprint: format!("{:016x}", walks.fingerprint),
+        batches: walks.batches,
+        spill_bytes: walks.spill_bytes,
+        corpus_bytes,
+        walks_verified: collect.sampled.as_ref().map(Vec::len),
+    };
+    let lines = lines(&walk_config, &walks, corpus_bytes);
+    let iterations = u64::from(walk_config.steps);
+    let mut summary = stopwatch.stop("walk", &graph, &config, &walks.run, iterations, answer);
+    if let Some(sampled) = &collect.sampled {
+        let rows = sampled.iter().map(|(walk, row)| (*walk, row.as_slice()));
+        walk::verify(&graph, &walk_config, rows)?;
+        summary.verified = true;
+    }
+    summary.print(args.plan.json, lines)?;
+    Ok(Outcome::Done)
 }
 
-/// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive
-/// brings in a millisecond.
-const COPIES_BYTES: u64 = 2 << 20;
-
-/// Bytes of copies that one worker may have waiting: at least two of any page, and no more than all
-/// lists.
-pub fn bytes_max<S: Serve>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
-    let (mut dearest, mut all) = (0, 0);
-    for page in 0..adjacency.pages() {
-        let cost = S::cost_of_page(adjacency, column, page);
-        (dearest, all) = (cost.max(dearest), all + cost);
+/// The folder for what is kept on the way: beside the result.
+fn folder_of(out: Option<&Path>) -> PathBuf {
+    match out.map(|path| path.parent().unwrap_or(Path::new(""))) {
+        None => std::env::temp_dir(),
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
     }
-    (4 * dearest).max(COPIES_BYTES).min(2 * all)
 }
 
-/// Cuts ascending tasks where the copies of one extent would take more than half of that.
-pub fn groups<'t, S: Serve>(
-    adjacency: &Adjacency,
-    column: &WeightColumn,
-    tasks: &'t [PageTask],
-    bytes_max: u64,
-) -> Vec<&'t [PageTask]> {
-    let (mut groups, mut start, mut cost) = (Vec::new(), 0, 0);
-    for (i, task) in tasks.iter().enumerate() {
-        let more = 2 * S::cost_of_page(adjacency, column, task.page);
-        if cost > 0 && cost + more > bytes_max / 2 {
-            groups.push(&tasks[start..i]);
-            (start, cost) = (i, 0);
-        }
-        cost += more;
+fn lines(
+    config: &WalkConfig,
+    walks: &Walks,
+    corpus_bytes: Option<u64>,
+) -> Vec<(&'static str, String)> {
+    let batches = match walks.batches {
+        0 | 1 => String::new(),
+        batches => format!(" in {} batches", count(batches)),
+    };
+    let mut lines = vec![
+        ("walk", format!("{} walks{batches}", count(config.walkers))),
+        (
+            "steps",
+            format!(
+                "{} along edges, {} back to the start",
+                count(walks.steps),
+                count(walks.restarts)
+            ),
+        ),
+        ("dead ends", count(walks.dead_ends)),
+        ("fingerprint", format!("{:016x}", walks.fingerprint)),
+    ];
+    if let Some(bytes) = corpus_bytes {
+        lines.push(("corpus", size(bytes)));
     }
-    groups.push(&tasks[start..]);
-    groups
+    lines
 }
 
-/// The batches of one worker that wait. Emptied places are used again.
-pub(crate) struct Waiting<B> {
-    slots: Vec<Slot<B>>,
-    free: Vec<usize>,
-    /// Bytes of all batches, and of what is on its way to become one.
-    pub cost: u64,
-}
-
-struct Slot<B> {
-    batch: B,
-    /// Reads of weights that it waits for.
-    parts: usize,
-    cost: u64,
-}
-
-impl<B: Default> Waiting<B> {
-    pub fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), cost: 0 }
-    }
-
-    /// Puts a batch aside that waits for so many reads, and for which `cost` is reserved. Gives
-    /// its place.
-    pub fn put(&mut self, batch: B, parts: usize, cost: u64) -> usize {
-        let slot = Slot { batch, parts, cost };
-        match self.free.pop() {
-            Some(place) => {
-                self.slots[place] = slot;
-                place
-            }
-            None => {
-                self.slots.push(slot);
-                self.slots.len() - 1
-            }
-        }
-    }
-
-    pub fn batch(&mut self, place: usize) -> &mut B {
-        &mut self.slots[place].batch
-    }
-
-    /// One read for a batch is done.
-    pub fn done(&mut self, place: usize) {
-        let slot = &mut self.slots[place];
-        slot.parts -= 1;
-        if slot.parts == 0 {
-            self.cost -= slot.cost;
-            slot.batch = B::default();
-            self.free.push(place);
-        }
-    }
+/// Estimates it.
+pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
+    let (graph, config) = args.plan.open(false)?;
+    let walk_config = args.params.config(&graph)?;
+    let corpus = args.params.corpus(&graph, &walk_config)?;
+    let sink_bytes = corpus.as_ref().map(CorpusFile::memory_bytes);
+    let estimate = walk::estimate(&graph, &config, &walk_config, sink_bytes)?;
+    estimate::print("walk", &args.plan, &config, &estimate)
 }
