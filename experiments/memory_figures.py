@@ -82,29 +82,29 @@ def measure(bench, name, case, graph, memory, label):
     if ran is None:
         return {"case": name, "graph": label, "outside": [error]}
     peak, read = ran["peak_rss_bytes"], ran["bytes_read"]
-    least = told.get("bytes_read_at_least", told["bytes_read"])
-    most = told.get("bytes_read_at_most", told["bytes_read"])
     row = {
         "case": name, "graph": label, "budget": memory, "refusals": refusals, "peak": peak,
         "memory": told["memory_bytes"] / peak, "bytes": told["bytes_read"] / max(read, 1),
-        "range": most / max(least, 1), "share": peak / (memory + OVER),
+        "share": peak / (memory + OVER), "ranged": [], "outside": [],
     }
-    outside = []
     if peak > memory + OVER:
-        outside.append("peak")
+        row["outside"].append("peak")
     if refusals > 1:
-        outside.append("refused twice")
-    if not within(told["memory_bytes"], peak, MEMORY_WITHIN):
-        outside.append("memory")
-    if not least * (1 - BYTES_WITHIN) <= read <= most * (1 + BYTES_WITHIN):
-        outside.append("bytes")
-    row["outside"] = outside
+        row["outside"].append("refused twice")
+    for what, truth, share in [
+        ("memory_bytes", peak, MEMORY_WITHIN), ("bytes_read", read, BYTES_WITHIN),
+    ]:
+        least, most = told[f"{what}_at_least"], told[f"{what}_at_most"]
+        if not least - share * truth <= truth <= most + share * truth:
+            row["outside"].append(what)
+        elif not within(told[what], truth, share):
+            row["ranged"].append(what)
     bench.record("memory", **row)
     print(
         f"{name:18} {label:16} {memory / MIB:7.1f} MiB{'*' if refusals else ' '} peak "
         f"{peak / MIB:7.1f}, {row['share']:4.2f} of what may be; told / true: memory "
-        f"{row['memory']:4.2f}, bytes {row['bytes']:5.2f} (x {row['range']:4.2f})  "
-        f"{ran['seconds']:6.2f} s  {', '.join(outside)}"
+        f"{row['memory']:4.2f}, bytes {row['bytes']:5.2f}  {ran['seconds']:6.2f} s  "
+        f"{' '.join(row['outside'])} {' '.join(f'({what})' for what in row['ranged'])}"
     )
     return row
 
@@ -148,6 +148,9 @@ def summarize(rows):
         found = [row[ratio] for row in rows if ratio in row]
         spread = f"{min(found):.2f} to {max(found):.2f}"
         print(f"{ratio}: median {statistics.median(found):.2f} ({spread}), {len(found)} rows")
+    for what in ["memory_bytes", "bytes_read"]:
+        ranged = sum(what in row.get("ranged", []) for row in rows)
+        print(f"{what}: {ranged} rows of {len(rows)} within the range that was told, no nearer")
     print(f"{len(outside)} of {len(rows)} rows outside the goals:")
     for row in outside:
         print(f"    {row['case']}, {row['graph']}: {', '.join(row['outside'])}")

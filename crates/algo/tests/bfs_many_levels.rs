@@ -2,34 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod common;
+
 use std::sync::Arc;
 
 use cenote_algo::bfs::{self, Bfs, BfsConfig};
-use cenote_device::backend::sim::{SimConfig, SimDevice};
-use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
-
-const PAGE_BYTES: usize = 4096;
+use cenote_store::Graph;
+use common::Plain;
 
 fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {
-    let model = Preset::by_name("optane-p4800x").unwrap().model();
-    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
-    let spec = GraphSpec {
-        page_bytes: PAGE_BYTES,
-        vertices: lists.len() as u64,
-        directed,
-        in_edges: false,
-        duplicates_kept: false,
-        self_loops_kept: true,
-        salt: 7,
-    };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
-    lists.iter().for_each(|list| writer.push_list(list).unwrap());
-    let entries: u64 = lists.iter().map(|list| list.len() as u64).sum();
-    let edges = if directed { entries } else { entries.div_ceil(2) };
-    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
-    Arc::new(Graph::open(device).unwrap())
+    Plain::of_lists(lists.to_vec(), directed).stored_with(false)
 }
 
 /// Lists of these edges, ascending; both ways unless `directed`.

@@ -3,38 +3,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod common;
+
 use std::sync::Arc;
 
 use cenote_algo::AlgoError;
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
-use cenote_device::backend::sim::{SimConfig, SimDevice};
-use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, EngineError, Strategy};
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
-
-const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
+use cenote_store::Graph;
+use common::{Plain, STRATEGIES};
 
 type Lists = Vec<Vec<u32>>;
 
 fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {
-    let model = Preset::by_name("optane-p4800x").unwrap().model();
-    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
-    let spec = GraphSpec {
-        page_bytes: 4096,
-        vertices: lists.len() as u64,
-        directed,
-        in_edges: false,
-        duplicates_kept: false,
-        self_loops_kept: true,
-        salt: 7,
-    };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
-    lists.iter().for_each(|list| writer.push_list(list).unwrap());
-    let entries: u64 = lists.iter().map(|list| list.len() as u64).sum();
-    let loops = lists.iter().enumerate().filter(|(v, l)| l.contains(&(*v as u32))).count() as u64;
-    let edges = if directed { entries } else { (entries - loops) / 2 + loops };
-    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: loops }).unwrap();
-    Arc::new(Graph::open(device).unwrap())
+    Plain::of_lists(lists.to_vec(), directed).stored_with(false)
 }
 
 // ------------------------------------------------------------------------------------------------
