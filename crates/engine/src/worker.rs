@@ -46,6 +46,50 @@ struct Access {
     decoded: Decoded,
 }
 
+impl Access {
+    fn to(engine: &Engine) -> Self {
+        Self {
+            handle: engine.pages.as_ref().map(cenote_pool::Pool::handle),
+            scan: None,
+            depth: engine.schedule.depth_control(),
+            lists: Vec::new(),
+            decoded: Decoded::new(),
+        }
+    }
+}
+
+/// The way to extents, opened where it is not.
+fn opened<'r>(
+    scan: &'r mut Option<Scan<Vec<PageTask>>>,
+    engine: &Engine,
+) -> Result<&'r mut Scan<Vec<PageTask>>> {
+    if scan.is_none() {
+        weighted::forget_buffers();
+        let (graph, schedule) = (&engine.graph, &engine.schedule);
+        let (depth, request_bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
+        let device = graph.device().as_ref();
+        *scan = Some(Scan::new(device, depth, request_bytes, graph.page_bytes())?);
+    }
+    Ok(scan.as_mut().expect("it was just made"))
+}
+
+/// Lends the calling worker's way to extents, and what it has learned of their depth, to a visit of
+/// another kind. Whoever returns without an error has nothing in flight.
+pub(crate) fn with_scan(
+    engine: &Engine,
+    work: impl FnOnce(&mut Scan<Vec<PageTask>>, &mut DepthControl) -> Result<()>,
+) -> Result<()> {
+    ACCESS.with_borrow_mut(|access| {
+        let Access { scan, depth, .. } = access.get_or_insert_with(|| Access::to(engine));
+        let worked = opened(scan, engine).and_then(|scan| work(scan, depth));
+        if worked.is_err() {
+            // Requests may still be in flight: they end with the way to them.
+            *access = None;
+        }
+        worked
+    })
+}
+
 /// What the workers of one visit counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
@@ -79,14 +123,7 @@ impl<S: Serve> Visit<'_, S> {
     /// One worker's part, on its own thread.
     pub fn work(&self) -> Result<(S::Local, Counts)> {
         ACCESS.with_borrow_mut(|access| {
-            let handle = || self.engine.pages.as_ref().map(cenote_pool::Pool::handle);
-            let ways = access.get_or_insert_with(|| Access {
-                handle: handle(),
-                scan: None,
-                depth: self.engine.schedule.depth_control(),
-                lists: Vec::new(),
-                decoded: Decoded::new(),
-            });
+            let ways = access.get_or_insert_with(|| Access::to(self.engine));
             let mut local = self.serve.local();
             let mut counts = Counts::default();
             let Access { handle, decoded, .. } = &mut *ways;
@@ -111,20 +148,6 @@ impl<S: Serve> Visit<'_, S> {
 
     fn stopped(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.engine.config.cancel.is_raised()
-    }
-
-    fn scan<'r>(
-        &self,
-        scan: &'r mut Option<Scan<Vec<PageTask>>>,
-    ) -> Result<&'r mut Scan<Vec<PageTask>>> {
-        if scan.is_none() {
-            weighted::forget_buffers();
-            let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, request_bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
-            let device = graph.device().as_ref();
-            *scan = Some(Scan::new(device, depth, request_bytes, graph.page_bytes())?);
-        }
-        Ok(scan.as_mut().expect("it was just made"))
     }
 
     /// `auto`: wanted pages in file order, as extents; pages in memory while those are read.
@@ -160,7 +183,7 @@ impl<S: Serve> Visit<'_, S> {
                 self.engine.schedule.extents(&missing, section_page, list, &mut extents);
             }
             if !extents.is_empty() {
-                let scan = self.scan(scan)?;
+                let scan = opened(scan, self.engine)?;
                 while scan.has_room() && scan.in_flight() < depth.depth() {
                     let Some(extent) = extents.pop_front() else { break };
                     counts.requests += 1;

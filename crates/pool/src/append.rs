@@ -146,6 +146,21 @@ impl Append {
         Ok(())
     }
 
+    /// Writes what is complete and returns when all of it can be read from the device. It may still
+    /// be lost with the power.
+    ///
+    /// # Errors
+    /// As [`Append::advance`].
+    pub fn settle(&mut self) -> Result<()> {
+        if self.complete > 0 {
+            self.turn()?;
+        }
+        while self.queue.in_flight() > 0 {
+            self.reap(self.queue.in_flight())?;
+        }
+        self.check_poison()
+    }
+
     /// Writes what is left, cuts the device behind the last page and returns when all is on stable
     /// storage. Gives the number of the page that would follow: where the file began with page 0,
     /// how many there are.
@@ -153,13 +168,7 @@ impl Append {
     /// # Errors
     /// As [`Append::advance`], and a device that cannot be cut or synced.
     pub fn finish(&mut self) -> Result<PageId> {
-        if self.complete > 0 {
-            self.turn()?;
-        }
-        while self.queue.in_flight() > 0 {
-            self.reap(self.queue.in_flight())?;
-        }
-        self.check_poison()?;
+        self.settle()?;
         let len = self.base * self.page_bytes as u64;
         let settled = self.device.set_len(len).and_then(|()| self.device.sync());
         self.note(settled)?;

@@ -79,6 +79,16 @@ impl DegreePages {
         (self.full.len() + 1) * self.payload_bytes + self.full.capacity() * size_of::<Payload>()
     }
 
+    /// The lengths again, in vertex order.
+    pub fn for_each(&self, mut take: impl FnMut(u64)) {
+        for Payload { bytes, .. } in self.full.iter().chain([&self.current]) {
+            let mut rest = bytes.as_slice();
+            while let Some(degree) = take_varint(&mut rest) {
+                take(degree);
+            }
+        }
+    }
+
     /// Writes the section. The number of pages.
     pub fn write(mut self, sink: &mut PageSink) -> Result<u64> {
         if self.current.count > 0 {

@@ -47,6 +47,8 @@ pub enum PageKind {
     Weights = 6,
     /// Tables of an order of vertices.
     Order = 7,
+    /// Of each vertex the neighbours with the longest lists.
+    Heads = 8,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

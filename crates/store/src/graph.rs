@@ -9,6 +9,7 @@ use cenote_pool::check::PageCheck;
 use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
+use crate::heads::Heads;
 use crate::ids::Ids;
 use crate::index::{Adjacency, word_entries};
 use crate::packed::decode::Decoded;
@@ -112,6 +113,16 @@ impl Graph {
     /// The weights of a direction's lists. On an undirected graph both directions are the same.
     pub fn weights(&self, direction: Direction) -> Option<&WeightColumn> {
         self.layout().weights(direction)
+    }
+
+    /// The heads, where the graph has them: from the lists of sources, which on an undirected graph
+    /// are all lists.
+    pub fn heads(&self) -> Option<Heads> {
+        let superblock = self.superblock();
+        let section = [SectionKind::OutHeads, SectionKind::InHeads];
+        let section = section.iter().find_map(|&kind| superblock.section(kind))?;
+        let file = Arc::clone(self.file());
+        Some(Heads::new(file, *section, self.page_bytes(), superblock.salt))
     }
 
     /// What verifies any page of the graph as it comes from the device, for a pool over it. What it

@@ -6,6 +6,7 @@
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it
+//! - [`heads`]: of each vertex the two neighbours with the longest lists
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
 //! - [`weights`]: weights of edges, a column beside the lists
@@ -25,6 +26,7 @@ pub mod error;
 pub mod export;
 pub mod format;
 pub mod graph;
+pub mod heads;
 pub mod ids;
 pub mod import;
 pub mod index;
@@ -43,6 +45,7 @@ pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
 pub use graph::Graph;
+pub use heads::{Head, Heads, HeadsChoice};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
 pub use order::Order;

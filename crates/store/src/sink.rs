@@ -54,6 +54,16 @@ impl PageSink {
         Ok(self.append.advance()?)
     }
 
+    /// Returns when every page so far is on the device and can be read.
+    pub fn settle(&mut self) -> Result<()> {
+        Ok(self.append.settle()?)
+    }
+
+    /// Where the pages go.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        self.append.device()
+    }
+
     /// Writes what is left, cuts the file to its length and returns when all is on stable storage.
     /// The number of pages, page 0 included.
     pub fn finish(&mut self) -> Result<u64> {

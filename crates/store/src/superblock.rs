@@ -33,8 +33,10 @@ const FEATURE_WEIGHTS: u64 = 1 << 1;
 
 /// Required feature: vertices that do not lie in the order of their ids.
 const FEATURE_ORDER: u64 = 1 << 2;
+/// Required feature: heads.
+const FEATURE_HEADS: u64 = 1 << 3;
 /// Required features that this program has.
-const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_WEIGHTS | FEATURE_ORDER;
+const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_WEIGHTS | FEATURE_ORDER | FEATURE_HEADS;
 
 /// What a run of pages holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,11 +66,15 @@ pub enum SectionKind {
     VertexOfRank = 11,
     /// The rank of every vertex.
     RankOfVertex = 12,
+    /// Of each vertex the neighbours with the longest lists: of its list of targets.
+    OutHeads = 13,
+    /// The same of its list of sources.
+    InHeads = 14,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 12] = [
+    pub const ALL: [SectionKind; 14] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -81,6 +87,8 @@ impl SectionKind {
         Self::InWeights,
         Self::VertexOfRank,
         Self::RankOfVertex,
+        Self::OutHeads,
+        Self::InHeads,
     ];
 
     /// How errors name a page of the section.
@@ -98,6 +106,8 @@ impl SectionKind {
             Self::InWeights => "in-weights",
             Self::VertexOfRank => "vertex of rank",
             Self::RankOfVertex => "rank of vertex",
+            Self::OutHeads => "heads",
+            Self::InHeads => "in-heads",
         }
     }
 
@@ -111,6 +121,7 @@ impl SectionKind {
             Self::Strings => PageKind::Strings,
             Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
+            Self::OutHeads | Self::InHeads => PageKind::Heads,
         }
     }
 }
@@ -249,6 +260,12 @@ impl Superblock {
         flag(packed, FEATURE_PACKED)
             | flag(self.weights.is_some(), FEATURE_WEIGHTS)
             | flag(self.order != Order::Natural, FEATURE_ORDER)
+            | flag(self.has_heads(), FEATURE_HEADS)
+    }
+
+    /// Whether each vertex has its heads.
+    pub fn has_heads(&self) -> bool {
+        self.sections.iter().any(|section| section.kind.page_kind() == PageKind::Heads)
     }
 
     /// Bytes of the whole file.
@@ -418,6 +435,8 @@ impl Superblock {
             SectionKind::OutWeights => self.weights.is_some(),
             SectionKind::InWeights => self.weights.is_some() && self.in_edges,
             SectionKind::VertexOfRank | SectionKind::RankOfVertex => self.order != Order::Natural,
+            SectionKind::OutHeads => self.has_heads() && !self.directed,
+            SectionKind::InHeads => self.has_heads() && self.directed && self.in_edges,
         };
         for kind in SectionKind::ALL {
             match self.section(kind) {
@@ -476,6 +495,10 @@ impl Superblock {
             SectionKind::VertexOfRank | SectionKind::RankOfVertex => {
                 equal("number of ranks", items, n)?;
                 equal("pages of ranks", pages, items.div_ceil(words * 2))
+            }
+            SectionKind::OutHeads | SectionKind::InHeads => {
+                equal("number of heads", items, n)?;
+                equal("pages of heads", pages, items.div_ceil(words))
             }
             SectionKind::OutWeights | SectionKind::InWeights => {
                 let stored =

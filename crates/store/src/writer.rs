@@ -1,4 +1,4 @@
-//! Writes a graph: lists, index, degrees and ids, in one pass that never reads back.
+//! Writes a graph: lists, index, degrees and ids, in one pass; only heads have the lists read back.
 //!
 //! The superblock is written last, after everything else is on stable storage: a file without it
 //! is not a graph.
@@ -10,7 +10,9 @@ use cenote_device::Device;
 
 use crate::error::{Result, StoreError};
 use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
+use crate::heads::{Classes, HeadsChoice, HeadsWriter};
 use crate::ids;
+use crate::index::Adjacency;
 use crate::order::{self, Order, Tables};
 use crate::packer::{Packed, Packer, Totals};
 use crate::sink::PageSink;
@@ -73,8 +75,19 @@ pub struct GraphWriter {
     packer: Packer,
     sections: Vec<Section>,
     out: Option<Totals>,
+    ended: bool,
     stored_in: u64,
     weights: Option<WeightWriter>,
+    heads: HeadsChoice,
+    /// What heads are found from, until they are written.
+    lists: Option<WrittenLists>,
+}
+
+/// The lists that were written last.
+struct WrittenLists {
+    section: Section,
+    index: Vec<u64>,
+    classes: Classes,
 }
 
 /// The column of weights of the direction that is being written.
@@ -139,8 +152,32 @@ impl GraphWriter {
         check_spec(&device.name(), &spec)?;
         let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
         let packer = Packer::new(&spec, codec);
-        let (sections, weights) = (Vec::new(), None);
-        Ok(Self { spec, codec, sink, packer, sections, out: None, stored_in: 0, weights })
+        Ok(Self {
+            spec,
+            codec,
+            sink,
+            packer,
+            sections: Vec::new(),
+            out: None,
+            ended: false,
+            stored_in: 0,
+            weights: None,
+            heads: HeadsChoice::No,
+            lists: None,
+        })
+    }
+
+    /// Whether [`GraphWriter::write_heads`] is to write heads; without a word there will be none.
+    #[must_use]
+    pub fn with_heads(mut self, heads: HeadsChoice) -> Self {
+        self.heads = heads;
+        self
+    }
+
+    /// Memory that heads take, beside [`GraphWriter::memory_bytes`]: of so many vertices and pages
+    /// of lists.
+    pub fn heads_bytes(vertices: u64, adjacency_pages: u64, threads: usize) -> usize {
+        (vertices + 5 * adjacency_pages) as usize + HeadsWriter::memory_bytes(threads)
     }
 
     /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes
@@ -211,13 +248,86 @@ impl GraphWriter {
         let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec, self.codec));
         let Packed { index, degrees, totals } = packer.finish(&mut self.sink)?;
         let vertices = self.spec.vertices;
+        let classes = self.has_heads(kinds[0], &totals).then(|| {
+            let mut classes = Classes::with_capacity(vertices as usize);
+            degrees.for_each(|degree| classes.push(degree));
+            classes
+        });
         self.add_section(kinds[0], index.len() as u64, totals.stored);
+        let section = self.sections[self.sections.len() - 1];
         let pages = write_words(&mut self.sink, PageKind::Index, &index)?;
         self.add_section(kinds[1], pages, index.len() as u64);
         let pages = degrees.write(&mut self.sink)?;
         self.add_section(kinds[2], pages, vertices);
         self.finish_weights(kinds[0], totals.stored)?;
+        self.lists = classes.map(|classes| WrittenLists { section, index, classes });
         Ok(totals)
+    }
+
+    /// Whether heads follow these lists: those along which a search looks back.
+    fn has_heads(&self, adjacency: SectionKind, totals: &Totals) -> bool {
+        let looks_back = match adjacency {
+            SectionKind::OutAdjacency => !self.spec.directed,
+            _ => true,
+        };
+        looks_back && self.heads.is_made(self.spec.vertices, totals.stored)
+    }
+
+    /// All lists are there. Writes what belongs to the direction that was pushed last; then
+    /// [`GraphWriter::write_heads`] may follow, and [`GraphWriter::finish`].
+    ///
+    /// # Panics
+    /// If some vertex has no list yet, or lists of sources were announced and have not begun.
+    pub fn end_lists(&mut self) -> Result<()> {
+        use SectionKind::{InAdjacency, InDegrees, InIndex, OutAdjacency, OutDegrees, OutIndex};
+        match self.out {
+            Some(_) => {
+                let kinds = [InAdjacency, InIndex, InDegrees];
+                self.stored_in = self.finish_direction(kinds)?.stored;
+            }
+            None => {
+                assert!(!self.spec.in_edges, "lists of sources were announced");
+                let kinds = [OutAdjacency, OutIndex, OutDegrees];
+                self.out = Some(self.finish_direction(kinds)?);
+            }
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    /// Writes the heads, if the graph is to have any ([`GraphWriter::with_heads`]): reads the lists
+    /// back, on so many threads. `go_on` hears of every few MiB that were read, how many bytes, and
+    /// says whether to go on; false where it did not.
+    ///
+    /// # Panics
+    /// Before [`GraphWriter::end_lists`].
+    pub fn write_heads(
+        &mut self,
+        threads: usize,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<bool> {
+        assert!(self.ended, "heads follow all lists");
+        let Some(WrittenLists { section, index, classes }) = self.lists.take() else {
+            return Ok(true);
+        };
+        self.sink.settle()?;
+        let device = Arc::clone(self.sink.device());
+        let (spec, vertices) = (&self.spec, self.spec.vertices as u32);
+        let file = device.name().into();
+        let mut load = Adjacency::load(file, section, spec.page_bytes, spec.salt, vertices);
+        let pushed = index.iter().try_for_each(|word| load.push(*word));
+        drop(index);
+        let adjacency = pushed.and_then(|()| load.finish());
+        let adjacency = adjacency.expect("the packer's index follows from itself");
+        let (adjacency, classes, threads) = (&adjacency, &classes, threads.max(1));
+        let writer = HeadsWriter { device: &device, adjacency, classes, threads };
+        let Some(pages) = writer.write(&mut self.sink, go_on)? else { return Ok(false) };
+        let kind = match section.kind {
+            SectionKind::InAdjacency => SectionKind::InHeads,
+            _ => SectionKind::OutHeads,
+        };
+        self.add_section(kind, pages, u64::from(vertices));
+        Ok(true)
     }
 
     /// Moves the weights of the lists that were written last behind them.
@@ -267,18 +377,11 @@ impl GraphWriter {
         tables: Option<Tables<'_>>,
         counts: Counts,
     ) -> Result<Superblock> {
-        use SectionKind::{InAdjacency, InDegrees, InIndex, OutAdjacency, OutDegrees, OutIndex};
-        let totals = match self.out {
-            Some(totals) => {
-                let kinds = [InAdjacency, InIndex, InDegrees];
-                self.stored_in = self.finish_direction(kinds)?.stored;
-                totals
-            }
-            None => {
-                assert!(!self.spec.in_edges, "lists of sources were announced");
-                self.finish_direction([OutAdjacency, OutIndex, OutDegrees])?
-            }
-        };
+        if !self.ended {
+            self.end_lists()?;
+        }
+        self.write_heads(1, &mut |_| true)?;
+        let totals = self.out.expect("all lists have ended");
         self.check_counts(&totals, &counts)?;
         let ids = self.write_ids(ids)?;
         let order = self.write_tables(tables)?;

@@ -13,14 +13,17 @@
 //! (each unvisited vertex looks for a neighbour in the frontier and stops at the first), and what
 //! it does not find is kept: the lists of the vertices that stay unvisited are few and short, and
 //! with them in memory ([`stash`]) the rest of the search reads nothing. A directed graph is
-//! searched so where it was stored with its in-edges.
+//! searched so where it was stored with its in-edges. Where the graph stores heads (of each vertex
+//! the neighbours of largest degree), they are asked first ([`heads`]), and hardly any lists are
+//! left to be read.
 //!
 //! A search of many small levels is brought to its end in memory too ([`rest`]), or without a
 //! barrier a level where that does not fit ([`asynchronous`]).
 //!
-//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`stash`], [`rest`], [`asynchronous`].
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`heads`], [`stash`], [`rest`], [`asynchronous`].
 
 mod asynchronous;
+mod heads;
 mod rest;
 mod stash;
 
@@ -36,6 +39,7 @@ use rayon::prelude::*;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use asynchronous::Asynchronous;
+use heads::BottomUpHeads;
 use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
@@ -46,6 +50,9 @@ const NO_PARENT: u32 = u32::MAX;
 /// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
 /// all unvisited vertices.
 const BOTTOM_UP_SHARE: f64 = 0.5;
+
+/// Heads are asked where the frontier has so many times their pages: they do not answer for all.
+const HEADS_SHARE: u64 = 2;
 
 /// Vertices between two looks at whether the user wants the run to end.
 const CANCEL_VERTICES: usize = 1 << 16;
@@ -122,7 +129,8 @@ impl Bfs {
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let per_vertex = if bfs.parents { 8 } else { 4 };
-    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let settled = if asks_heads(graph, config.strategy, bfs) { Bitmap::bytes_for(n) } else { 0 };
+    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads) + settled;
     let stash_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
     let rest_bytes = if keeps_rest(graph, config.strategy) { rest::bytes_for(graph) } else { 0 };
     let scratch_bytes = stash_bytes.max(rest_bytes);
@@ -131,6 +139,11 @@ pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
 
 fn stashes(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && graph.adjacency(Direction::In).is_some()
+}
+
+/// Heads do not tell who the smallest of all possible parents is.
+fn asks_heads(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bool {
+    strategy == Strategy::Auto && graph.superblock().has_heads() && !bfs.parents
 }
 
 fn keeps_rest(graph: &Graph, strategy: Strategy) -> bool {
@@ -158,6 +171,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
     let (likely, at_most, because) = match config.strategy {
+        Strategy::Auto if asks_heads(graph, config.strategy, bfs) => {
+            let heads = graph.heads().map_or(0, |heads| heads.pages()) as f64;
+            let because = "the heads, and the pages of vertices that they do not lead to";
+            (4.0 * heads, 3.0 * all, because)
+        }
         Strategy::Auto if graph.adjacency(Direction::In).is_none() && missing > 0.0 => {
             let because = "each level reads its pages again, about 1.6 times in all";
             (1.6 * all, 3.0 * all, because)
@@ -214,6 +232,9 @@ struct Search<'e> {
     /// leftovers did not fit in memory halves it.
     stash_pages_max: u64,
     patience: Patience,
+    /// Vertices that a bottom-up step need not ask for more than their heads; `None` where heads
+    /// are not asked.
+    settled: Option<Bitmap>,
 }
 
 impl<'e> Search<'e> {
@@ -236,6 +257,10 @@ impl<'e> Search<'e> {
             reached: sources.len() as u64,
             stash_pages_max: u64::MAX,
             patience: Patience::default(),
+            settled: match asks_heads(engine.graph(), engine.config().strategy, bfs) {
+                true => Some(Bitmap::new(n)?),
+                false => None,
+            },
             sources,
         };
         for &source in &search.sources {
@@ -252,6 +277,14 @@ impl<'e> Search<'e> {
             let frontier_pages = self.frontier_pages();
             if self.finish_with_rest(frontier_pages)? {
                 return Ok(());
+            }
+            if self.heads_are_worth_it(frontier_pages) {
+                let stash = self.bottom_up_by_heads(frontier_pages)?;
+                self.advance();
+                if let Some(stash) = stash {
+                    return self.finish_in_memory(&stash);
+                }
+                continue;
             }
             match self.stash_pages_if_worth_it(frontier_pages) {
                 Some(pages) => {
@@ -392,7 +425,63 @@ impl<'e> Search<'e> {
         Ok((queue.len() - started) as u64)
     }
 
+    fn heads_are_worth_it(&self, frontier_pages: u64) -> bool {
+        let heads = self.engine.graph().heads().filter(|_| self.settled.is_some());
+        heads.is_some_and(|heads| frontier_pages >= HEADS_SHARE * heads.pages())
+    }
+
+    /// One step that asks the heads first, and then whichever is fewer: the lists of vertices that
+    /// they do not lead to, or those of the frontier. Gives the leftover lists if all of them fit
+    /// in memory.
+    fn bottom_up_by_heads(&mut self, frontier_pages: u64) -> Result<Option<Stash>> {
+        let mut settled = self.settled.take().expect("heads are asked");
+        settled.clear();
+        settled.merge(&self.visited);
+        // The step that follows has the other half.
+        let stash_words = self.stash_words() / 2;
+        let kernel = BottomUpHeads {
+            visited: &self.visited,
+            frontier: &self.frontier,
+            next: &self.next,
+            settled: &settled,
+            levels: &self.levels,
+            level: self.level + 1,
+            stash_words,
+            symmetric: !self.engine.graph().is_directed(),
+        };
+        let label = format!("level {} by heads", self.level + 1);
+        let locals = self.engine.visit_heads(label, &kernel)?;
+        let (mut parts, mut stashes): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
+        let rest = Wanted::NotIn(&settled);
+        let is_rest_less = self.engine.pages_wanted(Direction::In, &rest) <= frontier_pages;
+        if is_rest_less {
+            let (more, more_stashes) = self.bottom_up_visit(rest, stash_words)?;
+            parts.extend(more);
+            stashes.extend(more_stashes);
+            self.next.seal(parts);
+            self.visited.merge(self.next.bits());
+        } else {
+            self.visited.merge(self.next.bits());
+            parts.extend(self.top_down_visit()?);
+            self.next.seal(parts);
+        }
+        self.settled = Some(settled);
+        let visited = |v| self.visited.contains(v);
+        Ok(if is_rest_less { Stash::of(stashes, visited) } else { None })
+    }
+
+    /// Words of 4 bytes that each worker may keep.
+    fn stash_words(&self) -> u64 {
+        self.engine.memory().scratch_bytes / 4 / self.engine.config().threads as u64
+    }
+
     fn top_down(&mut self) -> Result<()> {
+        let parts = self.top_down_visit()?;
+        self.next.seal(parts);
+        Ok(())
+    }
+
+    fn top_down_visit(&self) -> Result<Vec<FrontierPart>> {
         let kernel = TopDown {
             levels: &self.levels,
             parents: self.parents.as_deref(),
@@ -401,15 +490,23 @@ impl<'e> Search<'e> {
             level: self.level + 1,
         };
         let label = format!("level {} top-down", self.level + 1);
-        let parts =
-            self.engine.visit(label, Direction::Out, Wanted::In(&self.frontier), &kernel)?;
-        self.next.seal(parts);
-        Ok(())
+        Ok(self.engine.visit(label, Direction::Out, Wanted::In(&self.frontier), &kernel)?)
     }
 
     /// One step; gives the leftover lists if all of them fit in memory.
     fn bottom_up(&mut self) -> Result<Option<Stash>> {
-        let words = self.engine.memory().scratch_bytes / 4;
+        let unvisited = Wanted::NotIn(&self.visited);
+        let (parts, stashes) = self.bottom_up_visit(unvisited, self.stash_words())?;
+        self.next.seal(parts);
+        self.visited.merge(self.next.bits());
+        Ok(Stash::of(stashes, |v| self.visited.contains(v)))
+    }
+
+    fn bottom_up_visit(
+        &self,
+        wanted: Wanted<'_>,
+        stash_words: u64,
+    ) -> Result<(Vec<FrontierPart>, Vec<StashPart>)> {
         let kernel = BottomUp {
             levels: &self.levels,
             parents: self.parents.as_deref(),
@@ -418,15 +515,11 @@ impl<'e> Search<'e> {
             next: &self.next,
             level: self.level + 1,
             symmetric: !self.engine.graph().is_directed(),
-            stash_words: words / self.engine.config().threads as u64,
+            stash_words,
         };
         let label = format!("level {} bottom-up", self.level + 1);
-        let locals =
-            self.engine.visit(label, Direction::In, Wanted::NotIn(&self.visited), &kernel)?;
-        let (parts, stashes): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
-        self.next.seal(parts);
-        self.visited.merge(self.next.bits());
-        Ok(Stash::of(stashes, |v| self.visited.contains(v)))
+        let locals = self.engine.visit(label, Direction::In, wanted, &kernel)?;
+        Ok(locals.into_iter().unzip())
     }
 
     /// The rest of the search: every unvisited vertex's list is in the stash.

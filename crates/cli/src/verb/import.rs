@@ -7,7 +7,7 @@ use cenote_store::WeightType;
 use cenote_store::import::{
     self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
 };
-use cenote_store::{Codec, Order};
+use cenote_store::{Codec, HeadsChoice, Order};
 use serde::Serialize;
 
 use crate::args::{Report, Threads};
@@ -105,6 +105,10 @@ pub struct Args {
     /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
     #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = codec_parser())]
     codec: Codec,
+    /// Store the two neighbours of largest degree of each vertex apart, 8 bytes a vertex: searches
+    /// and components then read little else. auto: from a mean degree of 16 on
+    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = heads_parser())]
+    heads: HeadsChoice,
     /// Folder of temporary files [default: that of the graph file]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
@@ -174,6 +178,7 @@ impl Args {
             memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
             page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
             codec: self.codec,
+            heads: self.heads,
             threads: self.threads.count(),
             overwrite: self.overwrite,
             temp_dir: self.temp_dir.clone(),
@@ -202,6 +207,10 @@ fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
 
 fn codec_parser() -> impl clap::builder::TypedValueParser<Value = Codec> {
     named(&[("raw", Codec::Raw), ("packed", Codec::Packed)])
+}
+
+fn heads_parser() -> impl clap::builder::TypedValueParser<Value = HeadsChoice> {
+    named(&[("auto", HeadsChoice::Auto), ("yes", HeadsChoice::Yes), ("no", HeadsChoice::No)])
 }
 
 fn weights_parser() -> impl clap::builder::TypedValueParser<Value = WeightType> {

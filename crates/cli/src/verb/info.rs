@@ -40,6 +40,8 @@ struct Info {
     /// Type, smallest, largest and mean of the weights.
     weights: Option<Weights>,
     codec: &'static str,
+    /// Whether the neighbours of largest degree of each vertex are stored apart.
+    heads: bool,
     format_version: u32,
     ids: &'static str,
     /// Order of the vertices, and the seed of a shuffle.
@@ -117,6 +119,7 @@ impl Info {
             weighted: superblock.weights.is_some(),
             weights: superblock.weights.as_ref().map(Weights::from),
             codec: superblock.codec().name(),
+            heads: superblock.has_heads(),
             format_version: superblock.format_version,
             ids: match superblock.ids {
                 IdKind::Dense => "dense",
@@ -171,6 +174,7 @@ fn print(info: &Info) -> Result<()> {
         ("duplicates", found(info.duplicates, info.duplicates_kept)),
         ("self-loops", found(info.self_loops, info.self_loops_kept)),
         ("codec", info.codec.to_owned()),
+        ("heads", if info.heads { "yes" } else { "no" }.to_owned()),
         ("format version", info.format_version.to_string()),
     ];
     if let Some(Weights { r#type, min: Some(min), max: Some(max), mean }) = &info.weights {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::WeightType;
 use crate::format::Codec;
+use crate::heads::HeadsChoice;
 use crate::order::Order;
 
 /// How an input is written.
@@ -200,6 +201,8 @@ pub struct ImportConfig {
     pub page_bytes: u32,
     /// How the graph file encodes lists.
     pub codec: Codec,
+    /// Whether it stores heads.
+    pub heads: HeadsChoice,
     /// Worker threads; 0: as many as there are cores.
     pub threads: usize,
     /// Replace an existing output.
@@ -221,6 +224,7 @@ impl Default for ImportConfig {
             memory_bytes: 1 << 30,
             page_bytes: 4096,
             codec: Codec::Raw,
+            heads: HeadsChoice::Auto,
             threads: 0,
             overwrite: false,
             temp_dir: None,

@@ -26,6 +26,7 @@ use super::report::{ImportReport, Phase, Progress};
 use super::spill::{Extent, SpillFile, SpillReader, full_disk};
 use super::stdin::Copied;
 use super::workspace::{FileWorkspace, Workspace};
+use crate::heads::HeadsChoice;
 use crate::order::Tables;
 use crate::{Counts, GraphSpec, GraphWriter, IdsSource, StoreError, WeightType};
 
@@ -467,11 +468,15 @@ impl<'a> Import<'a> {
             )?,
             None => GraphWriter::create_with_codec(output, spec, config.codec)?,
         };
+        let heads = if self.temporary { HeadsChoice::No } else { config.heads };
+        writer = writer.with_heads(heads);
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
         // The index and the degrees that the writer collects.
         let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2;
         held.grow(ahead as usize, "the index of the graph")?;
+        let may_have_heads =
+            (!config.directed || config.in_edges) && heads.is_made(ids.len(), keys);
         // Not before the end, but an end that fails should fail here.
         drop(self.budget.hold(ids.ranks_bytes(), RANKS)?);
         let reversed = config.in_edges.then(|| self.reversed(ids, collected, parts)).transpose()?;
@@ -499,6 +504,20 @@ impl<'a> Import<'a> {
             let vertices = ids.len();
             let block_bytes = reversed.block_bytes;
             stored += self.build(source, None, 0, block_bytes, &mut writer, vertices)?.0.stored;
+        }
+        writer.end_lists()?;
+        if may_have_heads {
+            let pages = built.stored * 5 / u64::from(config.page_bytes) + 1;
+            let bytes = GraphWriter::heads_bytes(ids.len(), pages, config.workers());
+            held.grow(bytes, "finding heads (or import with --heads no)")?;
+            self.progress.begin(Phase::Heads, Some(built.stored * 4));
+            let go_on = &mut |bytes| {
+                self.progress.advance(bytes);
+                !self.progress.cancelled()
+            };
+            if !writer.write_heads(config.workers(), go_on)? {
+                return Err(ImportError::Cancelled);
+            }
         }
         let counts = self.counts(&built, parts);
         let superblock = self.finish(writer, ids, counts)?;

@@ -13,6 +13,8 @@ pub enum Phase {
     Write,
     /// Sorting and writing the lists of in-edges.
     WriteIn,
+    /// Reading the lists back for the heads.
+    Heads,
 }
 
 impl Phase {
@@ -24,6 +26,7 @@ impl Phase {
             Phase::Order => "ordering",
             Phase::Write => "writing",
             Phase::WriteIn => "writing in-edges",
+            Phase::Heads => "writing heads",
         }
     }
 }
