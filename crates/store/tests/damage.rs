@@ -7,8 +7,8 @@ mod graphs;
 use std::collections::BTreeSet;
 
 use cenote_store::format::{PageHeader, PageKind, verify_codec};
-use cenote_store::{Codec, Decoded, Direction, Graph, StoreError, check_device};
-use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned};
+use cenote_store::{Codec, Decoded, Direction, Graph, HeadsChoice, StoreError, check_device};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned, read_heads};
 
 /// Ten or so pages of every kind: long and short lists, in-edges, string ids with one that is
 /// longer than a page.
@@ -36,6 +36,12 @@ fn packed_graph() -> TestGraph {
 fn small_integer_graph() -> TestGraph {
     let ids = TestIds::Integers((0..30).map(|v| v * 1000).collect());
     TestGraph { ids, ..TestGraph::undirected(30, &[(0, 1), (1, 29), (3, 3)]) }
+}
+
+/// Of each vertex two neighbours lie apart.
+fn small_graph_with_heads() -> TestGraph {
+    let edges: Vec<_> = (1..30).map(|v| (0, v)).chain((2..30).map(|v| (1, v))).collect();
+    TestGraph { heads: HeadsChoice::Yes, ..TestGraph::undirected(30, &edges) }
 }
 
 /// Its vertices do not lie in the order of their ids.
@@ -66,6 +72,9 @@ fn read_all(device: &MemoryDevice) -> Result<Vec<String>, StoreError> {
         })?;
         graph.degrees(direction, &mut |first, degrees| all.push(format!("{first} {degrees:?}")))?;
     }
+    if graph.heads().is_some() {
+        all.push(format!("{:?}", read_heads(&graph)?));
+    }
     let ids = graph.ids()?;
     ids.for_each(0..graph.vertices() as u32, |vertex, id| {
         all.push(format!("{vertex} {id}"));
@@ -84,6 +93,7 @@ fn every_bit_flip_is_an_error_that_names_its_page() {
         (packed_graph(), 1..2),
         (small_integer_graph(), 0..usize::MAX),
         (small_ordered_graph(), 0..usize::MAX),
+        (small_graph_with_heads(), 0..usize::MAX),
     ] {
         let device = MemoryDevice::with_bytes(graph.stored_bytes());
         let whole = read_all(&device).unwrap();
@@ -116,8 +126,10 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
         let kinds = [PageKind::Superblock, PageKind::Adjacency, PageKind::Index, PageKind::Degrees];
         let kinds =
             kinds.into_iter().chain([PageKind::Integers, PageKind::Strings, PageKind::Order]);
+        let kinds = kinds.chain([PageKind::Heads]);
         let passes = |kind, codec| verify_codec(bytes, salt, page as u64, kind, codec).is_ok();
-        kinds.into_iter().any(|kind| Codec::ALL.into_iter().any(|codec| passes(kind, codec)))
+        let mut kinds = kinds;
+        kinds.any(|kind| Codec::ALL.into_iter().any(|codec| passes(kind, codec)))
     })
 }
 
@@ -254,7 +266,7 @@ fn hostile_superblocks_with_a_valid_checksum_never_panic() {
 
 #[test]
 fn hostile_pages_with_a_valid_checksum_never_panic() {
-    for graph in [small_graph(), packed_graph()] {
+    for graph in [small_graph(), packed_graph(), small_graph_with_heads()] {
         attack_pages(&graph);
     }
 }
@@ -334,6 +346,25 @@ fn tables_of_an_order_that_are_no_inverses_are_told() {
             let told: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
             assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
         }
+    }
+}
+
+#[test]
+fn heads_that_the_lists_do_not_tell_are_told() {
+    let graph = small_graph_with_heads();
+    let good = graph.stored_bytes();
+    let page = graph.store().heads().unwrap().first_page() as usize;
+    // Of vertex 0 both heads are of 28 and 2 neighbours.
+    for (value, expected) in [(5, "not those of the lists"), (30, "no vertex")] {
+        let mut bytes = good.clone();
+        forge(&mut bytes, page, graph.salt, |page| {
+            assert_ne!(page[48], value);
+            page[48] = value;
+        });
+        let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {});
+        let faults = report.unwrap().faults;
+        let told: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
+        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
     }
 }
 

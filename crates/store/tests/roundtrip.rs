@@ -6,8 +6,10 @@ mod graphs;
 
 use std::collections::BTreeSet;
 
-use cenote_store::{Codec, Counts, Direction, Graph, GraphWriter, IdsSource, StoreError};
-use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same};
+use cenote_store::{
+    Codec, Counts, Direction, Graph, GraphWriter, HeadsChoice, IdsSource, StoreError,
+};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_heads, assert_same};
 
 #[test]
 fn triangle_with_tail_comes_back() {
@@ -90,13 +92,33 @@ fn assert_lists_only(stored: &Graph, graph: &TestGraph) {
 fn random_graphs_come_back_whatever_the_page_size_ids_and_pieces() {
     for seed in 0..40 {
         println!("seed {seed}");
-        let graph = random_graph(&mut Random(seed));
+        let heads = [HeadsChoice::Yes, HeadsChoice::No, HeadsChoice::Auto][seed as usize % 3];
+        let graph = TestGraph { heads, ..random_graph(&mut Random(seed)) };
         let device = MemoryDevice::default();
         let piece = [1, 7, 1000, usize::MAX][seed as usize % 4];
         let written = graph.write(&device, piece).unwrap();
         let stored = Graph::open(device.shared()).unwrap();
         assert_eq!(&written, stored.superblock());
         assert_same(&stored, &graph);
+    }
+}
+
+/// So many vertices and so long lists that threads share the work.
+#[test]
+fn heads_of_many_vertices_come_back() {
+    let vertices = 300_000;
+    let mut random = Random(9);
+    let mut edges: Vec<_> = (1..vertices).map(|v| (0, v)).collect();
+    edges.extend((2..vertices).step_by(3).map(|v| (1, v)));
+    edges.extend((0..vertices).map(|v| (random.below(1 + u64::from(v)) as u32, v)));
+    edges.sort_unstable();
+    edges.dedup();
+    for codec in Codec::ALL {
+        let graph = TestGraph::undirected(vertices as usize, &edges);
+        let graph = TestGraph { heads: HeadsChoice::Yes, codec, ..graph };
+        let stored = graph.store();
+        assert_heads(&stored, &graph);
+        assert!(cenote_store::check(&stored, &mut |_, _| {}).unwrap().is_whole());
     }
 }
 

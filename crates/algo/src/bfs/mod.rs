@@ -51,8 +51,10 @@ const NO_PARENT: u32 = u32::MAX;
 /// all unvisited vertices.
 const BOTTOM_UP_SHARE: f64 = 0.5;
 
-/// Heads are asked where the frontier has so many times their pages: they do not answer for all.
-const HEADS_SHARE: u64 = 2;
+/// Heads are asked where the frontier has so many times their pages, since they do not answer for
+/// all, and at least this part of all pages: of a small frontier they know little.
+const HEADS_TIMES: u64 = 2;
+const HEADS_PART: u64 = 4;
 
 /// Vertices between two looks at whether the user wants the run to end.
 const CANCEL_VERTICES: usize = 1 << 16;
@@ -427,7 +429,9 @@ impl<'e> Search<'e> {
 
     fn heads_are_worth_it(&self, frontier_pages: u64) -> bool {
         let heads = self.engine.graph().heads().filter(|_| self.settled.is_some());
-        heads.is_some_and(|heads| frontier_pages >= HEADS_SHARE * heads.pages())
+        let all_pages = pages(self.engine.graph(), Direction::Out);
+        let least = |heads: u64| (HEADS_TIMES * heads).max(all_pages / HEADS_PART);
+        heads.is_some_and(|heads| frontier_pages >= least(heads.pages()))
     }
 
     /// One step that asks the heads first, and then whichever is fewer: the lists of vertices that

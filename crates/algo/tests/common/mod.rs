@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
+use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, HeadsChoice, IdsSource};
 
 pub const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
@@ -111,6 +111,11 @@ impl Plain {
 
     /// The graph on pages of 4 KiB.
     pub fn stored(&self) -> Arc<Graph> {
+        self.stored_with(HeadsChoice::No)
+    }
+
+    /// The graph on pages of 4 KiB, with or without heads.
+    pub fn stored_with(&self, heads: HeadsChoice) -> Arc<Graph> {
         let model = Preset::by_name("optane-p4800x").unwrap().model();
         let device = Arc::new(SimDevice::new(SimConfig::new(model)));
         let is_repeated = |list: &Vec<u32>| list.windows(2).any(|pair| pair[0] == pair[1]);
@@ -126,7 +131,7 @@ impl Plain {
             self_loops_kept: loops > 0,
             salt: 7,
         };
-        let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+        let mut writer = GraphWriter::create(device.clone(), spec).unwrap().with_heads(heads);
         self.lists.iter().for_each(|list| writer.push_list(list).unwrap());
         if self.in_edges {
             writer.begin_in().unwrap();

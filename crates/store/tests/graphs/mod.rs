@@ -12,8 +12,8 @@ use std::sync::Arc;
 use cenote_device::{Buffer, Device};
 use cenote_store::order::Tables;
 use cenote_store::{
-    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, Id, IdRef, IdsSource, Order, Result,
-    StoreError, Superblock, VertexId, check,
+    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, Head, HeadsChoice, Id, IdRef,
+    IdsSource, Order, Result, StoreError, Superblock, VertexId, check,
 };
 pub use memory::MemoryDevice;
 
@@ -55,6 +55,7 @@ pub struct TestGraph {
     pub ids: TestIds,
     /// The vertex of every id, where that is not its place.
     pub vertex_of: Option<Vec<u32>>,
+    pub heads: HeadsChoice,
 }
 
 impl TestGraph {
@@ -95,6 +96,7 @@ impl TestGraph {
             back: None,
             ids: TestIds::Dense,
             vertex_of: None,
+            heads: HeadsChoice::No,
         }
     }
 
@@ -129,12 +131,16 @@ impl TestGraph {
     }
 
     pub fn write_to(&self, device: Arc<dyn Device>, piece: usize) -> Result<Superblock> {
-        let mut writer = GraphWriter::create_with_codec(device, self.spec(), self.codec)?;
+        let writer = GraphWriter::create_with_codec(device, self.spec(), self.codec)?;
+        let mut writer = writer.with_heads(self.heads);
         push_lists(&mut writer, &self.out, piece)?;
         if let Some(back) = &self.back {
             writer.begin_in()?;
             push_lists(&mut writer, back, piece)?;
         }
+        writer.end_lists()?;
+        let threads = 1 + self.out.len() % 3;
+        assert!(writer.write_heads(threads, &mut |_| true)?);
         let counts = Counts { edges: self.edges(), duplicates: 3, self_loops: 4 };
         let rank_of: Vec<u32> = (0..self.out.len()).map(|v| self.rank_of(v) as u32).collect();
         let order = Order::Random { seed: 3 };
@@ -223,6 +229,7 @@ pub fn assert_same(graph: &Graph, expected: &TestGraph) {
         None if !expected.directed => assert_lists(graph, Direction::In, &expected.out),
         None => assert!(graph.adjacency(Direction::In).is_none()),
     }
+    assert_heads(graph, expected);
     assert_ids(graph, expected);
     let report = check(graph, &mut |_, _| {}).unwrap();
     assert!(report.is_whole(), "{report:#?}");
@@ -283,6 +290,60 @@ fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) {
     }
     let beyond = graph.read_list(direction, expected.len() as u32, &mut Vec::new());
     assert!(matches!(beyond, Err(StoreError::NoVertex { .. })));
+}
+
+/// Reads all heads page by page.
+pub fn read_heads(graph: &Graph) -> Result<Vec<Head>> {
+    let heads = graph.heads().expect("the graph has heads");
+    let mut all = Vec::new();
+    for page in 0..heads.pages() {
+        let page_bytes = graph.page_bytes();
+        let offset = (heads.first_page() + page) * page_bytes as u64;
+        let buffer = Buffer::new(page_bytes)?;
+        let bytes = cenote_device::read_exact(graph.device().as_ref(), offset, page_bytes, buffer)?;
+        let (first, of_page) = heads.parse(page, &bytes)?;
+        assert_eq!(first as usize, all.len());
+        all.extend_from_slice(of_page);
+    }
+    Ok(all)
+}
+
+/// The heads by their definition.
+pub fn assert_heads(graph: &Graph, expected: &TestGraph) {
+    let lists = match (&expected.back, expected.directed) {
+        (Some(back), _) => back,
+        (None, false) => &expected.out,
+        (None, true) => return assert!(graph.heads().is_none()),
+    };
+    let entries = lists.iter().map(|list| list.len() as u64).sum();
+    assert_eq!(graph.heads().is_some(), expected.heads.is_made(lists.len() as u64, entries));
+    if graph.heads().is_none() {
+        return;
+    }
+    // Four classes to each power of two.
+    let class = |v: u32| match lists[v as usize].len() {
+        0 => -1,
+        len => {
+            let power = 1 << len.ilog2();
+            4 * i64::from(len.ilog2()) + ((len - power) * 4 / power) as i64
+        }
+    };
+    let found = read_heads(graph).unwrap();
+    assert_eq!(found.len(), lists.len());
+    for (v, head) in (0..).zip(found) {
+        let mut others: Vec<u32> = lists[v as usize].iter().copied().filter(|&u| u != v).collect();
+        others.dedup();
+        let is_whole = others.len() <= 2;
+        others.sort_by_key(|&u| (-class(u), u));
+        others.truncate(2);
+        others.sort_unstable();
+        others.resize(2, u32::MAX);
+        if !is_whole {
+            others.reverse();
+        }
+        assert_eq!(head.0[..], others, "vertex {v}");
+        assert_eq!(head.is_whole(), is_whole, "vertex {v}");
+    }
 }
 
 fn assert_ids(graph: &Graph, expected: &TestGraph) {
