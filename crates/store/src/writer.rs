@@ -174,10 +174,9 @@ impl GraphWriter {
         self
     }
 
-    /// Memory that heads take, beside [`GraphWriter::memory_bytes`]: of so many vertices and pages
-    /// of lists.
-    pub fn heads_bytes(vertices: u64, adjacency_pages: u64, threads: usize) -> usize {
-        (vertices + 5 * adjacency_pages) as usize + HeadsWriter::memory_bytes(threads)
+    /// Memory that finding heads takes, beside a byte a vertex and [`GraphWriter::memory_bytes`].
+    pub fn heads_bytes(adjacency_pages: u64, threads: usize) -> usize {
+        5 * adjacency_pages as usize + HeadsWriter::memory_bytes(threads)
     }
 
     /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes
@@ -293,6 +292,11 @@ impl GraphWriter {
         }
         self.ended = true;
         Ok(())
+    }
+
+    /// Whether [`GraphWriter::write_heads`] has something to do.
+    pub fn wants_heads(&self) -> bool {
+        self.lists.is_some()
     }
 
     /// Writes the heads, if the graph is to have any ([`GraphWriter::with_heads`]): reads the lists

@@ -20,7 +20,8 @@
 //! A search of many small levels is brought to its end in memory too ([`rest`]), or without a
 //! barrier a level where that does not fit ([`asynchronous`]).
 //!
-//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`heads`], [`stash`], [`rest`], [`asynchronous`].
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`heads`], [`stash`], [`rest`],
+//! [`asynchronous`].
 
 mod asynchronous;
 mod heads;

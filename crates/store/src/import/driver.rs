@@ -450,33 +450,13 @@ impl<'a> Import<'a> {
         output: Arc<dyn Device>,
     ) -> Result<Written> {
         let config = self.config;
-        let spec = GraphSpec {
-            page_bytes: config.page_bytes as usize,
-            vertices: ids.len(),
-            directed: config.directed,
-            in_edges: config.in_edges,
-            duplicates_kept: config.keep_duplicates,
-            self_loops_kept: config.keep_self_loops,
-            salt: parts.salt,
-        };
-        let mut writer = match config.weights {
-            Some(kind) => GraphWriter::create_weighted(
-                output,
-                spec,
-                (config.codec, kind),
-                self.workspace.spill()?,
-            )?,
-            None => GraphWriter::create_with_codec(output, spec, config.codec)?,
-        };
-        let heads = if self.temporary { HeadsChoice::No } else { config.heads };
-        writer = writer.with_heads(heads);
+        let mut writer = self.writer(ids, parts, output)?;
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
-        // The index and the degrees that the writer collects.
-        let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2;
+        // The index, the degrees and their classes that the writer collects.
+        let classes = if config.heads.is_made(ids.len(), keys) { ids.len() } else { 0 };
+        let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2 + classes;
         held.grow(ahead as usize, "the index of the graph")?;
-        let may_have_heads =
-            (!config.directed || config.in_edges) && heads.is_made(ids.len(), keys);
         // Not before the end, but an end that fails should fail here.
         drop(self.budget.hold(ids.ranks_bytes(), RANKS)?);
         let reversed = config.in_edges.then(|| self.reversed(ids, collected, parts)).transpose()?;
@@ -506,19 +486,7 @@ impl<'a> Import<'a> {
             stored += self.build(source, None, 0, block_bytes, &mut writer, vertices)?.0.stored;
         }
         writer.end_lists()?;
-        if may_have_heads {
-            let pages = built.stored * 5 / u64::from(config.page_bytes) + 1;
-            let bytes = GraphWriter::heads_bytes(ids.len(), pages, config.workers());
-            held.grow(bytes, "finding heads (or import with --heads no)")?;
-            self.progress.begin(Phase::Heads, Some(built.stored * 4));
-            let go_on = &mut |bytes| {
-                self.progress.advance(bytes);
-                !self.progress.cancelled()
-            };
-            if !writer.write_heads(config.workers(), go_on)? {
-                return Err(ImportError::Cancelled);
-            }
-        }
+        self.write_heads(&mut writer, built.stored, &mut held)?;
         let counts = self.counts(&built, parts);
         let superblock = self.finish(writer, ids, counts)?;
         Ok(Written {
@@ -528,6 +496,49 @@ impl<'a> Import<'a> {
             output_bytes: superblock.pages_total * u64::from(config.page_bytes),
             spill_bytes,
         })
+    }
+
+    fn writer(
+        &self,
+        ids: &IdMap<'_>,
+        parts: &Partitioned,
+        output: Arc<dyn Device>,
+    ) -> Result<GraphWriter> {
+        let config = self.config;
+        let spec = GraphSpec {
+            page_bytes: config.page_bytes as usize,
+            vertices: ids.len(),
+            directed: config.directed,
+            in_edges: config.in_edges,
+            duplicates_kept: config.keep_duplicates,
+            self_loops_kept: config.keep_self_loops,
+            salt: parts.salt,
+        };
+        let writer = match config.weights {
+            Some(kind) => {
+                let scratch = self.workspace.spill()?;
+                GraphWriter::create_weighted(output, spec, (config.codec, kind), scratch)?
+            }
+            None => GraphWriter::create_with_codec(output, spec, config.codec)?,
+        };
+        Ok(writer.with_heads(if self.temporary { HeadsChoice::No } else { config.heads }))
+    }
+
+    /// The heads of a graph whose lists of a direction have so many entries.
+    fn write_heads(&self, writer: &mut GraphWriter, entries: u64, held: &mut Held) -> Result<()> {
+        if !writer.wants_heads() {
+            return Ok(());
+        }
+        let workers = self.config.workers();
+        let pages = entries * 5 / u64::from(self.config.page_bytes) + 1;
+        let bytes = GraphWriter::heads_bytes(pages, workers);
+        held.grow(bytes, "finding heads (`--heads no` does without)")?;
+        self.progress.begin(Phase::Heads, Some(entries * 4));
+        let go_on = &mut |bytes| {
+            self.progress.advance(bytes);
+            !self.progress.cancelled()
+        };
+        if writer.write_heads(workers, go_on)? { Ok(()) } else { Err(ImportError::Cancelled) }
     }
 
     fn counts(&self, built: &Built, parts: &Partitioned) -> Counts {
