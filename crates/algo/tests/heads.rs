@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod graphs;
+mod common;
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::wcc;
 use cenote_engine::{EngineConfig, Graph};
 use cenote_store::HeadsChoice;
-use graphs::{Plain, Random, odd_graphs, random_graph};
+use common::{Plain, Random, odd_graphs, random_graph};
 
 /// Both ways to store a graph, and its size.
 fn both(plain: &Plain) -> [Arc<Graph>; 2] {
-    [HeadsChoice::No, HeadsChoice::Yes].map(|heads| plain.stored_with(heads))
+    [HeadsChoice::No, HeadsChoice::Yes].map(|heads| plain.stored_with_heads(heads))
 }
 
 fn all_graphs() -> Vec<Plain> {
@@ -44,7 +44,7 @@ fn searches_find_the_same_levels_with_heads() {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
         let mut random = Random(i);
-        for config in graphs::configs() {
+        for config in common::configs() {
             let source = random.below(plain.vertices());
             let targets = (0..random.below(3)).map(|_| random.below(plain.vertices())).collect();
             for bfs in [
@@ -72,7 +72,7 @@ fn searches_find_the_same_levels_with_heads() {
 fn components_are_the_same_with_heads() {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
-        for config in graphs::configs() {
+        for config in common::configs() {
             let expected = wcc::run(&without, config.clone()).unwrap();
             let found = wcc::run(&with, config.clone()).unwrap();
             wcc::verify(&with, &found).unwrap();

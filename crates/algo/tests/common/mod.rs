@@ -111,11 +111,11 @@ impl Plain {
 
     /// The graph on pages of 4 KiB.
     pub fn stored(&self) -> Arc<Graph> {
-        self.stored_with(HeadsChoice::No)
+        self.stored_with_heads(HeadsChoice::No)
     }
 
     /// The graph on pages of 4 KiB, with or without heads.
-    pub fn stored_with(&self, heads: HeadsChoice) -> Arc<Graph> {
+    pub fn stored_with_heads(&self, heads: HeadsChoice) -> Arc<Graph> {
         let model = Preset::by_name("optane-p4800x").unwrap().model();
         let device = Arc::new(SimDevice::new(SimConfig::new(model)));
         let is_repeated = |list: &Vec<u32>| list.windows(2).any(|pair| pair[0] == pair[1]);
