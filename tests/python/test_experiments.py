@@ -76,3 +76,19 @@ def test_the_algorithms_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path
     assert parts <= {row["part"] for row in found}
     assert {path.name for path in plots.iterdir()} == {"depth-drive.svg", "scales.svg"}
     assert str(tmp_path) not in rows.read_text()
+
+
+def test_the_tiers_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/tier_bench.py", "--tiny", "--seeds", "2",
+         "--dir", tmp_path / "files", "--rows", rows, "--loads", "5hf90,D,uniform"],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["payback:", "/ ideal", "accesses migrate", "by share of reads", "bytes of a page"]:
+        assert words in done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert {row["part"] for row in found} == {"figures", "claims", "shares", "scale", "cpu"}
+    assert all(len(row["runtime_s"]) == 2 for row in found if row["part"] == "figures")
+    assert str(tmp_path) not in rows.read_text()
