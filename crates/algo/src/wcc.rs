@@ -29,6 +29,9 @@ use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "wcc";
 
+/// Labels that are counted by one thread at a time.
+const COUNT_TOGETHER: usize = 1 << 14;
+
 /// Components of a graph.
 #[derive(Debug)]
 pub struct Wcc {
@@ -108,8 +111,12 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
 
 fn summarise(labels: HugeVec<AtomicU32>, engine: &Engine) -> Result<Wcc> {
     let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
-    labels.par_iter().for_each(|label| {
-        sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
+    labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
+        // Most are the giant's: a run of one label is added at once.
+        let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
+        for run in labels.chunk_by(|a, b| label_of(a) == label_of(b)) {
+            sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
+        }
     });
     let mut wcc =
         Wcc { labels, components: 0, largest: 0, largest_label: None, run: Run::of(engine) };
@@ -245,8 +252,11 @@ impl HeadKernel for JoinHeads<'_> {
 
     fn heads(&self, (): &mut (), first: VertexId, heads: &[Head]) {
         for (v, head) in (first..).zip(heads) {
+            let mut root = self.forest.root(v);
             for &neighbour in head.neighbours() {
-                self.forest.join(v, neighbour);
+                if self.forest.parent(neighbour) != root {
+                    root = self.forest.join(root, neighbour);
+                }
             }
             if let Some(done) = self.done.filter(|_| head.is_whole()) {
                 done.insert(v);

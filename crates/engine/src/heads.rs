@@ -1,4 +1,4 @@
-//! A visit of the heads: of every vertex the two neighbours with the longest lists.
+//! A visit of the heads: of every vertex the three neighbours with the longest lists.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

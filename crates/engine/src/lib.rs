@@ -7,7 +7,7 @@
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
 //!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
-//! - [`HeadKernel`]: with the two best connected neighbours of each vertex
+//! - [`HeadKernel`]: with the three best connected neighbours of each vertex
 //!   ([`Engine::visit_heads`])
 //! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`]);
 //!   [`WeightedPageKernel`]: with pages and weights ([`Engine::visit_weighted_pages`])

@@ -6,7 +6,7 @@
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it
-//! - [`heads`]: of each vertex the two neighbours with the longest lists
+//! - [`heads`]: of each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
 //! - [`weights`]: weights of edges, a column beside the lists

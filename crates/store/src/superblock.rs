@@ -7,6 +7,7 @@ use crate::format::{
     self, Codec, FEATURE_PACKED, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageHeader, PageKind,
     VERTICES_MAX,
 };
+use crate::heads;
 use crate::order::Order;
 use crate::weights::column::per_page;
 use crate::weights::{WeightSummary, WeightType};
@@ -498,7 +499,8 @@ impl Superblock {
             }
             SectionKind::OutHeads | SectionKind::InHeads => {
                 equal("number of heads", items, n)?;
-                equal("pages of heads", pages, items.div_ceil(words))
+                let per_page = heads::per_page(page_bytes) as u64;
+                equal("pages of heads", pages, items.div_ceil(per_page))
             }
             SectionKind::OutWeights | SectionKind::InWeights => {
                 let stored =

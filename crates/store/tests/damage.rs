@@ -38,9 +38,10 @@ fn small_integer_graph() -> TestGraph {
     TestGraph { ids, ..TestGraph::undirected(30, &[(0, 1), (1, 29), (3, 3)]) }
 }
 
-/// Of each vertex two neighbours lie apart.
+/// Of each vertex three neighbours lie apart.
 fn small_graph_with_heads() -> TestGraph {
-    let edges: Vec<_> = (1..30).map(|v| (0, v)).chain((2..30).map(|v| (1, v))).collect();
+    let of_hub = |hub| (hub + 1..30).map(move |v| (hub, v));
+    let edges: Vec<_> = (0..4).flat_map(of_hub).collect();
     TestGraph { heads: HeadsChoice::Yes, ..TestGraph::undirected(30, &edges) }
 }
 
@@ -354,7 +355,6 @@ fn heads_that_the_lists_do_not_tell_are_told() {
     let graph = small_graph_with_heads();
     let good = graph.stored_bytes();
     let page = graph.store().heads().unwrap().first_page() as usize;
-    // Of vertex 0 both heads are of 28 and 2 neighbours.
     for (value, expected) in [(5, "not those of the lists"), (30, "no vertex")] {
         let mut bytes = good.clone();
         forge(&mut bytes, page, graph.salt, |page| {

@@ -1,8 +1,8 @@
 //! A bottom-up step that asks heads first.
 //!
-//! Of each unvisited vertex the two neighbours of largest degree are looked at, which the graph
+//! Of each unvisited vertex the three neighbours of largest degree are looked at, which the graph
 //! stores apart. Where one is in the frontier, the vertex is found; where there are no more than
-//! these two, its list is known; only of what is left after that are lists wanted.
+//! these, its list is known; only of what is left after that are lists wanted.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

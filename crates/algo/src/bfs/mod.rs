@@ -57,6 +57,10 @@ const BOTTOM_UP_SHARE: f64 = 0.5;
 const HEADS_TIMES: u64 = 2;
 const HEADS_PART: u64 = 4;
 
+/// In memory every list left is looked at where so many times the last level's vertices are as many
+/// lists; else those of the last level are looked up.
+const SCAN_SHARE: usize = 8;
+
 /// Vertices between two looks at whether the user wants the run to end.
 const CANCEL_VERTICES: usize = 1 << 16;
 
@@ -532,11 +536,11 @@ impl<'e> Search<'e> {
         if self.goal.is_reached(&self.levels) {
             return Ok(());
         }
-        let parents = self.parents.as_deref();
-        let found = |v, parent| set(parents, v, parent);
-        let mut newly = match stash.adjacent_to(&self.frontier, found) {
-            Some(newly) => newly,
-            None => self.expand_in_memory(stash, self.frontier.bits().iter()),
+        // Nobody that is in the stash is reached yet but, perhaps, the frontier.
+        let mut newly = if stash.lists() > 0 {
+            self.adjacent_in_memory(stash)
+        } else {
+            self.expand_in_memory(stash, self.frontier.bits().iter())
         };
         while !newly.is_empty() {
             self.engine.check_cancel()?;
@@ -548,9 +552,22 @@ impl<'e> Search<'e> {
             if self.goal.is_reached(&self.levels) {
                 break;
             }
-            newly = self.expand_in_memory(stash, newly.iter().copied());
+            newly = if newly.len() * SCAN_SHARE >= stash.lists() && stash.lists() > 0 {
+                self.adjacent_in_memory(stash)
+            } else {
+                self.expand_in_memory(stash, newly.iter().copied())
+            };
         }
         Ok(())
+    }
+
+    /// The unreached vertices of the stash next to the present level.
+    fn adjacent_in_memory(&self, stash: &Stash) -> Vec<VertexId> {
+        let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
+        let (open, frontier) = (|v| level_of(v) == UNREACHED, |v| level_of(v) == self.level);
+        let found = stash.adjacent_to(open, frontier);
+        found.iter().for_each(|&(v, parent)| set(self.parents.as_deref(), v, parent));
+        found.into_iter().map(|(v, _)| v).collect()
     }
 
     fn expand_in_memory(

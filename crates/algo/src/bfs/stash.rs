@@ -4,7 +4,8 @@
 //! are. Otherwise the step saw in-lists: their entries are kept turned round, as arcs sorted by
 //! source.
 
-use cenote_engine::{Bitmap, Frontier, List, VertexId};
+use cenote_engine::{Bitmap, List, VertexId};
+use rayon::prelude::*;
 
 /// What one worker keeps.
 #[derive(Debug)]
@@ -78,25 +79,34 @@ impl Stash {
         }
     }
 
-    /// The vertices with a neighbour in the frontier; tells `found` each with the smallest. `None`
-    /// where lists are not symmetric: then [`Stash::for_each_target`] finds them.
+    /// Lists; 0 where they are not symmetric, so that [`Stash::adjacent_to`] would find nothing.
+    pub fn lists(&self) -> usize {
+        let lists = |part: &StashPart| match part {
+            StashPart::Lists(part) => part.starts.len(),
+            StashPart::Arcs(_) => 0,
+        };
+        self.parts.iter().map(lists).sum()
+    }
+
+    /// The `open` vertices with a neighbour in the `frontier`, each with the smallest, by a look at
+    /// every list.
     pub fn adjacent_to(
         &self,
-        frontier: &Frontier,
-        mut found: impl FnMut(VertexId, VertexId),
-    ) -> Option<Vec<VertexId>> {
-        let mut vertices = Vec::new();
-        for part in &self.parts {
-            let StashPart::Lists(part) = part else { return None };
-            for &(v, start) in &part.starts {
-                let targets = part.list_at(start);
-                if let Some(&parent) = targets.iter().find(|&&target| frontier.contains(target)) {
-                    found(v, parent);
-                    vertices.push(v);
-                }
-            }
+        open: impl Fn(VertexId) -> bool + Sync,
+        frontier: impl Fn(VertexId) -> bool + Sync,
+    ) -> Vec<(VertexId, VertexId)> {
+        let lists = self.parts.iter().filter_map(|part| match part {
+            StashPart::Lists(part) => Some(part),
+            StashPart::Arcs(_) => None,
+        });
+        let mut found = Vec::new();
+        for part in lists {
+            found.par_extend(part.starts.par_iter().filter_map(|&(v, start)| {
+                let parent = || part.list_at(start).iter().find(|&&target| frontier(target));
+                open(v).then(parent).flatten().map(|&parent| (v, parent))
+            }));
         }
-        Some(vertices)
+        found
     }
 }
 

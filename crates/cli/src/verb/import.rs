@@ -105,8 +105,8 @@ pub struct Args {
     /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
     #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = codec_parser())]
     codec: Codec,
-    /// Store the two neighbours of largest degree of each vertex apart, 8 bytes a vertex: searches
-    /// and components then read little else. auto: from a mean degree of 16 on
+    /// Store the three neighbours of largest degree of each vertex apart, 12 bytes a vertex:
+    /// searches and components then read little else. auto: from a mean degree of 24 on
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = heads_parser())]
     heads: HeadsChoice,
     /// Folder of temporary files [default: that of the graph file]

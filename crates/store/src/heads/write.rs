@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 
-use super::{Finder, Head};
+use super::{Finder, Head, per_page};
 use crate::VertexId;
 use crate::error::Result;
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{HEADER_BYTES, PageHeader, PageKind};
 use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
 use crate::sink::PageSink;
@@ -156,7 +156,7 @@ impl Pages<'_> {
         let at = HEADER_BYTES + self.filled * size_of::<Head>();
         self.sink.page()[at..at + size_of::<Head>()].copy_from_slice(bytemuck::bytes_of(&head));
         self.filled += 1;
-        let is_full = self.filled == format::words_per_page(self.sink.page_bytes());
+        let is_full = self.filled == per_page(self.sink.page_bytes());
         if is_full { self.seal() } else { Ok(()) }
     }
 

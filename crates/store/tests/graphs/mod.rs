@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device};
+use cenote_store::heads::HEADS;
 use cenote_store::order::Tables;
 use cenote_store::{
     Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, Head, HeadsChoice, Id, IdRef,
@@ -333,11 +334,11 @@ pub fn assert_heads(graph: &Graph, expected: &TestGraph) {
     for (v, head) in (0..).zip(found) {
         let mut others: Vec<u32> = lists[v as usize].iter().copied().filter(|&u| u != v).collect();
         others.dedup();
-        let is_whole = others.len() <= 2;
+        let is_whole = others.len() <= HEADS;
         others.sort_by_key(|&u| (-class(u), u));
-        others.truncate(2);
+        others.truncate(HEADS);
         others.sort_unstable();
-        others.resize(2, u32::MAX);
+        others.resize(HEADS, u32::MAX);
         if !is_whole {
             others.reverse();
         }
