@@ -1,6 +1,7 @@
 """The figures of the tiers: `tier_bench.py`. Raw rows: experiments/runs/DATE-tier.jsonl.
 
     tier_bench.py [--seeds 10] [--first-seed 101] [--only figures,claims,shares,scale,cpu]
+    tier_bench.py --kept ROWS [--only figures]     the figures of rows that were kept
 
 All but `cpu` are simulations in virtual time and always give the same numbers. `figures` compares
 policies on every load, with clients that wait for their answers; `claims`, `shares` and `scale`
@@ -35,6 +36,8 @@ KEPT = ["runtime_s", "response_us_mean", "response_us_p99", "migrations", "cpu_u
 
 def replay(bench, part, loads, policies, capacities, *arguments, seeds=None):
     """The rows of a replay with every seed, as {(load, capacity, policy): {field: [by seed]}}."""
+    if bench.kept:
+        return kept_rows(bench, part, loads, " ".join(map(str, arguments)))
     found, pairs = {}, {}
     first = bench.options.first_seed
     for seed in range(first, first + (seeds or bench.options.seeds)):
@@ -55,6 +58,18 @@ def replay(bench, part, loads, policies, capacities, *arguments, seeds=None):
         bench.record(part, workload=workload, capacity=capacity, policy=policy, first_seed=first,
                      arguments=" ".join(map(str, arguments)),
                      pairs=pairs[workload, capacity, policy], **kept)
+    return found
+
+
+def kept_rows(bench, part, loads, arguments):
+    """The same of rows kept earlier, the seeds of several runs put together."""
+    found = {}
+    for row in bench.kept:
+        if (row["part"], row["arguments"]) == (part, arguments) and row["workload"] in loads:
+            key = row["workload"], row["capacity"], row["policy"]
+            fields = found.setdefault(key, {field: [] for field in KEPT})
+            for field in KEPT:
+                fields[field] += row[field]
     return found
 
 
@@ -187,6 +202,7 @@ def main():
     parser.add_argument("--first-seed", type=int, default=101)
     parser.add_argument("--dir", default=str(ROOT / "target/bench"))
     parser.add_argument("--rows")
+    parser.add_argument("--kept", help="rows to print the figures of, instead of running anything")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--loads", help="some of the loads")
     parser.add_argument("--tiny", action="store_true", help="a test of the script, not of tiers")
@@ -195,7 +211,12 @@ def main():
     unknown = set(options.only.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"--only knows {', '.join(PARTS)}; not {', '.join(sorted(unknown))}")
+    kept = []
+    if options.kept:
+        with open(options.kept) as lines:
+            kept = [json.loads(line) for line in lines]
     bench = Bench(options, suffix="-tier")
+    bench.kept = kept
     bench.small = ["--pages", 500, "--ops", 3_000] if options.tiny else []
     bench.capacities = CAPACITIES[:2] if options.tiny else CAPACITIES
     bench.claims = ["3%,8%"] if options.tiny else ["1%,4%", "3%,8%"]

@@ -91,4 +91,11 @@ def test_the_tiers_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert {row["part"] for row in found} == {"figures", "claims", "shares", "scale", "cpu"}
     assert all(len(row["runtime_s"]) == 2 for row in found if row["part"] == "figures")
+    again = subprocess.run(
+        [sys.executable, ROOT / "experiments/tier_bench.py", "--tiny", "--kept", rows,
+         "--dir", tmp_path / "files", "--rows", tmp_path / "none.jsonl",
+         "--loads", "5hf90,D,uniform"],
+        env=os.environ | {"CENOTE": "none"}, capture_output=True, text=True,
+    )
+    assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert str(tmp_path) not in rows.read_text()

@@ -77,6 +77,29 @@ impl Placement {
         Self::in_order(pages, capacities, order)
     }
 
+    /// Pages where a map says they lie: one that was kept, for tiers that may hold so many.
+    pub fn from_map(map: Vec<Tier>, capacities: &[u64]) -> Result<Self> {
+        let expected = format!("2 to {TIERS_MAX}");
+        require((2..=TIERS_MAX).contains(&capacities.len()), "tiers", capacities.len(), expected)?;
+        require(u32::try_from(map.len()).is_ok(), "pages", map.len(), "fewer than 2^32")?;
+        let mut counts = vec![0u64; capacities.len()];
+        for (page, &tier) in map.iter().enumerate() {
+            let known = usize::from(tier) < capacities.len();
+            require(known, format!("tier of page {page}"), tier, "a tier that exists")?;
+            counts[tier as usize] += 1;
+        }
+        for (tier, (&count, &capacity)) in counts.iter().zip(capacities).enumerate() {
+            let what = format!("pages on tier {tier}");
+            require(count <= capacity, what, count, format!("at most {capacity}"))?;
+        }
+        Ok(Self { tiers: map, counts, capacities: capacities.to_vec() })
+    }
+
+    /// The tier of each page.
+    pub fn map(&self) -> &[Tier] {
+        &self.tiers
+    }
+
     /// Pages that exist.
     pub fn pages(&self) -> u32 {
         self.tiers.len() as u32
@@ -214,6 +237,18 @@ mod tests {
         assert!(Placement::shuffled(10, &[2, 3], 1).is_err(), "ten pages on five places");
         assert!(Placement::shuffled(10, &[20], 1).is_err(), "one tier");
         assert!(Placement::shuffled(0, &[2, 3], 1).is_err(), "no pages");
+    }
+
+    #[test]
+    fn a_map_that_was_kept_is_taken_back_if_it_can_be() {
+        let placement = Placement::shuffled(9, &[2, 3, 9], 5).unwrap();
+        let again = Placement::from_map(placement.map().to_vec(), &[2, 3, 9]);
+        assert_eq!(again.as_ref(), Ok(&placement));
+        for (map, capacities) in
+            [(vec![0, 0, 1], vec![1, 3]), (vec![0, 2], vec![2, 2]), (vec![0], vec![1])]
+        {
+            assert!(Placement::from_map(map.clone(), &capacities).is_err(), "{map:?} was taken");
+        }
     }
 
     #[test]

@@ -25,8 +25,8 @@
 //! for a while, and what they got of what was promised scales all promises of their tier. Past
 //! trials fade, so that it is tried again.
 //!
-//! The constants were chosen on seeds 1 and 2 and five choices of capacities; around them results
-//! change by a few percent at most.
+//! The constants were chosen on one seed, and results change by a few percent around them; but the
+//! horizon matters (docs/tiers.md tells how much).
 
 use std::collections::VecDeque;
 
