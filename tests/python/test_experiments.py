@@ -86,7 +86,7 @@ def test_the_tiers_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
         env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
-    for words in ["payback:", "/ ideal", "accesses migrate", "by share of reads", "bytes of a page"]:
+    for words in ["payback:", "/ ideal", "accesses migrate", "share of reads", "bytes of a page"]:
         assert words in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert {row["part"] for row in found} == {"figures", "claims", "shares", "scale", "cpu"}

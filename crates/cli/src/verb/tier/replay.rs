@@ -44,7 +44,7 @@ const CHUNK: usize = 4096;
 Examples:
   cenote tier replay --workload 5hf90,C --policy all
   cenote tier replay --workload A,B,C,D --capacity 3%,8% --capacity 12%,16% --policy tlru,temp
-  cenote tier replay --workload uniform --tiers 80us:1:32/8,7ms:1:1 --capacity 10% --policy tlfu
+  cenote tier replay --workload uniform --tiers 80us:1:32/8,7000us:1:1 --capacity 10% --policy tlfu
   cenote tier replay requests.oracleGeneral --policy ideal,tlru,lrfu:half-life=2 --json
   cenote tier replay --workload 10hf90 --open 4 --policy all --plot tiers.svg")]
 pub struct Args {
