@@ -1,5 +1,5 @@
 //! `temp`: a page goes up if it is warmer than the pages above are on average (dissertation 6.5);
-//! the coldest page there comes down. The [`temperature`](super::temperature) is ReStore's.
+//! the coldest page there comes down. The temperature is the same as ReStore's.
 //!
 //! To the letter (`temp:text`) a tier that holds some cold pages takes in every page that is asked
 //! for. The authors' program asks for more: warmer than a page that was asked for three times
