@@ -1,6 +1,6 @@
 //! Betweenness on graphs whose shortest paths are counted one by one.
 
-mod common;
+mod plain;
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::betweenness::{self, Betweenness, BetweennessConfig, Scale, sample};
 use cenote_engine::{EngineConfig, EngineError, Strategy};
 use cenote_store::Graph;
-use common::{Plain, STRATEGIES, config, random_with_hubs};
+use plain::{Plain, STRATEGIES, config, random_with_hubs};
 
 fn from(sources: &[u32]) -> BetweennessConfig {
     BetweennessConfig { sources: sources.to_vec(), ..BetweennessConfig::default() }

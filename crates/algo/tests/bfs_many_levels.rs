@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::sync::Arc;
 
 use cenote_algo::bfs::{self, Bfs, BfsConfig};
 use cenote_engine::{EngineConfig, Strategy};
 use cenote_store::Graph;
-use common::Plain;
+use plain::Plain;
 
 fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {
     Plain::of_lists(lists.to_vec(), directed).stored_with(false)

@@ -1,6 +1,6 @@
 //! A budget that is too small names one that does, for every algorithm.
 
-mod common;
+mod plain;
 
 use cenote_algo::betweenness::BetweennessConfig;
 use cenote_algo::bfs::BfsConfig;
@@ -15,7 +15,7 @@ use cenote_algo::{
     scc, sssp, triangles, walk, wcc,
 };
 use cenote_engine::{EngineConfig, EngineError, Graph};
-use common::{Plain, Random, STRATEGIES, config};
+use plain::{Plain, Random, STRATEGIES, config};
 
 type Told = fn(&Graph, &EngineConfig) -> Result<Estimate>;
 

@@ -2,14 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::collections::BTreeMap;
 
 use cenote_algo::AlgoError;
 use cenote_algo::cdlp::{self, Cdlp, CdlpConfig};
 use cenote_engine::{EngineConfig, Strategy};
-use common::{Plain, Random, config, configs, odd_graphs, random_graph};
+use plain::{Plain, Random, config, configs, odd_graphs, random_graph};
 
 fn labels_by_definition(graph: &Plain, iterations: u32) -> Vec<u32> {
     let mut lists = graph.lists.clone();

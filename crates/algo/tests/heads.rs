@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::wcc;
 use cenote_engine::{EngineConfig, Graph};
 use cenote_store::HeadsChoice;
-use common::{Plain, Random, odd_graphs, random_graph};
+use plain::{Plain, Random, odd_graphs, random_graph};
 
 /// Both ways to store a graph, and its size.
 fn both(plain: &Plain) -> [Arc<Graph>; 2] {
@@ -44,7 +44,7 @@ fn searches_find_the_same_levels_with_heads() {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
         let mut random = Random(i);
-        for config in common::configs() {
+        for config in plain::configs() {
             let source = random.below(plain.vertices());
             let targets = (0..random.below(3)).map(|_| random.below(plain.vertices())).collect();
             for bfs in [
@@ -72,7 +72,7 @@ fn searches_find_the_same_levels_with_heads() {
 fn components_are_the_same_with_heads() {
     for (i, plain) in (0..).zip(all_graphs()) {
         let [without, with] = both(&plain);
-        for config in common::configs() {
+        for config in plain::configs() {
             let expected = wcc::run(&without, config.clone()).unwrap();
             let found = wcc::run(&with, config.clone()).unwrap();
             wcc::verify(&with, &found).unwrap();

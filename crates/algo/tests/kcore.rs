@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use cenote_algo::AlgoError;
 use cenote_algo::kcore::{self, Kcore, KcoreConfig};
 use cenote_engine::{EngineConfig, Strategy};
-use common::{Plain, Random, config, configs, odd_graphs, random_graph};
+use plain::{Plain, Random, config, configs, odd_graphs, random_graph};
 
 const ALL: KcoreConfig = KcoreConfig { k: None };
 

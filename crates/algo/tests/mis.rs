@@ -2,13 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::collections::HashMap;
 
 use cenote_algo::mis::{self, Mis, MisConfig};
 use cenote_engine::{EngineConfig, Strategy};
-use common::{Plain, Random, config, configs, odd_graphs, random_graph};
+use plain::{Plain, Random, config, configs, odd_graphs, random_graph};
 
 const SEED: MisConfig = MisConfig { seed: 5 };
 

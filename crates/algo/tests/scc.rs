@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use cenote_algo::scc::{self, Scc};
 use cenote_algo::wcc;
 use cenote_engine::{EngineConfig, Strategy};
-use common::{Plain, Random, STRATEGIES, config, configs, odd_graphs, random_graph};
+use plain::{Plain, Random, STRATEGIES, config, configs, odd_graphs, random_graph};
 
 /// The smallest vertex that reaches `v` and that `v` reaches, by a search from every vertex.
 fn labels_by_definition(graph: &Plain) -> Vec<u32> {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use cenote_engine::{
     Strategy, Wanted, Whole,
 };
 use cenote_store::Graph;
-use common::{Plain, STRATEGIES};
+use plain::{Plain, STRATEGIES};
 
 /// Stores these lists, which are symmetric unless `directed`.
 fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use cenote_algo::triangles::{self, TrianglesConfig};
 use cenote_algo::{AlgoError, Run};
 use cenote_engine::{EngineConfig, Strategy};
 use cenote_store::Graph;
-use common::{Plain, STRATEGIES, config, random_with_hubs};
+use plain::{Plain, STRATEGIES, config, random_with_hubs};
 
 /// What the definitions say, by sets and three loops.
 struct Expected {

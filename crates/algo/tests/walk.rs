@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
-mod common;
+mod plain;
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
 use cenote_engine::{EngineConfig, EngineError, Strategy};
 use cenote_store::Graph;
-use common::{Plain, STRATEGIES};
+use plain::{Plain, STRATEGIES};
 
 type Lists = Vec<Vec<u32>>;
 

@@ -2,7 +2,7 @@
 
 use cenote_algo::bfs::{self, BfsConfig};
 
-use crate::common::{Random, configs_within, graphs_to_search};
+use crate::plain::{Random, configs_within, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 

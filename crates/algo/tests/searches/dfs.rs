@@ -4,7 +4,7 @@ use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_engine::{EngineConfig, RoamConfig, Strategy};
 
-use crate::common::{Plain, Random, configs_within, graphs_to_search};
+use crate::plain::{Plain, Random, configs_within, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 

@@ -2,7 +2,7 @@
 //! large budgets, on graphs with loops, hubs over many pages, and parts that cannot be reached.
 
 mod bfs;
-#[path = "../common/mod.rs"]
-mod common;
 mod dfs;
+#[path = "../plain/mod.rs"]
+mod plain;
 mod reach;

@@ -2,7 +2,7 @@
 
 use cenote_algo::reach::{self, ReachConfig};
 
-use crate::common::{Plain, Random, configs_within, graphs_to_search};
+use crate::plain::{Plain, Random, configs_within, graphs_to_search};
 
 const TIGHT_BYTES: u64 = 1 << 20;
 
