@@ -334,10 +334,10 @@ def part_depth(bench):
     curves = {}
     for algorithm, strategy in [("bfs", "block"), ("wcc", "block"), ("mis", "auto")]:
         points = []
-        for depth in [2, 4, 8, 16, 32, 64, 128]:
-            ran = run(
-                bench, "depth", algorithm, graph, memory, "--depth", depth, "--strategy", strategy
-            )
+        for depth in [1, 2, 4, 8, 16, 32, 64, 128]:
+            # Each worker has a request in flight: one alone means one worker.
+            options = ["--depth", depth, "--strategy", strategy, *(["--threads", 1] * (depth == 1))]
+            ran = run(bench, "depth", algorithm, graph, memory, *options)
             points.append((depth, ran["seconds"]))
             print(f"{algorithm} {strategy} at depth {depth:3}: {ran['seconds']:.2f} s")
         curves[f"{algorithm}, {strategy}"] = points

@@ -181,7 +181,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
         Strategy::Auto if asks_heads(graph, config.strategy, bfs) => {
             let heads = graph.heads().map_or(0, |heads| heads.pages()) as f64;
             let because = "the heads, and the pages of vertices that they do not lead to";
-            (4.0 * heads, 3.0 * all, because)
+            (1.6 * heads, 3.0 * all, because)
         }
         Strategy::Auto if graph.adjacency(Direction::In).is_none() && missing > 0.0 => {
             let because = "each level reads its pages again, about 1.6 times in all";
