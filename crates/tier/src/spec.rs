@@ -63,7 +63,8 @@ impl TierSpec {
     }
 }
 
-/// `READ:ALPHA:K` or `READ:ALPHA:K_R/K_W`, READ in microseconds: `200us:2:4`.
+/// `READ:ALPHA:K` or `READ:ALPHA:K_R/K_W`, READ in microseconds or, with `ms`, milliseconds:
+/// `200us:2:4`.
 impl FromStr for TierSpec {
     type Err = TierError;
 
@@ -79,8 +80,11 @@ impl FromStr for TierSpec {
         let number = |text: &str| text.trim().parse::<f64>().map_err(|_| fault());
         let count = |text: &str| text.trim().parse::<u32>().map_err(|_| fault());
         let read = read.trim();
-        let read = read.strip_suffix("us").unwrap_or(read);
-        Self::new(number(read)?, number(alpha)?, count(k_r)?, count(k_w)?)
+        let read_us = match read.strip_suffix("ms") {
+            Some(read_ms) => number(read_ms)? * 1e3,
+            None => number(read.strip_suffix("us").unwrap_or(read))?,
+        };
+        Self::new(read_us, number(alpha)?, count(k_r)?, count(k_w)?)
     }
 }
 
@@ -101,6 +105,7 @@ mod tests {
             assert_eq!(text.parse::<TierSpec>().unwrap().to_string(), text);
         }
         assert_eq!("500:4:2".parse(), Ok(TierSpec::text()[2]));
+        assert_eq!("0.5ms:4:2".parse(), Ok(TierSpec::text()[2]));
         for wrong in ["", "30", "30us:1", "x:1:1", "30us:0:1", "30us:1:0", "30us:1:1/0", "-1:1:1"] {
             assert!(wrong.parse::<TierSpec>().is_err(), "{wrong} was taken");
         }
