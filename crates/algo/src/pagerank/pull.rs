@@ -223,6 +223,10 @@ impl Gather<'_> {
     fn put_aside(&self, list: &List<'_>, sum: WideSum) {
         let page = (list.page - self.adjacency.first_page()) as usize;
         let slot = if list.skip == 0 { page + 1 } else { page };
+        if slot >= self.pieces.degrees.len() {
+            // It says that it goes on behind the last page: `check` tells.
+            return;
+        }
         self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);
         self.pieces.low[slot].fetch_add(sum.low, Ordering::Relaxed);
         self.pieces.degrees[slot].store(list.degree, Ordering::Relaxed);
