@@ -14,6 +14,7 @@ help:
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
+	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 
 .PHONY: demo
@@ -43,6 +44,10 @@ pool-bench: build
 .PHONY: algo-bench
 algo-bench: build venv
 	$(VENV)/bin/python experiments/algo_bench.py
+
+.PHONY: tier-bench
+tier-bench: build
+	$(PYTHON) experiments/tier_bench.py
 
 .PHONY: build
 build: toolchain
