@@ -24,7 +24,7 @@ demo: build
 .PHONY: test
 test: build venv
 	cargo test --workspace --locked
-	cargo test --locked -p cenote-pool --features model --test model
+	cargo test --workspace --locked --features cenote-pool/model --test model
 	$(VENV)/bin/python -m pytest -p no:cacheprovider tests/python
 
 .PHONY: lint
