@@ -1,9 +1,9 @@
 //! Models of pin, evict and write-back: the very code of the pool under the `shuttle` scheduler,
 //! which chooses who runs at every latch, lock and atomic of frames and page table.
 //!
-//! `cargo test -p cenote-pool --features model --test model`; `CENOTE_POOL_MODELS` sets how many
-//! schedules each model runs under each scheduler. On a failure shuttle prints the schedule, or
-//! the seed, to replay.
+//! `cargo test --workspace --features cenote-pool/model --test model`; `CENOTE_POOL_MODELS` sets
+//! how many schedules each model runs under each scheduler. On a failure shuttle prints the
+//! schedule, or the seed, to replay.
 
 #![cfg(feature = "model")]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
