@@ -2,7 +2,7 @@
 //!
 //! The writing counterpart of [`scan`](crate::scan). Who writes a file from its start to its end
 //! needs no page of it again, so none takes a frame: pages are built in place in large buffers,
-//! several of which are on their way to the device at once, and nothing is read back. No frame of
+//! several of which are on their way to the device at once, and none is read here. No frame of
 //! a [`Pool`](crate::Pool) may hold a page that is written so.
 
 use std::fmt;
