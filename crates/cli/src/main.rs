@@ -6,6 +6,7 @@
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
 //! - [`replay`]: page loads through the buffer pool
+//! - [`svg`]: what the pictures of all verbs share
 //! - [`partial`]: a file that appears under its name only when it is whole
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
@@ -22,6 +23,7 @@ mod output;
 mod partial;
 mod progress;
 mod replay;
+mod svg;
 mod verb;
 mod warning;
 

@@ -19,6 +19,7 @@ use crate::cancel;
 use crate::memory::MemorySize;
 use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
+use crate::svg;
 use crate::verb::Outcome;
 
 /// Buffers that the printed plan assumes.
@@ -54,7 +55,7 @@ pub struct Args {
 /// Measures, saves and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        plot::check_name(plot)?;
+        svg::check_name(plot)?;
     }
     let scratch_bytes = args.scratch.map(absolute).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };

@@ -22,6 +22,7 @@ use crate::replay::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES};
 use crate::replay::row::{Row, Varied, compare};
 use crate::replay::target::{Ideal, Permission, Target};
 use crate::replay::{self, Combination, Setting, WriterKind, fill};
+use crate::svg;
 use crate::verb::Outcome;
 
 /// Frames of the ACE evaluation for [`PAPER_PAGES`].
@@ -196,7 +197,7 @@ struct Summary<'a> {
 /// Runs all combinations and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        plot::check_name(plot)?;
+        svg::check_name(plot)?;
     }
     let cases = args.cases()?;
     let combinations = args.combinations();

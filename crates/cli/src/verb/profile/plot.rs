@@ -3,17 +3,16 @@
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::Result;
 use cenote_device::Op;
 use cenote_device::profile::{CurveProfile, Pattern, Profile, ProfilePoint};
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
+use crate::svg::{self, Area, Drawn, legend};
+
 /// Pixels of the picture: four charts.
 const PIXELS: (u32, u32) = (1200, 900);
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// What a chart shows.
 #[derive(Clone, Copy)]
@@ -61,32 +60,16 @@ fn megabytes(curve: &CurveProfile, point: &ProfilePoint) -> f64 {
     point.iops * curve.bytes as f64 / 1e6
 }
 
-/// Refuses a name that would promise another format, before anything is measured.
-pub fn check_name(path: &Path) -> Result<()> {
-    let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
-    ensure!(is_svg, "{}: --plot writes SVG: give a name that ends in .svg", path.display());
-    Ok(())
-}
-
 /// Draws all curves into one file.
 pub fn draw(profile: &Profile, path: &Path) -> Result<()> {
-    let mut svg = String::new();
-    {
-        let root = SVGBackend::with_string(&mut svg, PIXELS).into_drawing_area();
-        draw_all(profile, &root).map_err(|e| anyhow!("the plot failed: {e}"))?;
-    }
-    Ok(std::fs::write(path, svg)?)
+    svg::write(path, PIXELS, |root| draw_all(profile, root))
 }
 
-type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
-
 fn draw_all(profile: &Profile, root: &Area<'_>) -> Drawn {
-    root.fill(&WHITE)?;
     let root = root.titled(&profile.device, ("sans-serif", 24))?;
     for (area, chart) in root.split_evenly((2, 2)).iter().zip(CHARTS) {
         draw_chart(profile, area, chart)?;
     }
-    root.present()?;
     Ok(())
 }
 
@@ -159,13 +142,7 @@ where
             Circle::new(*at, 4, style)
         }))?;
     }
-    context
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .draw()?;
-    Ok(())
+    legend(&mut context, SeriesLabelPosition::UpperLeft)
 }
 
 #[cfg(test)]
@@ -191,12 +168,5 @@ mod tests {
         profile.curves.retain(|c| c.op == Op::Read);
         draw(&profile, &path).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().contains("not measured"));
-    }
-
-    #[test]
-    fn only_svg_names_are_taken() {
-        assert!(check_name(Path::new("a.SVG")).is_ok());
-        assert!(check_name(Path::new("a.png")).is_err());
-        assert!(check_name(Path::new("svg")).is_err());
     }
 }

@@ -19,6 +19,7 @@ use crate::memory::MemorySize;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::replay::load::LoadConfig;
+use crate::svg;
 use crate::verb::Outcome;
 use crate::verb::pool::share;
 
@@ -124,7 +125,7 @@ struct Summary<'a> {
 /// Runs all combinations and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
-        plot::check_name(plot)?;
+        svg::check_name(plot)?;
     }
     let rows = args.rows()?;
     if let Some(path) = &args.plot {
