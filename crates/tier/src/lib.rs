@@ -3,6 +3,7 @@
 //! - [`spec`]: what a tier can do, and how much it holds
 //! - [`placement`]: which page lies on which tier
 //! - [`policy`]: who moves, one file each
+//! - [`device`]: the tiers as one device, with a map that outlives power cuts
 //! - [`replay`]: the tiers in virtual time: what a policy is worth
 //!
 //! Tiers are numbered from 0, the fastest. A policy hears of every access and answers with moves;
@@ -28,6 +29,7 @@
 //! # Ok::<(), cenote_tier::TierError>(())
 //! ```
 
+pub mod device;
 mod error;
 pub mod placement;
 pub mod policy;

@@ -1,0 +1,64 @@
+//! What can be wrong with a set of tiers on stable storage.
+
+use cenote_device::DeviceError;
+use thiserror::Error;
+
+/// The result of making, opening or moving things in a set of tiers.
+pub type Result<T> = std::result::Result<T, TieredError>;
+
+/// A set of tiers that cannot be made, opened or trusted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TieredError {
+    /// One of the devices failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+
+    /// A file that is not the member of the set that it should be.
+    #[error("{file}: {reason}")]
+    Member {
+        /// Which file.
+        file: String,
+        /// What it is instead, and what to do.
+        reason: String,
+    },
+
+    /// The map is damaged.
+    #[error("{file}: the map of the tiers is damaged: {reason}")]
+    Damaged {
+        /// Which file.
+        file: String,
+        /// Where and how.
+        reason: String,
+    },
+
+    /// Tiers that cannot be.
+    #[error("tiers: {0}")]
+    Options(String),
+
+    /// The journal failed before: what a restart finds is not known.
+    #[error("{file}: the journal of the tiers failed before; open the graph anew")]
+    Frozen {
+        /// The map file.
+        file: String,
+    },
+
+    /// A tier's sync failed before: what was written to it may be lost.
+    #[error("{file}: a sync failed before; what was written since the last good one may be lost")]
+    SyncFailed {
+        /// The tier.
+        file: String,
+    },
+}
+
+impl TieredError {
+    /// As the error of a device, for callers that know nothing of tiers.
+    pub(super) fn into_device(self, device: String, action: &'static str) -> DeviceError {
+        match self {
+            Self::Device(error) => error,
+            other => {
+                DeviceError::File { device, action, source: std::io::Error::other(other.to_string()) }
+            }
+        }
+    }
+}

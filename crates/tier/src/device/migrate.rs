@@ -1,0 +1,247 @@
+//! Moves blocks: copy, sync, journal, sync, switch, free.
+
+use std::sync::Arc;
+
+use cenote_device::{Arena, Buffer, Completion, Op, Queue, QueueConfig, Request};
+
+use super::entry::{Entry, Place, Stage};
+use super::error::{Result, TieredError};
+use super::journal::{RECORDS, Record};
+use super::set::Core;
+use super::tiered::TieredDevice;
+use crate::placement::Move;
+
+/// What became of one move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The block lies where it was to go, durably.
+    Moved,
+    /// It lies where it was: there was no room, it was written meanwhile, or it does not exist.
+    Dropped,
+    /// It lies where it was, because a device failed.
+    Failed,
+}
+
+/// Moves blocks of one device, a batch at a time. There is one at a time; it is used on the thread
+/// that made it.
+pub struct Migrator {
+    core: Arc<Core>,
+    lanes: Vec<Box<dyn Queue>>,
+    buffers: Vec<Buffer>,
+    completions: Vec<Completion>,
+    batch: usize,
+    /// A queue gave up with requests in it.
+    broken: bool,
+}
+
+/// A block on its way.
+#[derive(Clone, Copy)]
+struct Journey {
+    block: u32,
+    from: Place,
+    to: Place,
+    outcome: Option<Outcome>,
+}
+
+impl Migrator {
+    /// A migrator that copies up to `batch` blocks at once.
+    ///
+    /// # Errors
+    /// [`TieredError::Device`] if queues or buffers are refused.
+    pub fn new(device: &TieredDevice, batch: usize) -> Result<Self> {
+        let core = Arc::clone(&device.core);
+        // All records of a batch must fit into one journal: until they are switched, a copy of the
+        // map would tell the old places.
+        let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(1024);
+        let (arena, buffers) = Arena::carve(core.header.block_bytes as usize, batch)?;
+        let config = QueueConfig { depth: batch, arenas: vec![arena] };
+        let lanes = core.tiers.iter().map(|tier| tier.device.queue(&config));
+        let lanes = lanes.collect::<cenote_device::Result<Vec<_>>>()?;
+        Ok(Self { core, lanes, buffers, completions: Vec::new(), batch, broken: false })
+    }
+
+    /// Blocks that are copied at once.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Carries out moves, as many together as fit; what became of each. Writes of users go on
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`TieredError::Frozen`] or that of the journal: then nothing moves any more on this device. A
+    /// failure of a tier is an [`Outcome::Failed`].
+    pub fn carry_out(&mut self, moves: &[Move]) -> Result<Vec<Outcome>> {
+        let core = Arc::clone(&self.core);
+        let _alone = super::set::lock(&core.migrator);
+        if self.broken {
+            return Err(TieredError::Options("a queue of the migration broke: open anew".into()));
+        }
+        let mut outcomes = Vec::with_capacity(moves.len());
+        for part in moves.chunks(self.batch()) {
+            let mut journeys: Vec<Journey> = Vec::with_capacity(part.len());
+            for step in part {
+                journeys.push(self.begin(*step));
+            }
+            let done = self.batch_of(&mut journeys);
+            outcomes.extend(journeys.iter().map(|j| j.outcome.unwrap_or(Outcome::Failed)));
+            done?;
+        }
+        Ok(outcomes)
+    }
+
+    /// Finds a place for a block and marks it as being copied.
+    fn begin(&self, step: Move) -> Journey {
+        let nowhere = Place { tier: 0, slot: u32::MAX };
+        let dropped = Journey {
+            block: step.page,
+            from: nowhere,
+            to: nowhere,
+            outcome: Some(Outcome::Dropped),
+        };
+        let core = &self.core;
+        let entry = core.map.get(step.page);
+        let Some(from) = entry.place() else { return dropped };
+        if from.tier == step.to || usize::from(step.to) >= core.tiers.len() {
+            return dropped;
+        }
+        let Some(to) = core.take_for_move(step.page, usize::from(step.to)) else { return dropped };
+        let is_calm = |entry: Entry| {
+            let calm = entry.stage() == Stage::Idle && entry.writers() == 0;
+            (calm && entry.place() == Some(from)).then(|| entry.staged(Stage::Copying))
+        };
+        if core.map.update(step.page, is_calm).is_err() {
+            core.alloc().slots[usize::from(to.tier)].release(to.slot);
+            return dropped;
+        }
+        Journey { block: step.page, from, to, outcome: None }
+    }
+
+    fn batch_of(&mut self, journeys: &mut [Journey]) -> Result<()> {
+        for op in [Op::Read, Op::Write] {
+            if let Err(error) = self.transfer(journeys, op) {
+                // What is still under way may land in the new slots: nobody gets them any more.
+                self.broken = true;
+                return Err(error);
+            }
+        }
+        self.sync_targets(journeys);
+        let committed = self.commit(journeys);
+        if committed.is_ok() {
+            self.release(journeys);
+        }
+        self.core.end_commit();
+        committed
+    }
+
+    /// Reads the blocks from where they are, or writes them to where they go.
+    fn transfer(&mut self, journeys: &mut [Journey], op: Op) -> Result<()> {
+        let len = self.core.header.block_bytes as usize;
+        let mut held: Vec<Option<Buffer>> = self.buffers.drain(..).map(Some).collect();
+        let mut wanted = vec![0; self.lanes.len()];
+        for (tag, journey) in journeys.iter().enumerate().filter(|(_, j)| j.outcome.is_none()) {
+            let place = if op == Op::Read { journey.from } else { journey.to };
+            let buffer = held[tag].take().expect("a buffer for each of the batch");
+            let offset = self.core.offset_of(place);
+            let tier = usize::from(place.tier);
+            self.lanes[tier].push(Request { tag: tag as u64, op, offset, len, buffer });
+            wanted[tier] += 1;
+        }
+        let mut outcome = self.lanes.iter_mut().try_for_each(|lane| lane.submit());
+        for (lane, wanted) in self.lanes.iter_mut().zip(wanted) {
+            if outcome.is_ok() {
+                outcome = lane.reap(wanted, &mut self.completions);
+            }
+        }
+        for completion in self.completions.drain(..) {
+            let journey = &mut journeys[completion.tag as usize];
+            if completion.result != Ok(len) {
+                journey.outcome = Some(Outcome::Failed);
+            }
+            held[completion.tag as usize] = Some(completion.buffer);
+        }
+        self.buffers.extend(held.into_iter().flatten());
+        Ok(outcome?)
+    }
+
+    /// What cannot be made durable does not move.
+    fn sync_targets(&self, journeys: &mut [Journey]) {
+        for tier in 0..self.core.tiers.len() {
+            let goes = |j: &Journey| j.outcome.is_none() && usize::from(j.to.tier) == tier;
+            if !journeys.iter().any(goes) || self.core.sync_tier(tier).is_ok() {
+                continue;
+            }
+            let failed = journeys.iter_mut().filter(|j| goes(j));
+            failed.for_each(|journey| journey.outcome = Some(Outcome::Failed));
+        }
+    }
+
+    fn commit(&self, journeys: &mut [Journey]) -> Result<()> {
+        let core = &self.core;
+        let mut journal = core.journal();
+        if journal.is_frozen() {
+            let file = core.map_device.name();
+            drop(journal);
+            self.abandon(journeys);
+            return Err(TieredError::Frozen { file });
+        }
+        // Whoever was written meanwhile stays.
+        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+            let still = |entry: Entry| {
+                (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Committing))
+            };
+            if core.map.update(journey.block, still).is_err() {
+                journey.outcome = Some(Outcome::Dropped);
+            }
+        }
+        let moving = journeys.iter().filter(|j| j.outcome.is_none());
+        let records: Vec<Record> =
+            moving.map(|j| Record { block: j.block, place: j.to }).collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let committed = core.commit(&mut journal, core.len_bytes(), &records);
+        if committed.is_ok() {
+            for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+                let arrived = |entry: Entry| Some(entry.at(journey.to).staged(Stage::Idle));
+                let _ = core.map.update(journey.block, arrived);
+                journey.outcome = Some(Outcome::Moved);
+            }
+            return Ok(());
+        }
+        let in_doubt = journal.is_frozen();
+        drop(journal);
+        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+            let stage = if in_doubt { Stage::Doubtful } else { Stage::Copying };
+            let _ = core.map.update(journey.block, |entry| Some(entry.staged(stage)));
+        }
+        if !in_doubt {
+            self.abandon(journeys);
+        }
+        committed
+    }
+
+    /// Nothing of this batch moves.
+    fn abandon(&self, journeys: &mut [Journey]) {
+        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+            journey.outcome = Some(Outcome::Failed);
+        }
+        self.release(journeys);
+    }
+
+    /// Frees what is not needed: the old slots of those that moved, the new ones of the others.
+    fn release(&self, journeys: &[Journey]) {
+        let mut alloc = self.core.alloc();
+        for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
+            if journey.outcome == Some(Outcome::Moved) {
+                alloc.quarantine.push(journey.from);
+                continue;
+            }
+            let idle = |entry: Entry| {
+                (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Idle))
+            };
+            let _ = self.core.map.update(journey.block, idle);
+            alloc.slots[usize::from(journey.to.tier)].release(journey.to.slot);
+        }
+    }
+}

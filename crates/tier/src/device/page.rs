@@ -1,0 +1,129 @@
+//! The pages of the map file: 4 KiB, sealed by a checksum over the set's id and the page.
+
+use cenote_device::DeviceError;
+
+/// Bytes of a page of the map file, and the least that tiers write.
+pub(super) const PAGE_BYTES: usize = 4096;
+
+/// Bytes before the items of a page.
+const HEAD_BYTES: usize = 48;
+
+/// Bytes of items in a page.
+pub(super) const ITEM_BYTES: usize = PAGE_BYTES - HEAD_BYTES;
+
+/// The id that all members of a set have.
+pub type SetId = [u8; 16];
+
+/// What a page is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Kind {
+    Head = 0x4845_4144,
+    Map = 0x4d41_5020,
+    Journal = 0x4a52_4e4c,
+    State = 0x5354_4154,
+}
+
+/// What stands before the items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PageHead {
+    pub(super) epoch: u64,
+    /// Number of the page among its kind and epoch.
+    pub(super) index: u32,
+    /// Pages of the journal that were synced when this one was written.
+    pub(super) stable: u32,
+    /// Items, or blocks.
+    pub(super) count: u32,
+    /// Checksum of the page before.
+    pub(super) previous: u32,
+    /// Length of the device.
+    pub(super) len_bytes: u64,
+}
+
+/// CRC-32C of the set's id and the page, its own field left out.
+pub(super) fn checksum(set: &SetId, page: &[u8]) -> u32 {
+    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+    digest.update(set);
+    digest.update(&page[..4]);
+    digest.update(&page[8..]);
+    digest.finalize() as u32
+}
+
+fn word(page: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(page[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn long(page: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// Fills a page whose items are in place; its checksum.
+pub(super) fn seal(page: &mut [u8], set: &SetId, kind: Kind, head: PageHead) -> u32 {
+    assert_eq!(page.len(), PAGE_BYTES, "a page is sealed as a whole");
+    page[..4].copy_from_slice(&(kind as u32).to_le_bytes());
+    page[8..16].copy_from_slice(&head.epoch.to_le_bytes());
+    for (at, value) in [(16, head.index), (20, head.stable), (24, head.count), (28, head.previous)] {
+        page[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    page[32..40].copy_from_slice(&head.len_bytes.to_le_bytes());
+    let sum = checksum(set, page);
+    page[4..8].copy_from_slice(&sum.to_le_bytes());
+    sum
+}
+
+/// What a page of this kind says, and its checksum; none if it is none.
+pub(super) fn verify(page: &[u8], set: &SetId, kind: Kind) -> Option<(PageHead, u32)> {
+    let sum = word(page, 4);
+    if word(page, 0) != kind as u32 || sum != checksum(set, page) {
+        return None;
+    }
+    let head = PageHead {
+        epoch: long(page, 8),
+        index: word(page, 16),
+        stable: word(page, 20),
+        count: word(page, 24),
+        previous: word(page, 28),
+        len_bytes: long(page, 32),
+    };
+    Some((head, sum))
+}
+
+/// The items of a page.
+pub(super) fn items(page: &[u8]) -> &[u8] {
+    &page[HEAD_BYTES..]
+}
+
+/// The items of a page, to be filled.
+pub(super) fn items_mut(page: &mut [u8]) -> &mut [u8] {
+    &mut page[HEAD_BYTES..]
+}
+
+/// The errno of a failure, `EIO` where it has none.
+pub(super) fn errno_of(error: &DeviceError) -> i32 {
+    const EIO: i32 = 5;
+    match error {
+        DeviceError::Io { fault, .. } => fault.errno,
+        DeviceError::File { source, .. } => source.raw_os_error().unwrap_or(EIO),
+        _ => EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_bit_or_another_set_is_seen() {
+        let mut page = vec![3; PAGE_BYTES];
+        let head = PageHead { epoch: 9, index: 2, stable: 1, count: 5, previous: 77, len_bytes: 1 };
+        let sum = seal(&mut page, &[1; 16], Kind::Journal, head);
+        assert_eq!(verify(&page, &[1; 16], Kind::Journal), Some((head, sum)));
+        assert_eq!(verify(&page, &[2; 16], Kind::Journal), None);
+        assert_eq!(verify(&page, &[1; 16], Kind::Map), None);
+        for at in 0..PAGE_BYTES {
+            page[at] ^= 1 << (at % 8);
+            assert_eq!(verify(&page, &[1; 16], Kind::Journal), None, "byte {at}");
+            page[at] ^= 1 << (at % 8);
+        }
+    }
+}

@@ -1,0 +1,596 @@
+//! A worker's window onto all tiers: requests are cut where blocks lie apart, and joined again.
+//!
+//! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first part
+//! uses the caller's buffer, the others buffers of this queue: together they take no more memory
+//! than the requests in flight once more, and what is read through.
+//!
+//! Waiting is on the fastest tier at which anything is in flight: it answers soonest, and what the
+//! slower ones have done is collected then. So nobody spins and nobody waits long.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cenote_device::{
+    Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request,
+};
+
+use super::map::Pin;
+use super::page::PAGE_BYTES;
+use super::set::{Core, EIO, ENOSPC};
+use super::split::{Piece, Run, bridge};
+
+/// Accesses that a queue keeps before it tells the policy.
+const TELL_AT: usize = 64;
+
+/// The errno of memory that is not to be had.
+const ENOMEM: i32 = 12;
+
+pub(super) struct TieredQueue {
+    core: Arc<Core>,
+    clock: Arc<dyn Clock>,
+    depth: usize,
+    lanes: Vec<Lane>,
+    joins: Slab<Join>,
+    parts: Slab<Part>,
+    /// Requests that wait for a commit.
+    deferred: VecDeque<(Request, u64)>,
+    done: Vec<Completion>,
+    arrived: Vec<Completion>,
+    runs: Vec<Run>,
+    buffers: Buffers,
+    accesses: Vec<u32>,
+}
+
+/// One tier's queue, and what did not fit into it.
+struct Lane {
+    queue: Box<dyn Queue>,
+    backlog: VecDeque<Request>,
+}
+
+/// A request of the caller.
+struct Join {
+    tag: u64,
+    op: Op,
+    offset: u64,
+    len: usize,
+    /// Bytes that exist.
+    wanted: usize,
+    buffer: Option<Buffer>,
+    /// Buffers of the parts that came back, by their number.
+    parts: Vec<Option<Buffer>>,
+    pieces: Vec<Piece>,
+    pending: usize,
+    /// The first byte that was not moved, and why if it is a fault.
+    end: usize,
+    fault: Option<(usize, IoFault)>,
+    room: usize,
+    /// Blocks that are counted as being written.
+    pinned: Range<u32>,
+    begun_ns: u64,
+}
+
+/// A request to a tier.
+struct Part {
+    join: u64,
+    number: usize,
+    dest: usize,
+    len: usize,
+}
+
+/// Why a request cannot start.
+enum Hold {
+    Wait(u64),
+    Fail(IoFault),
+}
+
+impl TieredQueue {
+    pub(super) fn open(
+        core: &Arc<Core>,
+        clock: Arc<dyn Clock>,
+        config: &QueueConfig,
+    ) -> cenote_device::Result<Self> {
+        let lane = |device: &Arc<dyn Device>| {
+            Ok(Lane { queue: device.queue(config)?, backlog: VecDeque::new() })
+        };
+        let lanes = core.tiers.iter().map(|tier| lane(&tier.device));
+        Ok(Self {
+            lanes: lanes.collect::<cenote_device::Result<_>>()?,
+            core: Arc::clone(core),
+            clock,
+            depth: config.depth,
+            joins: Slab::default(),
+            parts: Slab::default(),
+            deferred: VecDeque::new(),
+            done: Vec::new(),
+            arrived: Vec::new(),
+            runs: Vec::new(),
+            buffers: Buffers::default(),
+            accesses: Vec::new(),
+        })
+    }
+
+    /// Starts a request, or keeps it until a commit has ended.
+    fn start(&mut self, request: Request, begun_ns: u64) {
+        let Request { op, offset, len, .. } = request;
+        let room = self.core.grace.enter();
+        let planned = match op {
+            Op::Read => Ok(self.plan_read(offset, len)),
+            Op::Write => self.plan_write(offset, len),
+        };
+        match planned {
+            Ok((wanted, pinned)) => {
+                self.listen(op, offset, wanted);
+                self.launch(request, wanted, pinned, room, begun_ns);
+            }
+            Err(hold) => {
+                self.core.grace.leave(room);
+                match hold {
+                    Hold::Wait(_) => self.deferred.push_back((request, begun_ns)),
+                    Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
+                }
+            }
+        }
+    }
+
+    /// Finds the runs of a read; how many of its bytes exist.
+    fn plan_read(&mut self, offset: u64, len: usize) -> (usize, Range<u32>) {
+        let exist = self.core.len_bytes().saturating_sub(offset);
+        let wanted = usize::try_from(exist).unwrap_or(usize::MAX).min(len);
+        // Whole sectors: what lies behind the end is there and zero.
+        let rounded = wanted.next_multiple_of(self.core.align).min(len);
+        self.find_runs(offset, rounded);
+        (wanted, 0..0)
+    }
+
+    /// Finds the runs of a write and counts it at each of its blocks.
+    fn plan_write(&mut self, offset: u64, len: usize) -> Result<(usize, Range<u32>), Hold> {
+        let block_bytes = self.core.block_bytes();
+        let end = offset.saturating_add(len as u64);
+        if end.div_ceil(block_bytes) > self.core.blocks_max() {
+            return Err(Hold::Fail(IoFault { errno: ENOSPC }));
+        }
+        let blocks = (offset / block_bytes) as u32..end.div_ceil(block_bytes) as u32;
+        let commits = self.core.commits();
+        for block in blocks.clone() {
+            let start = u64::from(block) * block_bytes;
+            let whole = offset <= start && start + block_bytes <= end;
+            if let Err(hold) = self.pin(block, whole, commits) {
+                (blocks.start..block).for_each(|block| self.core.map.unpin(block));
+                return Err(hold);
+            }
+        }
+        self.find_runs(offset, len);
+        self.core.reach(end);
+        Ok((len, blocks))
+    }
+
+    fn pin(&self, block: u32, whole: bool, commits: u64) -> Result<(), Hold> {
+        loop {
+            match self.core.map.pin(block) {
+                Pin::At(_) => return Ok(()),
+                Pin::Absent => self.core.allocate(block, whole).map_err(Hold::Fail)?,
+                Pin::Wait => return Err(Hold::Wait(commits)),
+                Pin::Refused => return Err(Hold::Fail(IoFault { errno: EIO })),
+            }
+        }
+    }
+
+    /// The rows in which the bytes lie; blocks without a slot are left out.
+    fn find_runs(&mut self, offset: u64, len: usize) {
+        let block_bytes = self.core.block_bytes();
+        self.runs.clear();
+        let mut dest = 0;
+        while dest < len {
+            let here = offset + dest as u64;
+            let within = here % block_bytes;
+            let bytes = ((block_bytes - within) as usize).min(len - dest);
+            let block = u32::try_from(here / block_bytes).unwrap_or(u32::MAX);
+            if let Some(place) = self.core.map.get(block).place() {
+                let at = self.core.offset_of(place) + within;
+                let run = Run { tier: place.tier, at, dest, len: bytes };
+                if !self.runs.last_mut().is_some_and(|last| last.append(&run)) {
+                    self.runs.push(run);
+                }
+            }
+            dest += bytes;
+        }
+    }
+
+    /// Remembers the blocks for the policy, unless the request is a pass's, which says nothing about
+    /// any of them.
+    fn listen(&mut self, op: Op, offset: u64, len: usize) {
+        let most = self.core.heard_bytes_max.load(Ordering::Relaxed);
+        if len == 0 || len as u64 > most {
+            return;
+        }
+        let block_bytes = self.core.block_bytes();
+        let last = (offset + len as u64 - 1) / block_bytes;
+        let write = u32::from(op == Op::Write) << 31;
+        self.accesses.extend((offset / block_bytes..=last).map(|block| block as u32 | write));
+        if self.accesses.len() >= TELL_AT {
+            self.core.tell(&mut self.accesses);
+        }
+    }
+
+    fn launch(
+        &mut self,
+        request: Request,
+        wanted: usize,
+        pinned: Range<u32>,
+        room: usize,
+        begun_ns: u64,
+    ) {
+        let Request { tag, op, offset, len, buffer } = request;
+        let mut join = Join {
+            tag,
+            op,
+            offset,
+            len,
+            wanted,
+            buffer: None,
+            parts: Vec::new(),
+            pieces: Vec::new(),
+            pending: 0,
+            end: wanted,
+            fault: None,
+            room,
+            pinned,
+            begun_ns,
+        };
+        let runs = std::mem::take(&mut self.runs);
+        let rounded = wanted.next_multiple_of(self.core.align).min(len);
+        if runs.len() == 1 && runs[0].dest == 0 && runs[0].len == rounded {
+            join.pending = 1;
+            let join = self.joins.insert(join);
+            self.send(join, 0, &runs[0], op, buffer);
+        } else {
+            self.scatter(join, &runs, rounded, buffer);
+        }
+        self.runs = runs;
+    }
+
+    /// Starts a request in parts.
+    fn scatter(&mut self, mut join: Join, runs: &[Run], rounded: usize, buffer: Buffer) {
+        let op = join.op;
+        let gap = |tier: u8| match op {
+            Op::Read => self.core.tiers[usize::from(tier)].gap_bytes.load(Ordering::Relaxed),
+            Op::Write => 0,
+        };
+        let (requests, mut pieces) = bridge(runs, gap);
+        add_zeros(&mut pieces, rounded);
+        let Ok(bounces) = self.bounces(&requests, op, &buffer) else {
+            join.buffer = Some(buffer);
+            join.fault = Some((0, IoFault { errno: ENOMEM }));
+            self.finish(join);
+            return;
+        };
+        join.pieces = pieces;
+        join.pending = requests.len();
+        join.parts.resize_with(requests.len(), || None);
+        let mut own = Some(buffer);
+        if bounces.iter().all(Option::is_some) {
+            join.buffer = own.take();
+        }
+        if requests.is_empty() {
+            self.finish(join);
+            return;
+        }
+        let join = self.joins.insert(join);
+        for (number, (run, bounce)) in requests.iter().zip(bounces).enumerate() {
+            let buffer = bounce.or_else(|| own.take()).expect("one part uses the caller's buffer");
+            self.send(join, number, run, op, buffer);
+        }
+    }
+
+    /// A buffer for each part but the one that begins where the caller's buffer does.
+    fn bounces(
+        &mut self,
+        requests: &[Run],
+        op: Op,
+        buffer: &Buffer,
+    ) -> cenote_device::Result<Vec<Option<Buffer>>> {
+        let mut bounces = Vec::with_capacity(requests.len());
+        for run in requests {
+            if run.dest == 0 {
+                bounces.push(None);
+                continue;
+            }
+            let mut bounce = self.buffers.take(run.len)?;
+            if op == Op::Write {
+                bounce[..run.len].copy_from_slice(&buffer[run.dest..run.dest + run.len]);
+            }
+            bounces.push(Some(bounce));
+        }
+        Ok(bounces)
+    }
+
+    fn send(&mut self, join: u64, number: usize, run: &Run, op: Op, buffer: Buffer) {
+        let part = Part { join, number, dest: run.dest, len: run.len };
+        let tag = self.parts.insert(part);
+        let lane = &mut self.lanes[usize::from(run.tier)];
+        lane.backlog.push_back(Request { tag, op, offset: run.at, len: run.len, buffer });
+        lane.fill();
+    }
+
+    /// Takes what a tier has done.
+    fn collect(&mut self, tier: usize, wait_for: usize) -> cenote_device::Result<()> {
+        if self.lanes[tier].queue.in_flight() == 0 {
+            return Ok(());
+        }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        let outcome = self.lanes[tier].queue.reap(wait_for, &mut arrived);
+        for completion in arrived.drain(..) {
+            self.arrive(completion);
+        }
+        self.arrived = arrived;
+        self.lanes[tier].fill();
+        outcome
+    }
+
+    fn arrive(&mut self, completion: Completion) {
+        let part = self.parts.remove(completion.tag);
+        let join = self.joins.get_mut(part.join);
+        let moved = match completion.result {
+            Ok(moved) => moved.min(part.len),
+            Err(fault) => {
+                if join.fault.is_none_or(|(at, _)| part.dest < at) {
+                    join.fault = Some((part.dest, fault));
+                }
+                0
+            }
+        };
+        if moved < part.len {
+            join.cut(&part, moved);
+        }
+        if join.parts.is_empty() || part.number == 0 && join.buffer.is_none() {
+            join.buffer = Some(completion.buffer);
+        } else {
+            join.parts[part.number] = Some(completion.buffer);
+        }
+        join.pending -= 1;
+        if join.pending == 0 {
+            let join = self.joins.remove(part.join);
+            self.finish(join);
+        }
+    }
+
+    /// Puts the parts together and answers the caller.
+    fn finish(&mut self, mut join: Join) {
+        let mut buffer = join.buffer.take().expect("the caller's buffer is back");
+        if join.op == Op::Read && join.fault.is_none() {
+            for piece in &join.pieces {
+                let target = &mut buffer[piece.dest..piece.dest + piece.len];
+                match piece.source {
+                    None => target.fill(0),
+                    Some((number, from)) => {
+                        if let Some(bounce) = &join.parts[number] {
+                            target.copy_from_slice(&bounce[from..from + piece.len]);
+                        }
+                    }
+                }
+            }
+        }
+        join.parts.into_iter().flatten().for_each(|bounce| self.buffers.give_back(bounce));
+        join.pinned.for_each(|block| self.core.map.unpin(block));
+        self.core.grace.leave(join.room);
+        let result = match join.fault {
+            Some((_, fault)) => Err(fault),
+            None => Ok(join.end.min(join.wanted)),
+        };
+        let latency_ns = self.clock.now_ns().saturating_sub(join.begun_ns);
+        let Join { tag, op, offset, len, .. } = join;
+        self.done.push(Completion { tag, op, offset, len, buffer, result, latency_ns });
+    }
+
+    fn start_deferred(&mut self) {
+        for _ in 0..self.deferred.len() {
+            let Some((request, begun_ns)) = self.deferred.pop_front() else { return };
+            self.start(request, begun_ns);
+        }
+    }
+
+    fn submit_lanes(&mut self) -> cenote_device::Result<()> {
+        self.lanes.iter_mut().try_for_each(|lane| {
+            lane.fill();
+            lane.queue.submit()
+        })
+    }
+
+    /// Waits for something to happen.
+    fn wait(&mut self, commits: u64) -> cenote_device::Result<()> {
+        match self.lanes.iter().position(|lane| lane.queue.in_flight() > 0) {
+            Some(tier) => self.collect(tier, 1),
+            None => {
+                self.core.wait_for_commit(commits);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Queue for TieredQueue {
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn in_flight(&self) -> usize {
+        self.joins.count() + self.deferred.len() + self.done.len()
+    }
+
+    fn push(&mut self, request: Request) {
+        let in_flight = self.in_flight();
+        assert!(in_flight < self.depth, "push to a full queue: {in_flight} requests are in flight");
+        let Request { offset, len, buffer, .. } = &request;
+        assert!(
+            (1..=buffer.len()).contains(len),
+            "a request of {len} bytes does not fit its buffer of {} bytes",
+            buffer.len()
+        );
+        let misaligned = *offset | *len as u64 | buffer.as_ptr().addr() as u64;
+        assert!(
+            misaligned.is_multiple_of(self.core.align as u64),
+            "unaligned request: offset {offset}, length {len} must be multiples of {} bytes",
+            self.core.align
+        );
+        let now_ns = self.clock.now_ns();
+        self.start(request, now_ns);
+    }
+
+    fn submit(&mut self) -> cenote_device::Result<()> {
+        self.start_deferred();
+        self.submit_lanes()
+    }
+
+    fn reap(
+        &mut self,
+        wait_for: usize,
+        completions: &mut Vec<Completion>,
+    ) -> cenote_device::Result<()> {
+        let in_flight = self.in_flight();
+        assert!(wait_for <= in_flight, "reap waits for {wait_for} of {in_flight} requests");
+        let target = completions.len() + wait_for;
+        loop {
+            // Before the attempt: a commit that ends during it must not be slept over.
+            let commits = self.core.commits();
+            self.start_deferred();
+            self.submit_lanes()?;
+            (0..self.lanes.len()).try_for_each(|tier| self.collect(tier, 0))?;
+            completions.append(&mut self.done);
+            if completions.len() >= target {
+                return self.submit_lanes();
+            }
+            self.wait(commits)?;
+        }
+    }
+}
+
+impl Drop for TieredQueue {
+    /// Completes what was pushed, as the other devices do; nothing stays counted.
+    fn drop(&mut self) {
+        self.core.tell(&mut self.accesses);
+        let mut completions = Vec::new();
+        while self.in_flight() > 0 {
+            if self.reap(1, &mut completions).is_err() {
+                break;
+            }
+            completions.clear();
+        }
+        for join in self.joins.drain() {
+            join.pinned.for_each(|block| self.core.map.unpin(block));
+            self.core.grace.leave(join.room);
+        }
+    }
+}
+
+impl Join {
+    /// A part moved only its first bytes: the caller's end there.
+    fn cut(&mut self, part: &Part, moved: usize) {
+        if self.pieces.is_empty() {
+            self.end = self.end.min(part.dest + moved);
+        }
+        for piece in &self.pieces {
+            let Some((number, from)) = piece.source else { continue };
+            if number == part.number && from + piece.len > moved {
+                self.end = self.end.min(piece.dest + moved.saturating_sub(from));
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// Pushes as much as fits.
+    fn fill(&mut self) {
+        while self.queue.in_flight() < self.queue.depth() {
+            let Some(request) = self.backlog.pop_front() else { return };
+            self.queue.push(request);
+        }
+    }
+}
+
+/// Adds pieces of zeros wherever no other piece is.
+fn add_zeros(pieces: &mut Vec<Piece>, len: usize) {
+    let (mut at, known) = (0, pieces.len());
+    for index in 0..known {
+        let Piece { dest, len, .. } = pieces[index];
+        if dest > at {
+            pieces.push(Piece { dest: at, len: dest - at, source: None });
+        }
+        at = dest + len;
+    }
+    if len > at {
+        pieces.push(Piece { dest: at, len: len - at, source: None });
+    }
+}
+
+fn answer(request: Request, result: Result<usize, IoFault>, latency_ns: u64) -> Completion {
+    let Request { tag, op, offset, len, buffer } = request;
+    Completion { tag, op, offset, len, buffer, result, latency_ns }
+}
+
+/// Things under a small number.
+struct Slab<T> {
+    places: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    fn insert(&mut self, thing: T) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[place] = Some(thing);
+        place as u64
+    }
+
+    fn get_mut(&mut self, number: u64) -> &mut T {
+        self.places[number as usize].as_mut().expect("it is there until it is removed")
+    }
+
+    fn remove(&mut self, number: u64) -> T {
+        self.free.push(number as usize);
+        self.places[number as usize].take().expect("it is removed once")
+    }
+
+    fn count(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free.clear();
+        std::mem::take(&mut self.places).into_iter().flatten()
+    }
+}
+
+/// Buffers for parts of requests, by powers of two.
+#[derive(Default)]
+struct Buffers {
+    free: Vec<Vec<Buffer>>,
+}
+
+impl Buffers {
+    fn take(&mut self, bytes: usize) -> cenote_device::Result<Buffer> {
+        let bytes = bytes.next_power_of_two().max(PAGE_BYTES);
+        let class = bytes.trailing_zeros() as usize;
+        match self.free.get_mut(class).and_then(Vec::pop) {
+            Some(buffer) => Ok(buffer),
+            None => Buffer::new(bytes),
+        }
+    }
+
+    fn give_back(&mut self, buffer: Buffer) {
+        let class = buffer.len().trailing_zeros() as usize;
+        if self.free.len() <= class {
+            self.free.resize_with(class + 1, Vec::new);
+        }
+        self.free[class].push(buffer);
+    }
+}

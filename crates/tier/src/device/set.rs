@@ -1,0 +1,535 @@
+//! A set of tiers in memory: who lies where, what is free, and what stable storage knows.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cenote_device::{Device, IoFault};
+
+use super::entry::{Entry, Place};
+use super::error::{Result, TieredError};
+use super::grace::{Grace, Quarantine};
+use super::header::{Role, SetHeader, SetId, TierHeader};
+use super::io;
+use super::journal::{Journal, Record, Recovered, fill};
+use super::map::{BlockMap, Pin};
+use super::page::errno_of;
+use super::slots::Slots;
+
+/// Slots by which a tier's file grows at least.
+const GROWTH_SLOTS: u64 = 64;
+
+/// Accesses that wait for the policy at most; more are not heard of.
+const HEARD_MAX: usize = 1 << 16;
+
+/// The errno of a full device, and of one that failed.
+pub(super) const ENOSPC: i32 = 28;
+pub(super) const EIO: i32 = 5;
+
+/// One tier to build a set of.
+#[derive(Debug)]
+pub struct TierPart {
+    /// Its device, already within its I/O budget. Migrations share it with everybody.
+    pub device: Arc<dyn Device>,
+    /// What it is called in the set's headers.
+    pub name: String,
+    /// Bytes that it may take, headers included.
+    pub capacity_bytes: u64,
+}
+
+/// How a set is made and used.
+#[derive(Clone, Debug)]
+pub struct SetConfig {
+    /// The id that tells the members from those of other sets: a random one.
+    pub id: SetId,
+    /// Bytes of a block, what moves at once.
+    pub block_bytes: u32,
+    /// Pages of each journal.
+    pub journal_pages: u32,
+    /// Pages of each copy of the policy's state, which holds 1,012 accesses a page.
+    pub state_pages: u32,
+}
+
+impl SetConfig {
+    /// Blocks of 16 KiB, journals of 1 MiB, half a million accesses kept.
+    pub fn new(id: SetId) -> Self {
+        Self { id, block_bytes: 16 << 10, journal_pages: 256, state_pages: 512 }
+    }
+}
+
+/// A tier in use.
+#[derive(Debug)]
+pub(super) struct TierState {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) name: String,
+    pub(super) slots: u32,
+    /// Slots that only migrations take, so that an exchange between full tiers has room.
+    pub(super) spare: u32,
+    /// Bytes that a request reads through rather than being cut in two.
+    pub(super) gap_bytes: AtomicU64,
+    sync_failed: AtomicBool,
+}
+
+/// What is taken, under one lock.
+#[derive(Debug)]
+pub(super) struct Alloc {
+    pub(super) slots: Vec<Slots>,
+    pub(super) quarantine: Quarantine,
+    /// Blocks that stable storage does not know yet.
+    dirty: Vec<u32>,
+    /// Bytes of each tier's file.
+    file_bytes: Vec<u64>,
+}
+
+/// A set of tiers, shared by queues and migrations.
+///
+/// Order of locks: `journal`, `alloc`, `heard`.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) header: SetHeader,
+    pub(super) map_device: Arc<dyn Device>,
+    pub(super) tiers: Vec<TierState>,
+    pub(super) map: BlockMap,
+    pub(super) grace: Grace,
+    pub(super) align: usize,
+    len_bytes: AtomicU64,
+    /// The length that stable storage knows.
+    len_synced: AtomicU64,
+    journal: Mutex<Journal>,
+    alloc: Mutex<Alloc>,
+    /// How many commits ended; for writes that wait for one.
+    commits: Mutex<u64>,
+    commit_ended: Condvar,
+    /// Accesses that the policy has not heard of: block and whether it was written.
+    heard: Mutex<Vec<u32>>,
+    /// Whether anybody listens, and to requests of up to how many bytes.
+    pub(super) heard_bytes_max: AtomicU64,
+    pub(super) unheard: AtomicU64,
+    pub(super) migrator: Mutex<()>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn spare_of(slots: u32) -> u32 {
+    (slots / 32).clamp(1, 64)
+}
+
+impl Core {
+    /// Makes a new, empty set: headers on every member, then the map.
+    pub(super) fn create(
+        map_device: Arc<dyn Device>,
+        parts: Vec<TierPart>,
+        config: &SetConfig,
+    ) -> Result<Self> {
+        let block = u64::from(config.block_bytes);
+        let mut header = SetHeader {
+            id: config.id,
+            block_bytes: config.block_bytes,
+            journal_pages: config.journal_pages,
+            state_pages: config.state_pages,
+            tiers: Vec::new(),
+        };
+        for part in &parts {
+            let room = part.capacity_bytes.saturating_sub(header.data_start()) / block.max(1);
+            let slots = u32::try_from(room).unwrap_or(u32::MAX);
+            header.tiers.push(TierHeader { name: part.name.clone(), slots });
+        }
+        header.check()?;
+        for (tier, part) in (0..).zip(&parts) {
+            header.write(part.device.as_ref(), Role::Tier(tier))?;
+            part.device.set_len(header.data_start())?;
+            part.device.sync()?;
+        }
+        let journal = Journal::create(Arc::clone(&map_device), &header)?;
+        header.write(map_device.as_ref(), Role::Map)?;
+        map_device.sync()?;
+        let devices = parts.into_iter().map(|part| part.device).collect();
+        let empty = Recovered::empty(block);
+        Self::assemble(map_device, devices, header, journal, &empty)
+    }
+
+    /// Opens a set whose members are given in the order of its header.
+    pub(super) fn open(
+        map_device: Arc<dyn Device>,
+        header: SetHeader,
+        devices: Vec<Arc<dyn Device>>,
+    ) -> Result<Self> {
+        for (tier, device) in (0..).zip(&devices) {
+            check_member(device.as_ref(), &header, tier)?;
+        }
+        let (journal, recovered) = Journal::recover(Arc::clone(&map_device), &header)?;
+        Self::assemble(map_device, devices, header, journal, &recovered)
+    }
+
+    fn assemble(
+        map_device: Arc<dyn Device>,
+        devices: Vec<Arc<dyn Device>>,
+        header: SetHeader,
+        journal: Journal,
+        recovered: &Recovered,
+    ) -> Result<Self> {
+        let blocks_max = header.tiers.iter().fold(0u32, |sum, tier| sum.saturating_add(tier.slots));
+        let (mut slots, mut file_bytes) = (Vec::new(), Vec::new());
+        for (device, tier) in devices.iter().zip(&header.tiers) {
+            let bytes = device.len_bytes()?;
+            let used = bytes.saturating_sub(header.data_start());
+            let used = used.div_ceil(u64::from(header.block_bytes));
+            slots.push(Slots::new(tier.slots, u32::try_from(used).unwrap_or(u32::MAX)));
+            file_bytes.push(bytes);
+        }
+        let damaged = |block, place: Place, why| TieredError::Damaged {
+            file: map_device.name(),
+            reason: format!("block {block} lies in slot {} of tier {}, {why}", place.slot, place.tier),
+        };
+        if recovered.places.len() > blocks_max as usize {
+            let reason = format!("{} blocks on room for {blocks_max}", recovered.places.len());
+            return Err(TieredError::Damaged { file: map_device.name(), reason });
+        }
+        for (block, place) in recovered.places.iter().enumerate() {
+            let Some(place) = *place else { continue };
+            let Some(slots) = slots.get_mut(usize::from(place.tier)) else {
+                return Err(damaged(block, place, "which does not exist"));
+            };
+            if !slots.mark(place.slot) {
+                return Err(damaged(block, place, "which is another's or does not exist"));
+            }
+            check_reach(&header, place, &file_bytes, &devices)?;
+        }
+        let map = BlockMap::new(blocks_max);
+        fill(&map, recovered);
+        let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
+        let tiers = devices.into_iter().zip(&header.tiers).map(|(device, tier)| TierState {
+            device,
+            name: tier.name.clone(),
+            slots: tier.slots,
+            spare: spare_of(tier.slots),
+            gap_bytes: AtomicU64::new(u64::from(header.block_bytes)),
+            sync_failed: AtomicBool::new(false),
+        });
+        let alloc = Alloc { slots, quarantine: Quarantine::default(), dirty: Vec::new(), file_bytes };
+        Ok(Self {
+            tiers: tiers.collect(),
+            header,
+            map_device,
+            map,
+            grace: Grace::default(),
+            align,
+            len_bytes: AtomicU64::new(recovered.len_bytes),
+            len_synced: AtomicU64::new(recovered.len_bytes),
+            journal: Mutex::new(journal),
+            alloc: Mutex::new(alloc),
+            commits: Mutex::new(0),
+            commit_ended: Condvar::new(),
+            heard: Mutex::new(Vec::new()),
+            heard_bytes_max: AtomicU64::new(0),
+            unheard: AtomicU64::new(0),
+            migrator: Mutex::new(()),
+        })
+    }
+
+    pub(super) fn block_bytes(&self) -> u64 {
+        u64::from(self.header.block_bytes)
+    }
+
+    pub(super) fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::SeqCst)
+    }
+
+    /// Blocks that a length has.
+    pub(super) fn blocks_of(&self, len_bytes: u64) -> u32 {
+        u32::try_from(len_bytes.div_ceil(self.block_bytes())).unwrap_or(u32::MAX)
+    }
+
+    /// Blocks that can be stored.
+    pub(super) fn blocks_max(&self) -> u64 {
+        self.tiers.iter().map(|tier| u64::from(tier.slots - tier.spare)).sum()
+    }
+
+    /// First byte of a slot.
+    pub(super) fn offset_of(&self, place: Place) -> u64 {
+        self.header.data_start() + u64::from(place.slot) * self.block_bytes()
+    }
+
+    pub(super) fn alloc(&self) -> MutexGuard<'_, Alloc> {
+        lock(&self.alloc)
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        lock(&self.journal)
+    }
+
+    /// The device is at least so long.
+    pub(super) fn reach(&self, end: u64) {
+        self.len_bytes.fetch_max(end, Ordering::SeqCst);
+    }
+
+    /// Gives a block a slot that reads as zeros, unless it is to be covered as a `whole`.
+    pub(super) fn allocate(&self, block: u32, whole: bool) -> std::result::Result<(), IoFault> {
+        let mut alloc = self.alloc();
+        if self.map.get(block).place().is_some() {
+            return Ok(());
+        }
+        self.free_quarantine(&mut alloc);
+        let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
+        for tier in 0..self.tiers.len() {
+            let wanted = self.wanted(tier, block, before);
+            let Some(slot) = alloc.slots[tier].take(wanted, self.tiers[tier].spare) else {
+                continue;
+            };
+            let place = Place { tier: tier as u8, slot };
+            if let Err(fault) = self.prepare(&mut alloc, place, whole) {
+                alloc.slots[tier].release(slot);
+                return Err(fault);
+            }
+            self.map.set(block, Entry::of(place).fresh(true));
+            alloc.dirty.push(block);
+            return Ok(());
+        }
+        Err(IoFault { errno: ENOSPC })
+    }
+
+    /// The slot that suits a block: its own on the slowest tier, the one behind its neighbour's on
+    /// the others.
+    fn wanted(&self, tier: usize, block: u32, before: Option<Place>) -> u32 {
+        if tier + 1 == self.tiers.len() {
+            return block % self.tiers[tier].slots;
+        }
+        let before = before.filter(|place| usize::from(place.tier) == tier);
+        before.map_or(u32::MAX, |place| place.slot.saturating_add(1))
+    }
+
+    /// A slot for a block that comes to a tier by migration.
+    pub(super) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
+        let mut alloc = self.alloc();
+        self.free_quarantine(&mut alloc);
+        let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
+        let slot = alloc.slots[tier].take(self.wanted(tier, block, before), 0)?;
+        let place = Place { tier: tier as u8, slot };
+        if self.prepare(&mut alloc, place, true).is_err() {
+            alloc.slots[tier].release(slot);
+            return None;
+        }
+        Some(place)
+    }
+
+    fn free_quarantine(&self, alloc: &mut Alloc) {
+        let Alloc { slots, quarantine, .. } = alloc;
+        quarantine.poll(&self.grace, |place| slots[usize::from(place.tier)].release(place.slot));
+    }
+
+    /// The file reaches over the slot, and it holds zeros or is to be covered.
+    fn prepare(
+        &self,
+        alloc: &mut Alloc,
+        place: Place,
+        whole: bool,
+    ) -> std::result::Result<(), IoFault> {
+        let tier = usize::from(place.tier);
+        let device = &self.tiers[tier].device;
+        let fault = |error: &cenote_device::DeviceError| IoFault { errno: errno_of(error) };
+        let end = self.offset_of(place) + self.block_bytes();
+        if alloc.file_bytes[tier] < end {
+            let slots = (u64::from(place.slot) + 1).next_multiple_of(GROWTH_SLOTS);
+            let slots = slots.min(self.tiers[tier].slots.into());
+            let bytes = self.header.data_start() + slots * self.block_bytes();
+            device.set_len(bytes).map_err(|error| fault(&error))?;
+            alloc.file_bytes[tier] = bytes;
+        }
+        if alloc.slots[tier].touch(place.slot) && !whole {
+            let zeros = vec![0; self.header.block_bytes as usize];
+            let written = io::write(device.as_ref(), self.offset_of(place), &zeros);
+            written.map_err(|error| match error {
+                TieredError::Device(error) => fault(&error),
+                _ => IoFault { errno: EIO },
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Syncs a tier. After one failure all later ones fail, whoever asks.
+    pub(super) fn sync_tier(&self, tier: usize) -> Result<()> {
+        let state = &self.tiers[tier];
+        if state.sync_failed.load(Ordering::SeqCst) {
+            return Err(TieredError::SyncFailed { file: state.device.name() });
+        }
+        state.device.sync().map_err(|error| {
+            state.sync_failed.store(true, Ordering::SeqCst);
+            error.into()
+        })
+    }
+
+    /// Everything that was written is on stable storage, and the map that finds it.
+    pub(super) fn sync(&self) -> Result<()> {
+        let mut journal = self.journal();
+        let len_bytes = self.len_bytes();
+        let dirty = std::mem::take(&mut self.alloc().dirty);
+        // A block that is just being written for the first time may be in pieces.
+        let (busy, ready): (Vec<u32>, Vec<u32>) =
+            dirty.iter().partition(|&&block| self.map.get(block).writers() > 0);
+        let outcome = self.sync_with(&mut journal, len_bytes, &ready);
+        let mut alloc = self.alloc();
+        match outcome {
+            Ok(()) => alloc.dirty.extend(busy),
+            Err(_) => alloc.dirty.extend(dirty),
+        }
+        outcome
+    }
+
+    fn sync_with(&self, journal: &mut Journal, len_bytes: u64, ready: &[u32]) -> Result<()> {
+        (0..self.tiers.len()).try_for_each(|tier| self.sync_tier(tier))?;
+        let record = |&block: &u32| {
+            let entry = self.map.get(block);
+            let place = entry.place().filter(|_| entry.is_fresh())?;
+            Some(Record { block, place })
+        };
+        let records: Vec<Record> = ready.iter().filter_map(record).collect();
+        if records.is_empty() && len_bytes == self.len_synced.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.commit(journal, len_bytes, &records)
+    }
+
+    /// Makes records durable; they are fresh no more.
+    pub(super) fn commit(
+        &self,
+        journal: &mut Journal,
+        len_bytes: u64,
+        records: &[Record],
+    ) -> Result<()> {
+        journal.commit(len_bytes, records, &self.map, self.blocks_of(len_bytes), |committed| {
+            for record in committed {
+                let known = |entry: Entry| entry.place().map(|_| entry.fresh(false));
+                let _ = self.map.update(record.block, known);
+            }
+        })?;
+        self.len_synced.store(len_bytes, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Changes the length. What is cut off is gone, also from stable storage.
+    pub(super) fn set_len(&self, bytes: u64) -> Result<()> {
+        if bytes.div_ceil(self.block_bytes()) > self.blocks_max() {
+            let reason = format!("{bytes} bytes are more than the tiers hold");
+            let source = std::io::Error::new(std::io::ErrorKind::StorageFull, reason);
+            let device = self.map_device.name();
+            return Err(cenote_device::DeviceError::File { device, action: "resize", source }.into());
+        }
+        let mut journal = self.journal();
+        let before = self.len_bytes();
+        if bytes < before {
+            self.clear_tail(bytes, before)?;
+            self.commit(&mut journal, bytes, &[])?;
+            let mut alloc = self.alloc();
+            for block in self.blocks_of(bytes)..self.blocks_of(before) {
+                let gone = self.map.update(block, |entry| entry.place().map(|_| Entry::ABSENT));
+                if let Some(place) = gone.ok().and_then(Entry::place) {
+                    alloc.quarantine.push(place);
+                }
+            }
+        }
+        self.len_bytes.store(bytes, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Zeroes what remains of the last block, so that a later growth finds zeros.
+    fn clear_tail(&self, bytes: u64, before: u64) -> Result<()> {
+        let block = bytes / self.block_bytes();
+        let within = bytes % self.block_bytes();
+        let Some(place) = self.map.get(block as u32).place().filter(|_| within > 0) else {
+            return Ok(());
+        };
+        let end = (before - block * self.block_bytes()).min(self.block_bytes()) as usize;
+        let device = self.tiers[usize::from(place.tier)].device.as_ref();
+        let offset = self.offset_of(place);
+        // A copy that is under way would miss this, so it ends here. None is being committed.
+        if self.map.pin(block as u32) != Pin::At(place) {
+            return Err(TieredError::Frozen { file: self.map_device.name() });
+        }
+        let zeroed = io::read(device, offset, self.header.block_bytes as usize);
+        let zeroed = zeroed.and_then(|mut contents| {
+            contents[within as usize..end].fill(0);
+            io::write(device, offset, &contents)
+        });
+        self.map.unpin(block as u32);
+        zeroed?;
+        self.sync_tier(usize::from(place.tier))
+    }
+
+    /// How many commits ended so far.
+    pub(super) fn commits(&self) -> u64 {
+        *lock(&self.commits)
+    }
+
+    /// A commit has ended, well or not: writes that waited for it may go on.
+    pub(super) fn end_commit(&self) {
+        *lock(&self.commits) += 1;
+        self.commit_ended.notify_all();
+    }
+
+    /// Sleeps until more than `seen` commits have ended.
+    pub(super) fn wait_for_commit(&self, seen: u64) {
+        let commits = lock(&self.commits);
+        let patience = Duration::from_millis(100);
+        let slept = self.commit_ended.wait_timeout_while(commits, patience, |now| *now <= seen);
+        drop(slept);
+    }
+
+    /// Tells the policy of accesses, unless it is behind.
+    pub(super) fn tell(&self, accesses: &mut Vec<u32>) {
+        let mut heard = lock(&self.heard);
+        if heard.len() + accesses.len() <= HEARD_MAX {
+            heard.append(accesses);
+        } else {
+            self.unheard.fetch_add(accesses.len() as u64, Ordering::Relaxed);
+            accesses.clear();
+        }
+    }
+
+    /// What the policy has not heard of.
+    pub(super) fn take_heard(&self, into: &mut Vec<u32>) {
+        into.clear();
+        std::mem::swap(&mut *lock(&self.heard), into);
+    }
+
+    /// Bytes of map and free lists.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let alloc = self.alloc();
+        let slots: usize = alloc.slots.iter().map(Slots::memory_bytes).sum();
+        self.map.memory_bytes() + slots + alloc.dirty.capacity() * 4
+    }
+}
+
+fn check_member(device: &dyn Device, set: &SetHeader, tier: u8) -> Result<()> {
+    let wanted = &set.tiers[usize::from(tier)].name;
+    let wrong = |reason: String| Err(TieredError::Member { file: device.name(), reason });
+    let (header, role) = SetHeader::read(device)?;
+    if header.id != set.id {
+        return wrong(format!("it belongs to another graph, not to this one's tier {wanted}"));
+    }
+    if role != Role::Tier(tier) {
+        let found = match role {
+            Role::Map => "the map of the tiers".to_owned(),
+            Role::Tier(other) => format!("tier {}", set.tiers[usize::from(other)].name),
+        };
+        return wrong(format!("it is {found}, where tier {wanted} is expected"));
+    }
+    Ok(())
+}
+
+/// A tier's file that ends before a slot that is taken was cut.
+fn check_reach(
+    header: &SetHeader,
+    place: Place,
+    file_bytes: &[u64],
+    devices: &[Arc<dyn Device>],
+) -> Result<()> {
+    let tier = usize::from(place.tier);
+    let end = header.data_start() + (u64::from(place.slot) + 1) * u64::from(header.block_bytes);
+    if file_bytes[tier] >= end {
+        return Ok(());
+    }
+    let reason = format!("it ends at byte {}, its blocks go on to {end}", file_bytes[tier]);
+    Err(TieredError::Member { file: devices[tier].name(), reason })
+}

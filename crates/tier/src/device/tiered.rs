@@ -1,0 +1,187 @@
+//! The device that is several.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cenote_device::{Clock, Device, Queue, QueueConfig};
+
+use super::error::{Result, TieredError};
+use super::header::{Role, SetHeader};
+use super::queue::TieredQueue;
+use super::set::{Core, SetConfig, TierPart};
+use crate::placement::{Placement, Tier};
+
+/// Several devices as one. Shared by threads, as every device.
+#[derive(Clone, Debug)]
+pub struct TieredDevice {
+    pub(super) core: Arc<Core>,
+}
+
+/// How full a tier is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TierUse {
+    /// What the tier is called in the set.
+    pub name: String,
+    /// The file.
+    pub file: String,
+    /// Blocks that lie there.
+    pub blocks: u64,
+    /// Blocks that it can hold.
+    pub slots: u64,
+    /// Of these, those that only migrations may take.
+    pub spare: u64,
+}
+
+impl TieredDevice {
+    /// Makes a new, empty set on empty devices, the fastest tier first; the map lies on a device of
+    /// its own. It is there after a power cut once the first [`Device::sync`] has returned.
+    ///
+    /// # Errors
+    /// [`TieredError::Options`] for tiers that cannot be, [`TieredError::Device`].
+    pub fn create(
+        map: Arc<dyn Device>,
+        tiers: Vec<TierPart>,
+        config: &SetConfig,
+    ) -> Result<Self> {
+        Ok(Self { core: Arc::new(Core::create(map, tiers, config)?) })
+    }
+
+    /// The description of the set whose map this is: which tiers to open.
+    ///
+    /// # Errors
+    /// [`TieredError::Member`] if it is no map.
+    pub fn describe(map: &dyn Device) -> Result<SetHeader> {
+        let (header, role) = SetHeader::read(map)?;
+        match role {
+            Role::Map => Ok(header),
+            Role::Tier(tier) => {
+                let name = &header.tiers[usize::from(tier)].name;
+                let reason = format!("it is the tier {name} of a graph, not the graph");
+                Err(TieredError::Member { file: map.name(), reason })
+            }
+        }
+    }
+
+    /// Opens a set. The tiers must come as [`TieredDevice::describe`] names them. A map that is
+    /// opened for reading can be read only.
+    ///
+    /// # Errors
+    /// [`TieredError::Member`] names the file that is missing, foreign, cut or in another's place;
+    /// [`TieredError::Damaged`].
+    pub fn open(map: Arc<dyn Device>, tiers: Vec<Arc<dyn Device>>) -> Result<Self> {
+        let header = Self::describe(map.as_ref())?;
+        if tiers.len() != header.tiers.len() {
+            let (found, expected) = (tiers.len(), header.tiers.len());
+            return Err(TieredError::Options(format!("{found} given, the graph has {expected}")));
+        }
+        Ok(Self { core: Arc::new(Core::open(map, header, tiers)?) })
+    }
+
+    /// The set's description.
+    pub fn header(&self) -> &SetHeader {
+        &self.core.header
+    }
+
+    /// How full each tier is, from the fastest.
+    pub fn tiers(&self) -> Vec<TierUse> {
+        let counts = self.counts();
+        let tiers = self.core.tiers.iter().zip(counts);
+        let tell = |(tier, blocks): (&super::set::TierState, u64)| TierUse {
+            name: tier.name.clone(),
+            file: tier.device.name(),
+            blocks,
+            slots: tier.slots.into(),
+            spare: tier.spare.into(),
+        };
+        tiers.map(tell).collect()
+    }
+
+    /// Blocks by tier.
+    fn counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.core.tiers.len()];
+        for block in 0..self.blocks() {
+            if let Some(place) = self.core.map.get(block).place() {
+                counts[usize::from(place.tier)] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Blocks that the device has now.
+    pub fn blocks(&self) -> u32 {
+        self.core.blocks_of(self.core.len_bytes())
+    }
+
+    /// The tier of a block; none if nobody wrote it.
+    pub fn tier_of(&self, block: u32) -> Option<Tier> {
+        self.core.map.get(block).place().map(|place| place.tier)
+    }
+
+    /// The same for all, as policies see it. A block that nobody wrote counts to the slowest tier.
+    ///
+    /// # Errors
+    /// [`TieredError::Options`] if the device is empty.
+    pub fn placement(&self) -> Result<Placement> {
+        let slowest = (self.core.tiers.len() - 1) as Tier;
+        let map: Vec<Tier> =
+            (0..self.blocks()).map(|block| self.tier_of(block).unwrap_or(slowest)).collect();
+        let mut capacities: Vec<u64> =
+            self.core.tiers.iter().map(|tier| (tier.slots - tier.spare).into()).collect();
+        // A migration that lost its partner may have left a tier within its spare slots.
+        for (tier, capacity) in capacities.iter_mut().enumerate() {
+            let count = map.iter().filter(|&&at| usize::from(at) == tier).count() as u64;
+            *capacity = count.max(*capacity);
+        }
+        Placement::from_map(map, &capacities).map_err(|e| TieredError::Options(e.to_string()))
+    }
+
+    /// Bytes between two parts of a tier that a read reads through, where that costs no more than a
+    /// second request. The size of a block unless told.
+    pub fn set_gap_bytes(&self, tier: Tier, bytes: u64) {
+        self.core.tiers[usize::from(tier)].gap_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Accesses that no policy heard of because it was behind.
+    pub fn unheard(&self) -> u64 {
+        self.core.unheard.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the map in memory and of all that goes with it.
+    pub fn memory_bytes(&self) -> usize {
+        self.core.memory_bytes()
+    }
+}
+
+impl Device for TieredDevice {
+    fn name(&self) -> String {
+        self.core.map_device.name()
+    }
+
+    fn backend(&self) -> &'static str {
+        self.core.tiers[0].device.backend()
+    }
+
+    fn len_bytes(&self) -> cenote_device::Result<u64> {
+        Ok(self.core.len_bytes())
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.core.align
+    }
+
+    fn queue(&self, config: &QueueConfig) -> cenote_device::Result<Box<dyn Queue>> {
+        Ok(Box::new(TieredQueue::open(&self.core, self.clock(), config)?))
+    }
+
+    fn sync(&self) -> cenote_device::Result<()> {
+        self.core.sync().map_err(|error| error.into_device(self.name(), "sync"))
+    }
+
+    fn set_len(&self, bytes: u64) -> cenote_device::Result<()> {
+        self.core.set_len(bytes).map_err(|error| error.into_device(self.name(), "resize"))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.core.tiers[0].device.clock()
+    }
+}
