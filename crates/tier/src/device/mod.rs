@@ -35,7 +35,7 @@
 //! # New blocks
 //! A write to a block without a slot takes one at once, on the fastest tier with room; the map on
 //! stable storage hears of it at the next sync, after the data. A slot that was used before is
-//! zeroed first, unless the write covers it. Shrinking is committed before its slots are free.
+//! zeroed first: the write may fail. Shrinking is committed before its slots are free.
 //!
 //! # A sync that failed
 //! Linux tells of lost writes once. If a migration's sync hears of it, the user's next sync must

@@ -81,7 +81,7 @@ struct Part {
 
 /// Why a request cannot start.
 enum Hold {
-    Wait(u64),
+    Wait,
     Fail(IoFault),
 }
 
@@ -127,7 +127,7 @@ impl TieredQueue {
             Err(hold) => {
                 self.core.grace.leave(room);
                 match hold {
-                    Hold::Wait(_) => self.deferred.push_back((request, begun_ns)),
+                    Hold::Wait => self.deferred.push_back((request, begun_ns)),
                     Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
                 }
             }
@@ -152,11 +152,8 @@ impl TieredQueue {
             return Err(Hold::Fail(IoFault { errno: ENOSPC }));
         }
         let blocks = (offset / block_bytes) as u32..end.div_ceil(block_bytes) as u32;
-        let commits = self.core.commits();
         for block in blocks.clone() {
-            let start = u64::from(block) * block_bytes;
-            let whole = offset <= start && start + block_bytes <= end;
-            if let Err(hold) = self.pin(block, whole, commits) {
+            if let Err(hold) = self.pin(block) {
                 (blocks.start..block).for_each(|block| self.core.map.unpin(block));
                 return Err(hold);
             }
@@ -166,12 +163,12 @@ impl TieredQueue {
         Ok((len, blocks))
     }
 
-    fn pin(&self, block: u32, whole: bool, commits: u64) -> Result<(), Hold> {
+    fn pin(&self, block: u32) -> Result<(), Hold> {
         loop {
             match self.core.map.pin(block) {
                 Pin::At(_) => return Ok(()),
-                Pin::Absent => self.core.allocate(block, whole).map_err(Hold::Fail)?,
-                Pin::Wait => return Err(Hold::Wait(commits)),
+                Pin::Absent => self.core.allocate(block).map_err(Hold::Fail)?,
+                Pin::Wait => return Err(Hold::Wait),
                 Pin::Refused => return Err(Hold::Fail(IoFault { errno: EIO })),
             }
         }

@@ -265,8 +265,8 @@ impl Core {
         self.len_bytes.fetch_max(end, Ordering::SeqCst);
     }
 
-    /// Gives a block a slot that reads as zeros, unless it is to be covered as a `whole`.
-    pub(super) fn allocate(&self, block: u32, whole: bool) -> std::result::Result<(), IoFault> {
+    /// Gives a block a slot that reads as zeros: the write that wants it may fail.
+    pub(super) fn allocate(&self, block: u32) -> std::result::Result<(), IoFault> {
         let mut alloc = self.alloc();
         if self.map.get(block).place().is_some() {
             return Ok(());
@@ -279,7 +279,7 @@ impl Core {
                 continue;
             };
             let place = Place { tier: tier as u8, slot };
-            if let Err(fault) = self.prepare(&mut alloc, place, whole) {
+            if let Err(fault) = self.prepare(&mut alloc, place, true) {
                 alloc.slots[tier].release(slot);
                 return Err(fault);
             }
@@ -307,7 +307,7 @@ impl Core {
         let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
         let slot = alloc.slots[tier].take(self.wanted(tier, block, before), 0)?;
         let place = Place { tier: tier as u8, slot };
-        if self.prepare(&mut alloc, place, true).is_err() {
+        if self.prepare(&mut alloc, place, false).is_err() {
             alloc.slots[tier].release(slot);
             return None;
         }
@@ -319,12 +319,12 @@ impl Core {
         quarantine.poll(&self.grace, |place| slots[usize::from(place.tier)].release(place.slot));
     }
 
-    /// The file reaches over the slot, and it holds zeros or is to be covered.
+    /// The file reaches over the slot, which holds zeros if they are wanted.
     fn prepare(
         &self,
         alloc: &mut Alloc,
         place: Place,
-        whole: bool,
+        zeros: bool,
     ) -> std::result::Result<(), IoFault> {
         let tier = usize::from(place.tier);
         let device = &self.tiers[tier].device;
@@ -337,7 +337,7 @@ impl Core {
             device.set_len(bytes).map_err(|error| fault(&error))?;
             alloc.file_bytes[tier] = bytes;
         }
-        if alloc.slots[tier].touch(place.slot) && !whole {
+        if alloc.slots[tier].touch(place.slot) && zeros {
             let zeros = vec![0; self.header.block_bytes as usize];
             let written = io::write(device.as_ref(), self.offset_of(place), &zeros);
             written.map_err(|error| match error {

@@ -212,5 +212,5 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
         }
         frozen += u32::from(is_frozen);
     }
-    assert!(frozen > 100, "the journal failed in {frozen} runs only");
+    assert!(frozen > 50, "the journal failed in {frozen} runs only");
 }

@@ -92,10 +92,9 @@ fn users_find_what_they_wrote_while_blocks_move_under_them() {
                 moved.fetch_add(done as u64, Ordering::SeqCst);
             }
         });
-        for user in users {
-            user.join().unwrap();
-        }
+        let ends = users.map(|user| user.join());
         is_over.store(true, Ordering::SeqCst);
+        ends.into_iter().for_each(|end| end.unwrap());
     });
     let moved = moved.load(Ordering::SeqCst);
     assert!(moved > 100, "only {moved} blocks moved");
