@@ -115,6 +115,8 @@ mod tests {
         assert!(!entry.is_fresh() && entry.writers() == 1);
         assert_eq!(Entry::ABSENT.place(), None);
         let full = (0..WRITERS_MAX).try_fold(Entry::of(other), |entry, _| entry.with_writer());
-        assert!(full.is_some_and(|full| full.with_writer().is_none() && full.place() == Some(other)));
+        assert!(
+            full.is_some_and(|full| full.with_writer().is_none() && full.place() == Some(other))
+        );
     }
 }

@@ -56,9 +56,11 @@ impl TieredError {
     pub(super) fn into_device(self, device: String, action: &'static str) -> DeviceError {
         match self {
             Self::Device(error) => error,
-            other => {
-                DeviceError::File { device, action, source: std::io::Error::other(other.to_string()) }
-            }
+            other => DeviceError::File {
+                device,
+                action,
+                source: std::io::Error::other(other.to_string()),
+            },
         }
     }
 }

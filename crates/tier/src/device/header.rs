@@ -128,8 +128,7 @@ impl SetHeader {
         let role = if role == u8::MAX { Role::Map } else { Role::Tier(role) };
         let (block_bytes, journal_pages, state_pages) =
             (reader.word()?, reader.word()?, reader.word()?);
-        let mut header =
-            Self { id, block_bytes, journal_pages, state_pages, tiers: Vec::new() };
+        let mut header = Self { id, block_bytes, journal_pages, state_pages, tiers: Vec::new() };
         for _ in 0..tiers {
             let slots = reader.word()?;
             let len = reader.word()? as usize;

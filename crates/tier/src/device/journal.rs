@@ -127,15 +127,8 @@ impl Journal {
     pub(super) fn create(device: Arc<dyn Device>, header: &SetHeader) -> Result<Self> {
         let layout = Layout::of(header);
         device.set_len(layout.fixed_bytes())?;
-        let mut journal = Self {
-            device,
-            set: header.id,
-            layout,
-            epoch: 0,
-            next: 0,
-            previous: 0,
-            frozen: false,
-        };
+        let mut journal =
+            Self { device, set: header.id, layout, epoch: 0, next: 0, previous: 0, frozen: false };
         journal.write_head(0, 0, 0)?;
         Ok(journal)
     }
@@ -143,14 +136,6 @@ impl Journal {
     /// Whether nothing can be committed any more.
     pub(super) fn is_frozen(&self) -> bool {
         self.frozen
-    }
-
-    pub(super) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    pub(super) fn layout(&self) -> Layout {
-        self.layout
     }
 
     fn check(&self) -> Result<()> {
@@ -259,7 +244,10 @@ impl Journal {
     }
 
     /// Reads what was committed.
-    pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Self, Recovered)> {
+    pub(super) fn recover(
+        device: Arc<dyn Device>,
+        header: &SetHeader,
+    ) -> Result<(Self, Recovered)> {
         let layout = Layout::of(header);
         let reader = Reader { device: device.as_ref(), set: &header.id, layout };
         let block_bytes = u64::from(header.block_bytes);

@@ -195,8 +195,7 @@ impl Migrator {
             }
         }
         let moving = journeys.iter().filter(|j| j.outcome.is_none());
-        let records: Vec<Record> =
-            moving.map(|j| Record { block: j.block, place: j.to }).collect();
+        let records: Vec<Record> = moving.map(|j| Record { block: j.block, place: j.to }).collect();
         if records.is_empty() {
             return Ok(());
         }
@@ -237,9 +236,8 @@ impl Migrator {
                 alloc.quarantine.push(journey.from);
                 continue;
             }
-            let idle = |entry: Entry| {
-                (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Idle))
-            };
+            let idle =
+                |entry: Entry| (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Idle));
             let _ = self.core.map.update(journey.block, idle);
             alloc.slots[usize::from(journey.to.tier)].release(journey.to.slot);
         }

@@ -54,12 +54,11 @@ mod queue;
 mod set;
 mod slots;
 mod split;
-// mod state;
 mod tiered;
-// mod worker;
+mod worker;
 
 pub use error::{Result, TieredError};
 pub use migrate::{Migrator, Outcome};
 pub use set::{SetConfig, TierPart};
 pub use tiered::{TierUse, TieredDevice};
-// pub use worker::{Worker, WorkerConfig, WorkerReport};
+pub use worker::{Worker, WorkerConfig, WorkerReport};

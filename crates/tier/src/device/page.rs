@@ -21,7 +21,6 @@ pub(super) enum Kind {
     Head = 0x4845_4144,
     Map = 0x4d41_5020,
     Journal = 0x4a52_4e4c,
-    State = 0x5354_4154,
 }
 
 /// What stands before the items.
@@ -62,7 +61,8 @@ pub(super) fn seal(page: &mut [u8], set: &SetId, kind: Kind, head: PageHead) -> 
     assert_eq!(page.len(), PAGE_BYTES, "a page is sealed as a whole");
     page[..4].copy_from_slice(&(kind as u32).to_le_bytes());
     page[8..16].copy_from_slice(&head.epoch.to_le_bytes());
-    for (at, value) in [(16, head.index), (20, head.stable), (24, head.count), (28, head.previous)] {
+    for (at, value) in [(16, head.index), (20, head.stable), (24, head.count), (28, head.previous)]
+    {
         page[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
     page[32..40].copy_from_slice(&head.len_bytes.to_le_bytes());

@@ -12,9 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cenote_device::{
-    Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request,
-};
+use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request};
 
 use super::map::Pin;
 use super::page::PAGE_BYTES;

@@ -181,7 +181,10 @@ impl Core {
         }
         let damaged = |block, place: Place, why| TieredError::Damaged {
             file: map_device.name(),
-            reason: format!("block {block} lies in slot {} of tier {}, {why}", place.slot, place.tier),
+            reason: format!(
+                "block {block} lies in slot {} of tier {}, {why}",
+                place.slot, place.tier
+            ),
         };
         if recovered.places.len() > blocks_max as usize {
             let reason = format!("{} blocks on room for {blocks_max}", recovered.places.len());
@@ -208,7 +211,8 @@ impl Core {
             gap_bytes: AtomicU64::new(u64::from(header.block_bytes)),
             sync_failed: AtomicBool::new(false),
         });
-        let alloc = Alloc { slots, quarantine: Quarantine::default(), dirty: Vec::new(), file_bytes };
+        let alloc =
+            Alloc { slots, quarantine: Quarantine::default(), dirty: Vec::new(), file_bytes };
         Ok(Self {
             tiers: tiers.collect(),
             header,
@@ -414,7 +418,9 @@ impl Core {
             let reason = format!("{bytes} bytes are more than the tiers hold");
             let source = std::io::Error::new(std::io::ErrorKind::StorageFull, reason);
             let device = self.map_device.name();
-            return Err(cenote_device::DeviceError::File { device, action: "resize", source }.into());
+            return Err(
+                cenote_device::DeviceError::File { device, action: "resize", source }.into()
+            );
         }
         let mut journal = self.journal();
         let before = self.len_bytes();

@@ -32,15 +32,6 @@ impl Slots {
         Self { capacity, taken, count: 0, hint: 0, touched, used_before }
     }
 
-    pub(super) fn capacity(&self) -> u32 {
-        self.capacity
-    }
-
-    /// Slots that are taken.
-    pub(super) fn count(&self) -> u32 {
-        self.count
-    }
-
     fn is_taken(&self, slot: u32) -> bool {
         bit(&self.taken, slot)
     }
@@ -109,7 +100,7 @@ mod tests {
         assert_eq!(all, (0..100).chain(101..128).collect::<Vec<_>>());
         assert_eq!(slots.take(0, 1), Some(128));
         assert!(slots.mark(129) && !slots.mark(129) && !slots.mark(130));
-        assert_eq!((slots.take(0, 0), slots.count()), (None, 130));
+        assert_eq!((slots.take(0, 0), slots.count), (None, 130));
         slots.release(64);
         slots.release(3);
         assert_eq!([slots.take(200, 0), slots.take(200, 0)], [Some(3), Some(64)]);

@@ -38,11 +38,7 @@ impl TieredDevice {
     ///
     /// # Errors
     /// [`TieredError::Options`] for tiers that cannot be, [`TieredError::Device`].
-    pub fn create(
-        map: Arc<dyn Device>,
-        tiers: Vec<TierPart>,
-        config: &SetConfig,
-    ) -> Result<Self> {
+    pub fn create(map: Arc<dyn Device>, tiers: Vec<TierPart>, config: &SetConfig) -> Result<Self> {
         Ok(Self { core: Arc::new(Core::create(map, tiers, config)?) })
     }
 

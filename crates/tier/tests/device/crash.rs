@@ -128,7 +128,8 @@ fn power_cut_at_every_change_loses_and_doubles_no_block() {
         let plan = |at| FaultPlan { unsynced, ..FaultPlan::seeded(seed * 10 + at as u64) };
         let mut rig = Rig::new(seed, plan);
         rig.device.sync().unwrap();
-        let (sims, oracle, points) = (rig.sims.clone(), Arc::clone(&rig.oracle), Arc::clone(&points));
+        let (sims, oracle, points) =
+            (rig.sims.clone(), Arc::clone(&rig.oracle), Arc::clone(&points));
         rig.strip.listen(Box::new(move |change| {
             points.fetch_add(1, Ordering::SeqCst);
             let told = format!("seed {seed}, change {change}");
@@ -147,6 +148,7 @@ fn power_cut_at_every_change_loses_and_doubles_no_block() {
 
 #[test]
 fn a_tier_that_fails_now_and_then_loses_no_block() {
+    let mut failed = 0;
     for seed in 0..60 {
         let eio = Effect::Errno(5);
         // The map's file works (its failures are another test's), and so do the first writes: headers.
@@ -161,7 +163,6 @@ fn a_tier_that_fails_now_and_then_loses_no_block() {
         };
         let mut rig = Rig::new(seed, plan).whole();
         let mut migrator = Migrator::new(&rig.device, 4).unwrap();
-        let mut failed = 0;
         for step in 0..150 {
             match rig.random.below(3) {
                 0 => {
@@ -179,8 +180,8 @@ fn a_tier_that_fails_now_and_then_loses_no_block() {
             verify(&rig.sims, &oracle, &told, false);
             oracle.check(&oracle::contents(&rig.device), true, &told);
         }
-        assert!(failed > 0, "seed {seed}: no move met a fault");
     }
+    assert!(failed > 100, "only {failed} moves met a fault");
 }
 
 #[test]

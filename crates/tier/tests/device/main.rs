@@ -4,3 +4,4 @@ mod crash;
 mod oracle;
 mod support;
 mod threads;
+mod worker;

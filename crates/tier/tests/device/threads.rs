@@ -82,10 +82,7 @@ fn users_find_what_they_wrote_while_blocks_move_under_them() {
             let mut migrator = Migrator::new(&device, 8).unwrap();
             while !is_over.load(Ordering::SeqCst) {
                 let moves: Vec<_> = (0..8)
-                    .map(|_| Move {
-                        page: random.below(BLOCKS) as u32,
-                        to: random.below(3) as u8,
-                    })
+                    .map(|_| Move { page: random.below(BLOCKS) as u32, to: random.below(3) as u8 })
                     .collect();
                 let outcomes = migrator.carry_out(&moves).unwrap();
                 let done = outcomes.iter().filter(|o| **o == Outcome::Moved).count();
