@@ -54,6 +54,11 @@ impl Quarantine {
         self.next.push(place);
     }
 
+    /// Whether no slot waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.next.is_empty() && self.waiting.is_empty()
+    }
+
     /// Calls `free` with each slot that nobody can be reading.
     pub(super) fn poll(&mut self, grace: &Grace, mut free: impl FnMut(Place)) {
         loop {

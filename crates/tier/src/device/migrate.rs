@@ -111,7 +111,9 @@ impl Migrator {
             (calm && entry.place() == Some(from)).then(|| entry.staged(Stage::Copying))
         };
         if core.map.update(step.page, is_calm).is_err() {
-            core.alloc().slots[usize::from(to.tier)].release(to.slot);
+            let mut alloc = core.alloc();
+            alloc.reserved -= 1;
+            alloc.slots[usize::from(to.tier)].release(to.slot);
             return dropped;
         }
         Journey { block: step.page, from, to, outcome: None }
@@ -232,6 +234,7 @@ impl Migrator {
     fn release(&self, journeys: &[Journey]) {
         let mut alloc = self.core.alloc();
         for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
+            alloc.reserved -= 1;
             if journey.outcome == Some(Outcome::Moved) {
                 alloc.quarantine.push(journey.from);
                 continue;

@@ -165,7 +165,8 @@ impl TieredQueue {
         loop {
             match self.core.map.pin(block) {
                 Pin::At(_) => return Ok(()),
-                Pin::Absent => self.core.allocate(block).map_err(Hold::Fail)?,
+                Pin::Absent if self.core.allocate(block).map_err(Hold::Fail)? => {}
+                Pin::Absent => return Err(Hold::Wait),
                 Pin::Wait => return Err(Hold::Wait),
                 Pin::Refused => return Err(Hold::Fail(IoFault { errno: EIO })),
             }

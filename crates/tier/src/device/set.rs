@@ -75,6 +75,8 @@ pub(super) struct TierState {
 pub(super) struct Alloc {
     pub(super) slots: Vec<Slots>,
     pub(super) quarantine: Quarantine,
+    /// Slots that moves under way have taken.
+    pub(super) reserved: usize,
     /// Blocks that stable storage does not know yet.
     dirty: Vec<u32>,
     /// Bytes of each tier's file.
@@ -211,8 +213,13 @@ impl Core {
             gap_bytes: AtomicU64::new(u64::from(header.block_bytes)),
             sync_failed: AtomicBool::new(false),
         });
-        let alloc =
-            Alloc { slots, quarantine: Quarantine::default(), dirty: Vec::new(), file_bytes };
+        let alloc = Alloc {
+            slots,
+            quarantine: Quarantine::default(),
+            reserved: 0,
+            dirty: Vec::new(),
+            file_bytes,
+        };
         Ok(Self {
             tiers: tiers.collect(),
             header,
@@ -270,10 +277,11 @@ impl Core {
     }
 
     /// Gives a block a slot that reads as zeros: the write that wants it may fail.
-    pub(super) fn allocate(&self, block: u32) -> std::result::Result<(), IoFault> {
+    /// False where there will be room once moves under way have ended.
+    pub(super) fn allocate(&self, block: u32) -> std::result::Result<bool, IoFault> {
         let mut alloc = self.alloc();
         if self.map.get(block).place().is_some() {
-            return Ok(());
+            return Ok(true);
         }
         self.free_quarantine(&mut alloc);
         let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
@@ -289,7 +297,10 @@ impl Core {
             }
             self.map.set(block, Entry::of(place).fresh(true));
             alloc.dirty.push(block);
-            return Ok(());
+            return Ok(true);
+        }
+        if alloc.reserved > 0 || !alloc.quarantine.is_empty() {
+            return Ok(false);
         }
         Err(IoFault { errno: ENOSPC })
     }
@@ -315,6 +326,7 @@ impl Core {
             alloc.slots[tier].release(slot);
             return None;
         }
+        alloc.reserved += 1;
         Some(place)
     }
 
