@@ -124,6 +124,7 @@ impl Migrator {
             if let Err(error) = self.transfer(journeys, op) {
                 // What is still under way may land in the new slots: nobody gets them any more.
                 self.broken = true;
+                self.forget(journeys);
                 return Err(error);
             }
         }
@@ -216,10 +217,18 @@ impl Migrator {
             let stage = if in_doubt { Stage::Doubtful } else { Stage::Copying };
             let _ = core.map.update(journey.block, |entry| Some(entry.staged(stage)));
         }
-        if !in_doubt {
+        if in_doubt {
+            self.forget(journeys);
+        } else {
             self.abandon(journeys);
         }
         committed
+    }
+
+    /// The slots of this batch stay taken until the device is opened anew: nobody waits for them.
+    fn forget(&self, journeys: &[Journey]) {
+        let taken = journeys.iter().filter(|j| j.to.slot != u32::MAX).count();
+        self.core.alloc().reserved -= taken;
     }
 
     /// Nothing of this batch moves.

@@ -100,3 +100,33 @@ fn users_find_what_they_wrote_while_blocks_move_under_them() {
     let before = crate::oracle::contents(&device);
     assert!(crate::oracle::contents(&reopened) == before, "another device was opened");
 }
+
+#[test]
+fn a_write_waits_for_slots_that_a_reader_still_holds() {
+    let sims: Vec<_> = (0..3).map(|at| support::sim(FaultPlan::seeded(at))).collect();
+    let parts = support::parts(&sims[1..], &[4, 8]);
+    let device =
+        TieredDevice::create(Arc::clone(&sims[0]) as _, parts, &support::config(4)).unwrap();
+    for block in 0..5 {
+        crate::oracle::write(&device, block * BLOCK, BLOCK as usize, 1).unwrap();
+    }
+    // A read that is not reaped: no slot that is given up from now on can be used again.
+    let mut queue = device.queue(&QueueConfig::with_depth(1)).unwrap();
+    let buffer = Buffer::new(BLOCK as usize).unwrap();
+    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len: BLOCK as usize, buffer });
+    let mut migrator = Migrator::new(&device, 1).unwrap();
+    for round in 0..20 {
+        migrator.carry_out(&[Move { page: 1, to: round % 2 }]).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (5..10).all(|block| {
+                crate::oracle::write(&device, block * BLOCK, BLOCK as usize, 1).is_ok()
+            })
+        });
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!writer.is_finished(), "there was room: the test tests nothing");
+        queue.reap(1, &mut Vec::new()).unwrap();
+        assert!(writer.join().unwrap(), "the tiers were found full");
+    });
+}
