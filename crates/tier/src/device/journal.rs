@@ -145,8 +145,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes records and length durable. `committed` hears of each part that is. An error leaves the
-    /// rest in doubt where [`Journal::is_frozen`] then, and out of it else.
+    /// Makes records and length durable. `committed` hears of each part that is. After an
+    /// error the rest is in doubt if [`Journal::is_frozen`] says so, and not committed else.
     pub(super) fn commit(
         &mut self,
         len_bytes: u64,

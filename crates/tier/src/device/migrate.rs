@@ -65,11 +65,10 @@ impl Migrator {
         self.batch
     }
 
-    /// Carries out moves, as many together as fit; what became of each. Writes of users go on
-    /// meanwhile.
+    /// Carries out moves, as many together as fit; what became of each. Users go on writing.
     ///
     /// # Errors
-    /// [`TieredError::Frozen`] or that of the journal: then nothing moves any more on this device. A
+    /// [`TieredError::Frozen`] or that of the journal: then nothing moves any more here. A
     /// failure of a tier is an [`Outcome::Failed`].
     pub fn carry_out(&mut self, moves: &[Move]) -> Result<Vec<Outcome>> {
         let core = Arc::clone(&self.core);

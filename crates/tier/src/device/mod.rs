@@ -28,7 +28,7 @@
 //! copy -> sync the target -> journal -> sync the journal -> switch the entry -> wait until nobody
 //! reads the old slot -> free it. At any moment the map on stable storage names one whole copy. A
 //! write to a block that is being copied goes to the old slot and cancels the move: the user never
-//! waits for a copy. Only while the journal is synced do writes to these blocks wait. If the journal
+//! waits for a copy. While the journal is synced, writes to these blocks wait. If the journal
 //! fails then, nobody knows which entry a restart will find: the blocks of that batch can be read
 //! until then (both copies are equal) and no longer written, and no block moves any more.
 //!

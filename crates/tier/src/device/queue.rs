@@ -1,7 +1,7 @@
 //! A worker's window onto all tiers: requests are cut where blocks lie apart, and joined again.
 //!
-//! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first part
-//! uses the caller's buffer, the others buffers of this queue: together they take no more memory
+//! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first
+//! part uses the caller's buffer, the others buffers of this queue: together they take no more memory
 //! than the requests in flight once more, and what is read through.
 //!
 //! Waiting is on the fastest tier at which anything is in flight: it answers soonest, and what the
@@ -194,7 +194,7 @@ impl TieredQueue {
         }
     }
 
-    /// Remembers the blocks for the policy, unless the request is a pass's, which says nothing about
+    /// Keeps the blocks for the policy, unless the request is a pass's, which tells nothing about
     /// any of them.
     fn listen(&mut self, op: Op, offset: u64, len: usize) {
         let most = self.core.heard_bytes_max.load(Ordering::Relaxed);

@@ -151,7 +151,7 @@ fn a_tier_that_fails_now_and_then_loses_no_block() {
     let mut failed = 0;
     for seed in 0..60 {
         let eio = Effect::Errno(5);
-        // The map's file works (its failures are another test's), and so do the first writes: headers.
+        // The map's file works (its failures are another test's), and so do the first writes.
         let plan = |at: usize| {
             let mut random = Random(seed * 10 + at as u64);
             let mut plan = FaultPlan::seeded(random.bits());

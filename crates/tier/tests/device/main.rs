@@ -1,5 +1,7 @@
 //! Tiers as one device: against a single one, while blocks move, and when the power fails.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 mod crash;
 mod oracle;
 mod support;
