@@ -1,7 +1,7 @@
 //! A worker's window onto all tiers: requests are cut where blocks lie apart, and joined again.
 //!
 //! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first
-//! part uses the caller's buffer, the others buffers of this queue: together they take no more memory
+//! part uses the caller's buffer, the others this queue's: together they take no more memory
 //! than the requests in flight once more, and what is read through.
 //!
 //! Waiting is on the fastest tier at which anything is in flight: it answers soonest, and what the
