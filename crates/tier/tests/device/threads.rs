@@ -124,7 +124,7 @@ fn a_write_waits_for_slots_that_a_reader_still_holds() {
                 crate::oracle::write(&device, block * BLOCK, BLOCK as usize, 1).is_ok()
             })
         });
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(std::time::Duration::from_millis(300));
         assert!(!writer.is_finished(), "there was room: the test tests nothing");
         queue.reap(1, &mut Vec::new()).unwrap();
         assert!(writer.join().unwrap(), "the tiers were found full");
