@@ -43,6 +43,13 @@ pub enum TieredError {
         file: String,
     },
 
+    /// The state of a policy that was kept is not to be used.
+    #[error("the policy's state that was kept: {reason}; it begins anew")]
+    State {
+        /// What is wrong with it.
+        reason: String,
+    },
+
     /// A tier's sync failed before: what was written to it may be lost.
     #[error("{file}: a sync failed before; what was written since the last good one may be lost")]
     SyncFailed {

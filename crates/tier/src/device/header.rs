@@ -49,8 +49,6 @@ pub struct SetHeader {
     pub block_bytes: u32,
     /// Pages of each journal.
     pub journal_pages: u32,
-    /// Pages of each copy of the policy's state.
-    pub state_pages: u32,
     /// The tiers, from the fastest.
     pub tiers: Vec<TierHeader>,
 }
@@ -59,6 +57,11 @@ impl SetHeader {
     /// First byte of the slots of a tier.
     pub(super) fn data_start(&self) -> u64 {
         RESERVED_BYTES.next_multiple_of(u64::from(self.block_bytes))
+    }
+
+    /// Slots of all tiers.
+    pub(super) fn slots(&self) -> u32 {
+        self.tiers.iter().fold(0, |sum, tier| sum.saturating_add(tier.slots))
     }
 
     /// Refuses what cannot be a set.
@@ -71,8 +74,8 @@ impl SetHeader {
         if !block.is_power_of_two() || !(4096..=1 << 20).contains(&block) {
             return wrong(format!("blocks of {block} bytes: a power of two from 4 KiB to 1 MiB"));
         }
-        if !(2..=1 << 16).contains(&self.journal_pages) || self.state_pages > 1 << 20 {
-            return wrong("a journal has 2 to 65536 pages, the state at most 2^20".into());
+        if !(2..=1 << 16).contains(&self.journal_pages) {
+            return wrong("a journal has 2 to 65536 pages".into());
         }
         for (at, tier) in self.tiers.iter().enumerate() {
             if tier.slots < 2 {
@@ -96,7 +99,7 @@ impl SetHeader {
         text.extend(VERSION.to_le_bytes());
         text.extend(self.id);
         text.extend([role, self.tiers.len() as u8, 0, 0]);
-        for value in [self.block_bytes, self.journal_pages, self.state_pages] {
+        for value in [self.block_bytes, self.journal_pages] {
             text.extend(value.to_le_bytes());
         }
         for tier in &self.tiers {
@@ -126,9 +129,8 @@ impl SetHeader {
         let roles = reader.take(4)?;
         let (role, tiers) = (roles[0], roles[1]);
         let role = if role == u8::MAX { Role::Map } else { Role::Tier(role) };
-        let (block_bytes, journal_pages, state_pages) =
-            (reader.word()?, reader.word()?, reader.word()?);
-        let mut header = Self { id, block_bytes, journal_pages, state_pages, tiers: Vec::new() };
+        let (block_bytes, journal_pages) = (reader.word()?, reader.word()?);
+        let mut header = Self { id, block_bytes, journal_pages, tiers: Vec::new() };
         for _ in 0..tiers {
             let slots = reader.word()?;
             let len = reader.word()? as usize;
@@ -189,7 +191,6 @@ mod tests {
             id: *b"0123456789abcdef",
             block_bytes: 16384,
             journal_pages: 64,
-            state_pages: 8,
             tiers: vec![tier("fast=/a", 10), tier("slow=/b", u32::MAX)],
         };
         for role in [Role::Map, Role::Tier(1)] {

@@ -1,8 +1,8 @@
 //! The map on stable storage: two copies, a journal behind each.
 //!
 //! The map file, in pages of 4 KiB: two headers of 16 KiB; the heads of both copies; both journals;
-//! both copies of the policy's state; then the map in segments of 64 pages, those of the copies in
-//! turn, so that it grows without moving.
+//! then the map in segments of 64 pages, those of the copies in turn, so that it grows without
+//! moving.
 
 use std::sync::Arc;
 
@@ -39,12 +39,11 @@ pub(super) struct Record {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) journal_pages: u32,
-    pub(super) state_pages: u32,
 }
 
 impl Layout {
     pub(super) fn of(header: &SetHeader) -> Self {
-        Self { journal_pages: header.journal_pages, state_pages: header.state_pages }
+        Self { journal_pages: header.journal_pages }
     }
 
     fn head(self, epoch: u64) -> u64 {
@@ -55,13 +54,8 @@ impl Layout {
         self.head(0) + 2 * PAGE + epoch % 2 * u64::from(self.journal_pages) * PAGE
     }
 
-    pub(super) fn state(self, copy: u64) -> u64 {
-        self.journal(0)
-            + (2 * u64::from(self.journal_pages) + copy % 2 * u64::from(self.state_pages)) * PAGE
-    }
-
     fn segment(self, epoch: u64, segment: u64) -> u64 {
-        let start = self.state(0) + 2 * u64::from(self.state_pages) * PAGE;
+        let start = self.journal(0) + 2 * u64::from(self.journal_pages) * PAGE;
         start + (2 * segment + epoch % 2) * SEGMENT_PAGES * PAGE
     }
 

@@ -8,6 +8,7 @@
 //! - `journal`, `page`: the same on stable storage
 //! - `grace`: when nobody reads a place any more
 //! - `split`, `queue`: one request over several tiers
+//! - `state`: what a policy's worker keeps from one run to the next
 //!
 //! # Map
 //! The device is an array of *blocks* of fixed size. A block lies in a *slot* of one tier: tier
@@ -54,6 +55,7 @@ mod queue;
 mod set;
 mod slots;
 mod split;
+mod state;
 mod tiered;
 mod worker;
 

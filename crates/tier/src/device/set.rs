@@ -46,14 +46,12 @@ pub struct SetConfig {
     pub block_bytes: u32,
     /// Pages of each journal.
     pub journal_pages: u32,
-    /// Pages of each copy of the policy's state, which holds 1,012 accesses a page.
-    pub state_pages: u32,
 }
 
 impl SetConfig {
-    /// Blocks of 16 KiB, journals of 1 MiB, half a million accesses kept.
+    /// Blocks of 16 KiB, journals of 1 MiB.
     pub fn new(id: SetId) -> Self {
-        Self { id, block_bytes: 16 << 10, journal_pages: 256, state_pages: 512 }
+        Self { id, block_bytes: 16 << 10, journal_pages: 256 }
     }
 }
 
@@ -130,7 +128,6 @@ impl Core {
             id: config.id,
             block_bytes: config.block_bytes,
             journal_pages: config.journal_pages,
-            state_pages: config.state_pages,
             tiers: Vec::new(),
         };
         for part in &parts {
@@ -172,36 +169,8 @@ impl Core {
         journal: Journal,
         recovered: &Recovered,
     ) -> Result<Self> {
-        let blocks_max = header.tiers.iter().fold(0u32, |sum, tier| sum.saturating_add(tier.slots));
-        let (mut slots, mut file_bytes) = (Vec::new(), Vec::new());
-        for (device, tier) in devices.iter().zip(&header.tiers) {
-            let bytes = device.len_bytes()?;
-            let used = bytes.saturating_sub(header.data_start());
-            let used = used.div_ceil(u64::from(header.block_bytes));
-            slots.push(Slots::new(tier.slots, u32::try_from(used).unwrap_or(u32::MAX)));
-            file_bytes.push(bytes);
-        }
-        let damaged = |block, place: Place, why| TieredError::Damaged {
-            file: map_device.name(),
-            reason: format!(
-                "block {block} lies in slot {} of tier {}, {why}",
-                place.slot, place.tier
-            ),
-        };
-        if recovered.places.len() > blocks_max as usize {
-            let reason = format!("{} blocks on room for {blocks_max}", recovered.places.len());
-            return Err(TieredError::Damaged { file: map_device.name(), reason });
-        }
-        for (block, place) in recovered.places.iter().enumerate() {
-            let Some(place) = *place else { continue };
-            let Some(slots) = slots.get_mut(usize::from(place.tier)) else {
-                return Err(damaged(block, place, "which does not exist"));
-            };
-            if !slots.mark(place.slot) {
-                return Err(damaged(block, place, "which is another's or does not exist"));
-            }
-            check_reach(&header, place, &file_bytes, &devices)?;
-        }
+        let blocks_max = header.slots();
+        let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, recovered)?;
         let map = BlockMap::new(blocks_max);
         fill(&map, recovered);
         let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
@@ -517,6 +486,44 @@ impl Core {
         let slots: usize = alloc.slots.iter().map(Slots::memory_bytes).sum();
         self.map.memory_bytes() + slots + alloc.dirty.capacity() * 4
     }
+}
+
+/// The slots of each tier, those of the blocks taken, and the bytes of each tier's file. An error
+/// names what cannot be.
+fn take_slots(
+    file: &str,
+    devices: &[Arc<dyn Device>],
+    header: &SetHeader,
+    recovered: &Recovered,
+) -> Result<(Vec<Slots>, Vec<u64>)> {
+    let damaged = |reason| TieredError::Damaged { file: file.to_owned(), reason };
+    let (mut slots, mut file_bytes) = (Vec::new(), Vec::new());
+    for (device, tier) in devices.iter().zip(&header.tiers) {
+        let bytes = device.len_bytes()?;
+        let used = bytes.saturating_sub(header.data_start());
+        let used = used.div_ceil(u64::from(header.block_bytes));
+        slots.push(Slots::new(tier.slots, u32::try_from(used).unwrap_or(u32::MAX)));
+        file_bytes.push(bytes);
+    }
+    let (blocks, room) = (recovered.places.len(), header.slots());
+    if blocks > room as usize {
+        return Err(damaged(format!("{blocks} blocks on room for {room}")));
+    }
+    for (block, place) in recovered.places.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let wrong = |why| {
+            let Place { tier, slot } = place;
+            damaged(format!("block {block} lies in slot {slot} of tier {tier}, {why}"))
+        };
+        let Some(slots) = slots.get_mut(usize::from(place.tier)) else {
+            return Err(wrong("which does not exist"));
+        };
+        if !slots.mark(place.slot) {
+            return Err(wrong("which is another's or does not exist"));
+        }
+        check_reach(header, place, &file_bytes, devices)?;
+    }
+    Ok((slots, file_bytes))
 }
 
 fn check_member(device: &dyn Device, set: &SetHeader, tier: u8) -> Result<()> {

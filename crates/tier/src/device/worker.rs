@@ -13,6 +13,7 @@ use cenote_device::Device;
 
 use super::error::{Result, TieredError};
 use super::migrate::{Migrator, Outcome};
+use super::state::State;
 use super::tiered::TieredDevice;
 use crate::placement::{Move, Placement};
 use crate::policy::{Access, Context, Policy, PolicySpec};
@@ -34,6 +35,8 @@ pub struct WorkerConfig {
     pub heard_bytes_max: u64,
     /// For policies that draw lots.
     pub seed: u64,
+    /// What [`Worker::stop`] returned the last time.
+    pub state: Option<Vec<u8>>,
 }
 
 /// What moved so far.
@@ -64,14 +67,15 @@ struct Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     device: TieredDevice,
-    thread: Option<JoinHandle<Result<()>>>,
+    thread: Option<JoinHandle<Result<Vec<u8>>>>,
 }
 
 impl Worker {
     /// Begins to listen and to move. Blocks that the device gets later are not moved.
     ///
     /// # Errors
-    /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it.
+    /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it;
+    /// [`TieredError::State`] for a state that was damaged, or is another's: begin without it.
     pub fn start(device: &TieredDevice, config: WorkerConfig) -> Result<Self> {
         let placement = device.placement()?;
         let context = Context {
@@ -84,6 +88,10 @@ impl Worker {
             let (found, expected) = (config.tiers.len(), placement.tiers());
             return Err(TieredError::Options(format!("{found} described, there are {expected}")));
         }
+        let (set, name) = (device.core.header.id, config.policy.name().to_owned());
+        if let Some(bytes) = &config.state {
+            State::decode(bytes, &set, &name, placement.pages())?;
+        }
         let options = |error: crate::TierError| TieredError::Options(error.to_string());
         let policy = config.policy.build(&context).map_err(options)?;
         let shared = Arc::new(Shared::default());
@@ -93,7 +101,9 @@ impl Worker {
         let spawned = std::thread::Builder::new().name("tier-worker".into()).spawn(move || {
             let migrator = Migrator::new(&own, batch)?;
             let mut labour = Labour::new(&own, &theirs, placement, policy, migrator);
-            labour.run()
+            labour.run()?;
+            let map = labour.placement.map().to_vec();
+            Ok(State { policy: name, map, knowledge: Vec::new() }.encode(&set))
         });
         let thread = spawned.map_err(|e| TieredError::Options(format!("no thread: {e}")))?;
         Ok(Self { shared, device: device.clone(), thread: Some(thread) })
@@ -120,18 +130,18 @@ impl Worker {
         }
     }
 
-    /// Ends the thread.
+    /// Ends the thread. Returns what moved, and the state to keep for the next run.
     ///
     /// # Errors
     /// The one that ended it before, if any: then nothing moved since.
-    pub fn stop(mut self) -> Result<WorkerReport> {
-        let outcome = self.end();
-        outcome.map(|()| self.report())
+    pub fn stop(mut self) -> Result<(WorkerReport, Vec<u8>)> {
+        let state = self.end()?;
+        Ok((self.report(), state))
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self) -> Result<Vec<u8>> {
         self.shared.stop.store(true, Ordering::SeqCst);
-        let Some(thread) = self.thread.take() else { return Ok(()) };
+        let Some(thread) = self.thread.take() else { return Ok(Vec::new()) };
         let outcome = thread.join();
         self.device.core.heard_bytes_max.store(0, Ordering::Relaxed);
         outcome.unwrap_or_else(|_| Err(TieredError::Options("the worker panicked".into())))

@@ -33,12 +33,7 @@ pub const BLOCK: u64 = 4096;
 
 /// Small blocks and journals, so that everything happens often.
 pub fn config(journal_pages: u32) -> SetConfig {
-    SetConfig {
-        block_bytes: BLOCK as u32,
-        journal_pages,
-        state_pages: 1,
-        ..SetConfig::new([7; 16])
-    }
+    SetConfig { block_bytes: BLOCK as u32, journal_pages, ..SetConfig::new([7; 16]) }
 }
 
 /// Room for so many blocks behind the headers.

@@ -34,6 +34,7 @@ fn config() -> WorkerConfig {
         batch: 8,
         heard_bytes_max: 2 * BLOCK,
         seed: 1,
+        state: None,
     }
 }
 
@@ -64,7 +65,7 @@ fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
         assert!(patience.elapsed() < Duration::from_secs(20), "{:?}", worker.report());
         read(&device, hot.into_iter().flat_map(|block| [block; 20]), 512);
     }
-    let report = worker.stop().unwrap();
+    let (report, _) = worker.stop().unwrap();
     assert!(report.moved >= 5 && report.failed == 0, "{report:?}");
     let reopened = support::open(&sims[0], &sims[1..]);
     assert!(hot.iter().all(|&block| reopened.tier_of(block as u32) == Some(0)), "not durable");
