@@ -35,6 +35,13 @@ pub enum TierError {
         pages: u64,
     },
 
+    /// A policy's state that cannot be saved, or not be taken back.
+    #[error("state of the policy refused: {reason}")]
+    State {
+        /// Why.
+        reason: String,
+    },
+
     /// Moves after which a tier would hold more than it can, or that name what does not exist.
     #[error("moves refused: {reason}")]
     Moves {

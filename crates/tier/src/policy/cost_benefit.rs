@@ -7,10 +7,11 @@
 //! (the tiers' latencies, alpha, k_r and k_w). Two averages tell a burst from a habit; the price is
 //! that a new hot page must be seen several times before it goes up.
 
-use super::heat::Heats;
+use super::heat::{Cell, Heats};
 use super::ledger::Ledger;
 use super::lowest::Lowest;
-use super::{Access, Context, Options, Policy};
+use super::saved::{Load, Owner};
+use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
@@ -38,6 +39,7 @@ impl CostBenefitConfig {
 /// The policy.
 #[derive(Debug)]
 pub struct CostBenefit {
+    owner: Owner,
     heats: Heats,
     coldest: Lowest,
     ledger: Ledger,
@@ -51,7 +53,8 @@ impl CostBenefit {
         let heats = Heats::new(pages, config.short, config.long);
         let coldest = Lowest::new(context.placement, |page| heats.rank(page));
         let horizon = config.horizon * f64::from(pages);
-        Self { heats, coldest, ledger: Ledger::new(context), horizon }
+        let owner = Owner::new(PolicyKind::CostBenefit(config), context);
+        Self { owner, heats, coldest, ledger: Ledger::new(context), horizon }
     }
 
     /// Accesses that a page is expected to get within the horizon, at least and at most.
@@ -96,5 +99,23 @@ impl Policy for CostBenefit {
 
     fn memory_bytes(&self) -> usize {
         self.heats.memory_bytes() + self.coldest.memory_bytes()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        self.owner.pack((self.heats.state(), self.ledger.state()))
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.heats.rates(page).map(|[short, long]| short.min(long))
+    }
+}
+
+impl Load for CostBenefit {
+    fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
+        let (heats, ledger): ((Vec<Cell>, u64), f64) = self.owner.unpack(bytes)?;
+        self.heats.load(heats)?;
+        self.ledger.load(ledger)?;
+        self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
+        Ok(())
     }
 }

@@ -9,7 +9,8 @@
 
 use super::lrfu::{Faded, Stored};
 use super::ranked::Ranked;
-use super::{Context, Options, Policy};
+use super::saved::Load as _;
+use super::{Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 
 /// Alpha of the authors' program.
@@ -32,10 +33,15 @@ impl ExdConfig {
 }
 
 /// The policy with its options.
-pub(super) fn build(config: &ExdConfig, context: &Context<'_>) -> Box<dyn Policy> {
+pub(super) fn make(
+    config: ExdConfig,
+    context: &Context<'_>,
+    saved: Option<&[u8]>,
+) -> Result<Box<dyn Policy>> {
+    let kind = PolicyKind::Exd(config);
     if config.code {
         let decay = (-CODE_ALPHA).exp();
-        return Box::new(Ranked::new(Stored::new(decay, context), context.placement));
+        return Ranked::new(Stored::new(decay, context), kind, context).boxed(context, saved);
     }
-    Box::new(Ranked::new(Faded::new(config.half_life, context), context.placement))
+    Ranked::new(Faded::new(config.half_life, context), kind, context).boxed(context, saved)
 }

@@ -5,19 +5,23 @@
 //! e^(-idle / window) of that now. The order is that of the slow average, which never changes while
 //! pages are idle (see [`super::lrfu`]).
 
+use serde::{Deserialize, Serialize};
+
 use super::lowest::{Rank, rank_of};
+use super::saved::{take_accesses, take_all};
+use crate::error::Result;
 use crate::placement::Page;
 
 /// Accesses of a page, each worth less the older it is: by the short and by the long window.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Heat {
     pub(super) short: f32,
     pub(super) long: f32,
 }
 
 /// What is stored of a page.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Cell {
     heat: Heat,
     /// The number of the last access, in the low bits: 2^32 accesses later it is forgotten.
     last: u32,
@@ -73,6 +77,30 @@ impl Heats {
         let idle = (self.accesses as u32).wrapping_sub(last);
         let last = self.accesses.saturating_sub(idle.into());
         rank_of(f64::from(heat.short).ln() + last as f64 / f64::from(self.short))
+    }
+
+    /// The share of all accesses that a page gets, by the short and by the long average; nothing
+    /// where there is no such page.
+    pub(super) fn rates(&self, page: Page) -> Option<[f64; 2]> {
+        self.cells.get(page as usize)?;
+        let heat = self.now(page);
+        Some([heat.short / self.short, heat.long / self.long].map(f64::from))
+    }
+
+    /// What is to be saved.
+    pub(super) fn state(&self) -> (&[Cell], u64) {
+        (&self.cells, self.accesses)
+    }
+
+    /// Takes on what was saved.
+    pub(super) fn load(&mut self, (cells, accesses): (Vec<Cell>, u64)) -> Result<()> {
+        // An average of a page that is always asked for comes to 1 / (1 - e^(-1/window)).
+        let (short, long) = (self.short + 2.0, self.long + 2.0);
+        take_accesses(&mut self.accesses, accesses)?;
+        take_all(&mut self.cells, cells, "heat of pages", |Cell { heat, last }| {
+            let is_heat = (0.0..=short).contains(&heat.short) && (0.0..=long).contains(&heat.long);
+            is_heat && u64::from(*last) <= accesses
+        })
     }
 
     /// Bytes that it holds.

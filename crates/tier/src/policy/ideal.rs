@@ -6,7 +6,8 @@
 //! With `ideal:phases` it knows them all, and moves at the first access of each, all at once; those
 //! moves cost what moves cost.
 
-use super::{Access, Context, Options, Oracle, OraclePhase, Policy};
+use super::saved::{Load, Owner, check, take_accesses};
+use super::{Access, Context, Options, Oracle, OraclePhase, Policy, PolicyKind};
 use crate::error::{Result, TierError};
 use crate::placement::{Move, Page, Placement, Tier};
 
@@ -26,6 +27,8 @@ impl IdealConfig {
 /// Places by what it was told.
 #[derive(Debug)]
 pub struct Ideal {
+    owner: Owner,
+    pages: u32,
     /// The phases that are still to come, the next one last.
     coming: Vec<OraclePhase>,
     accesses: u64,
@@ -37,7 +40,10 @@ impl Ideal {
         if let Some(oracle) = context.oracle.filter(|_| config.phases) {
             coming = oracle.phases.iter().skip(1).rev().cloned().collect();
         }
-        Self { coming, accesses: 0 }
+        let pages = context.placement.pages();
+        coming.iter_mut().for_each(|phase| phase.hottest.retain(|&page| page < pages));
+        let owner = Owner::new(PolicyKind::Ideal(config), context);
+        Self { owner, pages, coming, accesses: 0 }
     }
 }
 
@@ -106,5 +112,25 @@ impl Policy for Ideal {
 
     fn memory_bytes(&self) -> usize {
         self.coming.iter().map(|phase| phase.hottest.capacity() * size_of::<Page>()).sum()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        self.owner.pack((&self.coming, self.accesses))
+    }
+
+    fn heat(&self, _: Page) -> Option<f64> {
+        None
+    }
+}
+
+impl Load for Ideal {
+    fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
+        let (coming, accesses): (Vec<OraclePhase>, u64) = self.owner.unpack(bytes)?;
+        let mut named = coming.iter().flat_map(|phase| &phase.hottest);
+        let unknown = named.find(|page| **page >= self.pages);
+        check(unknown.is_none(), || format!("page {} does not exist", unknown.unwrap_or(&0)))?;
+        take_accesses(&mut self.accesses, accesses)?;
+        self.coming = coming;
+        Ok(())
     }
 }

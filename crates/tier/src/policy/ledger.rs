@@ -6,6 +6,8 @@
 //! takes a read and a write of both tiers. So there is a number of accesses that pays it back.
 
 use super::Context;
+use super::saved::{check, is_share};
+use crate::error::Result;
 use crate::placement::Tier;
 use crate::spec::TierSpec;
 
@@ -28,6 +30,18 @@ impl Ledger {
     pub(super) fn saw(&mut self, write: bool) {
         let seen = f64::from(u8::from(write));
         self.write_share += (seen - self.write_share) / WRITES_WINDOW;
+    }
+
+    /// What is to be saved.
+    pub(super) fn state(&self) -> f64 {
+        self.write_share
+    }
+
+    /// Takes on what was saved.
+    pub(super) fn load(&mut self, write_share: f64) -> Result<()> {
+        check(is_share(write_share), || format!("share of writes: found {write_share}"))?;
+        self.write_share = write_share;
+        Ok(())
     }
 
     /// Accesses after which a move from `here` up to `above` has paid for itself; infinite where

@@ -13,9 +13,12 @@
 //! Since all values fade alike, log2 CRF(t) + lambda t does not change between accesses: that is
 //! what is stored, and compared.
 
+use serde::{Deserialize, Serialize};
+
 use super::lowest::{Rank, rank_of};
 use super::ranked::{Ranked, Ranking};
-use super::{Context, Options, Policy};
+use super::saved::{Load as _, take_accesses, take_all};
+use super::{Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::Page;
 
@@ -39,18 +42,23 @@ impl LrfuConfig {
 }
 
 /// The policy with its options.
-pub(super) fn build(config: &LrfuConfig, context: &Context<'_>) -> Box<dyn Policy> {
-    let placement = context.placement;
+pub(super) fn make(
+    config: LrfuConfig,
+    context: &Context<'_>,
+    saved: Option<&[u8]>,
+) -> Result<Box<dyn Policy>> {
+    let kind = PolicyKind::Lrfu(config);
     if config.code {
-        return Box::new(Ranked::new(Stored::new(CODE_DECAY, context), placement));
+        return Ranked::new(Stored::new(CODE_DECAY, context), kind, context).boxed(context, saved);
     }
-    Box::new(Ranked::new(Faded::new(config.half_life, context), placement))
+    Ranked::new(Faded::new(config.half_life, context), kind, context).boxed(context, saved)
 }
 
 /// The sum of a page's accesses, each worth less the older it is.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Faded {
     /// Halvings per access.
+    #[serde(skip)]
     lambda: f64,
     /// log2 of the sum + lambda x its time; minus infinity for a page that was never used.
     keys: Vec<f64>,
@@ -71,7 +79,8 @@ impl Ranking for Faded {
         self.accesses += 1;
         let now = self.accesses as f64 * self.lambda;
         let key = &mut self.keys[page as usize];
-        *key = now + (1.0 + (*key - now).exp2()).log2();
+        // Rounding must not let a rank fall.
+        *key = key.max(now + (1.0 + (*key - now).exp2()).log2());
         rank_of(*key)
     }
 
@@ -82,12 +91,26 @@ impl Ranking for Faded {
     fn memory_bytes(&self) -> usize {
         self.keys.capacity() * size_of::<f64>()
     }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        let now = self.accesses as f64 * self.lambda;
+        self.keys.get(page as usize).map(|key| (key - now).exp2())
+    }
+
+    fn load(&mut self, saved: Self) -> Result<()> {
+        take_accesses(&mut self.accesses, saved.accesses)?;
+        // As many accesses as there were, all of them just now.
+        let now = saved.accesses as f64 * self.lambda;
+        let most = now + (saved.accesses as f64 + 1.0).log2();
+        take_all(&mut self.keys, saved.keys, "faded sums", |&key| key <= most)
+    }
 }
 
 /// The same sum as of the last access, compared as if no time had passed since: what the authors'
 /// program does.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stored {
+    #[serde(skip)]
     decay: f64,
     /// The sum and the number of the access of that time.
     scores: Vec<(f64, u64)>,
@@ -117,5 +140,17 @@ impl Ranking for Stored {
 
     fn memory_bytes(&self) -> usize {
         self.scores.capacity() * size_of::<(f64, u64)>()
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.scores.get(page as usize).map(|(score, _)| *score)
+    }
+
+    fn load(&mut self, saved: Self) -> Result<()> {
+        take_accesses(&mut self.accesses, saved.accesses)?;
+        let most = saved.accesses as f64 + 1.0;
+        take_all(&mut self.scores, saved.scores, "stored sums", |(score, last)| {
+            (0.0..=most).contains(score) && *last <= saved.accesses
+        })
     }
 }

@@ -25,6 +25,7 @@ pub mod lrfu;
 pub mod payback;
 mod ranked;
 pub mod restore;
+mod saved;
 pub mod temp;
 mod temperature;
 pub mod tlfu;
@@ -33,9 +34,12 @@ pub mod tlru;
 use std::fmt::{self, Debug};
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Result, TierError};
 use crate::placement::{Move, Page, Placement, Tier};
 use crate::spec::TierSpec;
+use saved::Load as _;
 
 /// One access to a page.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +74,13 @@ pub trait Policy: Send + Debug {
 
     /// Bytes that it holds now, all of what grows with the pages included.
     fn memory_bytes(&self) -> usize;
+
+    /// Its state, for [`PolicySpec::restore`]. Changed bits are not noticed: keep a checksum.
+    fn save(&self) -> Result<Vec<u8>>;
+
+    /// How much a page should be up, as of now; greater is hotter, and the scale is the policy's
+    /// own. Nothing where it does not rank pages, or there is no such page.
+    fn heat(&self, page: Page) -> Option<f64>;
 }
 
 /// What a policy is built for.
@@ -93,7 +104,7 @@ pub struct Oracle {
 }
 
 /// The hot pages of a part of the workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OraclePhase {
     /// The number of the first access.
     pub start: u64,
@@ -108,7 +119,7 @@ pub struct PolicySpec {
     kind: PolicyKind,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum PolicyKind {
     Static,
     Ideal(ideal::IdealConfig),
@@ -162,20 +173,35 @@ impl PolicySpec {
 
     /// The policy, for pages that lie as [`PolicySpec::initial`] says.
     pub fn build(&self, context: &Context<'_>) -> Result<Box<dyn Policy>> {
-        Ok(match &self.kind {
-            PolicyKind::Static => Box::new(fixed::Fixed),
-            PolicyKind::Ideal(config) => Box::new(ideal::Ideal::new(*config, context)),
-            PolicyKind::Tlru(config) => tlru::build(config, context),
-            PolicyKind::Tlfu => tlfu::build(context),
-            PolicyKind::Lrfu(config) => lrfu::build(config, context),
-            PolicyKind::Exd(config) => exd::build(config, context),
-            PolicyKind::Temp(config) => Box::new(temp::Temp::new(*config, context)),
-            PolicyKind::ReStore(config) => Box::new(restore::ReStore::new(*config, context)),
-            PolicyKind::CostBenefit(config) => {
-                Box::new(cost_benefit::CostBenefit::new(*config, context))
+        self.make(context, None)
+    }
+
+    /// The policy as it was when it was saved, for pages that lie as they lay then: it will decide
+    /// as if nothing had happened in between. `context` may name other devices, but not another
+    /// number of tiers or pages. Refuses what is damaged, or of another policy or other options.
+    pub fn restore(&self, context: &Context<'_>, bytes: &[u8]) -> Result<Box<dyn Policy>> {
+        self.make(context, Some(bytes))
+    }
+
+    fn make(&self, context: &Context<'_>, saved: Option<&[u8]>) -> Result<Box<dyn Policy>> {
+        match self.kind {
+            PolicyKind::Static => fixed::Fixed::new(context).boxed(context, saved),
+            PolicyKind::Ideal(config) => ideal::Ideal::new(config, context).boxed(context, saved),
+            PolicyKind::Tlru(config) => tlru::make(config, context, saved),
+            PolicyKind::Tlfu => tlfu::make(context, saved),
+            PolicyKind::Lrfu(config) => lrfu::make(config, context, saved),
+            PolicyKind::Exd(config) => exd::make(config, context, saved),
+            PolicyKind::Temp(config) => temp::Temp::new(config, context).boxed(context, saved),
+            PolicyKind::ReStore(config) => {
+                restore::ReStore::new(config, context).boxed(context, saved)
             }
-            PolicyKind::Payback(config) => Box::new(payback::Payback::new(*config, context)),
-        })
+            PolicyKind::CostBenefit(config) => {
+                cost_benefit::CostBenefit::new(config, context).boxed(context, saved)
+            }
+            PolicyKind::Payback(config) => {
+                payback::Payback::new(config, context).boxed(context, saved)
+            }
+        }
     }
 }
 

@@ -30,10 +30,13 @@
 
 use std::collections::VecDeque;
 
-use super::heat::{Heat, Heats};
+use serde::{Deserialize, Serialize};
+
+use super::heat::{Cell, Heat, Heats};
 use super::ledger::Ledger;
 use super::lowest::Lowest;
-use super::{Access, Context, Options, Policy};
+use super::saved::{Load, Owner, check, is_share, take_all};
+use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
@@ -91,25 +94,46 @@ impl PaybackConfig {
 }
 
 /// What is known of a kind of pages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Kind {
     /// Accesses to watched pages, and the time of closed watches.
     accesses: f64,
     watched: f64,
     /// Watches that are open, and the sum of their beginnings.
+    #[serde(skip)]
     open: u64,
+    #[serde(skip)]
     begun: u64,
 }
 
 impl Kind {
+    /// Whether it can be, of what was saved.
+    fn can_be(&self) -> bool {
+        let is_sum = |sum: f64| sum.is_finite() && sum >= 0.0;
+        is_sum(self.accesses) && is_sum(self.watched)
+    }
+
+    /// A watch begins.
+    fn open(&mut self, begun: u64) {
+        self.open += 1;
+        self.begun = self.begun.wrapping_add(begun);
+    }
+
+    /// A watch ends.
+    fn close(&mut self, begun: u64, now: u64) {
+        self.open -= 1;
+        self.begun = self.begun.wrapping_sub(begun);
+        self.watched += (now - begun) as f64;
+    }
+
     /// Time watched until now.
     fn time(&self, now: u64) -> f64 {
-        self.watched + (self.open * now - self.begun) as f64
+        self.watched + self.open.wrapping_mul(now).wrapping_sub(self.begun) as f64
     }
 }
 
 /// One page under watch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Watch {
     page: Page,
     kind: u16,
@@ -117,7 +141,7 @@ struct Watch {
 }
 
 /// Pages that went up to a tier, and what became of them: whether expectations hold.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Record {
     /// Accesses that they got, and were to get in the time of closed trials.
     got: f64,
@@ -128,7 +152,7 @@ struct Record {
 }
 
 /// One page that went up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Trial {
     page: Page,
     begun: u64,
@@ -136,7 +160,7 @@ struct Trial {
 }
 
 /// Trials of one tier; all last equally long.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Trials {
     queue: VecDeque<Trial>,
     record: Record,
@@ -148,6 +172,13 @@ impl Trials {
         let Record { got, promised, rates, begun } = self.record;
         let promised = promised + rates * now as f64 - begun;
         ((got + weight) / (promised.max(0.0) + weight)).min(1.0)
+    }
+
+    /// Whether it can be, of what was saved.
+    fn can_be(&self, now: u64) -> bool {
+        let Record { got, promised, rates, begun } = self.record;
+        [got, promised, rates, begun].iter().all(|sum| sum.is_finite())
+            && self.queue.iter().all(|trial| trial.begun <= now && trial.rate.is_finite())
     }
 
     fn begin(&mut self, page: Page, rate: f64, now: u64) {
@@ -177,6 +208,7 @@ impl Trials {
 /// The policy.
 #[derive(Debug)]
 pub struct Payback {
+    owner: Owner,
     config: PaybackConfig,
     heats: Heats,
     coldest: Lowest,
@@ -208,6 +240,7 @@ impl Payback {
         let heats = Heats::new(pages, config.short, config.long);
         let coldest = Lowest::new(placement, |page| heats.rank(page));
         Self {
+            owner: Owner::new(PolicyKind::Payback(config), context),
             config,
             heats,
             coldest,
@@ -257,8 +290,7 @@ impl Payback {
         let begun = self.heats.accesses();
         *watched_as = kind as u16 + 1;
         self.watches.push_back(Watch { page, kind: kind as u16, begun });
-        self.kinds[kind].open += 1;
-        self.kinds[kind].begun += begun;
+        self.kinds[kind].open(begun);
     }
 
     /// A page goes up, because so many accesses are expected.
@@ -295,9 +327,7 @@ impl Payback {
             self.watches.pop_front();
             self.watched_as[page as usize] = 0;
             let kind = &mut self.kinds[usize::from(kind)];
-            kind.open -= 1;
-            kind.begun -= begun;
-            kind.watched += (now - begun) as f64;
+            kind.close(begun, now);
             if kind.watched > self.config.memory * self.watch as f64 {
                 kind.watched /= 2.0;
                 kind.accesses /= 2.0;
@@ -355,5 +385,61 @@ impl Policy for Payback {
         let watched = self.watched_as.capacity() * size_of::<u16>();
         let watches = self.watches.capacity() * size_of::<Watch>();
         self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let learned = (&self.kinds, &self.watches, &self.trials, &self.rush);
+        self.owner.pack((self.heats.state(), self.ledger.state(), learned))
+    }
+
+    /// By the slow average: the fast one tells little of any one page without its kind.
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.heats.rates(page).map(|[_, long]| long)
+    }
+}
+
+/// What is saved of the watches: kinds, watches, trials, rush.
+type Learned = (Vec<Kind>, VecDeque<Watch>, Vec<Trials>, Vec<f32>);
+
+impl Payback {
+    fn load_learned(&mut self, (kinds, watches, trials, rush): Learned) -> Result<()> {
+        let now = self.heats.accesses();
+        take_all(&mut self.kinds, kinds, "kinds of pages", Kind::can_be)?;
+        take_all(&mut self.rush, rush, "rush by tier", |&rush| is_share(rush.into()))?;
+        take_all(&mut self.trials, trials, "trials by tier", |trials| trials.can_be(now))?;
+        self.watched_as.fill(0);
+        for &Watch { page, kind, begun } in &watches {
+            let watched_as = self.watched_as.get_mut(page as usize).filter(|kind| **kind == 0);
+            let found = watched_as.zip(self.kinds.get_mut(usize::from(kind)));
+            let Some((watched_as, known)) = found.filter(|_| begun <= now) else {
+                return check(false, || format!("watch of page {page}"));
+            };
+            *watched_as = kind + 1;
+            known.open(begun);
+        }
+        self.watches = watches;
+        self.on_trial.fill(0);
+        for (tier, trials) in self.trials.iter().enumerate() {
+            for &Trial { page, .. } in &trials.queue {
+                let on_trial = self.on_trial.get_mut(page as usize).filter(|tier| **tier == 0);
+                let Some(on_trial) = on_trial else {
+                    return check(false, || format!("trial of page {page}"));
+                };
+                *on_trial = tier as u8 + 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Load for Payback {
+    fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
+        let (heats, ledger, learned): ((Vec<Cell>, u64), f64, Learned) =
+            self.owner.unpack(bytes)?;
+        self.heats.load(heats)?;
+        self.ledger.load(ledger)?;
+        self.load_learned(learned)?;
+        self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
+        Ok(())
     }
 }

@@ -2,12 +2,19 @@
 //! up one tier if it ranks above the lowest page there; if that tier is full, the lowest page comes
 //! down for it.
 
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::lowest::{Lowest, Rank};
-use super::{Access, Policy};
+use super::saved::{Load, Owner};
+use super::{Access, Context, Policy, PolicyKind};
+use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
 /// How pages are ranked. A page's rank does not change while it is not asked for.
-pub(super) trait Ranking: Send + std::fmt::Debug {
+pub(super) trait Ranking: Send + Debug + Serialize + DeserializeOwned + 'static {
     /// Takes note of an access; returns with which rank the page claims a place above.
     fn touch(&mut self, page: Page) -> Rank;
 
@@ -21,19 +28,26 @@ pub(super) trait Ranking: Send + std::fmt::Debug {
 
     /// Bytes that it holds.
     fn memory_bytes(&self) -> usize;
+
+    /// What a page ranks by, as of now; nothing where there is no such page.
+    fn heat(&self, page: Page) -> Option<f64>;
+
+    /// Takes on what was saved.
+    fn load(&mut self, saved: Self) -> Result<()>;
 }
 
 /// The policy that a ranking makes.
 #[derive(Debug)]
 pub(super) struct Ranked<R> {
+    owner: Owner,
     ranking: R,
     lowest: Lowest,
 }
 
 impl<R: Ranking> Ranked<R> {
-    pub(super) fn new(ranking: R, placement: &Placement) -> Self {
-        let lowest = Lowest::new(placement, |page| ranking.rank(page));
-        Self { ranking, lowest }
+    pub(super) fn new(ranking: R, kind: PolicyKind, context: &Context<'_>) -> Self {
+        let lowest = Lowest::new(context.placement, |page| ranking.rank(page));
+        Self { owner: Owner::new(kind, context), ranking, lowest }
     }
 }
 
@@ -66,5 +80,21 @@ impl<R: Ranking> Policy for Ranked<R> {
 
     fn memory_bytes(&self) -> usize {
         self.ranking.memory_bytes() + self.lowest.memory_bytes()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        self.owner.pack(&self.ranking)
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.ranking.heat(page)
+    }
+}
+
+impl<R: Ranking> Load for Ranked<R> {
+    fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
+        self.ranking.load(self.owner.unpack(bytes)?)?;
+        self.lowest = Lowest::new(placement, |page| self.ranking.rank(page));
+        Ok(())
     }
 }

@@ -6,8 +6,9 @@
 //! (fastest tier) or once (the others) in the window. That is the default.
 
 use super::lowest::Lowest;
+use super::saved::{Load, Owner};
 use super::temperature::Temperatures;
-use super::{Access, Context, Options, Policy};
+use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
@@ -32,6 +33,7 @@ impl TempConfig {
 /// The policy.
 #[derive(Debug)]
 pub struct Temp {
+    owner: Owner,
     config: TempConfig,
     temperatures: Temperatures,
     coldest: Lowest,
@@ -41,7 +43,8 @@ impl Temp {
     pub(super) fn new(config: TempConfig, context: &Context<'_>) -> Self {
         let temperatures = Temperatures::new(context.placement, config.gain);
         let coldest = Lowest::new(context.placement, |page| temperatures.key(page));
-        Self { config, temperatures, coldest }
+        let owner = Owner::new(PolicyKind::Temp(config), context);
+        Self { owner, config, temperatures, coldest }
     }
 
     /// Whether a page is warm enough for the tier above.
@@ -83,5 +86,21 @@ impl Policy for Temp {
 
     fn memory_bytes(&self) -> usize {
         self.temperatures.memory_bytes() + self.coldest.memory_bytes()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        self.owner.pack(self.temperatures.state())
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.temperatures.heat(page)
+    }
+}
+
+impl Load for Temp {
+    fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
+        self.temperatures.load(placement, self.owner.unpack(bytes)?)?;
+        self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
+        Ok(())
     }
 }

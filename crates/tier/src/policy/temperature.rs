@@ -15,6 +15,8 @@
 //! of their end, so that all of a timestep leave at once. Temperatures are fixed point: sums do not
 //! depend on their order.
 
+use super::saved::{check, take_all};
+use crate::error::Result;
 use crate::placement::{Page, Placement, Tier};
 
 /// The temperature 1.
@@ -34,8 +36,11 @@ const REQUESTS_MAX: usize = 255;
 struct Warm {
     count: u64,
     /// Sum of the keys.
-    keys: u64,
+    keys: u128,
 }
+
+/// What is saved: keys, window and its hand, accesses.
+pub(super) type Saved = (Vec<u64>, Vec<Page>, usize, u64);
 
 /// The temperatures of all pages, and their sums by tier.
 #[derive(Debug)]
@@ -84,10 +89,14 @@ impl Temperatures {
             warm: vec![Warm::default(); placement.tiers()],
             ending: vec![vec![Warm::default(); life + 4]; placement.tiers()],
         };
-        for page in 0..placement.pages() {
-            all.enter(placement.tier_of(page), ONE / 2);
-        }
+        all.enter_all(placement);
         all
+    }
+
+    fn enter_all(&mut self, placement: &Placement) {
+        for page in 0..placement.pages() {
+            self.enter(placement.tier_of(page), self.keys[page as usize]);
+        }
     }
 
     /// A page on `tier` is asked for. Returns its key before.
@@ -138,14 +147,14 @@ impl Temperatures {
     fn enter(&mut self, tier: Tier, key: u64) {
         for warm in self.sums(tier, key).into_iter().flatten() {
             warm.count += 1;
-            warm.keys += key;
+            warm.keys += u128::from(key);
         }
     }
 
     fn leave(&mut self, tier: Tier, key: u64) {
         for warm in self.sums(tier, key).into_iter().flatten() {
             warm.count -= 1;
-            warm.keys -= key;
+            warm.keys -= u128::from(key);
         }
     }
 
@@ -186,7 +195,49 @@ impl Temperatures {
     /// The sum over a tier's pages.
     pub(super) fn sum(&self, tier: Tier) -> u64 {
         let warm = &self.warm[tier as usize];
-        warm.keys.saturating_sub(warm.count * self.cooled)
+        let cooled = u128::from(warm.count) * u128::from(self.cooled);
+        warm.keys.saturating_sub(cooled) as u64
+    }
+
+    /// The temperature of a page between 0 and 1, if there is such a page.
+    pub(super) fn heat(&self, page: Page) -> Option<f64> {
+        self.keys.get(page as usize)?;
+        Some(self.now(page) as f64 / ONE as f64)
+    }
+
+    /// What is to be saved: all else follows from it.
+    pub(super) fn state(&self) -> (&[u64], &[Page], usize, u64) {
+        (&self.keys, &self.window, self.hand, self.accesses)
+    }
+
+    /// Takes on what was saved, for pages that lie like this.
+    pub(super) fn load(&mut self, placement: &Placement, saved: Saved) -> Result<()> {
+        let (keys, window, hand, accesses) = saved;
+        let pages = self.keys.len();
+        // Half of what a cooling of 64 bits allows for.
+        let accesses_max = (1 << 63) / self.rate;
+        check(accesses <= accesses_max, || format!("accesses: found {accesses}"))?;
+        let held = accesses.min(pages as u64);
+        check(window.len() as u64 == held && window.iter().all(|&p| (p as usize) < pages), || {
+            format!(
+                "{} accesses in the window, expected {held} to pages below {pages}",
+                window.len()
+            )
+        })?;
+        check(hand == 0 || hand < window.len(), || format!("the window's hand at {hand}"))?;
+        let cooled = accesses * self.rate;
+        let can_be = |key: &u64| *key <= cooled + ONE;
+        take_all(&mut self.keys, keys, "temperatures", can_be)?;
+        (self.hand, self.accesses, self.cooled) = (hand, accesses, cooled);
+        self.timestep = accesses / self.step_accesses;
+        self.requests.fill(0);
+        window.iter().for_each(|&page| self.requests[page as usize] += 1);
+        self.window.clear();
+        self.window.extend_from_slice(&window);
+        self.warm.fill(Warm::default());
+        self.ending.iter_mut().for_each(|ending| ending.fill(Warm::default()));
+        self.enter_all(placement);
+        Ok(())
     }
 
     /// Bytes that it holds.

@@ -2,19 +2,23 @@
 //! was used more often than the least often used page above. Counts never age, so what was hot
 //! once stays up until others have caught up with all of its past.
 
+use serde::{Deserialize, Serialize};
+
 use super::lowest::Rank;
 use super::ranked::{Ranked, Ranking};
-use super::{Context, Policy};
+use super::saved::{Load as _, take_all};
+use super::{Context, Policy, PolicyKind};
+use crate::error::Result;
 use crate::placement::Page;
 
 /// The policy.
-pub(super) fn build(context: &Context<'_>) -> Box<dyn Policy> {
+pub(super) fn make(context: &Context<'_>, saved: Option<&[u8]>) -> Result<Box<dyn Policy>> {
     let counts = vec![0; context.placement.pages() as usize];
-    Box::new(Ranked::new(Frequency { counts }, context.placement))
+    Ranked::new(Frequency { counts }, PolicyKind::Tlfu, context).boxed(context, saved)
 }
 
 /// How often each page was used.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Frequency {
     counts: Vec<u32>,
 }
@@ -32,5 +36,13 @@ impl Ranking for Frequency {
 
     fn memory_bytes(&self) -> usize {
         self.counts.capacity() * size_of::<u32>()
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.counts.get(page as usize).map(|&count| f64::from(count))
+    }
+
+    fn load(&mut self, saved: Self) -> Result<()> {
+        take_all(&mut self.counts, saved.counts, "counts of pages", |_| true)
     }
 }

@@ -8,9 +8,12 @@
 //! margin is the default, because without it (`tlru:no-margin`) every page that is used twice
 //! throws another one out.
 
+use serde::{Deserialize, Serialize};
+
 use super::lowest::Rank;
 use super::ranked::{Ranked, Ranking};
-use super::{Context, Options, Policy};
+use super::saved::{Load as _, take_accesses, take_all};
+use super::{Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::Page;
 
@@ -30,15 +33,20 @@ impl TlruConfig {
 }
 
 /// The policy with its options.
-pub(super) fn build(config: &TlruConfig, context: &Context<'_>) -> Box<dyn Policy> {
+pub(super) fn make(
+    config: TlruConfig,
+    context: &Context<'_>,
+    saved: Option<&[u8]>,
+) -> Result<Box<dyn Policy>> {
     let pages = context.placement.pages() as usize;
-    let recency = Recency { config: *config, last: vec![0; pages], accesses: 0 };
-    Box::new(Ranked::new(recency, context.placement))
+    let recency = Recency { config, last: vec![0; pages], accesses: 0 };
+    Ranked::new(recency, PolicyKind::Tlru(config), context).boxed(context, saved)
 }
 
 /// When each page was last used, as the number of the access; 0 is never.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Recency {
+    #[serde(skip)]
     config: TlruConfig,
     last: Vec<u64>,
     accesses: u64,
@@ -61,5 +69,14 @@ impl Ranking for Recency {
 
     fn memory_bytes(&self) -> usize {
         self.last.capacity() * size_of::<u64>()
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.last.get(page as usize).map(|&last| last as f64)
+    }
+
+    fn load(&mut self, saved: Self) -> Result<()> {
+        take_accesses(&mut self.accesses, saved.accesses)?;
+        take_all(&mut self.last, saved.last, "last accesses", |&last| last <= saved.accesses)
     }
 }

@@ -1,8 +1,10 @@
 //! Policies against second implementations that are too simple to be wrong, and what holds for all
 //! of them: every page on one tier, no tier too full, the same answer for the same input.
 //!
+//! - [`saved`]: policies that are saved and taken back
 //! - [`simple`]: the second implementations, which look at all pages every time
 
+mod saved;
 mod simple;
 
 use cenote_tier::placement::{Move, Placement};

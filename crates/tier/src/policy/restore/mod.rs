@@ -33,9 +33,12 @@
 
 mod value;
 
+use serde::{Deserialize, Serialize};
+
 use super::lowest::Lowest;
-use super::temperature::{ONE, Temperatures};
-use super::{Access, Context, Options, Policy};
+use super::saved::{ACCESSES_MAX, Load, Owner, check};
+use super::temperature::{self, ONE, Temperatures};
+use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier, mix};
 use crate::spec::TierSpec;
@@ -124,7 +127,7 @@ impl ReStoreConfig {
 }
 
 /// Responses of a state, discounted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Responses {
     sum_ms: f64,
     count: u64,
@@ -139,6 +142,7 @@ impl Responses {
 /// The agents and what they look at.
 #[derive(Debug)]
 pub struct ReStore {
+    owner: Owner,
     config: ReStoreConfig,
     learning: Learning,
     temperatures: Temperatures,
@@ -174,6 +178,7 @@ impl ReStore {
             Agent::new(config.rules, [Spread::new(0.5, range_min), Spread::new(task, 2.0 * task)])
         };
         Self {
+            owner: Owner::new(PolicyKind::ReStore(config), context),
             config,
             learning: Learning { gamma: (-BETA).exp(), lambda: LAMBDA, rate: config.rate },
             agents: task_ms.iter().map(agent).collect(),
@@ -330,5 +335,35 @@ impl Policy for ReStore {
 
     fn memory_bytes(&self) -> usize {
         self.temperatures.memory_bytes() + self.coldest.memory_bytes()
+    }
+
+    fn save(&self) -> Result<Vec<u8>> {
+        let learned = (&self.agents, &self.responses, self.accesses, self.seed);
+        self.owner.pack((self.temperatures.state(), learned))
+    }
+
+    fn heat(&self, page: Page) -> Option<f64> {
+        self.temperatures.heat(page)
+    }
+}
+
+impl Load for ReStore {
+    fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
+        let (temperatures, learned): (temperature::Saved, _) = self.owner.unpack(bytes)?;
+        let (agents, responses, accesses, seed): (Vec<Agent>, Vec<Responses>, u64, u64) = learned;
+        let tiers = self.agents.len();
+        check(agents.len() == tiers && responses.len() == tiers, || {
+            format!("{} agents for {tiers} tiers", agents.len())
+        })?;
+        check(accesses == temperatures.3, || format!("{accesses} accesses"))?;
+        let can_be = |r: &Responses| r.sum_ms.is_finite() && r.count <= ACCESSES_MAX;
+        check(responses.iter().all(can_be), || "response times".into())?;
+        for (agent, saved) in self.agents.iter_mut().zip(agents) {
+            agent.load(saved)?;
+        }
+        self.temperatures.load(placement, temperatures)?;
+        (self.responses, self.accesses, self.seed) = (responses, accesses, seed);
+        self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
+        Ok(())
     }
 }

@@ -3,6 +3,11 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::policy::saved::{ACCESSES_MAX, check};
+
 /// Rules: {large, small} x {large, small}.
 pub(super) const RULES: usize = 4;
 
@@ -10,16 +15,17 @@ pub(super) const RULES: usize = 4;
 const SAMPLES: usize = 500;
 
 /// How the rules' weights are made of memberships.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
     /// w = mu(s1) mu(s2), as the text says.
+    #[default]
     Product,
     /// Each membership is a rule of its own, as in the authors' program.
     Additive,
 }
 
 /// Mean and range of the last samples of a variable.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spread {
     samples: VecDeque<f64>,
     /// Candidates for the least and for the greatest: number and value.
@@ -28,7 +34,9 @@ pub(super) struct Spread {
     number: u64,
     sum: f64,
     /// What stands for the mean before the first sample, and the least range.
+    #[serde(skip)]
     mean_first: f64,
+    #[serde(skip)]
     range_min: f64,
 }
 
@@ -53,6 +61,23 @@ impl Spread {
                 }
             }
         }
+    }
+
+    /// Takes on what was saved.
+    fn load(&mut self, saved: Self) -> Result<()> {
+        let Self { mean_first, range_min, .. } = *self;
+        let number = saved.number;
+        let held = number.min(SAMPLES as u64);
+        let of_samples = |(at, value): &(u64, f64)| *at < number && value.is_finite();
+        let extremes = [&saved.least, &saved.greatest];
+        let holds = number <= ACCESSES_MAX
+            && saved.samples.len() as u64 == held
+            && saved.samples.iter().all(|value| value.is_finite())
+            && extremes.iter().all(|all| all.len() as u64 <= held && all.iter().all(of_samples))
+            && saved.sum.is_finite();
+        check(holds, || format!("{} samples of {number}", saved.samples.len()))?;
+        *self = Self { mean_first, range_min, ..saved };
+        Ok(())
     }
 
     fn mean(&self) -> f64 {
@@ -85,8 +110,9 @@ fn push_extreme(
 }
 
 /// What an agent knows and learns.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Agent {
+    #[serde(skip)]
     rules: Rules,
     /// Of s1 and s2.
     pub(super) spreads: [Spread; 2],
@@ -113,6 +139,19 @@ impl Agent {
     pub(super) fn new(rules: Rules, spreads: [Spread; 2]) -> Self {
         let zero = [0.0; RULES];
         Self { rules, spreads, p: zero, z: zero, used: zero, phi: zero }
+    }
+
+    /// Takes on what was saved.
+    pub(super) fn load(&mut self, saved: Self) -> Result<()> {
+        let learned = [saved.p, saved.z, saved.used, saved.phi];
+        check(learned.as_flattened().iter().all(|value| value.is_finite()), || {
+            "what agents learned is no number".into()
+        })?;
+        for (spread, saved) in self.spreads.iter_mut().zip(saved.spreads) {
+            spread.load(saved)?;
+        }
+        [self.p, self.z, self.used, self.phi] = learned;
+        Ok(())
     }
 
     fn phi(&self, state: [f64; 2]) -> [f64; RULES] {
