@@ -73,6 +73,11 @@ impl Entry {
         Self(self.0 & !(3 << STAGE_AT) | (stage as u64) << STAGE_AT)
     }
 
+    /// Without a slot; writes in flight stay counted until they end.
+    pub(super) fn without_place(self) -> Self {
+        Self((self.0 / WRITER * WRITER) | Self::ABSENT.0)
+    }
+
     /// Whether stable storage does not know of it yet.
     pub(super) fn is_fresh(self) -> bool {
         self.0 & FRESH != 0
@@ -92,9 +97,10 @@ impl Entry {
         (self.writers() < WRITERS_MAX).then(|| Self(self.0 + WRITER))
     }
 
-    /// With one write less. There is none to end where the device was cut under a write.
+    /// With one write less.
     pub(super) fn without_writer(self) -> Self {
-        if self.writers() == 0 { self } else { Self(self.0 - WRITER) }
+        debug_assert!(self.writers() > 0, "a write ends once");
+        Self(self.0 - WRITER)
     }
 }
 
@@ -114,6 +120,9 @@ mod tests {
         assert_eq!((entry.place(), entry.stage()), (Some(other), Stage::Copying));
         assert!(!entry.is_fresh() && entry.writers() == 1);
         assert_eq!(Entry::ABSENT.place(), None);
+        let cut = entry.with_writer().unwrap().without_place();
+        assert_eq!((cut.place(), cut.stage(), cut.writers()), (None, Stage::Idle, 2));
+        assert_eq!(cut.without_writer().without_writer(), Entry::ABSENT);
         let full = (0..WRITERS_MAX).try_fold(Entry::of(other), |entry, _| entry.with_writer());
         assert!(
             full.is_some_and(|full| full.with_writer().is_none() && full.place() == Some(other))

@@ -54,6 +54,11 @@ impl Quarantine {
         self.next.push(place);
     }
 
+    /// Bytes of the lists.
+    pub(super) fn memory_bytes(&self) -> usize {
+        (self.next.capacity() + self.waiting.capacity()) * size_of::<Place>()
+    }
+
     /// Whether no slot waits.
     pub(super) fn is_empty(&self) -> bool {
         self.next.is_empty() && self.waiting.is_empty()

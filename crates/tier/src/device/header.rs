@@ -3,7 +3,7 @@
 use cenote_device::Device;
 
 use super::error::{Result, TieredError};
-use super::io;
+use super::io::{self, Spare};
 pub use super::page::SetId;
 use super::page::checksum;
 use crate::spec::TIERS_MAX;
@@ -128,13 +128,18 @@ impl SetHeader {
         }
         let roles = reader.take(4)?;
         let (role, tiers) = (roles[0], roles[1]);
-        let role = if role == u8::MAX { Role::Map } else { Role::Tier(role) };
+        let role = match role {
+            u8::MAX => Role::Map,
+            tier if tier < tiers => Role::Tier(tier),
+            _ => return Err("its header is damaged".into()),
+        };
         let (block_bytes, journal_pages) = (reader.word()?, reader.word()?);
         let mut header = Self { id, block_bytes, journal_pages, tiers: Vec::new() };
         for _ in 0..tiers {
             let slots = reader.word()?;
             let len = reader.word()? as usize;
-            let name = String::from_utf8_lossy(reader.take(len)?).into_owned();
+            let name = String::from_utf8(reader.take(len)?.to_vec())
+                .map_err(|_| "its header is damaged")?;
             header.tiers.push(TierHeader { name, slots });
         }
         header.check().map_err(|error| error.to_string())?;
@@ -144,7 +149,7 @@ impl SetHeader {
     /// Writes both copies.
     pub(super) fn write(&self, device: &dyn Device, role: Role) -> Result<()> {
         let bytes = self.encode(role);
-        io::write(device, 0, &[bytes.clone(), bytes].concat())
+        io::write(device, &Spare::default(), 0, &[bytes.clone(), bytes].concat())
     }
 
     /// Reads a member's header; the second copy where the first is damaged.
@@ -156,7 +161,7 @@ impl SetHeader {
         if device.len_bytes()? < 2 * HEADER_BYTES as u64 {
             return Err(member("it is no member of a set of tiers: too short".into()));
         }
-        let bytes = io::read(device, 0, 2 * HEADER_BYTES)?;
+        let bytes = io::read(device, &Spare::default(), 0, 2 * HEADER_BYTES)?;
         let (first, second) = bytes.split_at(HEADER_BYTES);
         Self::decode(first).or_else(|why| Self::decode(second).map_err(|_| why)).map_err(member)
     }

@@ -1,12 +1,13 @@
 //! Moves blocks: copy, sync, journal, sync, switch, free.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use cenote_device::{Arena, Buffer, Completion, Op, Queue, QueueConfig, Request};
 
 use super::entry::{Entry, Place, Stage};
 use super::error::{Result, TieredError};
-use super::journal::{RECORDS, Record};
+use super::layout::{RECORDS, Record};
 use super::set::Core;
 use super::tiered::TieredDevice;
 use crate::placement::Move;
@@ -82,7 +83,7 @@ impl Migrator {
             for step in part {
                 journeys.push(self.begin(*step));
             }
-            let done = self.batch_of(&mut journeys);
+            let done = self.guarded(&mut journeys);
             outcomes.extend(journeys.iter().map(|j| j.outcome.unwrap_or(Outcome::Failed)));
             done?;
         }
@@ -116,6 +117,25 @@ impl Migrator {
             return dropped;
         }
         Journey { block: step.page, from, to, outcome: None }
+    }
+
+    /// A batch; a panic of a device leaves no block that users wait for.
+    fn guarded(&mut self, journeys: &mut [Journey]) -> Result<()> {
+        let batch = AssertUnwindSafe(|| self.batch_of(journeys));
+        catch_unwind(batch).unwrap_or_else(|panic| {
+            self.broken = true;
+            self.core.journal().freeze();
+            for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
+                let _ = self.core.map.update(journey.block, |entry| match entry.stage() {
+                    Stage::Committing => Some(entry.staged(Stage::Doubtful)),
+                    Stage::Copying => Some(entry.staged(Stage::Idle)),
+                    Stage::Idle | Stage::Doubtful => None,
+                });
+            }
+            self.core.alloc().reserved = 0;
+            self.core.end_commit();
+            resume_unwind(panic)
+        })
     }
 
     fn batch_of(&mut self, journeys: &mut [Journey]) -> Result<()> {
@@ -187,10 +207,13 @@ impl Migrator {
             self.abandon(journeys);
             return Err(TieredError::Frozen { file });
         }
-        // Whoever was written meanwhile stays.
+        let len_bytes = core.len_bytes();
+        let blocks = core.blocks_of(len_bytes);
+        // Whoever was written meanwhile stays, and whoever lies behind the end: its write waits.
         for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
             let still = |entry: Entry| {
-                (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Committing))
+                let still = entry.stage() == Stage::Copying && journey.block < blocks;
+                still.then(|| entry.staged(Stage::Committing))
             };
             if core.map.update(journey.block, still).is_err() {
                 journey.outcome = Some(Outcome::Dropped);
@@ -201,7 +224,7 @@ impl Migrator {
         if records.is_empty() {
             return Ok(());
         }
-        let committed = core.commit(&mut journal, core.len_bytes(), &records);
+        let committed = core.commit(&mut journal, len_bytes, &records);
         if committed.is_ok() {
             for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
                 let arrived = |entry: Entry| Some(entry.at(journey.to).staged(Stage::Idle));

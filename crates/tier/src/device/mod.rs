@@ -4,8 +4,8 @@
 //! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs
 //! - [`Migrator`]: moves blocks; [`Worker`]: a thread that does so as a policy says
 //! - [`header`]: what makes a file a member of a set
-//! - `map`, `entry`: where each block lies, in memory; `slots`: which places are free
-//! - `journal`, `page`: the same on stable storage
+//! - `map`, `entry`: where each block lies, in memory; `slots`, `alloc`: which places are free
+//! - `journal`, `recover`, `layout`, `page`: the same on stable storage
 //! - `grace`: when nobody reads a place any more
 //! - `split`, `queue`: one request over several tiers
 //! - `state`: what a policy's worker keeps from one run to the next
@@ -42,16 +42,20 @@
 //! Linux tells of lost writes once. If a migration's sync hears of it, the user's next sync must
 //! fail too: so every later sync of a tier whose sync failed does.
 
+mod alloc;
+mod buffers;
 mod entry;
 mod error;
 mod grace;
 pub mod header;
 mod io;
 mod journal;
+mod layout;
 mod map;
 mod migrate;
 mod page;
 mod queue;
+mod recover;
 mod set;
 mod slots;
 mod split;

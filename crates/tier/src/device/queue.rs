@@ -1,8 +1,7 @@
 //! A worker's window onto all tiers: requests are cut where blocks lie apart, and joined again.
 //!
 //! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first
-//! part uses the caller's buffer, the others this queue's: together they take no more memory
-//! than the requests in flight once more, and what is read through.
+//! part uses the caller's buffer, the others this queue's; [`super::buffers`] says how much.
 //!
 //! Waiting is on the fastest tier at which anything is in flight: it answers soonest, and what the
 //! slower ones have done is collected then. So nobody spins and nobody waits long.
@@ -14,13 +13,17 @@ use std::sync::atomic::Ordering;
 
 use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request};
 
+use super::buffers::{Buffers, Slab, THROUGH};
 use super::map::Pin;
-use super::page::PAGE_BYTES;
-use super::set::{Core, EIO, ENOSPC};
-use super::split::{Piece, Run, bridge};
+use super::set::{Core, EBUSY, EIO, ENOSPC};
+use super::split::{Piece, Run, add_zeros, bridge};
 
 /// Accesses that a queue keeps before it tells the policy.
 const TELL_AT: usize = 64;
+
+/// Naps of a millisecond after which a request that waits is given up: whoever holds what it needs
+/// waits for this thread.
+const NAPS_MAX: u32 = 30_000;
 
 /// The errno of memory that is not to be had.
 const ENOMEM: i32 = 12;
@@ -38,7 +41,9 @@ pub(super) struct TieredQueue {
     arrived: Vec<Completion>,
     runs: Vec<Run>,
     buffers: Buffers,
-    accesses: Vec<u32>,
+    accesses: Vec<u64>,
+    /// Naps since something was done.
+    naps: u32,
 }
 
 /// One tier's queue, and what did not fit into it.
@@ -106,12 +111,19 @@ impl TieredQueue {
             runs: Vec::new(),
             buffers: Buffers::default(),
             accesses: Vec::new(),
+            naps: 0,
         })
     }
 
     /// Starts a request, or keeps it until a commit has ended.
     fn start(&mut self, request: Request, begun_ns: u64) {
         let Request { op, offset, len, .. } = request;
+        // Not within the grace: slots are not free while somebody is inside.
+        if op == Op::Write
+            && let Err(hold) = self.allocate(offset, len)
+        {
+            return self.hold(request, begun_ns, hold);
+        }
         let room = self.core.grace.enter();
         let planned = match op {
             Op::Read => Ok(self.plan_read(offset, len)),
@@ -124,12 +136,37 @@ impl TieredQueue {
             }
             Err(hold) => {
                 self.core.grace.leave(room);
-                match hold {
-                    Hold::Wait => self.deferred.push_back((request, begun_ns)),
-                    Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
-                }
+                self.hold(request, begun_ns, hold);
             }
         }
+    }
+
+    fn hold(&mut self, request: Request, begun_ns: u64, hold: Hold) {
+        match hold {
+            Hold::Wait => self.deferred.push_back((request, begun_ns)),
+            Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
+        }
+    }
+
+    /// The blocks of a write.
+    fn blocks(&self, offset: u64, len: usize) -> Result<Range<u32>, Hold> {
+        let block_bytes = self.core.block_bytes();
+        let end = offset.saturating_add(len as u64).div_ceil(block_bytes);
+        if end > self.core.blocks_max() {
+            return Err(Hold::Fail(IoFault { errno: ENOSPC }));
+        }
+        Ok((offset / block_bytes) as u32..end as u32)
+    }
+
+    /// Each block of a write gets a slot.
+    fn allocate(&self, offset: u64, len: usize) -> Result<(), Hold> {
+        for block in self.blocks(offset, len)? {
+            let is_absent = self.core.map.get(block).place().is_none();
+            if is_absent && !self.core.allocate(block).map_err(Hold::Fail)? {
+                return Err(Hold::Wait);
+            }
+        }
+        Ok(())
     }
 
     /// Finds the runs of a read; how many of its bytes exist.
@@ -144,12 +181,7 @@ impl TieredQueue {
 
     /// Finds the runs of a write and counts it at each of its blocks.
     fn plan_write(&mut self, offset: u64, len: usize) -> Result<(usize, Range<u32>), Hold> {
-        let block_bytes = self.core.block_bytes();
-        let end = offset.saturating_add(len as u64);
-        if end.div_ceil(block_bytes) > self.core.blocks_max() {
-            return Err(Hold::Fail(IoFault { errno: ENOSPC }));
-        }
-        let blocks = (offset / block_bytes) as u32..end.div_ceil(block_bytes) as u32;
+        let blocks = self.blocks(offset, len)?;
         for block in blocks.clone() {
             if let Err(hold) = self.pin(block) {
                 (blocks.start..block).for_each(|block| self.core.map.unpin(block));
@@ -157,19 +189,16 @@ impl TieredQueue {
             }
         }
         self.find_runs(offset, len);
-        self.core.reach(end);
+        self.core.reach(offset + len as u64);
         Ok((len, blocks))
     }
 
     fn pin(&self, block: u32) -> Result<(), Hold> {
-        loop {
-            match self.core.map.pin(block) {
-                Pin::At(_) => return Ok(()),
-                Pin::Absent if self.core.allocate(block).map_err(Hold::Fail)? => {}
-                Pin::Absent => return Err(Hold::Wait),
-                Pin::Wait => return Err(Hold::Wait),
-                Pin::Refused => return Err(Hold::Fail(IoFault { errno: EIO })),
-            }
+        match self.core.map.pin(block) {
+            Pin::At(_) => Ok(()),
+            // Absent again: the device was cut meanwhile.
+            Pin::Absent | Pin::Wait => Err(Hold::Wait),
+            Pin::Refused => Err(Hold::Fail(IoFault { errno: EIO })),
         }
     }
 
@@ -203,8 +232,8 @@ impl TieredQueue {
         }
         let block_bytes = self.core.block_bytes();
         let last = (offset + len as u64 - 1) / block_bytes;
-        let write = u32::from(op == Op::Write) << 31;
-        self.accesses.extend((offset / block_bytes..=last).map(|block| block as u32 | write));
+        let write = u64::from(op == Op::Write) << 63;
+        self.accesses.extend((offset / block_bytes..=last).map(|block| block | write));
         if self.accesses.len() >= TELL_AT {
             self.core.tell(&mut self.accesses);
         }
@@ -254,7 +283,7 @@ impl TieredQueue {
             Op::Read => self.core.tiers[usize::from(tier)].gap_bytes.load(Ordering::Relaxed),
             Op::Write => 0,
         };
-        let (requests, mut pieces) = bridge(runs, gap);
+        let (requests, mut pieces) = bridge(runs, gap, rounded / THROUGH);
         add_zeros(&mut pieces, rounded);
         let Ok(bounces) = self.bounces(&requests, op, &buffer) else {
             join.buffer = Some(buffer);
@@ -288,12 +317,21 @@ impl TieredQueue {
         buffer: &Buffer,
     ) -> cenote_device::Result<Vec<Option<Buffer>>> {
         let mut bounces = Vec::with_capacity(requests.len());
+        let bytes = requests.iter().map(|run| run.dest + run.len).max().unwrap_or(0);
+        self.buffers.expect(self.depth, bytes);
         for run in requests {
             if run.dest == 0 {
                 bounces.push(None);
                 continue;
             }
-            let mut bounce = self.buffers.take(run.len)?;
+            let mut bounce = match self.buffers.take(run.len) {
+                Ok(bounce) => bounce,
+                Err(error) => {
+                    let taken = bounces.into_iter().flatten();
+                    taken.for_each(|bounce| self.buffers.give_back(bounce));
+                    return Err(error);
+                }
+            };
             if op == Op::Write {
                 bounce[..run.len].copy_from_slice(&buffer[run.dest..run.dest + run.len]);
             }
@@ -394,12 +432,23 @@ impl TieredQueue {
         })
     }
 
+    /// Gives up what waits.
+    fn give_up(&mut self) {
+        while let Some((request, _)) = self.deferred.pop_front() {
+            self.done.push(answer(request, Err(IoFault { errno: EBUSY }), 0));
+        }
+    }
+
     /// Waits for something to happen.
     fn wait(&mut self, commits: u64) -> cenote_device::Result<()> {
         match self.lanes.iter().position(|lane| lane.queue.in_flight() > 0) {
             Some(tier) => self.collect(tier, 1),
             None => {
                 self.core.wait_for_commit(commits);
+                self.naps += 1;
+                if self.naps > NAPS_MAX {
+                    self.give_up();
+                }
                 Ok(())
             }
         }
@@ -453,6 +502,9 @@ impl Queue for TieredQueue {
             self.start_deferred();
             self.submit_lanes()?;
             (0..self.lanes.len()).try_for_each(|tier| self.collect(tier, 0))?;
+            if !self.done.is_empty() {
+                self.naps = 0;
+            }
             completions.append(&mut self.done);
             if completions.len() >= target {
                 return self.submit_lanes();
@@ -505,88 +557,7 @@ impl Lane {
     }
 }
 
-/// Adds pieces of zeros wherever no other piece is.
-fn add_zeros(pieces: &mut Vec<Piece>, len: usize) {
-    let (mut at, known) = (0, pieces.len());
-    for index in 0..known {
-        let Piece { dest, len, .. } = pieces[index];
-        if dest > at {
-            pieces.push(Piece { dest: at, len: dest - at, source: None });
-        }
-        at = dest + len;
-    }
-    if len > at {
-        pieces.push(Piece { dest: at, len: len - at, source: None });
-    }
-}
-
 fn answer(request: Request, result: Result<usize, IoFault>, latency_ns: u64) -> Completion {
     let Request { tag, op, offset, len, buffer } = request;
     Completion { tag, op, offset, len, buffer, result, latency_ns }
-}
-
-/// Things under a small number.
-struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slab<T> {
-    fn insert(&mut self, thing: T) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
-        });
-        self.places[place] = Some(thing);
-        place as u64
-    }
-
-    fn get_mut(&mut self, number: u64) -> &mut T {
-        self.places[number as usize].as_mut().expect("it is there until it is removed")
-    }
-
-    fn remove(&mut self, number: u64) -> T {
-        self.free.push(number as usize);
-        self.places[number as usize].take().expect("it is removed once")
-    }
-
-    fn count(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
-
-    fn drain(&mut self) -> impl Iterator<Item = T> {
-        self.free.clear();
-        std::mem::take(&mut self.places).into_iter().flatten()
-    }
-}
-
-/// Buffers for parts of requests, by powers of two.
-#[derive(Default)]
-struct Buffers {
-    free: Vec<Vec<Buffer>>,
-}
-
-impl Buffers {
-    fn take(&mut self, bytes: usize) -> cenote_device::Result<Buffer> {
-        let bytes = bytes.next_power_of_two().max(PAGE_BYTES);
-        let class = bytes.trailing_zeros() as usize;
-        match self.free.get_mut(class).and_then(Vec::pop) {
-            Some(buffer) => Ok(buffer),
-            None => Buffer::new(bytes),
-        }
-    }
-
-    fn give_back(&mut self, buffer: Buffer) {
-        let class = buffer.len().trailing_zeros() as usize;
-        if self.free.len() <= class {
-            self.free.resize_with(class + 1, Vec::new);
-        }
-        self.free[class].push(buffer);
-    }
 }

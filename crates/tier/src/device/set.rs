@@ -4,20 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_device::{Device, IoFault};
+use cenote_device::Device;
 
+use super::alloc::Alloc;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::grace::{Grace, Quarantine};
 use super::header::{Role, SetHeader, SetId, TierHeader};
-use super::io;
-use super::journal::{Journal, Record, Recovered, fill};
+use super::io::{self, Spare};
+use super::journal::Journal;
+use super::layout::Record;
 use super::map::{BlockMap, Pin};
-use super::page::errno_of;
+use super::recover::{Recovered, recover};
 use super::slots::Slots;
-
-/// Slots by which a tier's file grows at least.
-const GROWTH_SLOTS: u64 = 64;
 
 /// Accesses that wait for the policy at most; more are not heard of.
 const HEARD_MAX: usize = 1 << 16;
@@ -25,6 +24,9 @@ const HEARD_MAX: usize = 1 << 16;
 /// The errno of a full device, and of one that failed.
 pub(super) const ENOSPC: i32 = 28;
 pub(super) const EIO: i32 = 5;
+
+/// The errno of what somebody else holds.
+pub(super) const EBUSY: i32 = 16;
 
 /// One tier to build a set of.
 #[derive(Debug)]
@@ -68,19 +70,6 @@ pub(super) struct TierState {
     sync_failed: AtomicBool,
 }
 
-/// What is taken, under one lock.
-#[derive(Debug)]
-pub(super) struct Alloc {
-    pub(super) slots: Vec<Slots>,
-    pub(super) quarantine: Quarantine,
-    /// Slots that moves under way have taken.
-    pub(super) reserved: usize,
-    /// Blocks that stable storage does not know yet.
-    dirty: Vec<u32>,
-    /// Bytes of each tier's file.
-    file_bytes: Vec<u64>,
-}
-
 /// A set of tiers, shared by queues and migrations.
 ///
 /// Order of locks: `journal`, `alloc`, `heard`.
@@ -101,11 +90,13 @@ pub(super) struct Core {
     commits: Mutex<u64>,
     commit_ended: Condvar,
     /// Accesses that the policy has not heard of: block and whether it was written.
-    heard: Mutex<Vec<u32>>,
+    heard: Mutex<Vec<u64>>,
     /// Whether anybody listens, and to requests of up to how many bytes.
     pub(super) heard_bytes_max: AtomicU64,
     pub(super) unheard: AtomicU64,
     pub(super) migrator: Mutex<()>,
+    /// For plain transfers to tiers.
+    pub(super) buffer: Spare,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -145,7 +136,7 @@ impl Core {
         header.write(map_device.as_ref(), Role::Map)?;
         map_device.sync()?;
         let devices = parts.into_iter().map(|part| part.device).collect();
-        let empty = Recovered::empty(block);
+        let empty = Recovered { places: Vec::new(), len_bytes: 0 };
         Self::assemble(map_device, devices, header, journal, &empty)
     }
 
@@ -158,7 +149,7 @@ impl Core {
         for (tier, device) in (0..).zip(&devices) {
             check_member(device.as_ref(), &header, tier)?;
         }
-        let (journal, recovered) = Journal::recover(Arc::clone(&map_device), &header)?;
+        let (journal, recovered) = recover(Arc::clone(&map_device), &header)?;
         Self::assemble(map_device, devices, header, journal, &recovered)
     }
 
@@ -172,7 +163,11 @@ impl Core {
         let blocks_max = header.slots();
         let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, recovered)?;
         let map = BlockMap::new(blocks_max);
-        fill(&map, recovered);
+        for (block, place) in (0..).zip(&recovered.places) {
+            if let Some(place) = place {
+                map.set(block, Entry::of(*place));
+            }
+        }
         let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
         let tiers = devices.into_iter().zip(&header.tiers).map(|(device, tier)| TierState {
             device,
@@ -206,6 +201,7 @@ impl Core {
             heard_bytes_max: AtomicU64::new(0),
             unheard: AtomicU64::new(0),
             migrator: Mutex::new(()),
+            buffer: Spare::default(),
         })
     }
 
@@ -224,7 +220,8 @@ impl Core {
 
     /// Blocks that can be stored.
     pub(super) fn blocks_max(&self) -> u64 {
-        self.tiers.iter().map(|tier| u64::from(tier.slots - tier.spare)).sum()
+        let sum: u64 = self.tiers.iter().map(|tier| u64::from(tier.slots - tier.spare)).sum();
+        sum.min(u32::MAX.into())
     }
 
     /// First byte of a slot.
@@ -245,94 +242,6 @@ impl Core {
         self.len_bytes.fetch_max(end, Ordering::SeqCst);
     }
 
-    /// Gives a block a slot that reads as zeros: the write that wants it may fail.
-    /// False where there will be room once moves under way have ended.
-    pub(super) fn allocate(&self, block: u32) -> std::result::Result<bool, IoFault> {
-        let mut alloc = self.alloc();
-        if self.map.get(block).place().is_some() {
-            return Ok(true);
-        }
-        self.free_quarantine(&mut alloc);
-        let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
-        for tier in 0..self.tiers.len() {
-            let wanted = self.wanted(tier, block, before);
-            let Some(slot) = alloc.slots[tier].take(wanted, self.tiers[tier].spare) else {
-                continue;
-            };
-            let place = Place { tier: tier as u8, slot };
-            if let Err(fault) = self.prepare(&mut alloc, place, true) {
-                alloc.slots[tier].release(slot);
-                return Err(fault);
-            }
-            self.map.set(block, Entry::of(place).fresh(true));
-            alloc.dirty.push(block);
-            return Ok(true);
-        }
-        if alloc.reserved > 0 || !alloc.quarantine.is_empty() {
-            return Ok(false);
-        }
-        Err(IoFault { errno: ENOSPC })
-    }
-
-    /// The slot that suits a block: its own on the slowest tier, the one behind its neighbour's on
-    /// the others.
-    fn wanted(&self, tier: usize, block: u32, before: Option<Place>) -> u32 {
-        if tier + 1 == self.tiers.len() {
-            return block % self.tiers[tier].slots;
-        }
-        let before = before.filter(|place| usize::from(place.tier) == tier);
-        before.map_or(u32::MAX, |place| place.slot.saturating_add(1))
-    }
-
-    /// A slot for a block that comes to a tier by migration.
-    pub(super) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
-        let mut alloc = self.alloc();
-        self.free_quarantine(&mut alloc);
-        let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
-        let slot = alloc.slots[tier].take(self.wanted(tier, block, before), 0)?;
-        let place = Place { tier: tier as u8, slot };
-        if self.prepare(&mut alloc, place, false).is_err() {
-            alloc.slots[tier].release(slot);
-            return None;
-        }
-        alloc.reserved += 1;
-        Some(place)
-    }
-
-    fn free_quarantine(&self, alloc: &mut Alloc) {
-        let Alloc { slots, quarantine, .. } = alloc;
-        quarantine.poll(&self.grace, |place| slots[usize::from(place.tier)].release(place.slot));
-    }
-
-    /// The file reaches over the slot, which holds zeros if they are wanted.
-    fn prepare(
-        &self,
-        alloc: &mut Alloc,
-        place: Place,
-        zeros: bool,
-    ) -> std::result::Result<(), IoFault> {
-        let tier = usize::from(place.tier);
-        let device = &self.tiers[tier].device;
-        let fault = |error: &cenote_device::DeviceError| IoFault { errno: errno_of(error) };
-        let end = self.offset_of(place) + self.block_bytes();
-        if alloc.file_bytes[tier] < end {
-            let slots = (u64::from(place.slot) + 1).next_multiple_of(GROWTH_SLOTS);
-            let slots = slots.min(self.tiers[tier].slots.into());
-            let bytes = self.header.data_start() + slots * self.block_bytes();
-            device.set_len(bytes).map_err(|error| fault(&error))?;
-            alloc.file_bytes[tier] = bytes;
-        }
-        if alloc.slots[tier].touch(place.slot) && zeros {
-            let zeros = vec![0; self.header.block_bytes as usize];
-            let written = io::write(device.as_ref(), self.offset_of(place), &zeros);
-            written.map_err(|error| match error {
-                TieredError::Device(error) => fault(&error),
-                _ => IoFault { errno: EIO },
-            })?;
-        }
-        Ok(())
-    }
-
     /// Syncs a tier. After one failure all later ones fail, whoever asks.
     pub(super) fn sync_tier(&self, tier: usize) -> Result<()> {
         let state = &self.tiers[tier];
@@ -348,15 +257,16 @@ impl Core {
     /// Everything that was written is on stable storage, and the map that finds it.
     pub(super) fn sync(&self) -> Result<()> {
         let mut journal = self.journal();
-        let len_bytes = self.len_bytes();
         let dirty = std::mem::take(&mut self.alloc().dirty);
-        // A block that is just being written for the first time may be in pieces.
-        let (busy, ready): (Vec<u32>, Vec<u32>) =
-            dirty.iter().partition(|&&block| self.map.get(block).writers() > 0);
+        // A write that has ended is in the list and within the length, read in this order.
+        let len_bytes = self.len_bytes();
+        let blocks = self.blocks_of(len_bytes);
+        let (ready, behind): (Vec<u32>, Vec<u32>) =
+            dirty.iter().partition(|&&block| block < blocks);
         let outcome = self.sync_with(&mut journal, len_bytes, &ready);
         let mut alloc = self.alloc();
         match outcome {
-            Ok(()) => alloc.dirty.extend(busy),
+            Ok(()) => alloc.dirty.extend(behind),
             Err(_) => alloc.dirty.extend(dirty),
         }
         outcome
@@ -410,7 +320,8 @@ impl Core {
             self.commit(&mut journal, bytes, &[])?;
             let mut alloc = self.alloc();
             for block in self.blocks_of(bytes)..self.blocks_of(before) {
-                let gone = self.map.update(block, |entry| entry.place().map(|_| Entry::ABSENT));
+                let gone =
+                    self.map.update(block, |entry| entry.place().map(|_| entry.without_place()));
                 if let Some(place) = gone.ok().and_then(Entry::place) {
                     alloc.quarantine.push(place);
                 }
@@ -434,10 +345,10 @@ impl Core {
         if self.map.pin(block as u32) != Pin::At(place) {
             return Err(TieredError::Frozen { file: self.map_device.name() });
         }
-        let zeroed = io::read(device, offset, self.header.block_bytes as usize);
+        let zeroed = io::read(device, &self.buffer, offset, self.header.block_bytes as usize);
         let zeroed = zeroed.and_then(|mut contents| {
             contents[within as usize..end].fill(0);
-            io::write(device, offset, &contents)
+            io::write(device, &self.buffer, offset, &contents)
         });
         self.map.unpin(block as u32);
         zeroed?;
@@ -458,13 +369,14 @@ impl Core {
     /// Sleeps until more than `seen` commits have ended.
     pub(super) fn wait_for_commit(&self, seen: u64) {
         let commits = lock(&self.commits);
-        let patience = Duration::from_millis(100);
+        // Readers that leave wake nobody: they would pay for it.
+        let patience = Duration::from_millis(1);
         let slept = self.commit_ended.wait_timeout_while(commits, patience, |now| *now <= seen);
         drop(slept);
     }
 
     /// Tells the policy of accesses, unless it is behind.
-    pub(super) fn tell(&self, accesses: &mut Vec<u32>) {
+    pub(super) fn tell(&self, accesses: &mut Vec<u64>) {
         let mut heard = lock(&self.heard);
         if heard.len() + accesses.len() <= HEARD_MAX {
             heard.append(accesses);
@@ -475,16 +387,19 @@ impl Core {
     }
 
     /// What the policy has not heard of.
-    pub(super) fn take_heard(&self, into: &mut Vec<u32>) {
+    pub(super) fn take_heard(&self, into: &mut Vec<u64>) {
         into.clear();
         std::mem::swap(&mut *lock(&self.heard), into);
     }
 
     /// Bytes of map and free lists.
     pub(super) fn memory_bytes(&self) -> usize {
-        let alloc = self.alloc();
-        let slots: usize = alloc.slots.iter().map(Slots::memory_bytes).sum();
-        self.map.memory_bytes() + slots + alloc.dirty.capacity() * 4
+        let (journal, heard) = (self.journal().memory_bytes(), lock(&self.heard).capacity() * 8);
+        self.map.memory_bytes()
+            + self.alloc().memory_bytes()
+            + journal
+            + heard
+            + self.buffer.memory_bytes()
     }
 }
 
@@ -526,19 +441,33 @@ fn take_slots(
     Ok((slots, file_bytes))
 }
 
+/// Refuses a file that is not the tier that it should be.
 fn check_member(device: &dyn Device, set: &SetHeader, tier: u8) -> Result<()> {
     let wanted = &set.tiers[usize::from(tier)].name;
     let wrong = |reason: String| Err(TieredError::Member { file: device.name(), reason });
-    let (header, role) = SetHeader::read(device)?;
+    let (header, role) = match SetHeader::read(device) {
+        Ok(found) => found,
+        Err(TieredError::Member { reason, .. }) => {
+            return wrong(format!("{reason}; it should be tier {wanted}: put back the file"));
+        }
+        Err(error) => return Err(error),
+    };
+    let told = match role {
+        Role::Map => "the map of the tiers".to_owned(),
+        Role::Tier(other) => format!("tier {}", header.tiers[usize::from(other)].name),
+    };
     if header.id != set.id {
-        return wrong(format!("it belongs to another graph, not to this one's tier {wanted}"));
+        return wrong(format!(
+            "it is {told} of another graph, or of an earlier import; put back this one's {wanted}"
+        ));
     }
     if role != Role::Tier(tier) {
-        let found = match role {
-            Role::Map => "the map of the tiers".to_owned(),
-            Role::Tier(other) => format!("tier {}", set.tiers[usize::from(other)].name),
-        };
-        return wrong(format!("it is {found}, where tier {wanted} is expected"));
+        return wrong(format!(
+            "it is {told}, where tier {wanted} is expected: put each in its place"
+        ));
+    }
+    if header != *set {
+        return wrong(format!("it and the map tell different tiers; put back this one's {wanted}"));
     }
     Ok(())
 }
@@ -555,6 +484,9 @@ fn check_reach(
     if file_bytes[tier] >= end {
         return Ok(());
     }
-    let reason = format!("it ends at byte {}, its blocks go on to {end}", file_bytes[tier]);
+    let reason = format!(
+        "it was cut: it ends at byte {}, its blocks go on to {end}; put back the whole file",
+        file_bytes[tier]
+    );
     Err(TieredError::Member { file: devices[tier].name(), reason })
 }

@@ -32,6 +32,11 @@ impl Slots {
         Self { capacity, taken, count: 0, hint: 0, touched, used_before }
     }
 
+    /// Slots that are free.
+    pub(super) fn free(&self) -> u32 {
+        self.capacity - self.count
+    }
+
     fn is_taken(&self, slot: u32) -> bool {
         bit(&self.taken, slot)
     }

@@ -39,7 +39,12 @@ pub(super) struct Piece {
 
 /// Joins runs of one tier that lie in one row with gaps of up to `gap_bytes` between them. Returns
 /// the requests, in the order of their first bytes, and the piece that each run becomes.
-pub(super) fn bridge(runs: &[Run], gap_bytes: impl Fn(u8) -> u64) -> (Vec<Run>, Vec<Piece>) {
+/// All gaps that are read through are no more than `through` bytes.
+pub(super) fn bridge(
+    runs: &[Run],
+    gap_bytes: impl Fn(u8) -> u64,
+    mut through: usize,
+) -> (Vec<Run>, Vec<Piece>) {
     let mut requests: Vec<Run> = Vec::new();
     let mut pieces = Vec::with_capacity(runs.len());
     for run in runs {
@@ -48,17 +53,36 @@ pub(super) fn bridge(runs: &[Run], gap_bytes: impl Fn(u8) -> u64) -> (Vec<Run>, 
             let request = &requests[last];
             let gap = run.dest - request.end();
             request.at + (run.dest - request.dest) as u64 == run.at
+                && gap <= through
                 && gap as u64 <= gap_bytes(run.tier)
         });
         let at = joined.unwrap_or(requests.len());
         match joined {
-            Some(at) => requests[at].len = run.end() - requests[at].dest,
+            Some(at) => {
+                through -= run.dest - requests[at].end();
+                requests[at].len = run.end() - requests[at].dest;
+            }
             None => requests.push(*run),
         }
         let source = Some((at, run.dest - requests[at].dest));
         pieces.push(Piece { dest: run.dest, len: run.len, source });
     }
     (requests, pieces)
+}
+
+/// Adds pieces of zeros wherever no other piece is.
+pub(super) fn add_zeros(pieces: &mut Vec<Piece>, len: usize) {
+    let (mut at, known) = (0, pieces.len());
+    for index in 0..known {
+        let Piece { dest, len, .. } = pieces[index];
+        if dest > at {
+            pieces.push(Piece { dest: at, len: dest - at, source: None });
+        }
+        at = dest + len;
+    }
+    if len > at {
+        pieces.push(Piece { dest: at, len: len - at, source: None });
+    }
 }
 
 #[cfg(test)]
@@ -73,14 +97,15 @@ mod tests {
     fn small_gaps_in_a_row_are_read_through() {
         // Tier 1 in one row, with a block on tier 0 and then a large hole.
         let runs = [run(1, 100, 0, 8), run(0, 40, 8, 4), run(1, 112, 12, 4), run(1, 216, 116, 4)];
-        let (requests, pieces) = bridge(&runs, |_| 4);
+        let (requests, pieces) = bridge(&runs, |_| 4, 4);
         assert_eq!(requests, [run(1, 100, 0, 16), run(0, 40, 8, 4), run(1, 216, 116, 4)]);
         let sources: Vec<_> = pieces.iter().map(|piece| piece.source).collect();
         assert_eq!(sources, [Some((0, 0)), Some((1, 0)), Some((0, 12)), Some((2, 0))]);
-        assert_eq!(bridge(&runs, |_| 3).0, runs, "the gap is too large");
+        assert_eq!(bridge(&runs, |_| 3, 99).0, runs, "the gap is too large");
+        assert_eq!(bridge(&runs, |_| 4, 3).0, runs, "all gaps are too large");
         // What is not in one row stays apart.
         let runs = [run(1, 100, 0, 8), run(0, 40, 8, 4), run(1, 116, 12, 4)];
-        assert_eq!(bridge(&runs, |_| 100).0, runs);
+        assert_eq!(bridge(&runs, |_| 100, 99).0, runs);
     }
 
     #[test]

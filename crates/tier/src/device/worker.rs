@@ -182,7 +182,8 @@ impl<'a> Labour<'a> {
             self.device.core.take_heard(&mut heard);
             now_ns = clock.now_ns().max(now_ns);
             for access in &heard {
-                let (page, write) = (access & !(1 << 31), access >> 31 == 1);
+                let (page, write) = (access & !(1 << 63), access >> 63 == 1);
+                let page = u32::try_from(page).unwrap_or(u32::MAX);
                 if page >= self.placement.pages() {
                     continue;
                 }

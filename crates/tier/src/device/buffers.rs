@@ -1,0 +1,146 @@
+//! What a queue keeps for requests that are cut: buffers for their parts, and places for what is
+//! under way.
+
+use cenote_device::Buffer;
+
+use super::page::PAGE_BYTES;
+
+/// Of a request, this share of its bytes is read through at most where parts are joined.
+pub(super) const THROUGH: usize = 2;
+
+/// Bytes that the parts of one request of `bytes` take at most: all but the first part's, what is
+/// read through, and a quarter more, because buffers come in sizes.
+pub(super) fn parts_bytes(bytes: usize) -> usize {
+    let most = bytes + bytes / THROUGH;
+    most + most / 4 + 4 * PAGE_BYTES
+}
+
+/// Buffers for parts of requests. Sizes are 5 to 8 times powers of two, in pages; never more are
+/// kept than the requests in flight could ask for.
+#[derive(Default)]
+pub(super) struct Buffers {
+    free: Vec<Vec<Buffer>>,
+    free_bytes: usize,
+    used_bytes: usize,
+    /// The largest request so far tells how much may be kept.
+    limit: usize,
+}
+
+/// The size that serves so many bytes, and its number.
+fn class_of(bytes: usize) -> (usize, usize) {
+    let pages = bytes.div_ceil(PAGE_BYTES).max(1);
+    let power = pages.next_power_of_two();
+    if power < 8 {
+        return (pages * PAGE_BYTES, pages);
+    }
+    let quarters = pages.div_ceil(power / 8);
+    let class = 4 * power.trailing_zeros() as usize + quarters;
+    (quarters * (power / 8) * PAGE_BYTES, class)
+}
+
+impl Buffers {
+    /// Requests of so many bytes come from now on, so many at once.
+    pub(super) fn expect(&mut self, depth: usize, bytes: usize) {
+        self.limit = self.limit.max(depth * parts_bytes(bytes));
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> cenote_device::Result<Buffer> {
+        let (bytes, class) = class_of(bytes);
+        if let Some(buffer) = self.free.get_mut(class).and_then(Vec::pop) {
+            self.free_bytes -= bytes;
+            self.used_bytes += bytes;
+            return Ok(buffer);
+        }
+        for kept in self.free.iter_mut().rev() {
+            while self.used_bytes + self.free_bytes + bytes > self.limit {
+                let Some(buffer) = kept.pop() else { break };
+                self.free_bytes -= buffer.len();
+            }
+        }
+        let buffer = Buffer::new(bytes)?;
+        self.used_bytes += bytes;
+        Ok(buffer)
+    }
+
+    pub(super) fn give_back(&mut self, buffer: Buffer) {
+        let (bytes, class) = class_of(buffer.len());
+        if self.free.len() <= class {
+            self.free.resize_with(class + 1, Vec::new);
+        }
+        self.used_bytes -= bytes;
+        self.free_bytes += bytes;
+        self.free[class].push(buffer);
+    }
+}
+
+/// Things under a small number.
+pub(super) struct Slab<T> {
+    places: Vec<Option<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(super) fn insert(&mut self, thing: T) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        self.places[place] = Some(thing);
+        place as u64
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> &mut T {
+        self.places[number as usize].as_mut().expect("it is there until it is removed")
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> T {
+        self.free.push(number as usize);
+        self.places[number as usize].take().expect("it is removed once")
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free.clear();
+        std::mem::take(&mut self.places).into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_waste_a_quarter_at_most_and_each_has_a_number() {
+        let mut before = (0, usize::MAX);
+        for pages in 1..600 {
+            let (bytes, class) = class_of(pages * PAGE_BYTES);
+            assert!(bytes >= pages * PAGE_BYTES && bytes <= pages * PAGE_BYTES * 5 / 4);
+            assert_eq!(class_of(bytes), (bytes, class), "a size is its own");
+            assert_eq!(bytes == before.0, class == before.1, "{pages} pages");
+            before = (bytes, class);
+        }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_requests_can_ask_for() {
+        let mut buffers = Buffers::default();
+        buffers.expect(4, 1 << 16);
+        for round in 0..50 {
+            let taken: Vec<_> =
+                (1..5).map(|at| buffers.take((round % 13 + at) * PAGE_BYTES).unwrap()).collect();
+            taken.into_iter().for_each(|buffer| buffers.give_back(buffer));
+            let kept: usize = buffers.free.iter().flatten().map(|buffer| buffer.len()).sum();
+            assert_eq!((kept, buffers.used_bytes), (buffers.free_bytes, 0));
+            assert!(kept <= 4 * parts_bytes(1 << 16), "{kept} bytes in round {round}");
+        }
+    }
+}
