@@ -157,11 +157,16 @@ impl SetHeader {
     /// # Errors
     /// [`TieredError::Member`] if it is no member.
     pub fn read(device: &dyn Device) -> Result<(Self, Role)> {
+        Self::read_with(device, &Spare::default())
+    }
+
+    /// The same with a buffer that is used again.
+    pub(super) fn read_with(device: &dyn Device, spare: &Spare) -> Result<(Self, Role)> {
         let member = |reason| TieredError::Member { file: device.name(), reason };
         if device.len_bytes()? < 2 * HEADER_BYTES as u64 {
             return Err(member("it is no member of a set of tiers: too short".into()));
         }
-        let bytes = io::read(device, &Spare::default(), 0, 2 * HEADER_BYTES)?;
+        let bytes = io::read(device, spare, 0, 2 * HEADER_BYTES)?;
         let (first, second) = bytes.split_at(HEADER_BYTES);
         Self::decode(first).or_else(|why| Self::decode(second).map_err(|_| why)).map_err(member)
     }

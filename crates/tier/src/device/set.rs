@@ -146,8 +146,9 @@ impl Core {
         header: SetHeader,
         devices: Vec<Arc<dyn Device>>,
     ) -> Result<Self> {
+        let buffer = Spare::default();
         for (tier, device) in (0..).zip(&devices) {
-            check_member(device.as_ref(), &header, tier)?;
+            check_member(device.as_ref(), &header, tier, &buffer)?;
         }
         let (journal, recovered) = recover(Arc::clone(&map_device), &header)?;
         Self::assemble(map_device, devices, header, journal, &recovered)
@@ -442,10 +443,10 @@ fn take_slots(
 }
 
 /// Refuses a file that is not the tier that it should be.
-fn check_member(device: &dyn Device, set: &SetHeader, tier: u8) -> Result<()> {
+fn check_member(device: &dyn Device, set: &SetHeader, tier: u8, buffer: &Spare) -> Result<()> {
     let wanted = &set.tiers[usize::from(tier)].name;
     let wrong = |reason: String| Err(TieredError::Member { file: device.name(), reason });
-    let (header, role) = match SetHeader::read(device) {
+    let (header, role) = match SetHeader::read_with(device, buffer) {
         Ok(found) => found,
         Err(TieredError::Member { reason, .. }) => {
             return wrong(format!("{reason}; it should be tier {wanted}: put back the file"));

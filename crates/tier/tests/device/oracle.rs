@@ -108,11 +108,12 @@ pub fn contents(device: &dyn Device) -> Vec<u8> {
     let mut bytes = vec![0; len];
     let mut queue = device.queue(&QueueConfig::with_depth(4)).unwrap();
     let mut completions = Vec::new();
+    let mut spare = Some(Buffer::new(5 * SECTOR * 8).unwrap());
     for (at, piece) in bytes.chunks_mut(5 * SECTOR * 8).enumerate() {
-        let mut buffer = Buffer::new(piece.len().next_multiple_of(SECTOR)).unwrap();
+        let mut buffer = spare.take().unwrap();
         let offset = (at * 5 * SECTOR * 8) as u64;
+        let len = piece.len().next_multiple_of(SECTOR);
         for attempt in 0.. {
-            let len = buffer.len();
             queue.push(Request { tag: 0, op: Op::Read, offset, len, buffer });
             queue.reap(1, &mut completions).unwrap();
             let completion = completions.pop().unwrap();
@@ -123,6 +124,7 @@ pub fn contents(device: &dyn Device) -> Vec<u8> {
             }
         }
         piece.copy_from_slice(&buffer[..piece.len()]);
+        spare = Some(buffer);
     }
     bytes
 }
