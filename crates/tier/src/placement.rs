@@ -172,6 +172,15 @@ impl Placement {
         Ok(())
     }
 
+    /// Puts a page where it was found to lie, even where that is more than the tier may hold.
+    /// `capacities` are those without such pages.
+    pub(crate) fn correct(&mut self, step: Move, capacities: &[u64]) {
+        let from = self.put(step);
+        for tier in [from, step.to].map(usize::from) {
+            self.capacities[tier] = capacities[tier].max(self.counts[tier]);
+        }
+    }
+
     fn is_too_full(&self, tier: Tier) -> bool {
         self.counts[tier as usize] > self.capacities[tier as usize]
     }

@@ -66,6 +66,11 @@ impl Migrator {
         self.batch
     }
 
+    /// Bytes of its buffers.
+    pub fn memory_bytes(&self) -> usize {
+        self.batch * self.core.header.block_bytes as usize
+    }
+
     /// Carries out moves, as many together as fit; what became of each. Users go on writing.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //! on any of its tiers and move between them while they are used.
 //!
 //! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs
-//! - [`Migrator`]: moves blocks; [`Worker`]: a thread that does so as a policy says
+//! - [`Migrator`]: moves blocks; [`Worker`], `labour`: a thread that does so as a
+//!   policy says; [`Rebalance`]: everything at once
 //! - [`header`]: what makes a file a member of a set
 //! - `map`, `entry`: where each block lies, in memory; `slots`, `alloc`: which places are free
 //! - `journal`, `recover`, `layout`, `page`: the same on stable storage
@@ -50,11 +51,13 @@ mod grace;
 pub mod header;
 mod io;
 mod journal;
+mod labour;
 mod layout;
 mod map;
 mod migrate;
 mod page;
 mod queue;
+mod rebalance;
 mod recover;
 mod set;
 mod slots;
@@ -65,6 +68,7 @@ mod worker;
 
 pub use error::{Result, TieredError};
 pub use migrate::{Migrator, Outcome};
+pub use rebalance::{Progress, Rebalance};
 pub use set::{SetConfig, TierPart};
 pub use tiered::{TierUse, TieredDevice};
 pub use worker::{Worker, WorkerConfig, WorkerReport};

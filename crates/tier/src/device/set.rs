@@ -93,6 +93,8 @@ pub(super) struct Core {
     heard: Mutex<Vec<u64>>,
     /// Whether anybody listens, and to requests of up to how many bytes.
     pub(super) heard_bytes_max: AtomicU64,
+    /// Whether a worker is there.
+    pub(super) is_heard: AtomicBool,
     pub(super) unheard: AtomicU64,
     pub(super) migrator: Mutex<()>,
     /// For plain transfers to tiers.
@@ -200,6 +202,7 @@ impl Core {
             commit_ended: Condvar::new(),
             heard: Mutex::new(Vec::new()),
             heard_bytes_max: AtomicU64::new(0),
+            is_heard: AtomicBool::new(false),
             unheard: AtomicU64::new(0),
             migrator: Mutex::new(()),
             buffer: Spare::default(),

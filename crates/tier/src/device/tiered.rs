@@ -5,11 +5,15 @@ use std::sync::atomic::Ordering;
 
 use cenote_device::{Clock, Device, Queue, QueueConfig};
 
+use super::buffers::parts_bytes;
 use super::error::{Result, TieredError};
 use super::header::{Role, SetHeader};
 use super::queue::TieredQueue;
 use super::set::{Core, SetConfig, TierPart};
 use crate::placement::{Placement, Tier};
+
+/// Bytes that a queue keeps for each block of a request that is cut.
+const BLOCK_PART_BYTES: usize = 256;
 
 /// Several devices as one. Shared by threads, as every device.
 #[derive(Clone, Debug)]
@@ -121,18 +125,30 @@ impl TieredDevice {
         let slowest = (self.core.tiers.len() - 1) as Tier;
         let map: Vec<Tier> =
             (0..self.blocks()).map(|block| self.tier_of(block).unwrap_or(slowest)).collect();
-        let mut capacities: Vec<u64> =
-            self.core.tiers.iter().map(|tier| (tier.slots - tier.spare).into()).collect();
-        // A migration that lost its partner may have left a tier within its spare slots.
+        self.placement_of(map).map_err(|e| TieredError::Options(e.to_string()))
+    }
+
+    /// What the tiers may hold: the spare slots are for blocks that change places.
+    pub(super) fn capacities(&self) -> Vec<u64> {
+        self.core.tiers.iter().map(|tier| (tier.slots - tier.spare).into()).collect()
+    }
+
+    /// A placement by its map. A migration that lost its partner may have left a tier within its
+    /// spare slots.
+    pub(super) fn placement_of(&self, map: Vec<Tier>) -> crate::Result<Placement> {
+        let mut capacities = self.capacities();
         for (tier, capacity) in capacities.iter_mut().enumerate() {
             let count = map.iter().filter(|&&at| usize::from(at) == tier).count() as u64;
             *capacity = count.max(*capacity);
         }
-        Placement::from_map(map, &capacities).map_err(|e| TieredError::Options(e.to_string()))
+        Placement::from_map(map, &capacities)
     }
 
-    /// Bytes between two parts of a tier that a read reads through, where that costs no more than a
-    /// second request. The size of a block unless told.
+    /// Bytes between two parts of a tier that one read reads through instead of being cut in two;
+    /// the size of a block unless told. Right are the bytes whose transfer takes no longer than a
+    /// further request: on a device that is limited by its bytes per second these are fewer than
+    /// on one that is limited by its requests. Never more than half the bytes of a request are
+    /// read through.
     pub fn set_gap_bytes(&self, tier: Tier, bytes: u64) {
         self.core.tiers[usize::from(tier)].gap_bytes.store(bytes, Ordering::Relaxed);
     }
@@ -142,7 +158,15 @@ impl TieredDevice {
         self.core.unheard.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the map in memory and of all that goes with it.
+    /// Most bytes that a queue of so many requests of so many bytes takes for its own buffers,
+    /// beside those of the tiers' queues: parts of requests over several tiers.
+    pub fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        let blocks = request_bytes.div_ceil(self.core.block_bytes() as usize) + 1;
+        depth * (parts_bytes(request_bytes) + blocks * BLOCK_PART_BYTES)
+    }
+
+    /// Bytes of the map in memory and of all that goes with it: free lists, what waits for the
+    /// policy, the journal's buffers. Queues and migrations come on top.
     pub fn memory_bytes(&self) -> usize {
         self.core.memory_bytes()
     }

@@ -2,25 +2,22 @@
 //!
 //! It hears of every access up to a size: larger requests belong to passes over everything, which
 //! say nothing about any block, so a full pass never moves any. While it is paused it goes on
-//! listening and moves nothing.
+//! listening and moves nothing. A batch in which nothing moved is followed by a rest, each twice as
+//! long as the one before, up to a second.
+//!
+//! A policy knows a fixed number of blocks. Where the device grows or shrinks it begins anew, once
+//! the growth has come to rest or made it three times as many.
 
+use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
-
-use cenote_device::Device;
 
 use super::error::{Result, TieredError};
-use super::migrate::{Migrator, Outcome};
-use super::state::State;
+use super::labour::{Labour, Shared, build};
 use super::tiered::TieredDevice;
-use crate::placement::{Move, Placement};
-use crate::policy::{Access, Context, Policy, PolicySpec};
+use crate::policy::PolicySpec;
 use crate::spec::TierSpec;
-
-/// How long it sleeps when nothing was asked for.
-const NAP: Duration = Duration::from_millis(1);
 
 /// How blocks move.
 #[derive(Clone, Debug)]
@@ -50,16 +47,10 @@ pub struct WorkerReport {
     pub dropped: u64,
     /// Moves that a device's fault prevented.
     pub failed: u64,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    stop: AtomicBool,
-    paused: AtomicBool,
-    accesses: AtomicU64,
-    moved: AtomicU64,
-    dropped: AtomicU64,
-    failed: AtomicU64,
+    /// Accesses that the policy did not hear of, because more came than it could follow.
+    pub unheard: u64,
+    /// Bytes of the policy and of the migration's buffers.
+    pub memory_bytes: usize,
 }
 
 /// The thread. Dropping it ends it after the batch that is under way.
@@ -67,46 +58,27 @@ struct Shared {
 pub struct Worker {
     shared: Arc<Shared>,
     device: TieredDevice,
+    unheard_before: u64,
     thread: Option<JoinHandle<Result<Vec<u8>>>>,
 }
 
 impl Worker {
-    /// Begins to listen and to move. Blocks that the device gets later are not moved.
+    /// Begins to listen and to move.
     ///
     /// # Errors
-    /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it;
-    /// [`TieredError::State`] for a state that was damaged, or is another's: begin without it.
+    /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it, or
+    /// where a worker is there already; [`TieredError::State`] for a state that was damaged, or is
+    /// another's: begin without it.
     pub fn start(device: &TieredDevice, config: WorkerConfig) -> Result<Self> {
-        let placement = device.placement()?;
-        let context = Context {
-            tiers: &config.tiers,
-            placement: &placement,
-            seed: config.seed,
-            oracle: None,
-        };
-        if config.tiers.len() != placement.tiers() {
-            let (found, expected) = (config.tiers.len(), placement.tiers());
-            return Err(TieredError::Options(format!("{found} described, there are {expected}")));
-        }
-        let (set, name) = (device.core.header.id, config.policy.name().to_owned());
-        if let Some(bytes) = &config.state {
-            State::decode(bytes, &set, &name, placement.pages())?;
-        }
-        let options = |error: crate::TierError| TieredError::Options(error.to_string());
-        let policy = config.policy.build(&context).map_err(options)?;
+        let built = build(device, &config)?;
+        let listening = Listening::begin(device, config.heard_bytes_max)?;
         let shared = Arc::new(Shared::default());
-        device.core.heard_bytes_max.store(config.heard_bytes_max, Ordering::Relaxed);
-        let (own, theirs) = (device.clone(), Arc::clone(&shared));
-        let batch = config.batch;
-        let spawned = std::thread::Builder::new().name("tier-worker".into()).spawn(move || {
-            let migrator = Migrator::new(&own, batch)?;
-            let mut labour = Labour::new(&own, &theirs, placement, policy, migrator);
-            labour.run()?;
-            let map = labour.placement.map().to_vec();
-            Ok(State { policy: name, map, knowledge: Vec::new() }.encode(&set))
-        });
+        let (theirs, unheard_before) = (Arc::clone(&shared), device.unheard());
+        let spawned = std::thread::Builder::new()
+            .name("tier-worker".into())
+            .spawn(move || Labour::new(&listening.device, &config, &theirs, built)?.run());
         let thread = spawned.map_err(|e| TieredError::Options(format!("no thread: {e}")))?;
-        Ok(Self { shared, device: device.clone(), thread: Some(thread) })
+        Ok(Self { shared, device: device.clone(), unheard_before, thread: Some(thread) })
     }
 
     /// Moves nothing until [`Worker::resume`]; a batch that is under way comes to its end.
@@ -127,6 +99,8 @@ impl Worker {
             moved: count(&self.shared.moved),
             dropped: count(&self.shared.dropped),
             failed: count(&self.shared.failed),
+            unheard: self.device.unheard() - self.unheard_before,
+            memory_bytes: self.shared.memory_bytes.load(Ordering::Relaxed),
         }
     }
 
@@ -142,9 +116,7 @@ impl Worker {
     fn end(&mut self) -> Result<Vec<u8>> {
         self.shared.stop.store(true, Ordering::SeqCst);
         let Some(thread) = self.thread.take() else { return Ok(Vec::new()) };
-        let outcome = thread.join();
-        self.device.core.heard_bytes_max.store(0, Ordering::Relaxed);
-        outcome.unwrap_or_else(|_| Err(TieredError::Options("the worker panicked".into())))
+        thread.join().unwrap_or_else(|panic| Err(TieredError::Options(told(panic.as_ref()))))
     }
 }
 
@@ -154,99 +126,32 @@ impl Drop for Worker {
     }
 }
 
-/// What the thread works with.
-struct Labour<'a> {
-    device: &'a TieredDevice,
-    shared: &'a Shared,
-    placement: Placement,
-    policy: Box<dyn Policy>,
-    migrator: Migrator,
-    wanted: Vec<Move>,
+/// While it lives accesses are heard, and nobody else hears them.
+struct Listening {
+    device: TieredDevice,
 }
 
-impl<'a> Labour<'a> {
-    fn new(
-        device: &'a TieredDevice,
-        shared: &'a Shared,
-        placement: Placement,
-        policy: Box<dyn Policy>,
-        migrator: Migrator,
-    ) -> Self {
-        Self { device, shared, placement, policy, migrator, wanted: Vec::new() }
+impl Listening {
+    fn begin(device: &TieredDevice, bytes_max: u64) -> Result<Self> {
+        if device.core.is_heard.swap(true, Ordering::SeqCst) {
+            return Err(TieredError::Options("a worker moves its blocks already".into()));
+        }
+        device.core.heard_bytes_max.store(bytes_max, Ordering::Relaxed);
+        Ok(Self { device: device.clone() })
     }
+}
 
-    fn run(&mut self) -> Result<()> {
-        let clock = self.device.clock();
-        let (mut heard, mut moves, mut now_ns) = (Vec::new(), Vec::new(), 0);
-        while !self.shared.stop.load(Ordering::SeqCst) {
-            self.device.core.take_heard(&mut heard);
-            now_ns = clock.now_ns().max(now_ns);
-            for access in &heard {
-                let (page, write) = (access & !(1 << 63), access >> 63 == 1);
-                let page = u32::try_from(page).unwrap_or(u32::MAX);
-                if page >= self.placement.pages() {
-                    continue;
-                }
-                let access = Access { page, write, now_ns, queued: &[] };
-                moves.clear();
-                self.policy.access(&access, &self.placement, &mut moves);
-                if !moves.is_empty() && !self.shared.paused.load(Ordering::SeqCst) {
-                    self.want(&moves)?;
-                }
-            }
-            self.shared.accesses.fetch_add(heard.len() as u64, Ordering::SeqCst);
-            self.carry_out()?;
-            if heard.is_empty() {
-                std::thread::sleep(NAP);
-            }
-        }
-        Ok(())
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let core = &self.device.core;
+        core.heard_bytes_max.store(0, Ordering::Relaxed);
+        core.take_heard(&mut Vec::new());
+        core.is_heard.store(false, Ordering::SeqCst);
     }
+}
 
-    /// Keeps moves for the next batch. The policy goes on as if they were done.
-    fn want(&mut self, moves: &[Move]) -> Result<()> {
-        let again = |step: &Move| self.wanted.iter().any(|other| other.page == step.page);
-        if moves.iter().any(again) || self.wanted.len() + moves.len() > self.migrator.batch() {
-            self.carry_out()?;
-        }
-        let Self { placement, policy, wanted, .. } = self;
-        if placement.carry_out(moves, |page, from, to| policy.moved(page, from, to)).is_ok() {
-            wanted.extend_from_slice(moves);
-        }
-        Ok(())
-    }
-
-    fn carry_out(&mut self) -> Result<()> {
-        if self.wanted.is_empty() {
-            return Ok(());
-        }
-        let wanted = std::mem::take(&mut self.wanted);
-        let outcomes = self.migrator.carry_out(&wanted)?;
-        let count = |what| outcomes.iter().filter(|outcome| **outcome == what).count() as u64;
-        self.shared.moved.fetch_add(count(Outcome::Moved), Ordering::SeqCst);
-        self.shared.dropped.fetch_add(count(Outcome::Dropped), Ordering::SeqCst);
-        self.shared.failed.fetch_add(count(Outcome::Failed), Ordering::SeqCst);
-        if outcomes.iter().all(|outcome| *outcome == Outcome::Moved) {
-            return Ok(());
-        }
-        self.correct()
-    }
-
-    /// What did not move lies where it lay, whatever the policy was told.
-    fn correct(&mut self) -> Result<()> {
-        let found = self.device.placement()?;
-        if found.pages() < self.placement.pages() {
-            return Err(TieredError::Options("the device was cut under the policy".into()));
-        }
-        for page in 0..self.placement.pages() {
-            let (from, to) = (self.placement.tier_of(page), found.tier_of(page));
-            if from != to {
-                self.policy.moved(page, from, to);
-            }
-        }
-        if found.pages() == self.placement.pages() {
-            self.placement = found;
-        }
-        Ok(())
-    }
+fn told(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("the worker panicked: {}", text.unwrap_or_else(|| "no message".into()))
 }

@@ -1,27 +1,22 @@
 //! Blocks that move as a policy says.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cenote_device::backend::sim::FaultPlan;
+use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
 use cenote_device::{Buffer, Device, Op, QueueConfig, Request};
-use cenote_tier::device::{TieredDevice, Worker, WorkerConfig};
+use cenote_tier::device::{Rebalance, TieredDevice, TieredError, Worker, WorkerConfig};
 use cenote_tier::spec::TierSpec;
 
-use crate::support::{self, BLOCK};
+use crate::support::{self, BLOCK, Random};
 
 fn read(device: &TieredDevice, blocks: impl Iterator<Item = u64>, len: usize) {
     let mut queue = device.queue(&QueueConfig::with_depth(1)).unwrap();
     let (mut buffer, mut completions) = (Some(Buffer::new(len).unwrap()), Vec::new());
     for block in blocks {
-        let buffer_now = buffer.take().unwrap();
-        queue.push(Request {
-            tag: 0,
-            op: Op::Read,
-            offset: block * BLOCK,
-            len,
-            buffer: buffer_now,
-        });
+        let offset = block * BLOCK;
+        queue.push(Request { tag: 0, op: Op::Read, offset, len, buffer: buffer.take().unwrap() });
         queue.reap(1, &mut completions).unwrap();
         buffer = completions.pop().map(|completion| completion.buffer);
     }
@@ -38,18 +33,42 @@ fn config() -> WorkerConfig {
     }
 }
 
-#[test]
-fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
-    let sims: Vec<_> = (0..3).map(|at| support::sim(FaultPlan::seeded(at))).collect();
-    let parts = support::parts(&sims[1..], &[11, 100]);
+/// A device of `blocks` blocks; the first tier holds `fast` without its spare slots.
+fn device(sims: &[Arc<SimDevice>], slots: &[u64], blocks: u64) -> TieredDevice {
+    let parts = support::parts(&sims[1..], slots);
     let device =
         TieredDevice::create(Arc::clone(&sims[0]) as _, parts, &support::config(4)).unwrap();
-    for block in 0..64 {
-        crate::oracle::write(&device, block * BLOCK, BLOCK as usize, 1).unwrap();
+    write(&device, 0..blocks);
+    device
+}
+
+fn write(device: &TieredDevice, blocks: std::ops::Range<u64>) {
+    for block in blocks {
+        crate::oracle::write(device, block * BLOCK, BLOCK as usize, 1).unwrap();
     }
+}
+
+fn sims(count: u64) -> Vec<Arc<SimDevice>> {
+    (0..count).map(|at| support::sim(FaultPlan::seeded(at))).collect()
+}
+
+/// Reads the hot blocks until they are up.
+fn heat(device: &TieredDevice, worker: &Worker, hot: &[u64]) {
+    let patience = Instant::now();
+    while hot.iter().any(|&block| device.tier_of(block as u32) != Some(0)) {
+        assert!(patience.elapsed() < Duration::from_secs(30), "{:?}", worker.report());
+        read(device, hot.iter().flat_map(|&block| [block; 20]), 512);
+    }
+}
+
+#[test]
+fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
+    let sims = sims(3);
+    let device = device(&sims, &[11, 100], 64);
     let hot = [20u64, 25, 30, 35, 40];
     assert!(hot.iter().all(|&block| device.tier_of(block as u32) == Some(1)));
     let worker = Worker::start(&device, config()).unwrap();
+    assert!(Worker::start(&device, config()).is_err(), "two workers of one device");
     for _ in 0..20 {
         read(&device, (0..60).step_by(4), 4 * BLOCK as usize);
     }
@@ -60,13 +79,135 @@ fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(worker.report().moved, 0, "a pass or a pause moved blocks");
     worker.resume();
-    let patience = Instant::now();
-    while hot.iter().any(|&block| device.tier_of(block as u32) != Some(0)) {
-        assert!(patience.elapsed() < Duration::from_secs(20), "{:?}", worker.report());
-        read(&device, hot.into_iter().flat_map(|block| [block; 20]), 512);
-    }
-    let (report, _) = worker.stop().unwrap();
-    assert!(report.moved >= 5 && report.failed == 0, "{report:?}");
+    heat(&device, &worker, &hot);
+    let (report, state) = worker.stop().unwrap();
+    assert!(report.moved >= 5 && report.failed == 0 && report.memory_bytes > 0, "{report:?}");
+    assert!(!state.is_empty());
     let reopened = support::open(&sims[0], &sims[1..]);
     assert!(hot.iter().all(|&block| reopened.tier_of(block as u32) == Some(0)), "not durable");
+}
+
+/// What a worker knows at its end: the states of two runs of the same reads, one interrupted.
+#[test]
+fn a_state_that_was_kept_goes_on_and_another_is_refused() {
+    let sims = sims(3);
+    let device = device(&sims, &[11, 100], 64);
+    let worker = Worker::start(&device, config()).unwrap();
+    heat(&device, &worker, &[50, 51, 52]);
+    let (_, state) = worker.stop().unwrap();
+    let with = |state: &[u8]| WorkerConfig { state: Some(state.to_vec()), ..config() };
+    let (_, again) = Worker::start(&device, with(&state)).unwrap().stop().unwrap();
+    assert!(again == state, "a run without accesses changed the state");
+
+    // Blocks that moved in between are told to the policy.
+    let mut moved = cenote_tier::device::Migrator::new(&device, 4).unwrap();
+    let down = cenote_tier::placement::Move { page: 50, to: 1 };
+    moved.carry_out(&[down]).unwrap();
+    let worker = Worker::start(&device, with(&state)).unwrap();
+    heat(&device, &worker, &[50, 51, 52]);
+    assert_eq!(worker.stop().unwrap().0.failed, 0);
+
+    let refused = |device: &TieredDevice, config: WorkerConfig, told: &str| {
+        let error = Worker::start(device, config).expect_err(told);
+        assert!(matches!(error, TieredError::State { .. }), "{error}");
+        assert!(error.to_string().contains(told), "{error}");
+    };
+    let mut damaged = state.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    refused(&device, with(&damaged), "damaged");
+    refused(&device, with(b"nonsense"), "it is none");
+    let tlru = WorkerConfig { policy: "tlru".parse().unwrap(), ..with(&state) };
+    refused(&device, tlru, "not of 'tlru'");
+    write(&device, 64..65);
+    refused(&device, with(&state), "there are 65");
+}
+
+#[test]
+fn blocks_that_come_later_go_up_too() {
+    let sims = sims(3);
+    let device = device(&sims, &[11, 100], 20);
+    let worker = Worker::start(&device, config()).unwrap();
+    heat(&device, &worker, &[15, 16]);
+    write(&device, 20..60);
+    heat(&device, &worker, &[55, 56, 57]);
+    device.set_len(10 * BLOCK).unwrap();
+    std::thread::sleep(Duration::from_millis(30));
+    write(&device, 10..40);
+    heat(&device, &worker, &[39]);
+    let (report, _) = worker.stop().unwrap();
+    assert_eq!(report.failed, 0, "{report:?}");
+}
+
+/// A tier that fails all writes: the policy wants the same again and again.
+#[test]
+fn moves_in_vain_are_followed_by_ever_longer_rests() {
+    let mut plan = FaultPlan::seeded(1);
+    for write in 12..4_000 {
+        plan = plan.with(When::Write(write), Effect::Errno(5));
+    }
+    let sims = [FaultPlan::seeded(0), plan, FaultPlan::seeded(2)].map(support::sim);
+    let device = device(&sims, &[11, 100], 64);
+    let worker = Worker::start(&device, config()).unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(600) {
+        read(&device, [40, 41, 42].into_iter().cycle().take(600), 512);
+    }
+    let (report, _) = worker.stop().unwrap();
+    assert!(report.failed > 0, "{report:?}: the test tests nothing");
+    assert!(report.failed + report.dropped < 300, "{report:?}: it tries all the time");
+    assert!(report.accesses > 1_000, "{report:?}: it listens while it rests");
+}
+
+#[test]
+fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
+    for (seed, slots) in [(1, &[9, 14, 100][..]), (2, &[33, 100]), (3, &[4, 4, 4, 4, 90])] {
+        let sims = sims(slots.len() as u64 + 1);
+        let device = device(&sims, slots, 64);
+        let tiers = vec![TierSpec::text()[0]; slots.len()];
+        let config = WorkerConfig { tiers, ..config() };
+        let laid: Vec<_> = (0..64).map(|block| device.tier_of(block)).collect();
+        assert!(Rebalance::by_heat(&device, &config).is_err(), "nothing is known");
+        assert!(Rebalance::in_file_order(&device).moves().is_empty(), "as it was laid");
+        let worker = Worker::start(&device, config.clone()).unwrap();
+        worker.pause();
+        let mut random = Random(seed);
+        let (mut heats, mut unheard) = (vec![0; 64], 0);
+        for _ in 0..3_000 {
+            let block = random.below(8) * random.below(8);
+            heats[block as usize] += 1;
+            read(&device, [block].into_iter(), 512);
+            unheard = worker.report().unheard;
+        }
+        while worker.report().accesses < 3_000 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (_, state) = worker.stop().unwrap();
+        assert_eq!(unheard, 0);
+        let before = crate::oracle::contents(&device);
+        let plan =
+            Rebalance::by_heat(&device, &WorkerConfig { state: Some(state), ..config }).unwrap();
+        let mut calls = 0;
+        let told = plan.carry_out(&device, 4, |_| {
+            calls += 1;
+            ControlFlow::Continue(())
+        });
+        let told = told.unwrap();
+        assert_eq!((told.planned, told.dropped, told.failed), (told.moved, 0, 0), "{slots:?}");
+        assert!(calls > 0 && told.moved > 0);
+        for a in 0..64 {
+            for b in 0..64 {
+                let tiers = [a, b].map(|block| device.tier_of(block as u32).unwrap());
+                assert!(heats[a] <= heats[b] || tiers[0] <= tiers[1], "{slots:?}: {a} and {b}");
+            }
+        }
+        // Broken off after the first batch, and then to its end.
+        let back = Rebalance::in_file_order(&device);
+        let told = back.carry_out(&device, 2, |_| ControlFlow::Break(())).unwrap();
+        assert!(told.moved <= 2 && told.moved < told.planned, "{told:?}");
+        Rebalance::in_file_order(&device)
+            .carry_out(&device, 64, |_| ControlFlow::Continue(()))
+            .unwrap();
+        assert_eq!((0..64).map(|block| device.tier_of(block)).collect::<Vec<_>>(), laid);
+        assert!(crate::oracle::contents(&device) == before, "contents changed");
+    }
 }
