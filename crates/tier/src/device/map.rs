@@ -1,5 +1,6 @@
 //! Where each block lies, in memory: a word a block, read without a lock.
 
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +12,25 @@ const CHUNK_BLOCKS: usize = 1 << 14;
 type Chunk = Box<[AtomicU64]>;
 
 /// The entries. Grows without moving, so that nobody has to wait.
-#[derive(Debug)]
 pub(super) struct BlockMap {
     chunks: Box<[OnceLock<Chunk>]>,
+}
+
+/// Those that somebody is at.
+impl fmt::Debug for BlockMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            for (within, bits) in chunk.get().into_iter().flatten().enumerate() {
+                let entry = Entry::from_bits(bits.load(Ordering::SeqCst));
+                if entry.stage() != Stage::Idle || entry.writers() > 0 {
+                    let told = (entry.place(), entry.stage(), entry.writers());
+                    map.entry(&(at * CHUNK_BLOCKS + within), &told);
+                }
+            }
+        }
+        map.finish()
+    }
 }
 
 /// What became of the wish to write to a block.
