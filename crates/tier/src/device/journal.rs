@@ -38,9 +38,11 @@ impl Journal {
         let layout = Layout::of(header);
         device.set_len(layout.fixed_bytes())?;
         let (set, spare) = (header.id, Spare::default());
-        let (epoch, step, next, previous, frozen) = (0, 1, 0, 0, false);
+        let (epoch, step, next, previous, frozen) = (1, 1, 0, 0, false);
         let journal = Self { device, set, layout, epoch, step, next, previous, frozen, spare };
+        // Two empty copies, so that from the beginning one head may be damaged.
         journal.write_head(0, 0, 0)?;
+        journal.write_head(1, 0, 0)?;
         Ok(journal)
     }
 

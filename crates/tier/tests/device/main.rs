@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 mod crash;
+mod damage;
 mod files;
+mod members;
 mod oracle;
 mod stress;
 mod support;
