@@ -1,5 +1,7 @@
 //! Which slots blocks get: new ones as they are written, others by migration.
 
+use std::sync::atomic::Ordering;
+
 use cenote_device::IoFault;
 
 use super::entry::{Entry, Place, Stage};
@@ -76,10 +78,13 @@ impl Core {
         before.map_or(u32::MAX, |place| place.slot.saturating_add(1))
     }
 
-    /// A slot for a block that comes to a tier by migration.
+    /// A slot for a block that comes to a tier by migration; none while a write waits for one.
     pub(super) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
         let mut alloc = self.alloc();
         self.free_quarantine(&mut alloc);
+        if self.hungry.load(Ordering::SeqCst) > 0 {
+            return None;
+        }
         let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
         let slot = alloc.slots[tier].take(self.wanted(tier, block, before), 0)?;
         let place = Place { tier: tier as u8, slot };

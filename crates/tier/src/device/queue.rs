@@ -44,6 +44,9 @@ pub(super) struct TieredQueue {
     accesses: Vec<u64>,
     /// Naps since something was done.
     naps: u32,
+    /// Whether a write waits for a slot, and whether the others are told of it.
+    lacks_slot: bool,
+    is_hungry: bool,
 }
 
 /// One tier's queue, and what did not fit into it.
@@ -84,7 +87,10 @@ struct Part {
 
 /// Why a request cannot start.
 enum Hold {
+    /// For a commit.
     Wait,
+    /// For a slot.
+    Room,
     Fail(IoFault),
 }
 
@@ -112,6 +118,8 @@ impl TieredQueue {
             buffers: Buffers::default(),
             accesses: Vec::new(),
             naps: 0,
+            lacks_slot: false,
+            is_hungry: false,
         })
     }
 
@@ -143,7 +151,10 @@ impl TieredQueue {
 
     fn hold(&mut self, request: Request, begun_ns: u64, hold: Hold) {
         match hold {
-            Hold::Wait => self.deferred.push_back((request, begun_ns)),
+            Hold::Wait | Hold::Room => {
+                self.lacks_slot |= matches!(hold, Hold::Room);
+                self.deferred.push_back((request, begun_ns));
+            }
             Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
         }
     }
@@ -163,7 +174,7 @@ impl TieredQueue {
         for block in self.blocks(offset, len)? {
             let is_absent = self.core.map.get(block).place().is_none();
             if is_absent && !self.core.allocate(block).map_err(Hold::Fail)? {
-                return Err(Hold::Wait);
+                return Err(Hold::Room);
             }
         }
         Ok(())
@@ -419,10 +430,23 @@ impl TieredQueue {
     }
 
     fn start_deferred(&mut self) {
+        self.lacks_slot = false;
         for _ in 0..self.deferred.len() {
-            let Some((request, begun_ns)) = self.deferred.pop_front() else { return };
+            let Some((request, begun_ns)) = self.deferred.pop_front() else { break };
             self.start(request, begun_ns);
         }
+        self.tell_hunger(self.lacks_slot);
+    }
+
+    /// Migrations leave free slots to writes while any waits.
+    fn tell_hunger(&mut self, is_hungry: bool) {
+        if is_hungry && !self.is_hungry {
+            self.core.hungry.fetch_add(1, Ordering::SeqCst);
+        }
+        if self.is_hungry && !is_hungry {
+            self.core.hungry.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.is_hungry = is_hungry;
     }
 
     fn submit_lanes(&mut self) -> cenote_device::Result<()> {
@@ -529,6 +553,7 @@ impl Drop for TieredQueue {
             join.pinned.for_each(|block| self.core.map.unpin(block));
             self.core.grace.leave(join.room);
         }
+        self.tell_hunger(false);
     }
 }
 

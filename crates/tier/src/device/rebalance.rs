@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::error::{Result, TieredError};
@@ -144,12 +145,15 @@ fn lying(device: &TieredDevice) -> impl Iterator<Item = (u32, Tier)> {
     (0..device.blocks()).filter_map(|block| Some((block, device.tier_of(block)?)))
 }
 
-/// Moves that find room now, those to the slowest tiers first: they make room above.
+/// Moves that find room now; none while a write waits for a slot; those to the slowest tiers first: they make room above.
 ///
 /// There always are some while any is left and no reader holds a slot: a tier holds no more than
 /// its slots without the spare ones in the end, so not all tiers that wait for blocks are full.
 fn next_batch(device: &TieredDevice, waiting: &mut [Waiting], most: usize) -> Vec<(Move, u32)> {
     let mut part = Vec::new();
+    if device.core.hungry.load(Ordering::SeqCst) > 0 {
+        return part;
+    }
     for (tier, moves) in waiting.iter_mut().enumerate().rev() {
         let room = (device.core.room(tier) as usize).min(most - part.len()).min(moves.len());
         part.extend(moves.drain(..room));

@@ -1,6 +1,6 @@
 //! A set of tiers in memory: who lies where, what is free, and what stable storage knows.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -97,6 +97,9 @@ pub(super) struct Core {
     pub(super) is_heard: AtomicBool,
     pub(super) unheard: AtomicU64,
     pub(super) migrator: Mutex<()>,
+    /// Queues in which a write waits for a slot. Nothing moves meanwhile: migrations would take
+    /// every slot that they give back before the write sees it.
+    pub(super) hungry: AtomicUsize,
     /// For plain transfers to tiers.
     pub(super) buffer: Spare,
 }
@@ -205,6 +208,7 @@ impl Core {
             is_heard: AtomicBool::new(false),
             unheard: AtomicU64::new(0),
             migrator: Mutex::new(()),
+            hungry: AtomicUsize::new(0),
             buffer: Spare::default(),
         })
     }

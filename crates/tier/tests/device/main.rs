@@ -4,9 +4,11 @@
 
 mod crash;
 mod damage;
+mod eio;
 mod files;
 mod members;
 mod oracle;
+mod races;
 mod stress;
 mod support;
 mod threads;

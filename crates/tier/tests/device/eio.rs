@@ -1,0 +1,116 @@
+//! One operation of one device fails, whichever: a read, a write, a sync, a resize of a tier or of
+//! the map. Nothing is lost that was promised, and a power cut behind it changes nothing about that.
+
+use std::sync::Arc;
+
+use cenote_device::Device;
+use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, Unsynced, When};
+use cenote_tier::device::{Migrator, TieredDevice};
+use cenote_tier::placement::Move;
+
+use crate::oracle::{self, Oracle, SECTOR};
+use crate::support::{self, BLOCK, Random};
+
+const BLOCKS: u64 = 40;
+const SLOTS: [u64; 3] = [7, 12, 48];
+const STEPS: u32 = 60;
+
+/// What happened in a run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Story {
+    failed: bool,
+    frozen: bool,
+}
+
+/// Writes, moves and syncs as the seed says.
+fn play(sims: &[Arc<SimDevice>], seed: u64) -> Story {
+    let mut story = Story::default();
+    let parts = support::parts(&sims[1..], &SLOTS);
+    let created = TieredDevice::create(Arc::clone(&sims[0]) as _, parts, &support::config(3));
+    let Ok(device) = created else { return Story { failed: true, ..story } };
+    let mut oracle = Oracle::new((BLOCKS * BLOCK) as usize / SECTOR);
+    let mut random = Random(seed);
+    // Until the first sync nothing is promised, not even that it is there.
+    let Ok(()) = device.sync() else { return Story { failed: true, ..story } };
+    device.set_len(BLOCKS * BLOCK).unwrap();
+    oracle.set_len(BLOCKS * BLOCK);
+    let Ok(mut migrator) = Migrator::new(&device, 4) else { return story };
+    for step in 0..STEPS {
+        match random.below(8) {
+            0..=3 => {
+                let sectors = BLOCKS * BLOCK / SECTOR as u64;
+                let first = random.below(sectors);
+                let count = (1 + random.below(30)).min(sectors - first);
+                let (offset, len) = (first * SECTOR as u64, count as usize * SECTOR);
+                let version = oracle.begin_write(offset, len);
+                if oracle::write(&device, offset, len, version).is_err() {
+                    oracle.write_failed(version);
+                    story.failed = true;
+                }
+            }
+            4 => match device.sync() {
+                Ok(()) => oracle.synced(),
+                Err(_) => story.failed = true,
+            },
+            _ => {
+                let step = |_| Move {
+                    page: random.below(BLOCKS) as u32,
+                    to: random.below(SLOTS.len() as u64) as u8,
+                };
+                let moves: Vec<_> = (0..6).map(step).collect();
+                story.frozen |= migrator.carry_out(&moves).is_err();
+            }
+        }
+        if step % 12 == 11 {
+            let told = format!("seed {seed}, step {step}, {story:?}");
+            oracle.check(&oracle::contents(&device), true, &told);
+            let found = support::after_power_cut(sims);
+            let device = support::open(&found[0], &found[1..]);
+            oracle.check(&oracle::contents(&device), false, &told);
+            // What was found can be written to and moved again.
+            if step + 12 > STEPS {
+                assert!(oracle::write(&device, 0, SECTOR, 1 << 30).is_ok(), "{told}");
+                let moves = [Move { page: 0, to: 2 }, Move { page: 0, to: 1 }];
+                moves.iter().for_each(|step| {
+                    Migrator::new(&device, 1).unwrap().carry_out(&[*step]).unwrap();
+                });
+                device.sync().unwrap();
+            }
+        }
+    }
+    story
+}
+
+fn sims(seed: u64, fault: Option<(usize, u64)>) -> Vec<Arc<SimDevice>> {
+    let plan = |at: usize| {
+        let unsynced = [Unsynced::Random, Unsynced::Lost, Unsynced::Torn, Unsynced::Kept];
+        let unsynced = unsynced[seed as usize % 4];
+        let plan = FaultPlan { unsynced, ..FaultPlan::seeded(seed * 10 + at as u64) };
+        match fault {
+            Some((device, operation)) if device == at => {
+                plan.with(When::Operation(operation), Effect::Errno(5))
+            }
+            _ => plan,
+        }
+    };
+    (0..=SLOTS.len()).map(|at| support::sim(plan(at))).collect()
+}
+
+#[test]
+fn each_operation_of_each_device_may_fail() {
+    let (mut runs, mut failed, mut frozen) = (0, 0, 0);
+    for device in 0..=SLOTS.len() {
+        for seed in 0..3 {
+            let whole = sims(seed, None);
+            let story = play(&whole, seed);
+            assert!(!story.failed && !story.frozen, "a run without faults: {story:?}");
+            for operation in 0..whole[device].operations() {
+                let story = play(&sims(seed, Some((device, operation))), seed);
+                (runs, failed) = (runs + 1, failed + u32::from(story.failed));
+                frozen += u32::from(story.frozen);
+            }
+        }
+    }
+    println!("{runs} operations failed, {failed} told the user, {frozen} froze the journal");
+    assert!(runs > 1_000 && failed > 100 && frozen > 20, "{runs}, {failed}, {frozen}");
+}
