@@ -144,6 +144,7 @@ fn power_cut_at_every_change_loses_and_doubles_no_block() {
         rig.oracle.lock().unwrap().check(&oracle::contents(&rig.device), true, &told);
         seed += 1;
     }
+    println!("{} crash points in {seed} runs", points.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -175,6 +176,9 @@ fn a_tier_that_fails_now_and_then_loses_no_block() {
                 }
                 _ => rig.device.sync().unwrap(),
             }
+            if step % 5 > 0 {
+                continue;
+            }
             let told = format!("seed {seed}, step {step}");
             let oracle = rig.oracle.lock().unwrap();
             verify(&rig.sims, &oracle, &told, false);
@@ -198,6 +202,7 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
         let mut is_frozen = false;
         for step in 0..100 {
             let told = format!("seed {seed}, step {step}");
+            let was_frozen = is_frozen;
             match rig.random.below(3) {
                 0 => assert!(rig.write() || is_frozen, "{told}: a write failed"),
                 1 => {
@@ -209,7 +214,9 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
                     Err(_) => is_frozen = true,
                 },
             }
-            verify(&rig.sims, &rig.oracle.lock().unwrap(), &told, false);
+            if step % 5 == 0 || (is_frozen && !was_frozen) {
+                verify(&rig.sims, &rig.oracle.lock().unwrap(), &told, false);
+            }
         }
         frozen += u32::from(is_frozen);
     }
