@@ -1,7 +1,7 @@
 //! Every fuzzer for a moment, and the canary, which must fail.
 
 use cenote_sim::faults::End;
-use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages};
+use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages, tiers};
 use cenote_sim::random::Random;
 
 #[test]
@@ -40,15 +40,21 @@ fn names_are_unique_and_unknown_ones_are_told_the_known() {
 fn damage_is_neither_always_fatal_nor_never() {
     let mut random = Random::new(5);
     let (mut pages, mut superblocks, mut images, mut files) = (vec![], vec![], vec![], vec![]);
+    let mut tiered = vec![];
     for _ in 0..40 {
+        tiered.push(tiers::damaged(&mut random).expect("a fault of its own"));
         pages.extend(pages::adjacency(&mut random).expect("a fault of its own"));
         superblocks.extend(pages::superblock(&mut random).expect("a fault of its own"));
         images.extend(pages::any_page(&mut random).expect("a fault of its own"));
         files.push(inputs::mutated(&mut random).expect("a fault of its own"));
     }
-    for (what, ends) in
-        [("pages", pages), ("superblocks", superblocks), ("images", images), ("files", files)]
-    {
+    for (what, ends) in [
+        ("pages", pages),
+        ("superblocks", superblocks),
+        ("images", images),
+        ("files", files),
+        ("tiers", tiered),
+    ] {
         let errors = ends.iter().filter(|&&end| end == End::Error).count();
         println!("{what}: {errors} of {} are refused", ends.len());
         assert!(errors > 0 && errors < ends.len(), "{what}: {errors} of {}", ends.len());

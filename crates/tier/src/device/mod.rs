@@ -67,7 +67,9 @@ mod tiered;
 mod worker;
 
 pub use error::{Result, TieredError};
+pub use header::{Role, SetHeader, SetId, TierHeader};
 pub use migrate::{Migrator, Outcome};
+pub use page::checksum;
 pub use rebalance::{Progress, Rebalance};
 pub use set::{SetConfig, TierPart};
 pub use tiered::{TierUse, TieredDevice};

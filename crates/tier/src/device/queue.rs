@@ -21,7 +21,7 @@ use super::split::{Piece, Run, add_zeros, bridge};
 /// Accesses that a queue keeps before it tells the policy.
 const TELL_AT: usize = 64;
 
-/// Naps of a millisecond after which a request that waits is given up: whoever holds what it needs
+/// Naps of a millisecond, without a commit, after which a request that waits is given up: whoever holds what it needs
 /// waits for this thread.
 const NAPS_MAX: u32 = 30_000;
 
@@ -468,8 +468,9 @@ impl TieredQueue {
         match self.lanes.iter().position(|lane| lane.queue.in_flight() > 0) {
             Some(tier) => self.collect(tier, 1),
             None => {
-                self.core.wait_for_commit(commits);
-                self.naps += 1;
+                if !self.core.wait_for_commit(commits) {
+                    self.naps += 1;
+                }
                 if self.naps > NAPS_MAX {
                     self.give_up();
                 }

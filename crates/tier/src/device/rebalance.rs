@@ -145,7 +145,8 @@ fn lying(device: &TieredDevice) -> impl Iterator<Item = (u32, Tier)> {
     (0..device.blocks()).filter_map(|block| Some((block, device.tier_of(block)?)))
 }
 
-/// Moves that find room now; none while a write waits for a slot; those to the slowest tiers first: they make room above.
+/// Moves that find room now; none while a write waits for a slot. Those to the slowest tiers come
+/// first: they make room above.
 ///
 /// There always are some while any is left and no reader holds a slot: a tier holds no more than
 /// its slots without the spare ones in the end, so not all tiers that wait for blocks are full.

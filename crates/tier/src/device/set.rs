@@ -374,13 +374,13 @@ impl Core {
         self.commit_ended.notify_all();
     }
 
-    /// Sleeps until more than `seen` commits have ended.
-    pub(super) fn wait_for_commit(&self, seen: u64) {
+    /// Sleeps until more than `seen` commits have ended; false if none did for a millisecond.
+    pub(super) fn wait_for_commit(&self, seen: u64) -> bool {
         let commits = lock(&self.commits);
         // Readers that leave wake nobody: they would pay for it.
         let patience = Duration::from_millis(1);
         let slept = self.commit_ended.wait_timeout_while(commits, patience, |now| *now <= seen);
-        drop(slept);
+        !slept.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// Tells the policy of accesses, unless it is behind.

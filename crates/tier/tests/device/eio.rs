@@ -1,5 +1,5 @@
 //! One operation of one device fails, whichever: a read, a write, a sync, a resize of a tier or of
-//! the map. Nothing is lost that was promised, and a power cut behind it changes nothing about that.
+//! the map. Nothing is lost that was promised, not even if the power fails behind it.
 
 use std::sync::Arc;
 
