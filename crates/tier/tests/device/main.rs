@@ -6,6 +6,7 @@ mod crash;
 mod damage;
 mod eio;
 mod files;
+mod format;
 mod members;
 mod oracle;
 mod races;
