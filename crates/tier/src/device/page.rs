@@ -39,8 +39,8 @@ pub(super) struct PageHead {
     pub(super) len_bytes: u64,
 }
 
-/// CRC-32C of the set's id and a page of the map file, its own field at byte 4 left out. Of a header
-/// the same without its first four bytes.
+/// CRC-32C of the set's id and a page of the map file, its own field at byte 4 left out. Of a
+/// header the same without its first four bytes.
 pub fn checksum(set: &SetId, page: &[u8]) -> u32 {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(set);

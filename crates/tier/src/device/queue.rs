@@ -21,8 +21,8 @@ use super::split::{Piece, Run, add_zeros, bridge};
 /// Accesses that a queue keeps before it tells the policy.
 const TELL_AT: usize = 64;
 
-/// Naps of a millisecond, without a commit, after which a request that waits is given up: whoever holds what it needs
-/// waits for this thread.
+/// Naps of a millisecond, without a commit, after which a request that waits is given up: whoever
+/// holds what it needs waits for this thread.
 const NAPS_MAX: u32 = 30_000;
 
 /// The errno of memory that is not to be had.
