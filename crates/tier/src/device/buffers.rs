@@ -59,6 +59,7 @@ impl Buffers {
         }
         let buffer = Buffer::new(bytes)?;
         self.used_bytes += bytes;
+        debug_assert!(self.used_bytes <= self.limit, "requests ask for more than they can");
         Ok(buffer)
     }
 

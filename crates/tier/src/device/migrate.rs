@@ -12,6 +12,9 @@ use super::set::Core;
 use super::tiered::TieredDevice;
 use crate::placement::Move;
 
+/// Most blocks that are copied at once.
+pub(super) const BATCH_MAX: usize = 1024;
+
 /// What became of one move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -53,7 +56,7 @@ impl Migrator {
         let core = Arc::clone(&device.core);
         // All records of a batch must fit into one journal: until they are switched, a copy of the
         // map would tell the old places.
-        let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(1024);
+        let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(BATCH_MAX);
         let (arena, buffers) = Arena::carve(core.header.block_bytes as usize, batch)?;
         let config = QueueConfig { depth: batch, arenas: vec![arena] };
         let lanes = core.tiers.iter().map(|tier| tier.device.queue(&config));
@@ -133,14 +136,18 @@ impl Migrator {
         let batch = AssertUnwindSafe(|| self.batch_of(journeys));
         catch_unwind(batch).unwrap_or_else(|panic| {
             self.broken = true;
-            self.core.journal().freeze();
+            let mut journal = self.core.journal();
             for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
-                let _ = self.core.map.update(journey.block, |entry| match entry.stage() {
+                let left = self.core.map.update(journey.block, |entry| match entry.stage() {
                     Stage::Committing => Some(entry.staged(Stage::Doubtful)),
                     Stage::Copying => Some(entry.staged(Stage::Idle)),
                     Stage::Idle | Stage::Doubtful => None,
                 });
+                if left.is_ok_and(|before| before.stage() == Stage::Committing) {
+                    journal.freeze();
+                }
             }
+            drop(journal);
             self.core.alloc().reserved = 0;
             self.core.end_commit();
             resume_unwind(panic)

@@ -19,7 +19,7 @@ use super::recover::{Recovered, recover};
 use super::slots::Slots;
 
 /// Accesses that wait for the policy at most; more are not heard of.
-const HEARD_MAX: usize = 1 << 16;
+pub(super) const HEARD_MAX: usize = 1 << 16;
 
 /// The errno of a full device, and of one that failed.
 pub(super) const ENOSPC: i32 = 28;

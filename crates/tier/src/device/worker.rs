@@ -15,9 +15,14 @@ use std::thread::JoinHandle;
 
 use super::error::{Result, TieredError};
 use super::labour::{Labour, Shared, build};
+use super::migrate::BATCH_MAX;
+use super::set::HEARD_MAX;
 use super::tiered::TieredDevice;
 use crate::policy::PolicySpec;
 use crate::spec::TierSpec;
+
+/// Bytes by which a policy's lists may grow for each block on the faster tiers.
+const LIST_BYTES: usize = 64;
 
 /// How blocks move.
 #[derive(Clone, Debug)]
@@ -81,6 +86,22 @@ impl Worker {
         Ok(Self { shared, device: device.clone(), unheard_before, thread: Some(thread) })
     }
 
+    /// Most bytes that a worker with this policy takes on this device: what its
+    /// [`WorkerReport::memory_bytes`] will say, and the accesses that wait to be heard.
+    ///
+    /// # Errors
+    /// Those of [`Worker::start`].
+    pub fn needs(device: &TieredDevice, config: &WorkerConfig) -> Result<usize> {
+        let (placement, policy) = build(device, config)?;
+        let above: u64 = device.capacities().iter().rev().skip(1).sum();
+        let above = above.min(placement.pages().into()) as usize;
+        // Policies keep lists of what lies on the faster tiers, which grow until they are cleaned.
+        let policy = policy.memory_bytes() + above * LIST_BYTES;
+        let migration = config.batch.clamp(1, BATCH_MAX) * device.header().block_bytes as usize;
+        // One list is filled while the other is heard.
+        Ok(policy + placement.memory_bytes() + migration + 2 * HEARD_MAX * size_of::<u64>())
+    }
+
     /// Moves nothing until [`Worker::resume`]; a batch that is under way comes to its end.
     pub fn pause(&self) {
         self.shared.paused.store(true, Ordering::SeqCst);
@@ -102,6 +123,11 @@ impl Worker {
             unheard: self.device.unheard() - self.unheard_before,
             memory_bytes: self.shared.memory_bytes.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether it has ended by itself: something went wrong, and [`Worker::stop`] tells what.
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Ends the thread. Returns what moved, and the state to keep for the next run.

@@ -114,3 +114,53 @@ fn each_operation_of_each_device_may_fail() {
     println!("{runs} operations failed, {failed} told the user, {frozen} froze the journal");
     assert!(runs > 1_000 && failed > 100 && frozen > 20, "{runs}, {failed}, {frozen}");
 }
+
+/// What lies before the cut is whole, what lies behind it is there, or zeros, or gone.
+fn check_cut(device: &TieredDevice, keep: usize, told: &str) {
+    let contents = oracle::contents(device);
+    assert!(contents.len() == 12 * BLOCK as usize || contents.len() == keep, "{told}");
+    for (sector, bytes) in contents.chunks(SECTOR).enumerate() {
+        let version = oracle::version_of(sector, bytes);
+        let is_kept = (sector + 1) * SECTOR <= keep;
+        let allowed = if is_kept { &[Some(1)][..] } else { &[Some(0), Some(1)] };
+        assert!(allowed.contains(&version), "{told}, sector {sector}: {version:?}");
+    }
+}
+
+#[test]
+fn a_resize_that_fails_cuts_off_nothing_else() {
+    let keep = 4 * BLOCK as usize + 3 * SECTOR;
+    let cut = |fault| {
+        let sims = sims(1, fault);
+        let parts = support::parts(&sims[1..], &[3, 4, 40]);
+        let device =
+            TieredDevice::create(Arc::clone(&sims[0]) as _, parts, &support::config(2)).ok()?;
+        (0..12)
+            .try_for_each(|block| oracle::write(&device, block * BLOCK, BLOCK as usize, 1))
+            .ok()?;
+        device.sync().ok()?;
+        let before: Vec<u64> = sims.iter().map(|sim| sim.operations()).collect();
+        let told = format!("{fault:?}");
+        let outcome = device.set_len(keep as u64);
+        check_cut(&device, keep, &told);
+        let found = support::after_power_cut(&sims);
+        check_cut(&support::open(&found[0], &found[1..]), keep, &told);
+        // Again, and then longer: the rest reads as zeros, if nothing failed.
+        if outcome.is_ok() {
+            device.set_len(12 * BLOCK).unwrap();
+            let contents = oracle::contents(&device);
+            assert!(contents[keep..].iter().all(|byte| *byte == 0), "{told}");
+        }
+        let after: Vec<u64> = sims.iter().map(|sim| sim.operations()).collect();
+        Some((outcome.is_ok(), before, after))
+    };
+    let (is_ok, before, after) = cut(None).expect("nothing fails");
+    assert!(is_ok);
+    let mut failed = 0;
+    for device in 0..before.len() {
+        for operation in before[device]..after[device] {
+            failed += u32::from(cut(Some((device, operation))).is_some_and(|(is_ok, ..)| !is_ok));
+        }
+    }
+    assert!(failed >= 4, "{failed} resizes failed");
+}

@@ -1,7 +1,7 @@
 //! Blocks that move as a policy says.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
@@ -9,7 +9,7 @@ use cenote_device::{Buffer, Device, Op, QueueConfig, Request};
 use cenote_tier::device::{Rebalance, TieredDevice, TieredError, Worker, WorkerConfig};
 use cenote_tier::spec::TierSpec;
 
-use crate::support::{self, BLOCK, Random};
+use crate::support::{self, BLOCK, Plug, Random, Strip};
 
 fn read(device: &TieredDevice, blocks: impl Iterator<Item = u64>, len: usize) {
     let mut queue = device.queue(&QueueConfig::with_depth(1)).unwrap();
@@ -67,6 +67,7 @@ fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
     let device = device(&sims, &[11, 100], 64);
     let hot = [20u64, 25, 30, 35, 40];
     assert!(hot.iter().all(|&block| device.tier_of(block as u32) == Some(1)));
+    let needs = Worker::needs(&device, &config()).unwrap();
     let worker = Worker::start(&device, config()).unwrap();
     assert!(Worker::start(&device, config()).is_err(), "two workers of one device");
     for _ in 0..20 {
@@ -82,6 +83,7 @@ fn hot_blocks_go_up_and_passes_and_pauses_move_nothing() {
     heat(&device, &worker, &hot);
     let (report, state) = worker.stop().unwrap();
     assert!(report.moved >= 5 && report.failed == 0 && report.memory_bytes > 0, "{report:?}");
+    assert!(report.memory_bytes <= needs, "{report:?}: more than {needs}");
     assert!(!state.is_empty());
     let reopened = support::open(&sims[0], &sims[1..]);
     assert!(hot.iter().all(|&block| reopened.tier_of(block as u32) == Some(0)), "not durable");
@@ -156,6 +158,53 @@ fn moves_in_vain_are_followed_by_ever_longer_rests() {
     assert!(report.failed > 0, "{report:?}: the test tests nothing");
     assert!(report.failed + report.dropped < 300, "{report:?}: it tries all the time");
     assert!(report.accesses > 1_000, "{report:?}: it listens while it rests");
+}
+
+/// A device panics under the worker, at each of its first changes.
+#[test]
+fn a_worker_that_panics_leaves_its_users_alone() {
+    let mut in_doubt = 0;
+    for at in 0..14 {
+        let sims = sims(3);
+        let strip = Arc::new(Strip::default());
+        let plug = |sim: &Arc<SimDevice>| {
+            Arc::new(Plug { inner: Arc::clone(sim), strip: Arc::clone(&strip) })
+        };
+        let plugs: Vec<_> = sims.iter().map(plug).collect();
+        let parts = support::parts(&plugs[1..], &[11, 100]);
+        let map = Arc::clone(&plugs[0]) as _;
+        let device = TieredDevice::create(map, parts, &support::config(4)).unwrap();
+        write(&device, 0..64);
+        device.sync().unwrap();
+        let left = Mutex::new(at);
+        strip.listen(Box::new(move |_| {
+            if std::thread::current().name() == Some("tier-worker") {
+                let mut left = left.lock().unwrap();
+                *left -= 1;
+                assert!(*left >= 0, "on purpose");
+            }
+        }));
+        let worker = Worker::start(&device, config()).unwrap();
+        let patience = Instant::now();
+        while !worker.is_over() {
+            assert!(patience.elapsed() < Duration::from_secs(30), "{:?}", worker.report());
+            read(&device, [40, 41, 42].into_iter().cycle().take(60), 512);
+        }
+        let error = worker.stop().expect_err("it panicked").to_string();
+        assert!(error.contains("on purpose"), "{error}");
+        strip.deaf();
+        let before = crate::oracle::contents(&device);
+        let wrote = |block: u64| crate::oracle::write(&device, block * BLOCK, 512, 1);
+        in_doubt += (0..64).filter(|&block| wrote(block).is_err()).count();
+        assert!(crate::oracle::contents(&device) == before, "panic {at}");
+        // New blocks are what a journal in doubt refuses.
+        let _ = device.sync();
+        let found = support::after_power_cut(&sims);
+        let found = support::open(&found[0], &found[1..]);
+        assert!(crate::oracle::contents(&found) == before, "panic {at}");
+        assert!(Worker::start(&device, config()).is_ok(), "another may come");
+    }
+    assert!((1..40).contains(&in_doubt), "{in_doubt} blocks were in doubt");
 }
 
 #[test]
