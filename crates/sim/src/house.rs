@@ -8,7 +8,7 @@ use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_engine::EngineConfig;
 use cenote_store::import::{
-    Format, ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, import_into,
+    Format, ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into,
 };
 use cenote_store::{Codec, Direction, Graph, StoreError, check};
 
@@ -68,7 +68,7 @@ impl Case {
     }
 
     /// Imports into a workspace.
-    pub fn import(&self, workspace: &SimWorkspace) -> Result<ImportReport, ImportError> {
+    pub fn import(&self, workspace: &dyn Workspace) -> Result<ImportReport, ImportError> {
         let bytes = input::write(self.format, self.naming, &self.edges);
         import_bytes(&bytes, self.format, &self.options, workspace)
     }
@@ -116,7 +116,7 @@ pub fn import_bytes(
     bytes: &[u8],
     format: Format,
     options: &ImportConfig,
-    workspace: &SimWorkspace,
+    workspace: &dyn Workspace,
 ) -> Result<ImportReport, ImportError> {
     let made = tempfile::NamedTempFile::new()
         .and_then(|file| fs::write(file.path(), bytes).map(|()| file))

@@ -7,6 +7,7 @@
 //! - [`ways`]: one answer, whatever the strategy, threads, device and page size
 //! - [`weights`]: graphs with weights, whole and damaged
 //! - [`sets`]: bitmaps and frontiers against a tree set
+//! - [`tiered`]: the whole house on tiers, while blocks move
 //! - [`tiers`]: sets of tiers, damaged and hostile
 //! - [`canary`]: must fail, which proves that failures are seen
 //! - `house` and the faults are [`house::live`] and the functions of [`faults`]
@@ -17,6 +18,7 @@ pub mod pages;
 pub mod roundtrip;
 pub mod sets;
 pub mod stops;
+pub mod tiered;
 pub mod tiers;
 pub mod ways;
 pub mod weights;
@@ -71,6 +73,7 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "budget", 10, stops::budgets, "budgets too small tell which would do";
     "ways", 3, ways::agree, "strategies x threads x backends x page sizes give one answer";
     "weights", 20, weights::live, "walks by weight and shortest paths, also over damaged pages";
+    "house-tiers", 10, tiered::live, "the whole house on tiers, while blocks move under it";
     "tiers", 150, tiers::damaged, "sets of tiers with a damaged page, or with hostile members";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };
