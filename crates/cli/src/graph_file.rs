@@ -1,16 +1,21 @@
-//! A stored graph under its path, for the verbs that only read.
+//! A stored graph under its path: one file, or tiers.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cenote_device::Op;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::profile::{Profile, ProfileStore};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_store::superblock::IdKind;
-use cenote_store::{Graph, Id, IdRef, Ids, VertexId, Weight};
+use cenote_device::{Device, Op};
+use cenote_store::superblock::{IdKind, Superblock};
+use cenote_store::{Graph, Id, IdRef, Ids, LookupConfig, VertexId, Weight};
 use serde::{Serialize, Serializer};
+
+use crate::tiers::graph::TieredGraph;
+use crate::tiers::kept::Done;
+use crate::tiers::members::{self, Access};
 
 /// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
 const PAGE_BYTES_USUAL: u64 = 4096;
@@ -30,24 +35,65 @@ pub struct GraphArg {
 impl GraphArg {
     /// Opens the graph; never writes to it.
     pub fn open(&self) -> Result<Graph> {
-        open(&self.graph)
+        Opening::new(&self.graph, Access::Read, 0)?.open()
     }
 }
 
-/// Opens a graph for reading.
-pub fn open(path: &Path) -> Result<Graph> {
-    open_with_budget(path, &ProfileStore::of_user()?.find_or_assume(path)?, 0)
+/// The device of a graph, before the graph on it is read: a file, or several on tiers.
+pub struct Opening {
+    device: Arc<dyn Device>,
+    /// By which requests are planned.
+    profile: Profile,
 }
 
-/// Opens a graph for reading. Whoever reads it shares the I/O budget of its drive: k_r requests
-/// in flight, or `depth` or [`READS_MIN`] where that is more.
-pub fn open_with_budget(path: &Path, profile: &Profile, depth: usize) -> Result<Graph> {
+impl Opening {
+    /// Whoever reads the graph shares the I/O budget of its drive: k_r requests in flight, or
+    /// `depth` or [`READS_MIN`] where that is more.
+    pub fn new(path: &Path, access: Access, depth: usize) -> Result<Self> {
+        if members::is_map(path) {
+            let graph = TieredGraph::open(path, access, depth)?;
+            let profile = graph.profile().clone();
+            return Ok(Self { device: Arc::new(graph), profile });
+        }
+        let device = file::open(path, &OpenOptions::reading())?;
+        let profile = ProfileStore::of_user()?.find_or_assume(path)?;
+        let device = BudgetDevice::new(device, budget(&profile, depth));
+        Ok(Self { device: Arc::new(device), profile })
+    }
+
+    /// The profile by which requests are planned.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The device itself.
+    pub fn device(self) -> Arc<dyn Device> {
+        self.device
+    }
+
+    /// Reads superblock and indexes.
+    pub fn open(self) -> Result<Graph> {
+        Ok(Graph::open(self.device)?)
+    }
+
+    /// The same for one who looks up many lists.
+    pub fn open_with(self, plan: impl FnOnce(&Superblock) -> LookupConfig) -> Result<Graph> {
+        Ok(Graph::open_with(self.device, plan)?)
+    }
+}
+
+/// What all users of a drive may have in flight together.
+pub fn budget(profile: &Profile, depth: usize) -> Arc<IoBudget> {
     let model = profile.model();
     let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
     let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
-    let device = file::open(path, &OpenOptions::reading())?;
-    let budget = IoBudget::new(reads.max(depth).max(READS_MIN), writes);
-    Ok(Graph::open(Arc::new(BudgetDevice::new(device, budget)))?)
+    IoBudget::new(reads.max(depth).max(READS_MIN), writes)
+}
+
+/// What moved between the tiers of a graph so far in this process; none where nothing may.
+pub fn moved(graph: &Graph) -> Option<Done> {
+    let device: &dyn Any = graph.device().as_ref();
+    device.downcast_ref::<TieredGraph>()?.moved()
 }
 
 /// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.

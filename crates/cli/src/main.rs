@@ -6,6 +6,7 @@
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
 //! - [`replay`]: page loads through the buffer pool
+//! - [`tiers`]: a graph over several devices
 //! - [`svg`]: what the pictures of all verbs share
 //! - [`partial`]: a file that appears under its name only when it is whole
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
@@ -24,6 +25,7 @@ mod partial;
 mod progress;
 mod replay;
 mod svg;
+mod tiers;
 mod verb;
 mod warning;
 
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
     };
     warning::print_to_stderr();
     let result = cancel::listen().and_then(|()| cli.verb.run());
+    tiers::graph::close();
     progress::clear();
     if cancel::cancelled() {
         eprintln!("cenote: interrupted");

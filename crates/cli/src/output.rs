@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
+use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 
 const FAILED: &str = "cannot write to stdout";
@@ -31,6 +32,24 @@ pub fn facts(rows: &[(&str, String)]) -> Result<()> {
     let text: Vec<String> =
         rows.iter().map(|(name, value)| format!("{name:width$}  {value}")).collect();
     line(text.join("\n"))
+}
+
+/// A table; behind its first `words` columns all hold numbers, which end below each other.
+pub fn table<C: Into<Cell>, R: IntoIterator<Item: Into<Cell>>>(
+    header: impl IntoIterator<Item = C>,
+    rows: impl IntoIterator<Item = R>,
+    words: usize,
+) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
+    table.set_header(header.into_iter().map(Into::into).collect::<Vec<Cell>>());
+    for row in rows {
+        table.add_row(row.into_iter().map(Into::into).collect::<Vec<Cell>>());
+    }
+    for column in table.column_iter_mut().skip(words) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
 }
 
 /// A number with its thousands apart: `1,234,567`.

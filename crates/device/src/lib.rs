@@ -41,6 +41,7 @@ pub mod profile;
 pub mod request;
 pub mod wrapper;
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -66,8 +67,9 @@ impl QueueConfig {
     }
 }
 
-/// A block device or a file on one. Shared by threads; each opens its own [`Queue`].
-pub trait Device: Send + Sync + Debug {
+/// A block device or a file on one. Shared by threads; each opens its own [`Queue`]. Whoever knows
+/// what kind it is can have it back by [`Any`].
+pub trait Device: Any + Send + Sync + Debug {
     /// How errors and reports name it: a path, or `sim:...`.
     fn name(&self) -> String;
 
@@ -92,6 +94,17 @@ pub trait Device: Send + Sync + Debug {
 
     /// The clock of this device: real time, or the simulator's virtual time.
     fn clock(&self) -> Arc<dyn Clock>;
+
+    /// Memory that it keeps beside its queues, such as a map of its blocks.
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+
+    /// Memory that queues of `depth` requests together, each of up to `request_bytes`, take at most
+    /// beside the caller's buffers.
+    fn queue_bytes(&self, _depth: usize, _request_bytes: usize) -> usize {
+        0
+    }
 }
 
 /// A worker's own window onto a device: push, submit, reap.

@@ -76,8 +76,10 @@ impl Engine {
         let decode_bytes = config.threads as u64 * decoded_bytes(graph);
         let fixed = graph.memory_bytes() as u64 + needs.state_bytes + decode_bytes;
         let left = config.memory_bytes.saturating_sub(fixed);
+        let left = left_beside_queues(graph, left);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
-        let buffer_bytes = schedule.buffer_bytes() + decode_bytes;
+        let queues = graph.device().queue_bytes(schedule.depth_max(), schedule.request_bytes);
+        let buffer_bytes = schedule.buffer_bytes() + decode_bytes + queues as u64;
         let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
         Ok((schedule, memory))
     }
@@ -254,4 +256,11 @@ impl Engine {
             });
         }
     }
+}
+
+/// What a device that keeps buffers of its own leaves for the caller's, of `bytes` for both.
+fn left_beside_queues(graph: &Graph, bytes: u64) -> u64 {
+    const REQUEST_BYTES: u64 = 256 << 10;
+    let beside = graph.device().queue_bytes(1, REQUEST_BYTES as usize) as u64;
+    (u128::from(bytes) * u128::from(REQUEST_BYTES) / u128::from(REQUEST_BYTES + beside)) as u64
 }

@@ -103,6 +103,11 @@ impl Schedule {
         if self.coalesce { 0 } else { 2 * self.depth + self.workers }
     }
 
+    /// Requests in flight over all workers at most.
+    pub(crate) fn depth_max(&self) -> usize {
+        self.depth_max
+    }
+
     /// Requests that one worker keeps in flight.
     pub fn worker_depth(&self) -> usize {
         self.depth / self.workers

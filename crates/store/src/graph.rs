@@ -12,9 +12,10 @@ use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
 use crate::heads::Heads;
 use crate::ids::Ids;
 use crate::index::{Adjacency, word_entries};
+use crate::lookup::Lookup;
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
-use crate::pages::{FRAMES_MAX, Layout, Pages};
+use crate::pages::{Layout, LookupConfig, Pages};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::weights::{Weight, WeightColumn};
@@ -34,11 +35,14 @@ pub struct Graph {
 impl Graph {
     /// Verifies superblock and indexes and loads them.
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
-        Self::open_with_frames(device, FRAMES_MAX)
+        Self::open_with(device, |_| LookupConfig::default())
     }
 
-    /// [`Graph::open`] for one that looks up so many lists that more pages should stay in memory.
-    pub(crate) fn open_with_frames(device: Arc<dyn Device>, frames_max: u64) -> Result<Self> {
+    /// [`Graph::open`] for one who looks up many lists, as `plan` says when it knows the graph.
+    pub fn open_with(
+        device: Arc<dyn Device>,
+        plan: impl FnOnce(&Superblock) -> LookupConfig,
+    ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
         let superblock = read_superblock(device.as_ref(), &file)?;
         let load = |kind, index| load_index(device.as_ref(), &file, &superblock, kind, index);
@@ -56,8 +60,9 @@ impl Graph {
         };
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
+        let lookups = plan(&superblock);
         let layout = Layout { file, superblock, out, back, out_weights, back_weights };
-        Ok(Self { pages: Arc::new(Pages::with_frames(device, layout, frames_max)) })
+        Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups)) })
     }
 
     /// Where the graph lies.
@@ -132,13 +137,14 @@ impl Graph {
         Arc::clone(&self.pages.layout) as Arc<dyn PageCheck>
     }
 
-    /// Memory that the loaded indexes take, and the pages that look-ups keep, once there were any.
+    /// Memory that the loaded indexes take, the device beside its queues, and the pages that
+    /// look-ups keep, once there were any.
     pub fn memory_bytes(&self) -> usize {
         let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();
         let ordinals: usize = columns.map(WeightColumn::memory_bytes).sum();
-        indexes + ordinals + self.pages.memory_bytes()
+        indexes + ordinals + self.pages.memory_bytes() + self.pages.device.memory_bytes()
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
@@ -172,11 +178,7 @@ impl Graph {
         vertex: VertexId,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        let vertices = self.superblock().vertices;
-        if u64::from(vertex) >= vertices {
-            let (file, vertex) = (self.file().to_string(), u64::from(vertex));
-            return Err(StoreError::NoVertex { file, vertex, vertices });
-        }
+        self.check_vertex(vertex)?;
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let (start, end) = adjacency.pages_of(vertex).into_inner();
         let mut pieces = Pieces { adjacency, last_page: end, start: out.len(), out };
@@ -197,6 +199,21 @@ impl Graph {
             taken?;
         }
         Ok(())
+    }
+
+    /// A vertex of the graph, or an error that tells how many there are.
+    pub(crate) fn check_vertex(&self, vertex: VertexId) -> Result<()> {
+        let vertices = self.superblock().vertices;
+        if u64::from(vertex) < vertices {
+            return Ok(());
+        }
+        let (file, vertex) = (self.file().to_string(), u64::from(vertex));
+        Err(StoreError::NoVertex { file, vertex, vertices })
+    }
+
+    /// The calling thread's way to many lists at random.
+    pub fn lookup(&self) -> Result<Lookup<'_>> {
+        Lookup::new(self)
     }
 
     /// A way to the pages that look-ups keep, for [`Graph::look_up`].
@@ -339,18 +356,18 @@ impl Graph {
 }
 
 /// The pieces of one list, put together page by page.
-struct Pieces<'a> {
-    adjacency: &'a Adjacency,
+pub(crate) struct Pieces<'a> {
+    pub adjacency: &'a Adjacency,
     /// Page that holds the last piece.
-    last_page: u64,
+    pub last_page: u64,
     /// Where the list starts in `out`.
-    start: usize,
-    out: &'a mut Vec<VertexId>,
+    pub start: usize,
+    pub out: &'a mut Vec<VertexId>,
 }
 
 impl Pieces<'_> {
     /// Takes the piece of the next page.
-    fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
+    pub fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
         self.expect(number, "position of a continued list", list.skip, self.len())?;
         self.out.extend_from_slice(list.targets);
         if number == self.last_page {

@@ -5,7 +5,7 @@
 //! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
-//! - [`graph`]: opens a stored graph and reads it
+//! - [`graph`]: opens a stored graph and reads it; `lookup`: many lists at random
 //! - [`heads`]: of each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
@@ -30,6 +30,7 @@ pub mod heads;
 pub mod ids;
 pub mod import;
 pub mod index;
+mod lookup;
 pub mod order;
 pub mod packed;
 mod packer;
@@ -48,9 +49,11 @@ pub use graph::Graph;
 pub use heads::{Head, Heads, HeadsChoice};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
+pub use lookup::Lookup;
 pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
+pub use pages::LookupConfig;
 pub use superblock::Superblock;
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};

@@ -19,8 +19,22 @@ use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::weights::WeightColumn;
 
-/// A search touches `log2(pages)` pages, the next search the first of these again.
-pub(crate) const FRAMES_MAX: u64 = 64;
+/// How lists and ids are looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct LookupConfig {
+    /// Pages that stay in memory at most; at least twice the read depth for each thread that has a
+    /// [`Lookup`](crate::Lookup).
+    pub frames: u64,
+    /// Reads that one thread keeps in flight at most.
+    pub read_depth: usize,
+}
+
+impl Default for LookupConfig {
+    /// A search touches `log2(pages)` pages, the next search the first of these again.
+    fn default() -> Self {
+        Self { frames: 64, read_depth: 8 }
+    }
+}
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
@@ -105,16 +119,14 @@ impl PageCheck for Layout {
 pub(crate) struct Pages {
     pub device: Arc<dyn Device>,
     pub layout: Arc<Layout>,
-    /// Most frames of the pool.
-    frames_max: u64,
+    lookups: LookupConfig,
     /// Made for the first random read: a run of the engine has frames of its own.
     pool: OnceLock<Arc<Pool>>,
 }
 
 impl Pages {
-    /// Pages of which up to `frames_max` stay in memory over random reads.
-    pub fn with_frames(device: Arc<dyn Device>, layout: Layout, frames_max: u64) -> Self {
-        Self { device, layout: Arc::new(layout), frames_max, pool: OnceLock::new() }
+    pub fn new(device: Arc<dyn Device>, layout: Layout, lookups: LookupConfig) -> Self {
+        Self { device, layout: Arc::new(layout), lookups, pool: OnceLock::new() }
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -135,12 +147,12 @@ impl Pages {
     fn config(&self) -> PoolConfig {
         PoolConfig {
             page_bytes: self.page_bytes(),
-            frames: self.layout.superblock.pages_total.min(self.frames_max) as usize,
+            frames: self.layout.superblock.pages_total.min(self.lookups.frames) as usize,
             policy: PolicyKind::Clock,
             writer: Writer::Classical,
             prefetch: PrefetchKind::None,
             evict_batch: 1,
-            read_depth: 8,
+            read_depth: self.lookups.read_depth,
             check: Some(Arc::clone(&self.layout) as Arc<dyn PageCheck>),
             patience_ms: PATIENCE_MS,
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_pool::Pool;
-use cenote_store::{Direction, Graph, StoreError, VertexId};
+use cenote_store::{Direction, Graph, LookupConfig, StoreError, VertexId};
 use graphs::{MemoryDevice, Random, TestGraph, TestIds};
 
 const VERTICES: u32 = 40_000;
@@ -182,4 +182,35 @@ fn threads_look_up_beside_each_other_with_fewer_frames_than_pages() {
             });
         }
     });
+}
+
+#[test]
+fn many_lists_come_in_the_order_asked_for_each_page_once() {
+    let test = graph(false);
+    let device = sim_of(&test);
+    let plan = |_: &_| LookupConfig { frames: 4096, read_depth: 16 };
+    let graph = Graph::open_with(device.clone(), plan).unwrap();
+    let mut random = Random(3);
+    let mut asked: Vec<_> = (0..500).map(|_| random.below(VERTICES.into()) as VertexId).collect();
+    asked.extend([HUB, 0, VERTICES - 1, HUB]);
+    let expected = |out: &[Vec<u32>]| -> Vec<Vec<u32>> {
+        asked.iter().map(|&v| out[v as usize].clone()).collect()
+    };
+    let mut lookup = graph.lookup().unwrap();
+    let before = device.operations();
+    let found = lookup.read(Direction::Out, &asked).unwrap();
+    assert_eq!(found, expected(&test.out));
+    let read = device.operations() - before;
+    let pages = graph.adjacency(Direction::Out).unwrap().pages();
+    assert!((100..=pages).contains(&read), "{read} reads of {pages} pages");
+    assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);
+    assert_eq!(device.operations() - before, read, "all pages were in memory");
+    // With as few frames as may be, pages come and go.
+    let plan = |_: &_| LookupConfig { frames: 8, read_depth: 2 };
+    let graph = Graph::open_with(sim_of(&test), plan).unwrap();
+    let mut lookup = graph.lookup().unwrap();
+    assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);
+    let message = lookup.read(Direction::Out, &[1, VERTICES]).unwrap_err().to_string();
+    assert!(message.contains("40000"), "{message}");
+    assert_eq!(lookup.read(Direction::Out, &[HUB]).unwrap(), [test.out[HUB as usize].clone()]);
 }

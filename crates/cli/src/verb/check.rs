@@ -1,14 +1,14 @@
 //! `cenote check`: verifies every byte of a graph file.
 
 use anyhow::Result;
-use cenote_device::backend::file::{self, OpenOptions};
 use cenote_store::check_device;
 use serde::Serialize;
 
 use crate::args::Report;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, Opening};
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
+use crate::tiers::members::Access;
 use crate::verb::Outcome;
 
 /// Verify every byte of a graph file
@@ -44,7 +44,7 @@ struct Fault<'a> {
 
 /// Checks and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let device = file::open(&args.graph.graph, &OpenOptions::reading())?;
+    let device = Opening::new(&args.graph.graph, Access::Read, 0)?.device();
     let name = device.name();
     let bar = Progress::new("check", None, Unit::Items);
     let report = check_device(device, &mut |done, total| bar.set(done, total))?;

@@ -210,18 +210,9 @@ fn top(ranks: &Value, places: usize) -> String {
 }
 
 fn table() -> comfy_table::Table {
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
-    table.set_header([
-        "algorithm",
-        "time",
-        "read",
-        "passes",
-        "achieved / possible",
-        "peak / budget",
-        "answer",
-    ]);
-    table
+    let header =
+        ["algorithm", "time", "read", "passes", "achieved / possible", "peak / budget", "answer"];
+    output::table(header, Vec::<[String; 7]>::new(), header.len())
 }
 
 fn row(run: &Value) -> [String; 7] {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cenote_store::WeightType;
 use cenote_store::import::{
-    self, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
+    self, FileWorkspace, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
 };
 use cenote_store::{Codec, HeadsChoice, Order};
+use cenote_tier::policy::PolicySpec;
 use serde::Serialize;
 
 use crate::args::{Report, Threads};
@@ -15,6 +16,9 @@ use crate::cancel::{Guard, cancelled};
 use crate::memory::{self, MemorySize};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
+use crate::tiers::spec::{self, TierArg};
+use crate::tiers::workspace::TieredWorkspace;
+use crate::tiers::{kept, members};
 use crate::verb::Outcome;
 
 /// Build a graph file from edge lists
@@ -31,6 +35,7 @@ Examples:
   cenote import social.v social.e --out social.cenote
   cenote import roads.e --order bfs --out roads.cenote
   cenote import roads.csv --weights f32 --weight-column km --out roads.cenote
+  cenote import kron.u32 --tier fast=/nvme:20GiB --tier slow=/disk --out kron.cenote
   zcat edges.gz | cenote import - --format edges --out edges.cenote")]
 pub struct Args {
     /// Files to read, or - for standard input
@@ -109,6 +114,17 @@ pub struct Args {
     /// searches and components then read little else. auto: from a mean degree of 24 on
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = heads_parser())]
     heads: HeadsChoice,
+    /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY; give
+    /// it again for each. Pages then move as the policy says
+    #[arg(long = "tier", value_name = "NAME=DIR[:CAPACITY]")]
+    tiers: Vec<TierArg>,
+    /// Who decides which pages lie on which tier, as in `cenote tier replay`
+    #[arg(long, value_name = "POLICY", default_value = kept::POLICY, value_parser = kept::policy)]
+    #[arg(requires = "tiers")]
+    tier_policy: PolicySpec,
+    /// What moves between tiers at once: 4KiB to 1MiB, a power of two
+    #[arg(long, value_name = "SIZE", default_value = "16KiB", requires = "tiers")]
+    tier_block: MemorySize,
     /// Folder of temporary files [default: that of the graph file]
     #[arg(long, value_name = "DIR")]
     temp_dir: Option<PathBuf>,
@@ -137,7 +153,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let inputs: Vec<InputSpec> = args.inputs.iter().map(|path| args.input(path)).collect();
     let guard = Guard::new(&args.out);
     let bar = Bar(Progress::new("import", None, Unit::Bytes));
-    let report = import::import(&inputs, &args.out, &config, &bar)?;
+    let report = args.import(&inputs, &config, &bar)?;
     drop((bar, guard));
     if args.report.json {
         output::json(&Summary {
@@ -153,6 +169,35 @@ pub fn run(args: &Args) -> Result<Outcome> {
 }
 
 impl Args {
+    fn import(
+        &self,
+        inputs: &[InputSpec],
+        config: &ImportConfig,
+        bar: &Bar,
+    ) -> Result<ImportReport> {
+        let workspace = FileWorkspace::new(&self.out, self.temp_dir.as_deref(), self.overwrite)?;
+        if self.tiers.is_empty() {
+            // Tiers of the graph that is replaced.
+            let mut replaced = members::files_of_replaced(&self.out)?;
+            let report = import::import_into(inputs, &workspace, config, bar)?;
+            if !replaced.is_empty() {
+                replaced.push(kept::path_of(&self.out));
+            }
+            replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
+            return Ok(report);
+        }
+        spec::check(&self.tiers)?;
+        let block_bytes = match self.tier_block {
+            MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
+            MemorySize::Percent(_) => None,
+        };
+        let block_bytes = block_bytes.context("--tier-block: expected 4KiB to 1MiB")?;
+        let policy = self.tier_policy.clone();
+        let (out, tiers) = (&self.out, &self.tiers);
+        let workspace = TieredWorkspace::new(workspace, out, tiers, block_bytes, policy)?;
+        Ok(import::import_into(inputs, &workspace, config, bar)?)
+    }
+
     fn config(&self) -> Result<ImportConfig> {
         let memory_bytes = match self.memory {
             MemorySize::Bytes(bytes) => bytes,

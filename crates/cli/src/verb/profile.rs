@@ -12,7 +12,7 @@ use cenote_device::plan::Planner;
 use cenote_device::profile::{
     Profile, ProfileConfig, ProfileStore, Progress as Step, SizeProfile, profile_path,
 };
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 
 use crate::args::Report;
 use crate::cancel;
@@ -157,9 +157,7 @@ fn state(profile: &Profile) -> String {
 }
 
 fn table(profile: &Profile) -> Table {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
-    table.set_header([
+    let header = [
         "size",
         "alpha",
         "k_r",
@@ -174,14 +172,8 @@ fn table(profile: &Profile) -> Table {
         "MB/s",
         "us alone",
         "spread",
-    ]);
-    for size in &profile.sizes {
-        table.add_row(row(profile, size));
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    ];
+    output::table(header, profile.sizes.iter().map(|size| row(profile, size)), 0)
 }
 
 fn row(profile: &Profile, of: &SizeProfile) -> Vec<String> {

@@ -32,7 +32,7 @@ fn signal(child: &mut Child, signal: Signal) -> ExitStatus {
 }
 
 /// Starts a verb, waits for a file whose name has `sign` in it, interrupts. Returns the message.
-fn interrupt(bench: &Bench, args: &str, sign: &str, with: Signal) -> String {
+pub fn interrupt(bench: &Bench, args: &str, sign: &str, with: Signal) -> String {
     let before = bench.names();
     let mut child =
         bench.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -4,6 +4,7 @@
 //! - [`graph`]: import, info, check, neighbors, export
 //! - [`manners`]: help, pipes, exit status, messages of one line
 //! - [`pool`]: page loads through the buffer pool
+//! - [`tiers`]: graphs over several drives
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
@@ -13,6 +14,7 @@ mod graph;
 mod interrupt;
 mod manners;
 mod pool;
+mod tiers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -87,6 +87,14 @@ impl Device for FaultDevice {
     fn clock(&self) -> Arc<dyn Clock> {
         self.inner.clock()
     }
+
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.inner.queue_bytes(depth, request_bytes)
+    }
 }
 
 /// What a request is called outside, what it asked for, and what is claimed about it.

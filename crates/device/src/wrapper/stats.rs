@@ -210,6 +210,14 @@ impl Device for StatsDevice {
     fn clock(&self) -> Arc<dyn Clock> {
         self.inner.clock()
     }
+
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.inner.queue_bytes(depth, request_bytes)
+    }
 }
 
 struct StatsQueue {

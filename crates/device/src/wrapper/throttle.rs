@@ -96,6 +96,14 @@ impl Device for ThrottleDevice {
     fn clock(&self) -> Arc<dyn Clock> {
         self.inner.clock()
     }
+
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.inner.queue_bytes(depth, request_bytes)
+    }
 }
 
 /// What a request is called outside, and its times.

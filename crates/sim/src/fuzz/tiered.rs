@@ -1,5 +1,5 @@
-//! The whole house on tiers: a graph is imported onto several devices, opened again, and asked while
-//! its blocks move under whoever reads.
+//! The whole house on tiers: a graph is imported onto several devices, opened again, and asked
+//! while its blocks move under whoever reads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -159,8 +159,12 @@ impl TieredDevice {
     }
 
     /// Most bytes that a queue of so many requests of so many bytes takes for its own buffers,
-    /// beside those of the tiers' queues: parts of requests over several tiers.
+    /// beside those of the tiers' queues: parts of requests over several tiers. Requests of a block
+    /// or less are taken to be aligned to their length, as pages are, and are never cut then.
     pub fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        if request_bytes as u64 <= self.core.block_bytes() {
+            return depth * BLOCK_PART_BYTES;
+        }
         let blocks = request_bytes.div_ceil(self.core.block_bytes() as usize) + 1;
         depth * (parts_bytes(request_bytes) + blocks * BLOCK_PART_BYTES)
     }
@@ -203,5 +207,13 @@ impl Device for TieredDevice {
 
     fn clock(&self) -> Arc<dyn Clock> {
         self.core.tiers[0].device.clock()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_bytes()
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.queue_bytes(depth, request_bytes)
     }
 }

@@ -163,6 +163,11 @@ impl PolicySpec {
         matches!(self.kind, PolicyKind::Ideal(_))
     }
 
+    /// Whether it moves nothing to a tier that is no faster than the one below.
+    pub fn weighs_costs(&self) -> bool {
+        matches!(self.kind, PolicyKind::CostBenefit(_) | PolicyKind::Payback(_))
+    }
+
     /// Where pages lie at the start: where they lay, unless the policy knows better.
     pub fn initial(&self, context: &Context<'_>) -> Result<Placement> {
         let (PolicyKind::Ideal(_), Some(oracle)) = (&self.kind, context.oracle) else {

@@ -1,8 +1,8 @@
 //! The rows as a person reads them.
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 
-use crate::output::count;
+use crate::output::{self, count};
 use crate::replay::row::Row;
 
 const NONE: &str = "-";
@@ -13,20 +13,11 @@ const WORDS: usize = 4;
 /// All rows in one table.
 pub fn table(rows: &[Row]) -> Table {
     let swept = rows.iter().find_map(|row| row.sweep.as_ref()).map(|sweep| sweep.name);
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
     let mut header = vec!["workload", "policy", "writer", "prefetch"];
     header.extend(swept);
     header.extend(["seconds", "hits", "reads", "writes", "extra", "batches"]);
     header.extend(["speedup", "PIO", "curves"]);
-    table.set_header(header);
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    for column in table.column_iter_mut().skip(WORDS) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    output::table(header, rows.iter().map(cells), WORDS)
 }
 
 fn cells(row: &Row) -> Vec<String> {

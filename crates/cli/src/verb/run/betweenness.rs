@@ -129,7 +129,7 @@ fn answer_lines(answer: &Answer) -> Vec<(&'static str, String)> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let found = args.params.config(&graph)?;
     let estimate = betweenness::estimate(&graph, &config, &found)?;
     estimate::print("betweenness", &args.plan, &config, &estimate)

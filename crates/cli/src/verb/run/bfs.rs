@@ -124,7 +124,7 @@ fn columns(bfs: &Bfs) -> Vec<Column<'_>> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open(false)?;
+    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
     let bfs_config = args.params.config(&graph)?;
     estimate::print("bfs", &args.plan, &config, &bfs::estimate(&graph, &config, &bfs_config)?)
 }

@@ -84,7 +84,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let estimate = cdlp::estimate(&graph, &config, &args.params.config())?;
     estimate::print("cdlp", &args.plan, &config, &estimate)
 }

@@ -196,7 +196,7 @@ fn finish(
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open(false)?;
+    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
     // Looked up as for a run: what that keeps of the ids counts too.
     args.params.pseudo(&graph)?;
     let estimate = match args.params.order {

@@ -99,7 +99,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let estimate = kcore::estimate(&graph, &config, &args.params.config())?;
     estimate::print("kcore", &args.plan, &config, &estimate)
 }

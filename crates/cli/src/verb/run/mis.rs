@@ -63,6 +63,6 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     estimate::print("mis", &args.plan, &config, &mis::estimate(&graph, &config)?)
 }

@@ -169,7 +169,7 @@ fn answer_lines(pagerank: &pagerank::PageRank, top: &[Ranked]) -> Vec<(&'static 
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let estimate = pagerank::estimate(&graph, &config, &args.params.config(&graph)?)?;
     estimate::print("pagerank", &args.plan, &config, &estimate)
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use cenote_device::profile::ProfileStore;
 use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
 
 use crate::args::Threads;
 use crate::cancel;
-use crate::graph_file::{GraphArg, open_with_budget};
+use crate::graph_file::{GraphArg, Opening};
 use crate::memory::{self, MemorySize};
+use crate::tiers::members::Access;
 
 /// Flags that say how a run is to be done.
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,9 @@ pub struct PlanArgs {
     /// Memory for cached pages at most, within the budget [default: what the budget leaves]
     #[arg(long, value_name = "SIZE")]
     cache: Option<MemorySize>,
+    /// Leave the pages of a graph over tiers where they are
+    #[arg(long)]
+    no_migration: bool,
     /// Write the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -39,9 +42,18 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Opens the graph and finds out how to run on it.
     pub fn open(&self, explain: bool) -> Result<(Arc<Graph>, EngineConfig)> {
-        let profile = ProfileStore::of_user()?.find_or_assume(&self.graph.graph)?;
-        let depth = self.depth.unwrap_or(0);
-        let graph = Arc::new(open_with_budget(&self.graph.graph, &profile, depth)?);
+        self.open_for(if self.no_migration { Access::Read } else { Access::Move }, explain)
+    }
+
+    /// The same for an estimate, which changes nothing.
+    pub fn open_to_estimate(&self) -> Result<(Arc<Graph>, EngineConfig)> {
+        self.open_for(Access::Read, false)
+    }
+
+    fn open_for(&self, access: Access, explain: bool) -> Result<(Arc<Graph>, EngineConfig)> {
+        let opening = Opening::new(&self.graph.graph, access, self.depth.unwrap_or(0))?;
+        let profile = opening.profile().clone();
+        let graph = Arc::new(opening.open()?);
         if profile.assumed {
             tracing::warn!(
                 "no profile of the drive under {}: reads are planned for an assumed one; \

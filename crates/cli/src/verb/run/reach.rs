@@ -88,7 +88,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open(false)?;
+    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
     // Looked up as for a run: what that keeps of the ids counts too.
     args.params.config(&graph)?;
     estimate::print("reach", &args.plan, &config, &reach::estimate(&graph, &config)?)

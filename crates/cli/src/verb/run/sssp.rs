@@ -172,7 +172,7 @@ fn columns(sssp: &Sssp) -> Vec<Column<'_>> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open(false)?;
+    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
     let sssp_config = args.params.config(&graph)?;
     estimate::print("sssp", &args.plan, &config, &sssp::estimate(&graph, &config, &sssp_config)?)
 }

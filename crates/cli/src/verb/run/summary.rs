@@ -8,8 +8,10 @@ use cenote_engine::{EngineConfig, Graph, MemoryPlan, StepRecord};
 use serde::Serialize;
 
 use super::plan::page_bytes;
+use crate::graph_file::moved;
 use crate::memory::peak_rss_bytes;
 use crate::output::{self, count, size};
+use crate::tiers::kept::Done;
 
 /// One run. The fields up to `result` are a contract with scripts.
 #[derive(Debug, Serialize)]
@@ -43,6 +45,9 @@ pub struct Summary<R> {
     /// Share of the pages that the cache could hold.
     pub cached_fraction: f64,
     pub memory_plan: MemoryPlan,
+    /// What moved between the tiers of the graph during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migration: Option<Done>,
     /// Whether the answer was checked by the serial verifier.
     pub verified: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -96,6 +101,7 @@ impl Stopwatch {
             passes: run.stats.bytes_read as f64 / (page_bytes as f64).max(1.0),
             cached_fraction: run.cached_fraction,
             memory_plan: run.memory,
+            migration: moved(graph),
             verified: false,
             steps: run.steps.clone(),
         }
@@ -174,6 +180,15 @@ impl<R: Serialize> Summary<R> {
                 ),
             ),
         ];
+        if let Some(Done { accesses, moved, dropped, failed }) = self.migration {
+            let lost = match dropped + failed {
+                0 => String::new(),
+                lost => format!(", {} could not", count(lost)),
+            };
+            let told =
+                format!("{} blocks moved{lost}, of {} accesses", count(moved), count(accesses));
+            facts.push(("tiers", told));
+        }
         if self.verified {
             facts.push(("verified", "yes, by the serial verifier".to_owned()));
         }

@@ -64,7 +64,7 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let counted = TrianglesConfig { per_vertex: args.params.per_vertex };
     let estimate = triangles::estimate(&graph, &config, &counted)?;
     estimate::print("triangles", &args.plan, &config, &estimate)

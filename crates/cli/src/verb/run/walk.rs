@@ -262,7 +262,7 @@ fn lines(
 
 /// Estimates it.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(false)?;
+    let (graph, config) = args.plan.open_to_estimate()?;
     let walk_config = args.params.config(&graph)?;
     let corpus = args.params.corpus(&graph, &walk_config)?;
     let sink_bytes = corpus.as_ref().map(CorpusFile::memory_bytes);

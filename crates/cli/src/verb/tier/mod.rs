@@ -1,5 +1,7 @@
 //! `cenote tier`: several devices as one, and what moving pages between them is worth.
 //!
+//! - [`status`]: what lies where on the tiers of a graph
+//! - [`rebalance`]: moves all of them to where they belong
 //! - [`replay`]: runs page loads through tiers in virtual time, policies side by side
 //! - `load`: what is replayed
 //! - `grid`: the lists that options name
@@ -9,8 +11,10 @@
 mod grid;
 mod load;
 mod plot;
+mod rebalance;
 mod replay;
 mod row;
+mod status;
 mod table;
 
 use anyhow::Result;
@@ -18,10 +22,12 @@ use clap::Subcommand;
 
 use crate::verb::Outcome;
 
-/// Run page loads through several tiers: migration policies side by side
+/// Graphs over several drives, and policies that move pages between them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  cenote tier status kron.cenote
+  cenote tier rebalance kron.cenote
   cenote tier replay --workload 5hf90,C --policy all")]
 pub struct Args {
     #[command(subcommand)]
@@ -30,12 +36,16 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Rebalance(rebalance::Args),
     Replay(Box<replay::Args>),
+    Status(status::Args),
 }
 
 /// Does it.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.what {
+        What::Rebalance(args) => rebalance::run(args),
         What::Replay(args) => replay::run(args),
+        What::Status(args) => status::run(args),
     }
 }

@@ -1,17 +1,15 @@
 //! The rows as a person reads them.
 
-use comfy_table::{CellAlignment, Table};
+use comfy_table::Table;
 
 use super::row::Row;
-use crate::output::count;
+use crate::output::{self, count};
 
 /// Columns of words; the others hold numbers.
 const WORDS: usize = 3;
 
 /// All rows in one table.
 pub fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
     let tiers = rows.iter().map(|row| row.tiers.len()).max().unwrap_or(0);
     let mut header: Vec<String> =
         ["workload", "capacity", "policy", "seconds", "mean us", "p99 us"]
@@ -19,14 +17,7 @@ pub fn table(rows: &[Row]) -> Table {
             .into();
     header.extend((2..=tiers).rev().map(|from| format!("up from {from}")));
     header.extend(["move I/O", "CPU us", "B/page"].map(str::to_owned));
-    table.set_header(header);
-    for row in rows {
-        table.add_row(cells(row));
-    }
-    for column in table.column_iter_mut().skip(WORDS) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
+    output::table(header, rows.iter().map(cells), WORDS)
 }
 
 fn cells(row: &Row) -> Vec<String> {

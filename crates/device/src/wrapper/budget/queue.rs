@@ -74,6 +74,14 @@ impl Device for BudgetDevice {
     fn clock(&self) -> Arc<dyn Clock> {
         self.inner.clock()
     }
+
+    fn memory_bytes(&self) -> usize {
+        self.inner.memory_bytes()
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.inner.queue_bytes(depth, request_bytes)
+    }
 }
 
 /// Permits of a queue's requests at the device. They come back with it, whatever happens.

@@ -22,7 +22,7 @@ use super::mapper::mix;
 use super::report::Phase;
 use crate::format::Codec;
 use crate::order::Order;
-use crate::{Direction, Graph, VertexId};
+use crate::{Direction, Graph, LookupConfig, VertexId};
 
 const WHAT: &str = "the order of the vertices";
 /// Buffers of the streams over the temporary graph: two at a time of 2 MiB each.
@@ -110,7 +110,8 @@ impl Temporary {
         };
         let frames = frames.clamp(FRAMES_MIN, self.pages.max(FRAMES_MIN));
         let held = import.budget.hold(fixed + frames.min(self.pages) * frame_bytes, WHAT)?;
-        Ok((Graph::open_with_frames(self.device, frames as u64)?, held))
+        let lookups = LookupConfig { frames: frames as u64, ..LookupConfig::default() };
+        Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
 }
 

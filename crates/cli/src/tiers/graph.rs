@@ -1,0 +1,200 @@
+//! The device under a graph over tiers: reads it, and moves its blocks meanwhile.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use cenote_device::profile::Profile;
+use cenote_device::{Clock, Device, Queue, QueueConfig};
+use cenote_tier::device::{TieredError, Worker, WorkerConfig};
+
+use cenote_tier::policy::{Context, PolicySpec};
+
+use super::kept::{Done, Kept};
+use super::members::{Access, Members};
+use super::spec::named_file;
+
+/// Blocks that are moved together at most.
+pub const BATCH: usize = 64;
+
+/// The policy that never moves anything.
+const STATIC: &str = "static";
+
+/// For policies that draw lots.
+const SEED: u64 = 1;
+
+/// Requests of more bytes are a pass's: they say nothing of any block.
+const HEARD_BYTES_MAX: u64 = 32 << 10;
+
+/// A graph's tiers, as one device.
+#[derive(Debug)]
+pub struct TieredGraph {
+    members: Members,
+    moving: Arc<Mutex<Option<Moving>>>,
+    /// Memory of the policy and of what moves, whether it moves in this run or not: an estimate
+    /// tells the same as the run.
+    worker_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Moving {
+    worker: Worker,
+    kept: Kept,
+}
+
+impl TieredGraph {
+    /// Opens the graph `path`; where blocks may move, they do from now on.
+    pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
+        let members = Members::open(path, access, depth)?;
+        let kept = Kept::find(path, &members.device.header().id)?;
+        let worker_bytes = worker_bytes(&members, &kept.policy())?;
+        let moving = match members.access {
+            Access::Read => None,
+            Access::Move => Moving::start(path, &members, kept)?,
+        };
+        let moving = Arc::new(Mutex::new(moving));
+        lock(&OPEN).push(Arc::clone(&moving));
+        Ok(Self { members, moving, worker_bytes })
+    }
+
+    /// The profile by which requests are planned: that of the slowest tier, on which most lies.
+    pub fn profile(&self) -> &Profile {
+        self.members.profiles.last().expect("a graph has two tiers or more")
+    }
+
+    /// What was moved so far; none where nothing may move.
+    pub fn moved(&self) -> Option<Done> {
+        lock(&self.moving).as_ref().map(|moving| moving.worker.report().into())
+    }
+}
+
+/// What moves in this process. Whoever reads a graph last may be a thread that ends after `main`
+/// does, so nothing that has to be done can wait for that.
+static OPEN: Mutex<Vec<Arc<Mutex<Option<Moving>>>>> = Mutex::new(Vec::new());
+
+/// Ends all migration and keeps what the policies have learned.
+pub fn close() {
+    for moving in std::mem::take(&mut *lock(&OPEN)) {
+        let Some(moving) = lock(&moving).take() else { continue };
+        if let Err(error) = moving.stop() {
+            tracing::warn!("moving pages between tiers ended early: {error:#}");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Memory of a policy for a graph, of where it thinks that blocks lie, and of what moves at once.
+fn worker_bytes(members: &Members, policy: &PolicySpec) -> Result<usize> {
+    if policy.name() == STATIC || members.device.blocks() == 0 {
+        return Ok(0);
+    }
+    let placement = &members.device.placement()?;
+    let context = Context { tiers: &members.speeds()?, placement, seed: SEED, oracle: None };
+    let policy_bytes = policy.build(&context)?.memory_bytes();
+    let buffers = BATCH * members.device.header().block_bytes as usize;
+    Ok(policy_bytes + placement.memory_bytes() + buffers)
+}
+
+/// How blocks of a graph move.
+pub fn worker_config(members: &Members, kept: &mut Kept) -> Result<WorkerConfig> {
+    Ok(WorkerConfig {
+        policy: kept.policy(),
+        tiers: members.speeds()?,
+        batch: BATCH,
+        heard_bytes_max: HEARD_BYTES_MAX.max(members.device.header().block_bytes.into()),
+        seed: SEED,
+        state: kept.state.take(),
+    })
+}
+
+impl Moving {
+    /// None for a policy that never moves anything.
+    fn start(path: &Path, members: &Members, mut kept: Kept) -> Result<Option<Self>> {
+        if kept.policy().name() == STATIC {
+            return Ok(None);
+        }
+        let config = worker_config(members, &mut kept)?;
+        warn_of_speeds(path, members, &config);
+        let worker = match Worker::start(&members.device, config.clone()) {
+            Err(error @ TieredError::State { .. }) => {
+                tracing::warn!("{}: {error}: the policy begins anew", path.display());
+                Worker::start(&members.device, WorkerConfig { state: None, ..config })
+            }
+            started => started,
+        }?;
+        Ok(Some(Self { worker, kept }))
+    }
+
+    /// Ends the thread and keeps what was learned.
+    fn stop(mut self) -> Result<()> {
+        let (report, state) = self.worker.stop()?;
+        self.kept.add(report.into());
+        self.kept.state = Some(state);
+        self.kept.save()
+    }
+}
+
+/// A policy that weighs costs moves nothing to a tier that is no faster.
+fn warn_of_speeds(path: &Path, members: &Members, config: &WorkerConfig) {
+    if !config.policy.weighs_costs() {
+        return;
+    }
+    let header = members.device.header();
+    for (at, pair) in config.tiers.windows(2).enumerate() {
+        if pair[0].read_share_ns() >= pair[1].read_share_ns() {
+            let name = |at: usize| named_file(&header.tiers[at]).0;
+            tracing::warn!(
+                "{}: by what is known of their drives tier {} is no faster than {}, so hardly any \
+                 page moves: `cenote profile --quick DIR` measures a drive",
+                path.display(),
+                name(at),
+                name(at + 1)
+            );
+        }
+    }
+}
+
+impl Device for TieredGraph {
+    fn name(&self) -> String {
+        self.members.device.name()
+    }
+
+    fn backend(&self) -> &'static str {
+        self.members.device.backend()
+    }
+
+    fn len_bytes(&self) -> cenote_device::Result<u64> {
+        self.members.device.len_bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.members.device.block_bytes()
+    }
+
+    fn queue(&self, config: &QueueConfig) -> cenote_device::Result<Box<dyn Queue>> {
+        self.members.device.queue(config)
+    }
+
+    fn sync(&self) -> cenote_device::Result<()> {
+        self.members.device.sync()
+    }
+
+    fn set_len(&self, bytes: u64) -> cenote_device::Result<()> {
+        self.members.device.set_len(bytes)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.members.device.clock()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.members.device.memory_bytes() + self.worker_bytes
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.members.device.queue_bytes(depth, request_bytes)
+    }
+}

@@ -1,0 +1,119 @@
+//! `cenote tier rebalance`: every block to the tier where it belongs, now.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::{Result, bail, ensure};
+use cenote_tier::device::{Progress as Done, Rebalance};
+use cenote_tier::policy::PolicySpec;
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::args::Report;
+use crate::cancel;
+use crate::graph_file::GraphArg;
+use crate::output::{self, count};
+use crate::progress::{Progress, Unit};
+use crate::tiers::graph::{BATCH, worker_config};
+use crate::tiers::kept::{self, Kept};
+use crate::tiers::members::{self, Access, Members};
+use crate::verb::Outcome;
+
+/// Move every block to the tier where it belongs, at once
+///
+/// Runs move pages one by one, as the policy learns what is hot. This moves all of them: by what
+/// was learned so far, or back into the order of a fresh import. It may be interrupted; what has
+/// moved until then stays moved.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote tier rebalance kron.cenote
+  cenote tier rebalance kron.cenote --by order
+  cenote tier rebalance kron.cenote --policy tlfu")]
+pub struct Args {
+    #[command(flatten)]
+    graph: GraphArg,
+    /// What belongs on the fastest tier: the blocks that the policy finds hottest, or the first
+    /// ones of the graph, as after an import
+    #[arg(long, value_name = "heat|order", default_value = "heat")]
+    by: By,
+    /// Another policy decides from now on; it has learned nothing yet, so nothing moves now
+    #[arg(long, value_name = "POLICY", value_parser = kept::policy, conflicts_with = "by")]
+    policy: Option<PolicySpec>,
+    #[command(flatten)]
+    report: Report,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, PartialEq, Eq)]
+enum By {
+    Heat,
+    Order,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    graph: &'a Path,
+    policy: &'a str,
+    /// Moves that were wanted; blocks that moved; that could not, because others used them or what
+    /// they needed, or because a device failed.
+    planned: u64,
+    moved: u64,
+    dropped: u64,
+    failed: u64,
+}
+
+/// Moves and reports.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let path = &args.graph.graph;
+    members::require_map(path)?;
+    let members = Members::open(path, Access::Move, 0)?;
+    ensure!(
+        members.access == Access::Move,
+        "{}: its pages cannot be moved now: see the warning",
+        path.display()
+    );
+    let mut kept = Kept::find(path, &members.device.header().id)?;
+    let done = match &args.policy {
+        Some(policy) => {
+            kept.change_policy(policy);
+            Done::default()
+        }
+        None => rebalance(path, &members, &kept, args.by)?,
+    };
+    kept.add(kept::Done { moved: done.moved, failed: done.failed, ..kept::Done::default() });
+    kept.save()?;
+    cancel::check()?;
+    let policy = kept.policy();
+    if args.report.json {
+        let Done { planned, moved, dropped, failed } = done;
+        let policy = policy.name();
+        output::json(&Summary { graph: path, policy, planned, moved, dropped, failed })?;
+    } else {
+        let stay = done.dropped + done.failed;
+        output::facts(&[
+            ("policy", policy.name().to_owned()),
+            ("moved", format!("{} of {} blocks", count(done.moved), count(done.planned))),
+            ("stay", format!("{} that could not be moved", count(stay))),
+        ])?;
+    }
+    Ok(if done.failed > 0 { Outcome::AnsweredNo } else { Outcome::Done })
+}
+
+fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Done> {
+    let device = &members.device;
+    let plan = match by {
+        By::Order => Rebalance::in_file_order(device),
+        By::Heat if kept.state.is_none() => bail!(
+            "{}: the policy {} has learned nothing yet: run something first, or give --by order",
+            path.display(),
+            kept.policy().name()
+        ),
+        By::Heat => Rebalance::by_heat(device, &worker_config(members, &mut kept.clone())?)?,
+    };
+    let bar = Progress::new("move", Some(plan.moves().len() as u64), Unit::Items);
+    let tell = |done: Done| {
+        bar.set(done.moved, done.planned);
+        if cancel::cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    Ok(plan.carry_out(device, BATCH, tell)?)
+}

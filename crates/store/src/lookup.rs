@@ -1,0 +1,130 @@
+//! Many lists at random: their pages are asked for together and taken as they come.
+
+use std::ops::Range;
+
+use cenote_pool::Handle;
+
+use crate::error::Result;
+use crate::graph::{Graph, Pieces};
+use crate::packed::decode::Decoded;
+use crate::page::List;
+use crate::{Direction, VertexId};
+
+/// One thread's way to many lists of a graph; [`Graph::lookup`] makes it. It keeps its queue to the
+/// device, and up to the graph's read depth of requests in flight.
+pub struct Lookup<'g> {
+    graph: &'g Graph,
+    handle: Handle,
+    decoded: Decoded,
+    wanted: Vec<Wanted>,
+    pieces: Vec<Piece>,
+    entries: Vec<VertexId>,
+}
+
+/// A page in which a list, or a piece of it, lies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted {
+    page: u64,
+    vertex: VertexId,
+    /// Which of the lists that are read.
+    list: u32,
+}
+
+/// A piece of a list: where its entries are, and what its page says of the whole.
+struct Piece {
+    list: u32,
+    page: u64,
+    skip: u64,
+    degree: u64,
+    entries: Range<usize>,
+}
+
+impl<'g> Lookup<'g> {
+    pub(crate) fn new(graph: &'g Graph) -> Result<Self> {
+        Ok(Self {
+            graph,
+            handle: graph.handle()?,
+            decoded: Decoded::new(),
+            wanted: Vec::new(),
+            pieces: Vec::new(),
+            entries: Vec::new(),
+        })
+    }
+
+    /// The lists of `vertices`, in their order; a vertex may come more than once, its pages are
+    /// read once. After an error nothing is on its way any more.
+    ///
+    /// # Errors
+    /// [`StoreError::NoVertex`](crate::StoreError::NoVertex), or why a page cannot be had.
+    pub fn read(
+        &mut self,
+        direction: Direction,
+        vertices: &[VertexId],
+    ) -> Result<Vec<Vec<VertexId>>> {
+        let mut lists = vec![Vec::new(); vertices.len()];
+        let Some(adjacency) = self.graph.adjacency(direction) else { return Ok(lists) };
+        self.wanted.clear();
+        for (list, &vertex) in (0..).zip(vertices) {
+            self.graph.check_vertex(vertex)?;
+            let pages = adjacency.pages_of(vertex);
+            self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
+        }
+        self.wanted.sort_unstable();
+        self.take_pages(direction)?;
+        self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
+        for piece in &self.pieces {
+            let list = piece.list as usize;
+            let last = *adjacency.pages_of(vertices[list]).end();
+            let out = &mut lists[list];
+            let targets = &self.entries[piece.entries.clone()];
+            let (page, skip, degree) = (piece.page, piece.skip, piece.degree);
+            let found = List { vertex: vertices[list], page, skip, degree, targets };
+            Pieces { adjacency, last_page: last, start: 0, out }.take(piece.page, &found)?;
+        }
+        Ok(lists)
+    }
+
+    /// Asks for each wanted page once and keeps what it holds of the lists.
+    fn take_pages(&mut self, direction: Direction) -> Result<()> {
+        let asked = self.ask_all(direction);
+        if asked.is_err() {
+            // Nobody else takes what is still on its way; what is wrong with it is no news.
+            while self.handle.asked() > 0 {
+                let _ = self.handle.take(true);
+            }
+        }
+        asked
+    }
+
+    fn ask_all(&mut self, direction: Direction) -> Result<()> {
+        let Some(adjacency) = self.graph.adjacency(direction) else { return Ok(()) };
+        let Self { handle, decoded, wanted, pieces, entries, .. } = self;
+        pieces.clear();
+        entries.clear();
+        let mut next = 0;
+        loop {
+            while next < wanted.len() && handle.has_room() {
+                let page = wanted[next].page;
+                handle.ask(adjacency.first_page() + page, next as u64)?;
+                next += wanted[next..].iter().take_while(|other| other.page == page).count();
+            }
+            let Some((first, bytes)) = handle.take(true)? else { return Ok(()) };
+            let first = first as usize;
+            let page = wanted[first].page;
+            for want in wanted[first..].iter().take_while(|want| want.page == page) {
+                let keep = |list: &List<'_>| {
+                    let start = entries.len();
+                    entries.extend_from_slice(list.targets);
+                    pieces.push(Piece {
+                        list: want.list,
+                        page,
+                        skip: list.skip,
+                        degree: list.degree,
+                        entries: start..entries.len(),
+                    });
+                };
+                adjacency.reparse_lists(page, &bytes, &[want.vertex], decoded, keep)?;
+            }
+        }
+    }
+}
