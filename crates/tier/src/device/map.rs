@@ -81,6 +81,30 @@ impl BlockMap {
         self.cell(block).store(entry.bits(), Ordering::SeqCst);
     }
 
+    /// Blocks that have a place.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (u32, Place)> {
+        let chunks = self.chunks.iter().enumerate();
+        let entries = chunks.flat_map(|(at, chunk)| {
+            let entries = chunk.get().into_iter().flatten().enumerate();
+            entries.map(move |(within, bits)| (at * CHUNK_BLOCKS + within, bits))
+        });
+        entries.filter_map(|(block, bits)| {
+            let entry = Entry::from_bits(bits.load(Ordering::SeqCst));
+            Some((block as u32, entry.place()?))
+        })
+    }
+
+    /// No block from this on has a place. Nobody else may be there yet.
+    pub(super) fn truncate(&self, blocks: u32) {
+        let first = blocks as usize / CHUNK_BLOCKS;
+        for (at, chunk) in self.chunks.iter().enumerate().skip(first) {
+            let keep = (blocks as usize).saturating_sub(at * CHUNK_BLOCKS);
+            for bits in chunk.get().into_iter().flatten().skip(keep) {
+                bits.store(Entry::ABSENT.bits(), Ordering::SeqCst);
+            }
+        }
+    }
+
     /// Counts a write to a block. One that is being copied is copied no more.
     pub(super) fn pin(&self, block: u32) -> Pin {
         let pinned = self.update(block, |entry| {
@@ -129,5 +153,11 @@ mod tests {
             assert_eq!(map.pin(33_000), pin);
         }
         assert_eq!(map.get(0), Entry::ABSENT);
+        map.set(3, Entry::of(place));
+        assert_eq!(map.placed().collect::<Vec<_>>(), [(3, place), (33_000, place)]);
+        map.truncate(33_000);
+        assert_eq!(map.placed().collect::<Vec<_>>(), [(3, place)]);
+        map.truncate(3);
+        assert_eq!(map.placed().count(), 0);
     }
 }

@@ -4,20 +4,28 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 
-use super::entry::Place;
+use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::journal::Journal;
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, Record};
 use super::layout::{SEGMENT_PAGES, decode_place};
+use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
 /// What the map file says.
 #[derive(Debug)]
 pub(super) struct Recovered {
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) map: BlockMap,
     pub(super) len_bytes: u64,
+}
+
+impl Recovered {
+    /// Of an empty set.
+    pub(super) fn empty(header: &SetHeader) -> Self {
+        Self { map: BlockMap::new(header.slots()), len_bytes: 0 }
+    }
 }
 
 /// Where a journal ends.
@@ -106,8 +114,9 @@ impl Reader<'_> {
     fn base(&mut self, heads: &[PageHead]) -> Result<(u64, Recovered)> {
         for head in heads {
             let len_bytes = self.checked_len(head.len_bytes)?;
-            if let Some(places) = self.copy(head)? {
-                return Ok((head.epoch, Recovered { places, len_bytes }));
+            let recovered = Recovered { len_bytes, ..Recovered::empty(self.header) };
+            if self.copy(head, &recovered)? {
+                return Ok((head.epoch, recovered));
             }
         }
         Err(self.damaged("neither of its copies is whole"))
@@ -122,31 +131,48 @@ impl Reader<'_> {
         Err(self.damaged(format!("{len_bytes} bytes on room for {room} blocks")))
     }
 
-    /// The map as a checkpoint wrote it; none if a page is not of it.
-    fn copy(&mut self, head: &PageHead) -> Result<Option<Vec<Option<Place>>>> {
-        let blocks = head.count as usize;
+    /// Reads the map as a checkpoint wrote it; false if a page is not of it.
+    fn copy(&mut self, head: &PageHead, recovered: &Recovered) -> Result<bool> {
         // So a number that cannot be asks for no memory.
-        if self.copy_end(head) > self.device.len_bytes()? {
-            return Ok(None);
+        if u64::from(head.count) > head.len_bytes.div_ceil(u64::from(self.header.block_bytes))
+            || self.copy_end(head) > self.device.len_bytes()?
+        {
+            return Ok(false);
         }
-        let mut places = Vec::with_capacity(blocks);
-        let (mut segment, mut index) = (0, 0);
-        while places.len() < blocks {
-            let left = (blocks - places.len()).div_ceil(ENTRIES);
-            let count = left.min(SEGMENT_PAGES as usize) as u32;
+        let (mut segment, mut index, mut block) = (0, 0, 0);
+        while block < head.count {
+            let left = (head.count - block).div_ceil(ENTRIES as u32);
+            let count = left.min(SEGMENT_PAGES as u32);
             let offset = self.layout.segment(head.epoch, segment);
             for page in self.pages(offset, count)?.chunks(PAGE_BYTES) {
                 let known = verify(page, &self.header.id, Kind::Map).map(|(head, _)| head);
                 if !known.is_some_and(|k| k.epoch == head.epoch && k.index == index) {
-                    return Ok(None);
+                    return Ok(false);
                 }
-                let left = blocks - places.len();
-                places.extend(items(page).chunks_exact(ENTRY_BYTES).take(left).map(decode_place));
+                for (block, item) in (block..head.count).zip(items(page).chunks_exact(ENTRY_BYTES))
+                {
+                    if let Some(place) = decode_place(item) {
+                        let place = self.checked(block, place)?;
+                        recovered.map.set(block, Entry::of(place));
+                    }
+                }
+                block = head.count.min(block.saturating_add(ENTRIES as u32));
                 index += 1;
             }
             segment += 1;
         }
-        Ok(Some(places))
+        Ok(true)
+    }
+
+    /// A place, if there is such a one.
+    fn checked(&self, block: u32, place: Place) -> Result<Place> {
+        let Place { tier, slot } = place;
+        let slots = self.header.tiers.get(usize::from(tier)).map(|tier| tier.slots);
+        if slots.is_some_and(|slots| slot < slots) {
+            return Ok(place);
+        }
+        let reason = format!("block {block} lies in slot {slot} of tier {tier}: there is none");
+        Err(self.damaged(reason))
     }
 
     /// The first byte behind the last page of a copy.
@@ -210,19 +236,19 @@ impl Reader<'_> {
 
     /// Applies a page of the journal.
     fn apply(&self, head: &PageHead, page: &[u8], recovered: &mut Recovered) -> Result<()> {
+        let block_bytes = u64::from(self.header.block_bytes);
+        let before = recovered.len_bytes.div_ceil(block_bytes) as u32;
         recovered.len_bytes = self.checked_len(head.len_bytes)?;
-        let blocks = head.len_bytes.div_ceil(u64::from(self.header.block_bytes)) as usize;
-        recovered.places.truncate(blocks);
+        let blocks = head.len_bytes.div_ceil(block_bytes) as u32;
+        if blocks < before {
+            recovered.map.truncate(blocks);
+        }
         for item in items(page).chunks_exact(RECORD_BYTES).take(head.count as usize) {
             let Record { block, place } = Record::decode(item);
-            let at = block as usize;
-            if at >= blocks {
+            if block >= blocks {
                 return Err(self.damaged(format!("block {block} lies behind the end")));
             }
-            if recovered.places.len() <= at {
-                recovered.places.resize(at + 1, None);
-            }
-            recovered.places[at] = Some(place);
+            recovered.map.set(block, Entry::of(self.checked(block, place)?));
         }
         Ok(())
     }

@@ -141,8 +141,8 @@ impl Core {
         header.write(map_device.as_ref(), Role::Map)?;
         map_device.sync()?;
         let devices = parts.into_iter().map(|part| part.device).collect();
-        let empty = Recovered { places: Vec::new(), len_bytes: 0 };
-        Self::assemble(map_device, devices, header, journal, &empty)
+        let empty = Recovered::empty(&header);
+        Self::assemble(map_device, devices, header, journal, empty)
     }
 
     /// Opens a set whose members are given in the order of its header.
@@ -156,7 +156,7 @@ impl Core {
             check_member(device.as_ref(), &header, tier, &buffer)?;
         }
         let (journal, recovered) = recover(Arc::clone(&map_device), &header)?;
-        Self::assemble(map_device, devices, header, journal, &recovered)
+        Self::assemble(map_device, devices, header, journal, recovered)
     }
 
     fn assemble(
@@ -164,16 +164,10 @@ impl Core {
         devices: Vec<Arc<dyn Device>>,
         header: SetHeader,
         journal: Journal,
-        recovered: &Recovered,
+        recovered: Recovered,
     ) -> Result<Self> {
-        let blocks_max = header.slots();
-        let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, recovered)?;
-        let map = BlockMap::new(blocks_max);
-        for (block, place) in (0..).zip(&recovered.places) {
-            if let Some(place) = place {
-                map.set(block, Entry::of(*place));
-            }
-        }
+        let Recovered { map, len_bytes } = recovered;
+        let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, &map)?;
         let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
         let tiers = devices.into_iter().zip(&header.tiers).map(|(device, tier)| TierState {
             device,
@@ -197,8 +191,8 @@ impl Core {
             map,
             grace: Grace::default(),
             align,
-            len_bytes: AtomicU64::new(recovered.len_bytes),
-            len_synced: AtomicU64::new(recovered.len_bytes),
+            len_bytes: AtomicU64::new(len_bytes),
+            len_synced: AtomicU64::new(len_bytes),
             journal: Mutex::new(journal),
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
@@ -417,9 +411,8 @@ fn take_slots(
     file: &str,
     devices: &[Arc<dyn Device>],
     header: &SetHeader,
-    recovered: &Recovered,
+    map: &BlockMap,
 ) -> Result<(Vec<Slots>, Vec<u64>)> {
-    let damaged = |reason| TieredError::Damaged { file: file.to_owned(), reason };
     let (mut slots, mut file_bytes) = (Vec::new(), Vec::new());
     for (device, tier) in devices.iter().zip(&header.tiers) {
         let bytes = device.len_bytes()?;
@@ -428,21 +421,12 @@ fn take_slots(
         slots.push(Slots::new(tier.slots, u32::try_from(used).unwrap_or(u32::MAX)));
         file_bytes.push(bytes);
     }
-    let (blocks, room) = (recovered.places.len(), header.slots());
-    if blocks > room as usize {
-        return Err(damaged(format!("{blocks} blocks on room for {room}")));
-    }
-    for (block, place) in recovered.places.iter().enumerate() {
-        let Some(place) = *place else { continue };
-        let wrong = |why| {
-            let Place { tier, slot } = place;
-            damaged(format!("block {block} lies in slot {slot} of tier {tier}, {why}"))
-        };
-        let Some(slots) = slots.get_mut(usize::from(place.tier)) else {
-            return Err(wrong("which does not exist"));
-        };
-        if !slots.mark(place.slot) {
-            return Err(wrong("which is another's or does not exist"));
+    for (block, place) in map.placed() {
+        let Place { tier, slot } = place;
+        if !slots[usize::from(tier)].mark(slot) {
+            let reason =
+                format!("block {block} lies in slot {slot} of tier {tier}, as another does");
+            return Err(TieredError::Damaged { file: file.to_owned(), reason });
         }
         check_reach(header, place, &file_bytes, devices)?;
     }
