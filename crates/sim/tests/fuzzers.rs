@@ -68,3 +68,8 @@ fn lists_that_contradict_each_other_do_not_stop_pagerank() {
         assert_eq!(fuzz::run("image", seed, 1), Ok(()));
     }
 }
+
+#[test]
+fn the_last_epoch_that_can_be_told_does_not_stop_tiers() {
+    assert_eq!(fuzz::run("tiers", 54_197, 1), Ok(()));
+}

@@ -14,6 +14,9 @@ use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
+/// Epochs are below this: nobody lives to see it, and it can be counted on from there.
+const EPOCHS: u64 = 1 << 62;
+
 /// What the map file says.
 #[derive(Debug)]
 pub(super) struct Recovered {
@@ -104,7 +107,8 @@ impl Reader<'_> {
         let mut heads = Vec::new();
         for (copy, page) in (0..).zip(pages.chunks(PAGE_BYTES)) {
             let head = verify(page, &self.header.id, Kind::Head).map(|(head, _)| head);
-            heads.extend(head.filter(|head| head.epoch % 2 == copy));
+            let possible = |head: &PageHead| head.epoch % 2 == copy && head.epoch < EPOCHS;
+            heads.extend(head.filter(possible));
         }
         heads.sort_by_key(|head| std::cmp::Reverse(head.epoch));
         Ok(heads)
