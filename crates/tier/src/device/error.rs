@@ -44,7 +44,7 @@ pub enum TieredError {
     },
 
     /// The state of a policy that was kept is not to be used.
-    #[error("the policy's state that was kept: {reason}; it begins anew")]
+    #[error("the policy's state that was kept: {reason}")]
     State {
         /// What is wrong with it.
         reason: String,
