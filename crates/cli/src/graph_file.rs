@@ -1,6 +1,5 @@
 //! A stored graph under its path: one file, or tiers.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +13,6 @@ use cenote_store::{Graph, Id, IdRef, Ids, LookupConfig, VertexId, Weight};
 use serde::{Serialize, Serializer};
 
 use crate::tiers::graph::TieredGraph;
-use crate::tiers::kept::Done;
 use crate::tiers::members::{self, Access};
 
 /// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
@@ -88,12 +86,6 @@ pub fn budget(profile: &Profile, depth: usize) -> Arc<IoBudget> {
     let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
     let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
     IoBudget::new(reads.max(depth).max(READS_MIN), writes)
-}
-
-/// What moved between the tiers of a graph so far in this process; none where nothing may.
-pub fn moved(graph: &Graph) -> Option<Done> {
-    let device: &dyn Any = graph.device().as_ref();
-    device.downcast_ref::<TieredGraph>()?.moved()
 }
 
 /// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.

@@ -1,11 +1,13 @@
 //! The device under a graph over tiers: reads it, and moves its blocks meanwhile.
 
+use std::any::Any;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use cenote_device::profile::Profile;
 use cenote_device::{Clock, Device, Queue, QueueConfig};
+use cenote_store::Graph;
 use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 
 use cenote_tier::policy::{Context, PolicySpec};
@@ -55,6 +57,17 @@ impl TieredGraph {
         let moving = Arc::new(Mutex::new(moving));
         lock(&OPEN).push(Arc::clone(&moving));
         Ok(Self { members, moving, worker_bytes })
+    }
+
+    /// The tiers under a graph; none under one in one file.
+    pub fn of(graph: &Graph) -> Option<&Self> {
+        let device: &dyn Any = graph.device().as_ref();
+        device.downcast_ref()
+    }
+
+    /// The files it is made of.
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 
     /// The profile by which requests are planned: that of the slowest tier, on which most lies.

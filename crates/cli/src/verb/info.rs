@@ -8,7 +8,9 @@ use serde::Serialize;
 use crate::args::Report;
 use crate::graph_file::{GraphArg, JsonId, JsonWeight};
 use crate::output::{self, count, size};
+use crate::tiers::graph::TieredGraph;
 use crate::verb::Outcome;
+use crate::verb::tier::status::{self, TierStatus};
 
 /// Describe a graph file
 #[derive(Debug, clap::Args)]
@@ -54,6 +56,9 @@ struct Info {
     degree_max: u64,
     degree_max_vertex: Option<JsonId>,
     sections: Vec<Section>,
+    /// What lies on which tier, of a graph over several drives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiers: Option<Vec<TierStatus>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -90,6 +95,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let mut info = Info::new(superblock);
     if superblock.vertices > 0 {
         info.degree_max_vertex = Some(JsonId(graph.ids()?.id_of(superblock.degree_max_vertex)?));
+    }
+    if let Some(tiered) = TieredGraph::of(&graph) {
+        info.tiers = Some(status::tiers(tiered.members())?);
     }
     if args.report.json {
         output::json(&info)?;
@@ -144,6 +152,7 @@ impl Info {
                     items: section.items,
                 })
                 .collect(),
+            tiers: None,
         }
     }
 }
@@ -180,6 +189,10 @@ fn print(info: &Info) -> Result<()> {
     if let Some(Weights { r#type, min: Some(min), max: Some(max), mean }) = &info.weights {
         let told = format!("{type}, {} to {}, mean {mean:.6}", min.0, max.0);
         facts.push(("weights", told));
+    }
+    if let Some(tiers) = &info.tiers {
+        let told: Vec<String> = tiers.iter().map(ToString::to_string).collect();
+        facts.push(("tiers", told.join("; ")));
     }
     if let Some(JsonId(vertex)) = &info.degree_max_vertex {
         facts.push(("largest degree", format!("{}, vertex {vertex}", count(info.degree_max))));

@@ -48,6 +48,8 @@ fn member(bench: &Bench, tier: &str) -> PathBuf {
 fn algorithms_answer_as_on_one_file_while_pages_move() {
     let bench = tiered("--tier-policy tlru");
     bench.succeed("check graph.cenote");
+    let told = bench.succeed("info graph.cenote");
+    assert!(told.contains("tiers           fast ") && told.contains("; slow "), "{told}");
     let before = status(&bench);
     assert_eq!((&before["policy"], &before["moved"]), (&"tlru".into(), &0.into()));
     for run in [

@@ -85,23 +85,32 @@ pub fn run(
     std::thread::scope(|scope| {
         let readers: Vec<_> =
             (0..plan.threads).map(|_| Reader::start(scope, graph, plan.direction)).collect();
-        let mut carried = None;
+        let (mut carried, mut batch) = (None, Vec::new());
         loop {
             cancel::check()?;
-            let vertices = next_batch(graph, &ids, asked, plan, &mut carried)?;
-            if vertices.is_empty() {
-                return Ok(());
-            }
-            let share = vertices.len().div_ceil(plan.threads);
-            let parts = || readers.iter().zip(vertices.chunks(share));
-            parts().for_each(|(reader, part)| reader.ask(part));
-            for (reader, part) in parts() {
+            // The next lists are on their way while these are told.
+            let next = next_batch(graph, &ids, asked, plan, &mut carried)?;
+            parts(&readers, &next).for_each(|(reader, part)| reader.ask(part));
+            for (reader, part) in parts(&readers, &batch) {
                 for (&vertex, list) in part.iter().zip(reader.take()?) {
                     tell(Found::new(graph, &ids, plan.direction, vertex, &list)?)?;
                 }
             }
+            if next.is_empty() {
+                return Ok(());
+            }
+            batch = next;
         }
     })
+}
+
+/// Each reader's part of a batch.
+fn parts<'a>(
+    readers: &'a [Reader],
+    batch: &'a [VertexId],
+) -> impl Iterator<Item = (&'a Reader, &'a [VertexId])> {
+    let share = batch.len().div_ceil(readers.len()).max(1);
+    readers.iter().zip(batch.chunks(share))
 }
 
 /// A thread that reads lists, and keeps its queue to the device.

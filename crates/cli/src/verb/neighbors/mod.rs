@@ -91,8 +91,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let plan = Plan {
         direction: if args.incoming { Direction::In } else { Direction::Out },
         threads,
-        // A list is there three times: as it came, put together, and in the user's ids.
-        pages: memory_bytes / LISTS_SHARE / (3 * graph.page_bytes() as u64),
+        // A list is there three times: as it came, put together, and in the user's ids. And while
+        // one batch is told the next is read.
+        pages: memory_bytes / LISTS_SHARE / (2 * 3 * graph.page_bytes() as u64),
     };
     let mut text = Vec::new();
     let mut tell = |found: Found| {

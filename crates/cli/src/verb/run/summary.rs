@@ -8,9 +8,9 @@ use cenote_engine::{EngineConfig, Graph, MemoryPlan, StepRecord};
 use serde::Serialize;
 
 use super::plan::page_bytes;
-use crate::graph_file::moved;
 use crate::memory::peak_rss_bytes;
 use crate::output::{self, count, size};
+use crate::tiers::graph::TieredGraph;
 use crate::tiers::kept::Done;
 
 /// One run. The fields up to `result` are a contract with scripts.
@@ -101,7 +101,7 @@ impl Stopwatch {
             passes: run.stats.bytes_read as f64 / (page_bytes as f64).max(1.0),
             cached_fraction: run.cached_fraction,
             memory_plan: run.memory,
-            migration: moved(graph),
+            migration: TieredGraph::of(graph).and_then(TieredGraph::moved),
             verified: false,
             steps: run.steps.clone(),
         }

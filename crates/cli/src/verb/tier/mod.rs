@@ -14,7 +14,7 @@ mod plot;
 mod rebalance;
 mod replay;
 mod row;
-mod status;
+pub mod status;
 mod table;
 
 use anyhow::Result;

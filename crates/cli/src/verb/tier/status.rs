@@ -1,5 +1,7 @@
 //! `cenote tier status`: what lies on which tier.
 
+use std::fmt;
+
 use anyhow::Result;
 use cenote_device::profile::Profile;
 use cenote_tier::device::TierUse;
@@ -104,6 +106,14 @@ pub fn tiers(members: &Members) -> Result<Vec<TierStatus>> {
             }
         };
     Ok(uses.zip(known).map(tell).collect())
+}
+
+/// As it is told within a line.
+impl fmt::Display for TierStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, used_bytes, capacity_bytes, .. } = self;
+        write!(f, "{name} {} of {}", size(*used_bytes), size(*capacity_bytes))
+    }
 }
 
 impl TierStatus {
