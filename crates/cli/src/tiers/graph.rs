@@ -10,17 +10,12 @@ use cenote_device::{Clock, Device, Queue, QueueConfig};
 use cenote_store::Graph;
 use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 
-use cenote_tier::policy::{Context, PolicySpec};
-
 use super::kept::{Done, Kept};
 use super::members::{Access, Members};
 use super::spec::named_file;
 
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
-
-/// The policy that never moves anything.
-const STATIC: &str = "static";
 
 /// For policies that draw lots.
 const SEED: u64 = 1;
@@ -49,10 +44,12 @@ impl TieredGraph {
     pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
         let members = Members::open(path, access, depth)?;
         let kept = Kept::find(path, &members.device.header().id)?;
-        let worker_bytes = worker_bytes(&members, &kept.policy())?;
+        let config = worker_config(&members, &kept)?;
+        let worker_bytes =
+            if is_still(&config) { 0 } else { Worker::needs(&members.device, &config)? };
         let moving = match members.access {
             Access::Read => None,
-            Access::Move => Moving::start(path, &members, kept)?,
+            Access::Move => Moving::start(path, &members, kept, config)?,
         };
         let moving = Arc::new(Mutex::new(moving));
         lock(&OPEN).push(Arc::clone(&moving));
@@ -99,42 +96,41 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Memory of a policy for a graph, of where it thinks that blocks lie, and of what moves at once.
-fn worker_bytes(members: &Members, policy: &PolicySpec) -> Result<usize> {
-    if policy.name() == STATIC || members.device.blocks() == 0 {
-        return Ok(0);
-    }
-    let placement = &members.device.placement()?;
-    let context = Context { tiers: &members.speeds()?, placement, seed: SEED, oracle: None };
-    let policy_bytes = policy.build(&context)?.memory_bytes();
-    let buffers = BATCH * members.device.header().block_bytes as usize;
-    Ok(policy_bytes + placement.memory_bytes() + buffers)
+/// Whether nothing will ever move.
+fn is_still(config: &WorkerConfig) -> bool {
+    config.policy.name() == "static"
 }
 
-/// How blocks of a graph move.
-pub fn worker_config(members: &Members, kept: &mut Kept) -> Result<WorkerConfig> {
+/// How blocks of a graph move; the state is still to be filled in.
+pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
     Ok(WorkerConfig {
         policy: kept.policy(),
         tiers: members.speeds()?,
         batch: BATCH,
         heard_bytes_max: HEARD_BYTES_MAX.max(members.device.header().block_bytes.into()),
         seed: SEED,
-        state: kept.state.take(),
+        state: None,
     })
 }
 
 impl Moving {
     /// None for a policy that never moves anything.
-    fn start(path: &Path, members: &Members, mut kept: Kept) -> Result<Option<Self>> {
-        if kept.policy().name() == STATIC {
+    fn start(
+        path: &Path,
+        members: &Members,
+        mut kept: Kept,
+        config: WorkerConfig,
+    ) -> Result<Option<Self>> {
+        if is_still(&config) {
             return Ok(None);
         }
-        let config = worker_config(members, &mut kept)?;
         warn_of_speeds(path, members, &config);
-        let worker = match Worker::start(&members.device, config.clone()) {
+        let state = kept.state.take();
+        let worker = match Worker::start(&members.device, WorkerConfig { state, ..config.clone() })
+        {
             Err(error @ TieredError::State { .. }) => {
                 tracing::warn!("{}: {error}: the policy begins anew", path.display());
-                Worker::start(&members.device, WorkerConfig { state: None, ..config })
+                Worker::start(&members.device, config)
             }
             started => started,
         }?;

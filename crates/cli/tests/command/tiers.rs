@@ -185,6 +185,16 @@ fn what_was_learned_may_be_lost() {
     assert_eq!(output.status.code(), Some(0));
     let told = text(&output.stderr);
     assert!(told.contains("begins anew") && told.contains("graph.cenote.policy"), "{told}");
+    // The line is whole, the state behind it is not.
+    let path = bench.path("graph.cenote.policy");
+    let mut kept = fs::read(&path).unwrap();
+    *kept.last_mut().unwrap() ^= 1;
+    fs::write(&path, kept).unwrap();
+    bench.succeed("estimate bfs graph.cenote");
+    let output = bench.run("run bfs graph.cenote");
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stderr);
+    assert!(told.contains("begins anew"), "{told}");
     bench.succeed("check graph.cenote");
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use cenote_tier::device::{Progress as Done, Rebalance};
+use cenote_tier::device::{Progress as Done, Rebalance, WorkerConfig};
 use cenote_tier::policy::PolicySpec;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -108,7 +108,10 @@ fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Done
             path.display(),
             kept.policy().name()
         ),
-        By::Heat => Rebalance::by_heat(device, &worker_config(members, &mut kept.clone())?)?,
+        By::Heat => {
+            let config = worker_config(members, kept)?;
+            Rebalance::by_heat(device, &WorkerConfig { state: kept.state.clone(), ..config })?
+        }
     };
     let bar = Progress::new("move", Some(plan.moves().len() as u64), Unit::Items);
     let tell = |done: Done| {
