@@ -14,6 +14,7 @@ help:
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
+	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, 20 minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 
@@ -48,6 +49,10 @@ algo-bench: build venv
 .PHONY: tier-bench
 tier-bench: build
 	$(PYTHON) experiments/tier_bench.py
+
+.PHONY: drive-bench
+drive-bench: build
+	$(PYTHON) experiments/drive_bench.py
 
 .PHONY: build
 build: toolchain

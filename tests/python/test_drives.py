@@ -1,0 +1,74 @@
+"""Graphs over several drives, against NetworkX: what is asked moves pages, and changes no answer."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+TIERS = ["--tier", "fast=fast:256KiB", "--tier", "mid=mid:512KiB", "--tier", "slow=slow"]
+
+
+@pytest.fixture
+def graph(cenote):
+    """A graph of about a megabyte over three tiers, and the same in NetworkX."""
+    made = nx.barabasi_albert_graph(12_000, 8, seed=5)
+    np.array(made.edges, dtype="<u4").tofile(cenote.folder / "ba.u32")
+    for folder in ["fast", "mid", "slow"]:
+        (cenote.folder / folder).mkdir()
+    cenote("import", "ba.u32", *TIERS, "--tier-policy", "tlfu", "--tier-block", "4KiB",
+           "--out", "graph.cenote")
+    return made
+
+
+def status(cenote):
+    return cenote.json("tier", "status", "graph.cenote")
+
+
+def test_answers_are_those_of_networkx_while_pages_move(cenote, graph):
+    before = status(cenote)
+    assert [tier["name"] for tier in before["tiers"]] == ["fast", "mid", "slow"]
+    assert sum(tier["blocks"] for tier in before["tiers"]) == before["blocks"]
+    assert all(tier["used_bytes"] <= tier["capacity_bytes"] for tier in before["tiers"])
+    for _ in range(2):
+        cenote("run", "bfs", "graph.cenote", "--source", 7, "--strategy", "vertex",
+               "--out", "levels.csv")
+        levels = pd.read_csv(cenote.folder / "levels.csv")
+        expected = nx.single_source_shortest_path_length(graph, 7)
+        assert dict(zip(levels["vertex"], levels["level"])) == expected
+    cenote("run", "pagerank", "graph.cenote", "--tolerance", "1e-10", "--out", "ranks.csv")
+    ranks = pd.read_csv(cenote.folder / "ranks.csv").set_index("vertex")["rank"]
+    known = nx.pagerank(graph, tol=1e-12)
+    assert max(abs(ranks[v] - known[v]) for v in graph) < 1e-8
+    after = status(cenote)
+    assert after["moved"] > 0 and after["accesses"] > 100 and after["has_state"]
+    assert cenote("check", "graph.cenote")
+
+
+def test_lists_of_many_vertices_are_those_of_networkx(cenote, graph):
+    hot = [3, 1, 4, 1, 5, 11_999] * 40 + list(range(0, 12_000, 7))
+    asked = "".join(f"{v}\n" for v in hot)
+    told = cenote("neighbors", "graph.cenote", "--from", "-", stdin=asked.encode())
+    expected = "".join(f"{v}\t{u}\n" for v in hot for u in sorted(graph.adj[v]))
+    assert told == expected
+    # What was asked for again and again went up, and is known to have been.
+    (row,) = [tier for tier in status(cenote)["tiers"] if tier["name"] == "fast"]
+    assert row["blocks"] > 0
+    moved = cenote.json("tier", "rebalance", "graph.cenote")
+    assert moved["moved"] == moved["planned"] and moved["failed"] == 0
+    assert cenote("neighbors", "graph.cenote", "--from", "-", stdin=asked.encode()) == expected
+    assert cenote("check", "graph.cenote")
+
+
+@pytest.mark.parametrize("policy", [
+    "static", "tlru", "tlfu", "lrfu", "exd", "temp", "restore", "cost-benefit", "payback",
+    "payback:horizon=2", "restore:guard",
+])
+def test_every_policy_serves_a_graph(cenote, graph, policy):
+    cenote("import", "ba.u32", "--overwrite", *TIERS, "--tier-policy", policy,
+           "--out", "graph.cenote")
+    for _ in range(3):
+        found = cenote.json("run", "bfs", "graph.cenote", "--source", 7, "--strategy", "vertex")
+        assert found["result"]["reached"] == 12_000
+        assert ("migration" in found) == (policy != "static")
+    assert status(cenote)["policy"] == policy
+    assert cenote("check", "graph.cenote")
