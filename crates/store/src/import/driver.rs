@@ -94,6 +94,9 @@ fn check_options(inputs: &[InputSpec], config: &ImportConfig) -> Result<()> {
                       ends anyway",
         );
     }
+    if config.heads == HeadsChoice::Yes && config.directed && !config.in_edges {
+        return wrong("--heads yes: a search finds its way back by heads: give --in-edges too");
+    }
     let pages = 4096..=65536;
     if !config.page_bytes.is_power_of_two() || !pages.contains(&config.page_bytes) {
         return wrong("a page has 4096, 8192, 16384, 32768 or 65536 bytes");
