@@ -1,6 +1,7 @@
 """The figures of the tiers: `tier_bench.py`. Raw rows: experiments/runs/DATE-tier.jsonl.
 
     tier_bench.py [--seeds 10] [--first-seed 101] [--only figures,claims,shares,scale,cpu]
+    tier_bench.py --policies payback ...           rows of some policies, and no figures
     tier_bench.py --kept ROWS [--only figures]     the figures of rows that were kept
 
 All but `cpu` are simulations in virtual time and always give the same numbers. `figures` compares
@@ -39,6 +40,9 @@ def replay(bench, part, loads, policies, capacities, *arguments, seeds=None):
     if bench.kept:
         return kept_rows(bench, part, loads, " ".join(map(str, arguments)))
     found, pairs = {}, {}
+    policies = [policy for policy in policies if bench.runs(policy)]
+    if not policies:
+        return found
     first = bench.options.first_seed
     for seed in range(first, first + (seeds or bench.options.seeds)):
         command = [CENOTE, "tier", "replay", "--workload", ",".join(loads), "--json",
@@ -105,6 +109,8 @@ def part_figures(bench):
     for load in loads:
         rows |= replay(bench, "figures", [load], policies, capacities, *bench.small,
                        "--cpu-ops", 0)
+    if bench.options.policies:
+        return
     rivals = [*RULES, "lrfu:code", "exd:code"]
     print("runtime by load, geometric mean over capacities of the medians over seeds, in seconds:")
     print(f"  {'':10}" + "".join(f"{policy:>13}" for policy in policies))
@@ -141,6 +147,8 @@ def part_claims(bench):
     loads, capacities = bench.loads(STATIC + DYNAMIC[:4]), bench.claims
     rows = replay(bench, "claims", loads, policies, capacities, *bench.small, "--open", 4,
                   "--cpu-ops", 0)
+    if bench.options.policies:
+        return
     for load in loads:
         for capacity in capacities:
             print(f"{load} {capacity}: runtime in seconds, (times ideal), pages moved up")
@@ -162,7 +170,7 @@ def part_shares(bench):
             rows = replay(bench, "shares", ["5hf90"], policies, ["3%,8%"], *bench.small,
                           "--open", 4, "--cpu-ops", 0, "--tiers", tiers,
                           "--read-share", f"{share}%", seeds=min(bench.options.seeds, 3))
-            for policy in policies:
+            for policy in filter(bench.runs, policies):
                 lines[policy].append(median(rows, "5hf90", "3%,8%", policy))
         for policy, line in lines.items():
             print(f"  {policy:12}" + "".join(f"{value:9.1f}" for value in line))
@@ -176,6 +184,8 @@ def part_scale(bench):
     for pages, ops in bench.scales:
         rows = replay(bench, "scale", ["5hf90"], policies, ["3%,8%"], "--pages", pages,
                       "--ops", ops, "--open", 4, "--cpu-ops", 0, seeds=1)
+        if bench.options.policies:
+            continue
         ideal = median(rows, "5hf90", "3%,8%", "ideal")
         for policy in policies:
             lines[policy].append(median(rows, "5hf90", "3%,8%", policy) / ideal)
@@ -190,7 +200,7 @@ def part_cpu(bench):
     rows = replay(bench, "cpu", ["5hf90"], policies, ["3%,8%"], "--pages", pages, "--ops", ops,
                   "--cpu-ops", ops, seeds=1)
     print(f"{pages} pages: processor time of one access, us, and bytes of a page")
-    for policy in policies:
+    for policy in filter(bench.runs, policies):
         us = median(rows, "5hf90", "3%,8%", policy, "cpu_us_per_access")
         print(f"  {policy:12} {us:7.3f}"
               f" {median(rows, '5hf90', '3%,8%', policy, 'bytes_per_page'):7.1f}")
@@ -205,6 +215,7 @@ def main():
     parser.add_argument("--kept", help="rows to print the figures of, instead of running anything")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--loads", help="some of the loads")
+    parser.add_argument("--policies", help="some of the policies: rows only, nothing is compared")
     parser.add_argument("--tiny", action="store_true", help="a test of the script, not of tiers")
     parser.set_defaults(scale=None)
     options = parser.parse_args()
@@ -225,6 +236,8 @@ def main():
     ]
     wanted = options.loads.split(",") if options.loads else None
     bench.loads = lambda all_loads: [load for load in all_loads if not wanted or load in wanted]
+    some = options.policies.split(",") if options.policies else None
+    bench.runs = lambda policy: not some or policy in some
     for part in options.only.split(","):
         globals()[f"part_{part}"](bench)
 
