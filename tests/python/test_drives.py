@@ -1,4 +1,4 @@
-"""Graphs over several drives, against NetworkX: what is asked moves pages, and changes no answer."""
+"""Graphs over several drives, against NetworkX: what is asked moves pages, no answer changes."""
 
 import networkx as nx
 import numpy as np
