@@ -64,16 +64,6 @@ impl Heats {
         }
     }
 
-    /// Accesses since the last one to a page.
-    pub(super) fn idle(&self, page: Page) -> u64 {
-        (self.accesses as u32).wrapping_sub(self.cells[page as usize].last).into()
-    }
-
-    /// The low bits of the number of a page's last access.
-    pub(super) fn last(&self, page: Page) -> u32 {
-        self.cells[page as usize].last
-    }
-
     /// Accesses so far.
     pub(super) fn accesses(&self) -> u64 {
         self.accesses
