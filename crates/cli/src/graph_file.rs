@@ -64,6 +64,11 @@ impl Opening {
         &self.profile
     }
 
+    /// Memory that the device takes beside its queues.
+    pub fn memory_bytes(&self) -> usize {
+        self.device.memory_bytes()
+    }
+
     /// The device itself.
     pub fn device(self) -> Arc<dyn Device> {
         self.device
@@ -106,7 +111,17 @@ pub struct JsonId(pub Id);
 
 impl Serialize for JsonId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_ref() {
+        JsonIdRef(self.0.as_ref()).serialize(serializer)
+    }
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonIdRef<'a>(pub IdRef<'a>);
+
+impl Serialize for JsonIdRef<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
             IdRef::Integer(integer) => serializer.serialize_u64(integer),
             IdRef::String(string) => serializer.serialize_str(string),
         }
@@ -126,29 +141,4 @@ impl Serialize for JsonWeight {
             Weight::I64(weight) => serializer.serialize_i64(weight),
         }
     }
-}
-
-/// What the user calls the vertices of a list, which ascends; the ids ascend, too.
-pub fn ids_of_list(ids: &Ids, list: &[VertexId]) -> Result<Vec<Id>> {
-    if !ids.is_natural() {
-        let mut named = list
-            .iter()
-            .map(|&vertex| Ok((ids.rank_of(vertex)?, ids.id_of(vertex)?)))
-            .collect::<Result<Vec<_>>>()?;
-        named.sort_unstable_by_key(|(rank, _)| *rank);
-        return Ok(named.into_iter().map(|(_, id)| id).collect());
-    }
-    let (Some(&first), Some(&last)) = (list.first(), list.last()) else { return Ok(Vec::new()) };
-    // One pass over the ids in between beats a look-up for each, unless the list is thin.
-    if u64::from(last - first) / 64 > list.len() as u64 {
-        return list.iter().map(|&vertex| Ok(ids.id_of(vertex)?)).collect();
-    }
-    let mut found = Vec::with_capacity(list.len());
-    ids.for_each(first..last.saturating_add(1), |vertex, id| {
-        while list.get(found.len()) == Some(&vertex) {
-            found.push(id.to_id());
-        }
-        anyhow::Ok(())
-    })?;
-    Ok(found)
 }

@@ -11,13 +11,13 @@ use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, PageId, Pool, PoolConfig, Writer};
 
-use crate::Direction;
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{self, PageHeader};
 use crate::index::Adjacency;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::weights::WeightColumn;
+use crate::{Direction, VertexId};
 
 /// How lists and ids are looked up.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,9 @@ impl Default for LookupConfig {
         Self { frames: 64, read_depth: 8 }
     }
 }
+
+/// Pages that are brought into memory at once before they are used.
+const GROUP_PAGES: u64 = 1024;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
@@ -142,6 +145,56 @@ impl Pages {
         let pool = Pool::new(Arc::clone(&self.device), self.config())?;
         // Another thread may have been first: then there is its pool.
         Ok(self.pool.get_or_init(|| pool).handle())
+    }
+
+    /// Brings pages into memory, many at once; those that are there already cost little.
+    pub fn warm(&self, handle: &mut Handle, pages: impl Iterator<Item = PageId>) -> Result<()> {
+        let asked = Self::ask_all(handle, pages);
+        if asked.is_err() {
+            // Nobody else takes what is still on its way; what is wrong with it is no news.
+            while handle.asked() > 0 {
+                let _ = handle.take(true);
+            }
+        }
+        asked
+    }
+
+    fn ask_all(handle: &mut Handle, pages: impl Iterator<Item = PageId>) -> Result<()> {
+        let mut pages = pages.peekable();
+        loop {
+            while let Some(&page) = pages.peek().filter(|_| handle.has_room()) {
+                handle.ask(page, page)?;
+                pages.next();
+            }
+            if handle.take(true)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs of entries that ascend, `per_page` of them in a page of a section; each run lies in one
+    /// page. A group of them is brought into memory at once before it is passed on.
+    pub fn by_page<E: From<StoreError>>(
+        &self,
+        section: Section,
+        per_page: u64,
+        entries: &[VertexId],
+        mut visit: impl FnMut(u64, &[u8], &[VertexId]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let page_of = |entry: &VertexId| u64::from(*entry) / per_page;
+        let group = (self.lookups.frames / 4).clamp(1, GROUP_PAGES) * per_page;
+        let mut handle = self.handle()?;
+        for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
+            let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
+            let pages = runs().map(|run| section.first_page + page_of(&run[0]));
+            self.warm(&mut handle, pages)?;
+            for run in runs() {
+                let page = page_of(&run[0]);
+                let bytes = handle.pin(section.first_page + page).map_err(StoreError::from)?;
+                visit(page, &bytes, run)?;
+            }
+        }
+        Ok(())
     }
 
     fn config(&self) -> PoolConfig {

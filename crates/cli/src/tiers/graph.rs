@@ -1,7 +1,8 @@
 //! The device under a graph over tiers: reads it, and moves its blocks meanwhile.
 
 use std::any::Any;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use cenote_store::Graph;
 use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 
 use super::kept::{Done, Kept};
-use super::members::{Access, Members};
+use super::members::{Access, Members, is_same};
 use super::spec::named_file;
 
 /// Blocks that are moved together at most.
@@ -37,6 +38,9 @@ pub struct TieredGraph {
 struct Moving {
     worker: Worker,
     kept: Kept,
+    graph: PathBuf,
+    /// The map, as it is locked.
+    map: Arc<File>,
 }
 
 impl TieredGraph {
@@ -134,7 +138,8 @@ impl Moving {
             }
             started => started,
         }?;
-        Ok(Some(Self { worker, kept }))
+        let (graph, map) = (path.to_owned(), Arc::clone(&members.lock));
+        Ok(Some(Self { worker, kept, graph, map }))
     }
 
     /// Ends the thread and keeps what was learned.
@@ -142,6 +147,10 @@ impl Moving {
         let (report, state) = self.worker.stop()?;
         self.kept.add(report.into());
         self.kept.state = Some(state);
+        if !is_same(&self.map, &self.graph) {
+            // An import has replaced the graph: what was learned is of no use for the new one.
+            return Ok(());
+        }
         self.kept.save()
     }
 }

@@ -4,7 +4,8 @@
 //! [`Worker::stop`](cenote_tier::device::Worker::stop) gave it, which carries its own checksum.
 //! The file may be lost: then the policy begins anew, and says so.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -13,12 +14,16 @@ use cenote_tier::device::header::SetId;
 use cenote_tier::policy::PolicySpec;
 use serde::{Deserialize, Serialize};
 
+use super::members;
 use crate::partial::PartialFile;
 
 /// The policy of graphs that name none.
 pub const POLICY: &str = "payback";
 
 const FORMAT: u32 = 1;
+
+/// The first line has fewer bytes.
+const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// What was learned, and by whom.
 #[derive(Clone, Debug)]
@@ -84,8 +89,7 @@ impl Kept {
     /// What is kept of a graph. Where it cannot be used the policy begins anew, with a warning.
     pub fn find(graph: &Path, id: &SetId) -> Result<Self> {
         let new = Self::new(graph, id, &policy(POLICY).map_err(anyhow::Error::msg)?);
-        let read = std::fs::read(&new.path).map_err(|error| error.to_string());
-        match read.and_then(|bytes| new.parse(&bytes)) {
+        match new.read() {
             Ok(kept) => Ok(kept),
             Err(reason) => {
                 tracing::warn!(
@@ -97,10 +101,23 @@ impl Kept {
         }
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<Self, String> {
-        let end = bytes.iter().position(|&byte| byte == b'\n').ok_or("it is damaged")?;
-        let about: About =
-            serde_json::from_slice(&bytes[..end]).map_err(|_| "it is damaged".to_owned())?;
+    fn read(&self) -> Result<Self, String> {
+        let told = |error: std::io::Error| error.to_string();
+        let mut file = BufReader::new(File::open(&self.path).map_err(told)?);
+        let mut line = Vec::new();
+        (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(told)?;
+        // Nobody knows how long a file is that is none of ours.
+        let mut kept = self.parse(&line)?;
+        let mut state = Vec::new();
+        file.read_to_end(&mut state).map_err(told)?;
+        kept.state = (!state.is_empty()).then_some(state);
+        Ok(kept)
+    }
+
+    /// What the first line says.
+    fn parse(&self, line: &[u8]) -> Result<Self, String> {
+        let line = line.strip_suffix(b"\n").ok_or("it is damaged")?;
+        let about: About = serde_json::from_slice(line).map_err(|_| "it is damaged".to_owned())?;
         if about.format != FORMAT {
             return Err(format!("it is of format {}, this program knows {FORMAT}", about.format));
         }
@@ -108,9 +125,7 @@ impl Kept {
             return Err("it is another graph's".to_owned());
         }
         policy(&about.policy)?;
-        let state = &bytes[end + 1..];
-        let state = (!state.is_empty()).then(|| state.to_vec());
-        Ok(Self { path: self.path.clone(), about, state })
+        Ok(Self { path: self.path.clone(), about, state: None })
     }
 
     /// Who decides.
@@ -152,9 +167,9 @@ impl Kept {
     }
 }
 
-/// The file beside a graph.
+/// The file beside a graph, not beside a link to it.
 pub fn path_of(graph: &Path) -> PathBuf {
-    let mut name = graph.as_os_str().to_owned();
+    let mut name = members::behind_link(graph).into_os_string();
     name.push(".policy");
     name.into()
 }

@@ -1,7 +1,8 @@
 //! The files that make up a graph over tiers: found, locked, opened.
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,7 @@ pub struct Members {
     /// Of each tier, from the fastest.
     pub profiles: Vec<Profile>,
     /// Holds the lock while it is open.
-    _lock: File,
+    pub lock: Arc<File>,
 }
 
 /// Whether a file is the map of a graph over tiers.
@@ -70,7 +71,23 @@ impl Members {
     /// Opens all members of the graph `path`. Requests at each tier share its budget: k_r and k_w
     /// of its drive, or `depth` reads.
     pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
-        let (lock, access) = lock(path, access)?;
+        let (file, access) = lock(path, access)?;
+        let members = Self::open_with(path, file, access, depth)?;
+        // An import may have put another graph here between the lock and the reads.
+        ensure!(
+            members.is_here(path),
+            "{}: the graph was replaced while it was opened: try again",
+            path.display()
+        );
+        Ok(members)
+    }
+
+    /// Whether `path` still names this graph: an import may replace it while it is in use.
+    pub fn is_here(&self, path: &Path) -> bool {
+        is_same(&self.lock, path)
+    }
+
+    fn open_with(path: &Path, lock: File, access: Access, depth: usize) -> Result<Self> {
         match Self::open_locked(path, access, depth) {
             Err(error) if access == Access::Move && is_refusal(&error) => {
                 tracing::warn!("{error:#}: the graph is read, and no page of it moves");
@@ -120,7 +137,16 @@ struct Opened {
 
 impl Opened {
     fn with(self, lock: File, access: Access) -> Members {
-        Members { device: self.device, profiles: self.profiles, access, _lock: lock }
+        Members { device: self.device, profiles: self.profiles, access, lock: Arc::new(lock) }
+    }
+}
+
+/// Whether a path names an open file.
+pub fn is_same(file: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(open), Ok(named)) => identity(open) == identity(named),
+        _ => false,
     }
 }
 
@@ -177,12 +203,18 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     error.chain().filter_map(kind).any(|kind| refused.contains(&kind))
 }
 
+/// The file that a path names, which may be a link.
+pub fn behind_link(path: &Path) -> PathBuf {
+    let behind = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    behind.unwrap_or_else(|| path.to_owned())
+}
+
 /// The file of a tier: where it was made, or beside the graph.
 fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
     if file.exists() {
         return Ok(file.to_owned());
     }
-    let beside = graph.with_file_name(file.file_name().unwrap_or_default());
+    let beside = behind_link(graph).with_file_name(file.file_name().unwrap_or_default());
     if beside.is_file() {
         return Ok(beside);
     }
@@ -213,13 +245,21 @@ fn gap_bytes(model: &DeviceModel) -> u64 {
 }
 
 /// The files of the tiers of a graph that an import replaces, where they are now; those that are
-/// gone are left out. None of a graph in one file, or where there is none.
+/// gone are left out. None of a graph in one file, or where there is none. Of a link only the link
+/// is replaced: the graph behind it keeps its tiers.
 pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
-    if !is_map(graph) {
+    if graph.is_symlink() || !is_map(graph) {
         return Ok(Vec::new());
     }
     let map = file::open(graph, &OpenOptions::reading())?;
-    let header = TieredDevice::describe(map.as_ref())?;
+    let header = match TieredDevice::describe(map.as_ref()) {
+        Ok(header) => header,
+        // To replace it is what one does with a damaged graph.
+        Err(error) => {
+            tracing::warn!("{error}: the files of its tiers stay where they are");
+            return Ok(Vec::new());
+        }
+    };
     let mut files = Vec::new();
     for (tier, (name, file)) in named_files(&header).into_iter().enumerate() {
         let Ok(found) = find(graph, name, file) else { continue };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
-use cenote_tier::device::header::{SetHeader, TierHeader};
+use cenote_tier::device::header::{NAME_BYTES_MAX, SetHeader, TierHeader};
 use cenote_tier::spec::TIERS_MAX;
 
 use crate::memory::MemorySize;
@@ -70,6 +70,11 @@ pub fn check(tiers: &[TierArg]) -> Result<()> {
     Ok(())
 }
 
+/// Whether blocks may have so many bytes.
+pub fn can_be_block(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (4 << 10..=1 << 20).contains(&bytes)
+}
+
 impl TierArg {
     /// Bytes that its file may have: as it says, or what is free now.
     pub fn bytes(&self) -> Result<u64> {
@@ -104,7 +109,12 @@ pub fn member_name(name: &str, file: &Path) -> Result<String> {
     let file = file
         .to_str()
         .with_context(|| format!("{}: the path of a tier has to be UTF-8", file.display()))?;
-    Ok(format!("{name}={file}"))
+    let name = format!("{name}={file}");
+    ensure!(
+        name.len() <= NAME_BYTES_MAX,
+        "{file}: the path of a tier is too long: with its name it may have {NAME_BYTES_MAX} bytes"
+    );
+    Ok(name)
 }
 
 /// The same back, for the tiers of a set: names and files, from the fastest.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use cenote_store::WeightType;
 use cenote_store::import::{
-    self, FileWorkspace, Format, Header, IdKind, ImportConfig, ImportReport, InputSpec, Phase,
+    self, FileWorkspace, Format, Header, IdKind, ImportConfig, ImportError, ImportReport,
+    InputSpec, Phase,
 };
 use cenote_store::{Codec, HeadsChoice, Order};
 use cenote_tier::policy::PolicySpec;
@@ -191,11 +192,13 @@ impl Args {
             MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
             MemorySize::Percent(_) => None,
         };
-        let block_bytes = block_bytes.context("--tier-block: expected 4KiB to 1MiB")?;
+        let block_bytes = block_bytes.filter(|bytes| spec::can_be_block(*bytes));
+        let block_bytes =
+            block_bytes.context("--tier-block: expected 4KiB to 1MiB, a power of two")?;
         let policy = self.tier_policy.clone();
         let (out, tiers) = (&self.out, &self.tiers);
         let workspace = TieredWorkspace::new(workspace, out, tiers, block_bytes, policy)?;
-        Ok(import::import_into(inputs, &workspace, config, bar)?)
+        Ok(import::import_into(inputs, &workspace, config, bar).map_err(say_tier)?)
     }
 
     fn config(&self) -> Result<ImportConfig> {
@@ -299,6 +302,17 @@ impl import::Progress for Bar {
 
     fn cancelled(&self) -> bool {
         cancelled()
+    }
+}
+
+/// Where the tiers are full, another `--out` is of no use.
+fn say_tier(error: ImportError) -> ImportError {
+    match error {
+        ImportError::Full { device, role, written, needed, remedy: "--out" } => {
+            let remedy = "--tier, or more capacity";
+            ImportError::Full { device, role, written, needed, remedy }
+        }
+        other => other,
     }
 }
 

@@ -221,13 +221,13 @@ fn an_import_that_fails_leaves_nothing_and_one_that_replaces_cleans_up() {
     let bench = bench();
     let before = bench.names();
     for (flags, words) in [
-        ("--tier fast=fast:4MiB --tier slow=slow:1MiB", "no space left"),
+        ("--tier fast=fast:4MiB --tier slow=slow:1MiB", "more capacity"),
         ("--tier fast=fast:4MiB", "2 to 16"),
         ("--tier fast=fast:4MiB --tier fast=slow", "same name"),
         ("--tier fast=nowhere:4MiB --tier slow=slow", "nowhere"),
         ("--tier fast=fast:16KiB --tier slow=slow", "fast"),
         ("--tier fast=fast:4000PiB --tier slow=slow", "free"),
-        ("--tier fast=fast --tier slow=slow --tier-block 5000", "power of two"),
+        ("--tier fast=fast --tier slow=slow --tier-block 5000", "--tier-block"),
         ("--tier fast=fast --tier slow=slow --tier-policy ideal", "future"),
         ("--tier fast=fast --tier slow=slow --tier-policy best", "best"),
         ("--tier-policy tlru", "--tier"),
@@ -261,5 +261,58 @@ fn an_interrupted_import_leaves_nothing_on_any_tier() {
     crate::interrupt::interrupt(&bench, &args, ".partial-", Signal::INT);
     for tier in ["fast", "slow"] {
         assert!(names(&bench.path(tier)).is_empty(), "{:?}", names(&bench.path(tier)));
+    }
+}
+
+#[test]
+fn a_graph_behind_a_link_keeps_its_policy_and_its_tiers() {
+    let bench = tiered("--tier-policy tlru");
+    fs::create_dir(bench.path("links")).unwrap();
+    std::os::unix::fs::symlink(bench.path("graph.cenote"), bench.path("links/link.cenote"))
+        .unwrap();
+    let told: Value =
+        serde_json::from_str(&bench.succeed("tier status links/link.cenote --json")).unwrap();
+    assert_eq!(told["policy"], "tlru");
+    bench.succeed("run bfs links/link.cenote --strategy vertex --memory 12MiB");
+    assert_eq!(names(&bench.path("links")), ["link.cenote"]);
+    assert_eq!(status(&bench)["has_state"], true);
+    // Only the link is replaced.
+    bench.succeed("import kron.u32 --out links/link.cenote --overwrite");
+    bench.succeed("check graph.cenote");
+}
+
+#[test]
+fn a_damaged_map_can_be_replaced() {
+    let bench = tiered("");
+    let mut map = fs::read(bench.path("graph.cenote")).unwrap();
+    map[100] ^= 1;
+    map[16_384 + 100] ^= 1;
+    fs::write(bench.path("graph.cenote"), map).unwrap();
+    bench.fail("info graph.cenote");
+    let output = bench.run("import kron.u32 --out graph.cenote --overwrite");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("stay where they are"), "{}", text(&output.stderr));
+    bench.succeed("check graph.cenote");
+}
+
+#[test]
+fn a_file_of_ids_may_be_written_by_anybody() {
+    let bench = bench();
+    bench.succeed("import kron.u32 --out plain.cenote --order random");
+    let edges = bench.succeed("export plain.cenote");
+    let id = edges.split_whitespace().next().unwrap();
+    let expected = bench.succeed(&format!("neighbors plain.cenote {id} {id}"));
+    fs::write(bench.path("asked.txt"), format!("\r\n  {id} \r\n\n{id}")).unwrap();
+    assert_eq!(bench.succeed("neighbors plain.cenote --from asked.txt"), expected);
+    fs::write(bench.path("asked.txt"), "").unwrap();
+    assert_eq!(bench.succeed("neighbors plain.cenote --from asked.txt"), "");
+    for (asked, words) in [
+        (b"\n\xff\n".to_vec(), "asked.txt: line 2: an id has to be UTF-8"),
+        (vec![b'7'; 2 << 20], "asked.txt: line 1: too long for an id"),
+        (b"nobody\n".to_vec(), "no vertex `nobody`"),
+    ] {
+        fs::write(bench.path("asked.txt"), asked).unwrap();
+        let message = bench.fail("neighbors plain.cenote --from asked.txt");
+        assert!(message.contains(words), "{message}");
     }
 }

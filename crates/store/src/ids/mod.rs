@@ -182,6 +182,11 @@ impl Ids {
 
     /// The rank of a vertex: the place of its id among all ids in ascending order.
     pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
+        self.check_vertex(vertex)?;
+        self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
+    }
+
+    fn check_vertex(&self, vertex: VertexId) -> Result<()> {
         let (file, vertices) = match &self.ascending {
             Ascending::Dense { file, vertices } => (file, *vertices),
             Ascending::Integers(stored) | Ascending::Strings(stored) => {
@@ -192,7 +197,44 @@ impl Ids {
             let (file, vertex) = (file.to_string(), u64::from(vertex));
             return Err(StoreError::NoVertex { file, vertex, vertices });
         }
-        self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
+        Ok(())
+    }
+
+    /// Appends the ranks of `vertices`, which ascend, to `out`. Their pages stay in memory, as far
+    /// as there is room.
+    pub fn ranks_of(&self, vertices: &[VertexId], out: &mut Vec<VertexId>) -> Result<()> {
+        if let Some(&last) = vertices.last() {
+            // They ascend: if this one exists all do.
+            self.check_vertex(last)?;
+        }
+        match &self.ranks {
+            Some(ranks) => ranks.ranks_of(vertices, out),
+            None => {
+                out.extend_from_slice(vertices);
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes on the ids of `ranks`, which ascend: where the vertices lie in the order of their
+    /// ids, those of vertices. The pages that they lie in stay in memory, as far as there is room,
+    /// and one of them is held while `visit` has an id of it.
+    pub fn for_each_of<E: From<StoreError>>(
+        &self,
+        ranks: &[VertexId],
+        mut visit: impl FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        debug_assert!(ranks.is_sorted(), "ranks ascend");
+        if let Some(&last) = ranks.last() {
+            self.check_vertex(last)?;
+        }
+        match &self.ascending {
+            Ascending::Dense { .. } => {
+                ranks.iter().try_for_each(|&rank| visit(IdRef::Integer(rank.into())))
+            }
+            Ascending::Integers(stored) => stored.integers_of(ranks, &mut visit),
+            Ascending::Strings(stored) => stored.strings_of(ranks, &mut visit),
+        }
     }
 
     /// Streams the ids of a range of ranks in ascending order, each with its vertex: where the

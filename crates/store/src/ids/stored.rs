@@ -18,6 +18,9 @@ use crate::superblock::{Section, SectionKind};
 /// Takes a page of the section and says whether to go on.
 type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
 
+/// A string so few places behind another is walked to: that takes no longer than a search.
+const STRINGS_NEAR: VertexId = 512;
+
 /// Ids that are read from the graph's file.
 #[derive(Debug)]
 pub struct StoredIds {
@@ -95,6 +98,53 @@ impl StoredIds {
         let at = u64::from(vertex) % self.words_per_page();
         let handle = self.pages.handle()?;
         self.with_page(&handle, page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
+    }
+
+    /// Passes on the integers of `ranks`, which ascend; each page is pinned once.
+    pub(super) fn integers_of<E: From<StoreError>>(
+        &self,
+        ranks: &[VertexId],
+        visit: &mut dyn FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let words = self.words_per_page();
+        self.pages.by_page(self.section, words, ranks, |page, bytes, run| {
+            let integers = self.words(page, bytes)?;
+            let integer = |rank: &VertexId| integers[(u64::from(*rank) % words) as usize];
+            run.iter().try_for_each(|rank| visit(IdRef::Integer(integer(rank))))
+        })
+    }
+
+    /// Passes on the strings of `ranks`, which ascend. One that is near the one before is walked
+    /// to, others are searched for.
+    pub(super) fn strings_of<E: From<StoreError>>(
+        &self,
+        ranks: &[VertexId],
+        visit: &mut dyn FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let handle = self.pages.handle()?;
+        let mut rest = ranks;
+        while let Some(&first) = rest.first() {
+            let page = self.bisect(&handle, |start, _| start <= first)?.unwrap_or(0);
+            let (mut told, mut failed) = (0, None);
+            self.walk(&handle, page, &mut |found, string| {
+                while failed.is_none() && rest.get(told) == Some(&found) {
+                    failed = visit(IdRef::String(string)).err();
+                    told += 1;
+                }
+                let is_near = |next: VertexId| told == 0 || next - found < STRINGS_NEAR;
+                let next = rest.get(told).copied().filter(|&next| next >= found);
+                Ok(failed.is_none() && next.is_some_and(is_near))
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if told == 0 {
+                let missing = format!("the id of vertex {first} is not where it belongs");
+                return Err(self.fault(page, PageFault::Other(missing)).into());
+            }
+            rest = &rest[told..];
+        }
+        Ok(())
     }
 
     pub(super) fn vertex_of_integer(&self, id: u64) -> Result<Option<VertexId>> {

@@ -35,6 +35,16 @@ impl Ranks {
         self.entry(self.rank_of, vertex)
     }
 
+    /// Appends the ranks of vertices that ascend; each page is pinned once.
+    pub fn ranks_of(&self, vertices: &[VertexId], out: &mut Vec<VertexId>) -> Result<()> {
+        let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
+        self.pages.by_page(self.rank_of, per_page, vertices, |page, bytes, run| {
+            let ranks = self.entries(self.rank_of, page, bytes)?;
+            out.extend(run.iter().map(|&vertex| ranks[(u64::from(vertex) % per_page) as usize]));
+            Ok::<(), StoreError>(())
+        })
+    }
+
     fn entry(&self, section: Section, at: VertexId) -> Result<VertexId> {
         let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
         let (page, within) = (u64::from(at) / per_page, u64::from(at) % per_page);

@@ -20,7 +20,7 @@ const RESERVED_BYTES: u64 = 64 << 10;
 const VERSION: u32 = 1;
 
 /// Longest name of a tier, in bytes.
-const NAME_BYTES_MAX: usize = 900;
+pub const NAME_BYTES_MAX: usize = 900;
 
 /// Who a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

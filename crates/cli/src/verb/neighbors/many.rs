@@ -1,20 +1,33 @@
 //! The lists of many vertices: read by all threads with many requests in flight, told in the order
 //! in which they were asked for.
 
-use std::io::{BufRead, BufReader, Lines, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::Scope;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use cenote_store::{Direction, Graph, Ids, VertexId};
 
-use super::Found;
 use crate::cancel;
 use crate::graph_file::vertex_of;
+use crate::output::size;
 
 /// Vertices that one thread looks up at once.
 const WINDOW_VERTICES: usize = 4096;
+
+/// Memory of an entry of a list: as it came and put together, while as much is told of the lists
+/// before.
+const ENTRY_BYTES: u64 = 16;
+
+/// Memory of a weighted entry of the one list that is told: weights, and put into order.
+const WEIGHTED_ENTRY_BYTES: u64 = 64;
+
+/// Lists of less are read whatever the budget says.
+const LIST_BYTES_FREE: u64 = 8 << 20;
+
+/// A line of more bytes is no id.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// Ids as they come: those of the command line, then the lines of a file or of standard input.
 pub struct Asked<'a> {
@@ -26,20 +39,44 @@ pub struct Asked<'a> {
 struct IdFile {
     name: String,
     /// Lines read.
-    number: usize,
-    lines: Lines<BufReader<Box<dyn Read>>>,
+    number: u64,
+    source: BufReader<Box<dyn Read>>,
 }
 
 impl IdFile {
     fn open(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        let source: Box<dyn Read> = if name == "-" {
-            Box::new(std::io::stdin())
+        let (name, source): (_, Box<dyn Read>) = if path == Path::new("-") {
+            ("standard input".to_owned(), Box::new(std::io::stdin()))
         } else {
+            let name = path.display().to_string();
             let cannot = || format!("cannot read the ids in {name}");
-            Box::new(std::fs::File::open(path).with_context(cannot)?)
+            let file = std::fs::File::open(path).with_context(cannot)?;
+            (name, Box::new(file))
         };
-        Ok(Self { name, number: 0, lines: BufReader::new(source).lines() })
+        Ok(Self { name, number: 0, source: BufReader::new(source) })
+    }
+
+    /// The next line that is not blank; none after the last.
+    fn next(&mut self) -> Result<Option<String>> {
+        loop {
+            self.number += 1;
+            let mut line = Vec::new();
+            let mut source = (&mut self.source).take(LINE_BYTES_MAX);
+            let bytes = source.read_until(b'\n', &mut line).with_context(|| self.place())?;
+            if bytes == 0 {
+                return Ok(None);
+            }
+            ensure!((bytes as u64) < LINE_BYTES_MAX, "{}: too long for an id", self.place());
+            let line = String::from_utf8(line).ok();
+            let line = line.with_context(|| format!("{}: an id has to be UTF-8", self.place()))?;
+            if !line.trim().is_empty() {
+                return Ok(Some(line.trim().to_owned()));
+            }
+        }
+    }
+
+    fn place(&self) -> String {
+        format!("{}: line {}", self.name, self.number)
     }
 }
 
@@ -53,16 +90,9 @@ impl<'a> Asked<'a> {
         if let Some(id) = self.given.next() {
             return vertex_of(graph, ids, id).map(Some);
         }
-        let Some(IdFile { name, number, lines }) = &mut self.file else { return Ok(None) };
-        loop {
-            let Some(line) = lines.next() else { return Ok(None) };
-            *number += 1;
-            let place = || format!("{name}: line {number}");
-            let line = line.with_context(place)?;
-            if !line.trim().is_empty() {
-                return vertex_of(graph, ids, line.trim()).map(Some).with_context(place);
-            }
-        }
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let Some(line) = file.next()? else { return Ok(None) };
+        vertex_of(graph, ids, &line).map(Some).with_context(|| file.place())
     }
 }
 
@@ -70,8 +100,18 @@ impl<'a> Asked<'a> {
 pub struct Plan {
     pub direction: Direction,
     pub threads: usize,
-    /// Pages whose lists are in memory at once.
-    pub pages: u64,
+    /// Memory of the lists that are read and told at once.
+    pub lists_bytes: u64,
+}
+
+impl Plan {
+    /// Most memory that the list of a vertex takes.
+    fn bytes_of(&self, graph: &Graph, vertex: VertexId) -> u64 {
+        let Some(lists) = graph.adjacency(self.direction) else { return 0 };
+        let pages = lists.pages_of(vertex);
+        let entries = (pages.end() - pages.start() + 1) * lists.page_entries_max();
+        entries * if graph.is_weighted() { WEIGHTED_ENTRY_BYTES } else { ENTRY_BYTES }
+    }
 }
 
 /// Tells the lists of all vertices that are asked for.
@@ -79,7 +119,7 @@ pub fn run(
     graph: &Graph,
     asked: &mut Asked<'_>,
     plan: &Plan,
-    tell: &mut dyn FnMut(Found) -> Result<()>,
+    tell: &mut dyn FnMut(VertexId, &[VertexId]) -> Result<()>,
 ) -> Result<()> {
     let ids = graph.ids()?;
     std::thread::scope(|scope| {
@@ -87,13 +127,13 @@ pub fn run(
             (0..plan.threads).map(|_| Reader::start(scope, graph, plan.direction)).collect();
         let (mut carried, mut batch) = (None, Vec::new());
         loop {
-            cancel::check()?;
             // The next lists are on their way while these are told.
             let next = next_batch(graph, &ids, asked, plan, &mut carried)?;
             parts(&readers, &next).for_each(|(reader, part)| reader.ask(part));
             for (reader, part) in parts(&readers, &batch) {
                 for (&vertex, list) in part.iter().zip(reader.take()?) {
-                    tell(Found::new(graph, &ids, plan.direction, vertex, &list)?)?;
+                    cancel::check()?;
+                    tell(vertex, &list)?;
                 }
             }
             if next.is_empty() {
@@ -155,7 +195,7 @@ impl Reader {
     }
 }
 
-/// The vertices that are read next. One whose pages do not fit any more is carried over.
+/// The vertices that are read next. One whose list does not fit any more is carried over.
 fn next_batch(
     graph: &Graph,
     ids: &Ids,
@@ -163,20 +203,31 @@ fn next_batch(
     plan: &Plan,
     carried: &mut Option<VertexId>,
 ) -> Result<Vec<VertexId>> {
-    let (mut vertices, mut pages) = (Vec::new(), 0);
+    let (mut vertices, mut bytes) = (Vec::new(), 0);
     let most = plan.threads * WINDOW_VERTICES;
     while vertices.len() < most {
+        cancel::check()?;
         let next = match carried.take() {
             Some(vertex) => Some(vertex),
             None => asked.next(graph, ids)?,
         };
         let Some(vertex) = next else { break };
-        let list = graph.adjacency(plan.direction).map(|lists| lists.pages_of(vertex));
-        pages += list.map_or(0, |pages| pages.end() - pages.start() + 1);
-        if pages > plan.pages && !vertices.is_empty() {
+        let list_bytes = plan.bytes_of(graph, vertex);
+        bytes += list_bytes;
+        if bytes > plan.lists_bytes && !vertices.is_empty() {
             *carried = Some(vertex);
             break;
         }
+        ensure!(
+            list_bytes <= plan.lists_bytes.max(LIST_BYTES_FREE),
+            "{}: the list of vertex {} may take {} of memory and there are {} for lists: \
+             give --memory {}MiB",
+            graph.device().name(),
+            ids.id_of(vertex)?,
+            size(list_bytes),
+            size(plan.lists_bytes),
+            (2 * list_bytes + graph.memory_bytes() as u64).div_ceil(1 << 20) + 1
+        );
         vertices.push(vertex);
     }
     Ok(vertices)

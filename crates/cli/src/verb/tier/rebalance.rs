@@ -81,6 +81,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
         None => rebalance(path, &members, &kept, args.by)?,
     };
     kept.add(kept::Done { moved: done.moved, failed: done.failed, ..kept::Done::default() });
+    ensure!(
+        members.is_here(path),
+        "{}: the graph was replaced while its pages moved",
+        path.display()
+    );
     kept.save()?;
     cancel::check()?;
     let policy = kept.policy();
