@@ -66,15 +66,18 @@ def replay(bench, part, loads, policies, capacities, *arguments, seeds=None):
 
 
 def kept_rows(bench, part, loads, arguments):
-    """The same of rows kept earlier, the seeds of several runs put together."""
-    found = {}
+    """The same of rows kept earlier, the seeds of several runs put together in their order."""
+    seeds = {}
     for row in bench.kept:
         if (row["part"], row["arguments"]) == (part, arguments) and row["workload"] in loads:
-            key = row["workload"], row["capacity"], row["policy"]
-            fields = found.setdefault(key, {field: [] for field in KEPT})
-            for field in KEPT:
-                fields[field] += row[field]
-    return found
+            by_seed = seeds.setdefault((row["workload"], row["capacity"], row["policy"]), {})
+            for number in range(len(row["runtime_s"])):
+                values = {field: row[field][number] for field in KEPT}
+                by_seed[row["first_seed"] + number] = values
+    return {
+        key: {field: [by_seed[seed][field] for seed in sorted(by_seed)] for field in KEPT}
+        for key, by_seed in seeds.items()
+    }
 
 
 def median(rows, load, capacity, policy, field="runtime_s"):
