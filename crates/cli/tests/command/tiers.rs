@@ -222,6 +222,9 @@ fn an_import_that_fails_leaves_nothing_and_one_that_replaces_cleans_up() {
     let before = bench.names();
     for (flags, words) in [
         ("--tier fast=fast:4MiB --tier slow=slow:1MiB", "more capacity"),
+        // While the sorting threads wait for the writer, or not.
+        ("--tier fast=fast:1MiB --tier slow=slow:1MiB", "more capacity"),
+        ("--tier fast=fast:1MiB --tier slow=slow:1MiB --threads 1", "more capacity"),
         ("--tier fast=fast:4MiB", "2 to 16"),
         ("--tier fast=fast:4MiB --tier fast=slow", "same name"),
         ("--tier fast=nowhere:4MiB --tier slow=slow", "nowhere"),

@@ -6,9 +6,10 @@
 //! sample did not tell, or one edge is repeated many times) is spread again over narrower ranges.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use cenote_device::HugeVec;
 
@@ -124,7 +125,8 @@ pub(super) fn build(
     let set_out = Mutex::new(set_out);
     let next = AtomicUsize::new(0);
     let (sent_in, sent_out) = channel();
-    let job = Job { source, reversed, sizes, sets: &set_out, next: &next, progress };
+    let ended = AtomicBool::new(false);
+    let job = Job { source, reversed, sizes, sets: &set_out, next: &next, ended: &ended, progress };
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..sizes.workers)
             .map(|_| {
@@ -136,7 +138,9 @@ pub(super) fn build(
         let weighted = sizes.weight_bytes > 0;
         let lists = Lists { writer, long_list, weighted, vertices, next_vertex: 0 };
         let written = write_parts(lists, sent_out, source.ranges.as_slice().len(), progress);
-        // `sent_out` is gone by now: after an error, workers find nobody to send to.
+        // `sent_out` is gone by now: after an error, workers find nobody to send to, and no set
+        // comes back to those that wait for one.
+        ended.store(true, Ordering::Relaxed);
         let mut built = Built::default();
         let mut spread = reversed.map(|r| Spread::new(r.ranges.as_slice().len()));
         let mut failed = None;
@@ -275,6 +279,9 @@ fn unpack(list: u64) -> (VertexId, usize) {
     ((list >> 32) as VertexId, (list & u64::from(u32::MAX)) as usize)
 }
 
+/// After so long a worker that waits looks whether anybody is left to wait for.
+const NAP: Duration = Duration::from_millis(20);
+
 /// What every worker needs.
 struct Job<'a> {
     source: Source<'a>,
@@ -282,7 +289,23 @@ struct Job<'a> {
     sizes: BuildSizes,
     sets: &'a Mutex<Receiver<Set>>,
     next: &'a AtomicUsize,
+    /// Whether the writing side has ended.
+    ended: &'a AtomicBool,
     progress: &'a dyn Progress,
+}
+
+impl Job<'_> {
+    /// A set that the writing side gives back. Whoever waits could give one back, too, so the
+    /// channel itself does not tell that nobody will.
+    fn next_set(&self, sets: &Receiver<Set>) -> std::result::Result<Set, Stop> {
+        loop {
+            match sets.recv_timeout(NAP) {
+                Ok(set) => return Ok(set),
+                Err(RecvTimeoutError::Timeout) if !self.ended.load(Ordering::Relaxed) => {}
+                Err(_) => return Err(Stop::Elsewhere),
+            }
+        }
+    }
 }
 
 /// Why a worker stops early.
@@ -367,7 +390,7 @@ impl<'a> Sorter<'a> {
                 if range >= self.job.source.ranges.as_slice().len() {
                     return Ok(());
                 }
-                let set = sets.recv().map_err(|_| Stop::Elsewhere)?;
+                let set = self.job.next_set(&sets)?;
                 (set, self.job.next.fetch_add(1, Ordering::Relaxed))
             };
             *at = range;
@@ -562,7 +585,7 @@ impl<'a> Sorter<'a> {
             if narrow.last == task.whole.last {
                 return Ok(());
             }
-            set = task.own_out.recv().map_err(|_| Stop::Elsewhere)?;
+            set = self.job.next_set(&task.own_out)?;
         }
         task.own_in.send(set).map_err(|_| Stop::Elsewhere)
     }
@@ -592,7 +615,7 @@ impl<'a> Sorter<'a> {
             // The first of the next piece repeats the last of this one.
             self.repeats(range.low, 1);
             self.send_piece(task, set, false)?;
-            set = task.own_out.recv().map_err(|_| Stop::Elsewhere)?;
+            set = self.job.next_set(&task.own_out)?;
         }
     }
 
@@ -652,7 +675,7 @@ impl<'a> Sorter<'a> {
                     return self.send(task, range, set);
                 }
                 self.send_piece(task, set, false)?;
-                set = task.own_out.recv().map_err(|_| Stop::Elsewhere)?;
+                set = self.job.next_set(&task.own_out)?;
             }
         }
         unreachable!("the spans hold every weight")
