@@ -63,8 +63,7 @@ impl Leftovers {
         if self.words.is_empty() {
             return false;
         }
-        let kept = || page.lists().filter(|list| may_come(list.vertex));
-        build(kept, scratch);
+        build(|| page.lists(), may_come, scratch);
         if scratch.len() == HEADER {
             return true;
         }
@@ -99,11 +98,17 @@ impl Leftovers {
     }
 }
 
-fn build<'a, I: Iterator<Item = List<'a>>>(lists: impl Fn() -> I, words: &mut Vec<u32>) {
+/// Builds the block of those lists whose vertices may come. Others make vertices come meanwhile, so
+/// each is asked for once: whose targets follow is what the entries say.
+fn build<'a, I: Iterator<Item = List<'a>>>(
+    lists: impl Fn() -> I,
+    may_come: impl Fn(VertexId) -> bool,
+    words: &mut Vec<u32>,
+) {
     words.clear();
     words.resize(HEADER, 0);
     let mut end = 0;
-    for list in lists() {
+    for list in lists().filter(|list| may_come(list.vertex)) {
         end += list.targets.len() as u32;
         words.extend([list.vertex, end]);
         if words[0] == 0 && list.skip > 0 {
@@ -114,7 +119,13 @@ fn build<'a, I: Iterator<Item = List<'a>>>(lists: impl Fn() -> I, words: &mut Ve
         words[0] += 1;
         set_long(words, TAIL_DEGREE, list.degree);
     }
-    lists().for_each(|list| words.extend_from_slice(list.targets));
+    let (mut entry, entries_end) = (HEADER, words.len());
+    for list in lists() {
+        if entry < entries_end && words[entry] == list.vertex {
+            words.extend_from_slice(list.targets);
+            entry += 2;
+        }
+    }
 }
 
 fn set_long(words: &mut [u32], at: usize, value: u64) {
@@ -186,6 +197,34 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vertex_that_comes_while_its_page_is_kept_moves_no_other_list() {
+        let lists = [(3, [30, 31]), (4, [40, 41]), (7, [70, 71])];
+        let lists = || {
+            lists.iter().map(|(vertex, targets)| List {
+                vertex: *vertex,
+                page: 0,
+                skip: 0,
+                degree: 2,
+                targets,
+            })
+        };
+        // Whoever is asked for comes right after.
+        let visited = std::cell::RefCell::new(vec![7]);
+        let may_come = |v| {
+            let may = !visited.borrow().contains(&v);
+            visited.borrow_mut().push(v);
+            may
+        };
+        let mut words = Vec::new();
+        build(lists, may_come, &mut words);
+        let words: Vec<AtomicU32> = words.into_iter().map(AtomicU32::new).collect();
+        let (block, mut targets) = (Block { words: &words }, Vec::new());
+        assert_eq!(block.list(3, 0, &mut targets).unwrap().targets, [30, 31]);
+        assert_eq!(block.list(4, 0, &mut targets).unwrap().targets, [40, 41]);
+        assert!(block.list(7, 0, &mut targets).is_none());
+    }
 
     #[test]
     fn workers_that_fill_the_room_to_its_end_take_words_of_their_own() {
