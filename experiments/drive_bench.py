@@ -42,9 +42,18 @@ def drive(bench, stack, name, mebibytes):
     stack.callback(run, "losetup", "-d", device)
     folder.mkdir(exist_ok=True)
     run("mount", device, folder)
-    stack.callback(run, "umount", folder)
+    stack.callback(leave, folder)
     number = os.stat(device).st_rdev
     return folder, f"{os.major(number)}:{os.minor(number)}"
+
+
+def leave(folder):
+    """Unmounts; the kernel may still be closing the queues of a process that has ended."""
+    for _ in range(60):
+        if subprocess.run(["umount", folder], capture_output=True).returncode == 0:
+            return
+        time.sleep(1)
+    print(f"note: {folder} is still in use: unmount it later")
 
 
 def hold_back(stack, number, iops, megabytes):
@@ -163,6 +172,7 @@ def measure(bench, stack, options):
     bench.record("status", **{**status, "graph": "payback.cenote"})
     print(f"look-ups, payback / static: {skewed[1] / skewed[0]:.2f} while it learns, "
           f"{again / skewed[0]:.2f} after (goal: 0.6)")
+    print("(where the rate binds, times are as the reads of the slow drive)")
     print(f"passes, payback / static: {passes[1] / passes[0]:.2f} as imported (goal: 1), "
           f"{later / passes[0]:.2f} after look-ups moved pages")
     print(f"{status['moved']:,} blocks moved, of {status['accesses']:,} accesses")
