@@ -90,7 +90,7 @@ impl Members {
     fn open_with(path: &Path, lock: File, access: Access, depth: usize) -> Result<Self> {
         match Self::open_locked(path, access, depth) {
             Err(error) if access == Access::Move && is_refusal(&error) => {
-                tracing::warn!("{error:#}: the graph is read, and no page of it moves");
+                tracing::warn!("{error}: the graph is read, and no page of it moves");
                 let device = Self::open_locked(path, Access::Read, depth)?;
                 Ok(device.with(lock, Access::Read))
             }
