@@ -3,7 +3,7 @@
     drive_bench.py [--scale 22] [--lookups 1000000] [--iops 3000] [--rate 150] [--share 0.1]
 
 Two loop devices, one held back to so many requests and megabytes a second (control groups, blkio),
-both profiled; a Kronecker graph with a tenth of its pages on the fast one. Look-ups of lists whose
+both profiled; a graph of preferential attachment with a tenth of its pages on the fast one. Look-ups of lists whose
 vertices follow Zipf's law (0.99, shuffled), and PageRank, on pages that stay where the import put
 them (`static`) and on pages that move (`payback`). Raw rows: experiments/runs/DATE-drives.jsonl.
 """
@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--iops", type=int, default=3000)
     parser.add_argument("--rate", type=int, default=150, help="megabytes a second")
     parser.add_argument("--share", type=float, default=0.1, help="of the graph, on the fast drive")
-    parser.add_argument("--memory", default="4%", help="of the graph, for look-ups")
+    parser.add_argument("--memory", default="0.5%", help="of the graph, for look-ups")
     parser.add_argument("--dir", default="/var/tmp/cenote-bench")
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-drives.jsonl]")
     options = parser.parse_args()
@@ -132,7 +132,8 @@ def main():
 
 def measure(bench, stack, options):
     pairs, plain = bench.path("drives.u32"), bench.path("drives.cenote")
-    run(CENOTE, "generate", "kron", "--scale", options.scale, "--out", pairs)
+    run(CENOTE, "generate", "ba", "--vertices", 2**options.scale, "--edges-per-vertex", 16,
+        "--out", pairs)
     stack.callback(Path(pairs).unlink)
     run(CENOTE, "import", pairs, "--out", plain, "--overwrite")
     stack.callback(Path(plain).unlink)
@@ -152,7 +153,7 @@ def measure(bench, stack, options):
             "--tier", f"fast={fast}:{int(file_bytes * options.share)}", "--tier", f"slow={slow}",
             "--tier-policy", policy)
     memory = int(file_bytes * float(options.memory.rstrip("%")) / 100)
-    pass_memory = 110 * MIB * 2**options.scale // 2**22
+    pass_memory = 150 * MIB * 2**options.scale // 2**22
 
     def pagerank(policy, step):
         return timed(bench, "pagerank", number, "run", "pagerank", graphs[policy],
