@@ -1,6 +1,6 @@
 """A graph over two drives of which one is slow: `drive_bench.py`, as root.
 
-    drive_bench.py [--scale 22] [--lookups 1000000] [--iops 3000] [--rate 150] [--share 0.1]
+    drive_bench.py [--scale 22] [--lookups 1000000] [--iops 3000] [--rate 150] [--share 0.1] [--memory 0.5%] [--block 16KiB]
 
 Two loop devices, one held back to so many requests and megabytes a second (control groups, blkio),
 both profiled; a graph of preferential attachment with a tenth of its pages on the fast one. Look-ups of lists whose
@@ -118,6 +118,7 @@ def main():
     parser.add_argument("--iops", type=int, default=3000)
     parser.add_argument("--rate", type=int, default=150, help="megabytes a second")
     parser.add_argument("--share", type=float, default=0.1, help="of the graph, on the fast drive")
+    parser.add_argument("--block", default="16KiB", help="what moves at once")
     parser.add_argument("--memory", default="0.5%", help="of the graph, for look-ups")
     parser.add_argument("--dir", default="/var/tmp/cenote-bench")
     parser.add_argument("--rows", help="file of raw rows [default: runs/DATE-drives.jsonl]")
@@ -151,7 +152,7 @@ def measure(bench, stack, options):
         graphs[policy] = bench.path(f"{policy}.cenote")
         run(CENOTE, "import", pairs, "--overwrite", "--out", graphs[policy],
             "--tier", f"fast={fast}:{int(file_bytes * options.share)}", "--tier", f"slow={slow}",
-            "--tier-policy", policy)
+            "--tier-policy", policy, "--tier-block", options.block)
     memory = int(file_bytes * float(options.memory.rstrip("%")) / 100)
     pass_memory = 150 * MIB * 2**options.scale // 2**22
 
