@@ -1,11 +1,13 @@
 """A graph over two drives of which one is slow: `drive_bench.py`, as root.
 
-    drive_bench.py [--scale 22] [--lookups 1000000] [--iops 3000] [--rate 150] [--share 0.1] [--memory 0.5%] [--block 16KiB]
+    drive_bench.py [--scale 22] [--lookups 1000000] [--iops 3000] [--rate 150] [--share 0.1]
+                   [--memory 0.5%] [--block 16KiB]
 
 Two loop devices, one held back to so many requests and megabytes a second (control groups, blkio),
-both profiled; a graph of preferential attachment with a tenth of its pages on the fast one. Look-ups of lists whose
-vertices follow Zipf's law (0.99, shuffled), and PageRank, on pages that stay where the import put
-them (`static`) and on pages that move (`payback`). Raw rows: experiments/runs/DATE-drives.jsonl.
+both profiled; a graph of preferential attachment with a tenth of its pages on the fast one.
+Look-ups of lists whose vertices follow Zipf's law (0.99, shuffled), and PageRank, on pages that
+stay where the import put them (`static`) and on pages that move (`payback`). Raw rows:
+experiments/runs/DATE-drives.jsonl.
 """
 
 import argparse
