@@ -14,7 +14,7 @@ help:
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
-	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, 20 minutes)'
+	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 

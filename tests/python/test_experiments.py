@@ -2,8 +2,11 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
+
+import pytest
 
 from conftest import ROOT, command_path
 
@@ -86,7 +89,9 @@ def test_the_tiers_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
         env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
-    for words in ["payback:", "/ ideal", "accesses migrate", "share of reads", "bytes of a page"]:
+    for words in [
+        "payback:", "/ ideal", "accesses migrate", "by share of reads", "bytes of a page",
+    ]:
         assert words in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
     assert {row["part"] for row in found} == {"figures", "claims", "shares", "scale", "cpu"}
@@ -99,3 +104,19 @@ def test_the_tiers_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     )
     assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert str(tmp_path) not in rows.read_text()
+
+
+def test_what_the_law_says_of_two_drives():
+    """Hotter blocks up, the rest by chance: counted anew by the simplest means."""
+    sys.path.insert(0, str(ROOT / "experiments"))
+    import drive_bench
+
+    vertices, share = 3200, 0.1
+    of_pages = drive_bench.by_the_law(vertices, 1, share, 1)
+    weights = [rank**-0.99 for rank in range(1, vertices + 1)]
+    random.Random(7).shuffle(weights)
+    pages = sorted((sum(weights[at:at + 32]) for at in range(0, vertices, 32)), reverse=True)
+    assert of_pages == pytest.approx((sum(pages[10:]) / sum(pages)) / 0.9)
+    # Memory takes the hottest pages away, and cold ones share blocks with hot ones.
+    assert of_pages < drive_bench.by_the_law(vertices, 0.7, share, 1) < 1
+    assert of_pages < drive_bench.by_the_law(vertices, 1, share, 4) < 1

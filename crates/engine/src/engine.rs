@@ -258,7 +258,8 @@ impl Engine {
     }
 }
 
-/// What a device that keeps buffers of its own leaves for the caller's, of `bytes` for both.
+/// What a device that keeps buffers of its own leaves for the caller's, of `bytes` for both: its
+/// buffers grow as requests do, so large ones tell the proportion.
 fn left_beside_queues(graph: &Graph, bytes: u64) -> u64 {
     const REQUEST_BYTES: u64 = 256 << 10;
     let beside = graph.device().queue_bytes(1, REQUEST_BYTES as usize) as u64;

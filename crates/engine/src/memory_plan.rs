@@ -21,7 +21,7 @@ pub struct Needs {
 /// Where the budget goes, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryPlan {
-    /// The graph's page index.
+    /// The graph's page index, and what a graph over several drives keeps of them.
     pub index_bytes: u64,
     /// The algorithm's state.
     pub state_bytes: u64,
@@ -60,13 +60,17 @@ impl MemoryPlan {
         let index_bytes = graph.memory_bytes() as u64;
         let needed = index_bytes + needs.state_bytes + buffer_bytes;
         let Some(left) = config.memory_bytes.checked_sub(needed) else {
+            let tiers = match graph.device().memory_bytes() {
+                0 => String::new(),
+                bytes => format!("of which tiers {bytes}, "),
+            };
             return Err(EngineError::Budget {
                 what: format!("{} ({})", needs.what, config.strategy),
                 given: config.memory_bytes,
                 needed,
                 suggested: needed.div_ceil(1 << 20),
                 breakdown: format!(
-                    "vertex state {}, page index {index_bytes}, I/O buffers {buffer_bytes}",
+                    "vertex state {}, page index {index_bytes}, {tiers}I/O buffers {buffer_bytes}",
                     needs.state_bytes
                 ),
             });

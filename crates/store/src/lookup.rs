@@ -6,8 +6,10 @@ use cenote_pool::Handle;
 
 use crate::error::Result;
 use crate::graph::{Graph, Pieces};
+use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
 use crate::page::List;
+use crate::pages::Pages;
 use crate::{Direction, VertexId};
 
 /// One thread's way to many lists of a graph; [`Graph::lookup`] makes it. It keeps its queue to the
@@ -70,7 +72,11 @@ impl<'g> Lookup<'g> {
             self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
         }
         self.wanted.sort_unstable();
-        self.take_pages(direction)?;
+        if let Err(error) = self.take_pages(adjacency) {
+            // What is still on its way ends with the handle.
+            self.handle = self.graph.handle()?;
+            return Err(error);
+        }
         self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
         for piece in &self.pieces {
             let list = piece.list as usize;
@@ -85,33 +91,20 @@ impl<'g> Lookup<'g> {
     }
 
     /// Asks for each wanted page once and keeps what it holds of the lists.
-    fn take_pages(&mut self, direction: Direction) -> Result<()> {
-        let asked = self.ask_all(direction);
-        if asked.is_err() {
-            // Nobody else takes what is still on its way; what is wrong with it is no news.
-            while self.handle.asked() > 0 {
-                let _ = self.handle.take(true);
-            }
-        }
-        asked
-    }
-
-    fn ask_all(&mut self, direction: Direction) -> Result<()> {
-        let Some(adjacency) = self.graph.adjacency(direction) else { return Ok(()) };
+    fn take_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
         let Self { handle, decoded, wanted, pieces, entries, .. } = self;
         pieces.clear();
         entries.clear();
         let mut next = 0;
-        loop {
-            while next < wanted.len() && handle.has_room() {
-                let page = wanted[next].page;
-                handle.ask(adjacency.first_page() + page, next as u64)?;
-                next += wanted[next..].iter().take_while(|other| other.page == page).count();
-            }
-            let Some((first, bytes)) = handle.take(true)? else { return Ok(()) };
-            let first = first as usize;
-            let page = wanted[first].page;
-            for want in wanted[first..].iter().take_while(|want| want.page == page) {
+        let pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
+            let first = next;
+            next += of_page.len();
+            (adjacency.first_page() + of_page[0].page, first as u64)
+        });
+        Pages::take_each(handle, pages, |first, bytes| {
+            let wanted = &wanted[first as usize..];
+            let page = wanted[0].page;
+            for want in wanted.iter().take_while(|want| want.page == page) {
                 let keep = |list: &List<'_>| {
                     let start = entries.len();
                     entries.extend_from_slice(list.targets);
@@ -123,8 +116,9 @@ impl<'g> Lookup<'g> {
                         entries: start..entries.len(),
                     });
                 };
-                adjacency.reparse_lists(page, &bytes, &[want.vertex], decoded, keep)?;
+                adjacency.reparse_lists(page, bytes, &[want.vertex], decoded, keep)?;
             }
-        }
+            Ok(())
+        })
     }
 }

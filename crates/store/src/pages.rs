@@ -147,28 +147,21 @@ impl Pages {
         Ok(self.pool.get_or_init(|| pool).handle())
     }
 
-    /// Brings pages into memory, many at once; those that are there already cost little.
-    pub fn warm(&self, handle: &mut Handle, pages: impl Iterator<Item = PageId>) -> Result<()> {
-        let asked = Self::ask_all(handle, pages);
-        if asked.is_err() {
-            // Nobody else takes what is still on its way; what is wrong with it is no news.
-            while handle.asked() > 0 {
-                let _ = handle.take(true);
-            }
-        }
-        asked
-    }
-
-    fn ask_all(handle: &mut Handle, pages: impl Iterator<Item = PageId>) -> Result<()> {
+    /// Asks for pages, many at once, and passes each on as it comes, with the tag it was asked for
+    /// by. After an error pages may still be on their way: drop the handle.
+    pub fn take_each(
+        handle: &Handle,
+        pages: impl Iterator<Item = (PageId, u64)>,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut pages = pages.peekable();
         loop {
-            while let Some(&page) = pages.peek().filter(|_| handle.has_room()) {
-                handle.ask(page, page)?;
+            while let Some(&(page, tag)) = pages.peek().filter(|_| handle.has_room()) {
+                handle.ask(page, tag)?;
                 pages.next();
             }
-            if handle.take(true)?.is_none() {
-                return Ok(());
-            }
+            let Some((tag, bytes)) = handle.take(true)? else { return Ok(()) };
+            visit(tag, &bytes)?;
         }
     }
 
@@ -183,11 +176,11 @@ impl Pages {
     ) -> Result<(), E> {
         let page_of = |entry: &VertexId| u64::from(*entry) / per_page;
         let group = (self.lookups.frames / 4).clamp(1, GROUP_PAGES) * per_page;
-        let mut handle = self.handle()?;
+        let handle = self.handle()?;
         for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
             let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
-            let pages = runs().map(|run| section.first_page + page_of(&run[0]));
-            self.warm(&mut handle, pages)?;
+            let pages = runs().map(|run| (section.first_page + page_of(&run[0]), 0));
+            Self::take_each(&handle, pages, |_, _| Ok(()))?;
             for run in runs() {
                 let page = page_of(&run[0]);
                 let bytes = handle.pin(section.first_page + page).map_err(StoreError::from)?;

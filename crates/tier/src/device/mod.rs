@@ -1,14 +1,15 @@
 //! Several devices as one: [`TieredDevice`] is a [`Device`](cenote_device::Device) whose blocks lie
 //! on any of its tiers and move between them while they are used.
 //!
-//! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs
-//! - [`Migrator`]: moves blocks; [`Worker`], `labour`: a thread that does so as a
-//!   policy says; [`Rebalance`]: everything at once
+//! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs; `set`: what all
+//!   parts of one share
+//! - [`Migrator`]: moves blocks; [`Worker`], `labour`: a thread that does so as a policy says;
+//!   [`Rebalance`]: everything at once
 //! - [`header`]: what makes a file a member of a set
 //! - `map`, `entry`: where each block lies, in memory; `slots`, `alloc`: which places are free
-//! - `journal`, `recover`, `layout`, `page`: the same on stable storage
+//! - `journal`, `recover`, `layout`, `page`, `io`: the same on stable storage
 //! - `grace`: when nobody reads a place any more
-//! - `split`, `queue`: one request over several tiers
+//! - `split`, `queue`, `buffers`: one request over several tiers
 //! - `state`: what a policy's worker keeps from one run to the next
 //!
 //! # Map
@@ -19,12 +20,13 @@
 //! in such a row is read through, because that costs less than a second request.
 //!
 //! # What is on stable storage
-//! The *map file* holds two copies of the map and a journal behind each. Epoch n is copy n mod 2
-//! and its journal: when the journal is full, copy n + 1 is written, synced, and then its head.
-//! Epoch n + 1 is exactly epoch n with its whole journal, so a damaged copy can be made up for.
+//! The *map file* holds two copies of the map and a journal behind each, which is written twice.
+//! Epoch n is copy n mod 2 and its journal: when the journal is full, copy n + 1 is written, synced,
+//! and then its head. Epoch n + 1 is exactly epoch n with its whole journal, so a damaged copy can
+//! be made up for.
 //! A page of the journal carries a checksum with the set's id, epoch and number, and tells how many
-//! pages before it were synced when it was written: the first page that does not verify is the torn
-//! end, or damage if a later one says that it was stable.
+//! pages before it were synced when it was written: the first page that verifies in neither place
+//! is the torn end, or damage if a later one says that it was stable.
 //!
 //! # A move
 //! copy -> sync the target -> journal -> sync the journal -> switch the entry -> wait until nobody

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use cenote_tier::device::{Progress as Done, Rebalance, WorkerConfig};
+use cenote_tier::device::{Progress as Moves, Rebalance, WorkerConfig};
 use cenote_tier::policy::PolicySpec;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::graph_file::GraphArg;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::tiers::graph::{BATCH, worker_config};
-use crate::tiers::kept::{self, Kept};
+use crate::tiers::kept::{self, Done, Kept};
 use crate::tiers::members::{self, Access, Members};
 use crate::verb::Outcome;
 
@@ -76,11 +76,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let done = match &args.policy {
         Some(policy) => {
             kept.change_policy(policy);
-            Done::default()
+            Moves::default()
         }
         None => rebalance(path, &members, &kept, args.by)?,
     };
-    kept.add(kept::Done { moved: done.moved, failed: done.failed, ..kept::Done::default() });
+    kept.add(Done { moved: done.moved, failed: done.failed, ..Done::default() });
     ensure!(
         members.is_here(path),
         "{}: the graph was replaced while its pages moved",
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     cancel::check()?;
     let policy = kept.policy();
     if args.report.json {
-        let Done { planned, moved, dropped, failed } = done;
+        let Moves { planned, moved, dropped, failed } = done;
         let policy = policy.name();
         output::json(&Summary { graph: path, policy, planned, moved, dropped, failed })?;
     } else {
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(if done.failed > 0 { Outcome::AnsweredNo } else { Outcome::Done })
 }
 
-fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Done> {
+fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Moves> {
     let device = &members.device;
     let plan = match by {
         By::Order => Rebalance::in_file_order(device),
@@ -119,7 +119,7 @@ fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Done
         }
     };
     let bar = Progress::new("move", Some(plan.moves().len() as u64), Unit::Items);
-    let tell = |done: Done| {
+    let tell = |done: Moves| {
         bar.set(done.moved, done.planned);
         if cancel::cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
