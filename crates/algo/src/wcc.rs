@@ -11,7 +11,7 @@
 //! is known to be in the component of the vertex of largest degree: an edge is passed over at
 //! both ends only if both ends are in that component, so nothing is lost, and of the giant's
 //! lists little more than the first entry is looked at (after Afforest, IPDPS 2018, which needs
-//! samples and a second pass for it). Where the graph stores heads (of each vertex the neighbours
+//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the neighbours
 //! of largest degree), they alone join nearly all of the giant, and the lists of its vertices are
 //! not read at all.
 
@@ -19,8 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Head, HeadKernel,
-    HugeVec, Kernel, List, Needs, Page, Strategy, VertexId, Wanted, for_each_list,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours,
+    HubNeighboursKernel, HugeVec, Kernel, List, Needs, Page, Strategy, VertexId, Wanted,
+    for_each_list,
 };
 use rayon::prelude::*;
 
@@ -61,11 +62,11 @@ impl Wcc {
 }
 
 /// Memory: labels and component sizes (8 bytes a vertex); a bit a vertex for the giant where there
-/// are heads; a search's sets on top for the paper's strategies.
+/// are hub neighbours; a search's sets on top for the paper's strategies.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     let searches = match config.strategy {
-        Strategy::Auto if graph.superblock().has_heads() => Bitmap::bytes_for(n),
+        Strategy::Auto if graph.superblock().has_hub_neighbours() => Bitmap::bytes_for(n),
         Strategy::Auto => 0,
         _ => Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads),
     };
@@ -79,11 +80,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
     let (reads, because) = match config.strategy {
-        Strategy::Auto => match graph.heads() {
-            Some(heads) => {
-                let heads = heads.pages() as f64;
-                let because = "the heads, and the lists of whom they do not join with the giant";
-                (Reads::between(heads, heads, heads + all), because)
+        Strategy::Auto => match graph.hub_neighbours() {
+            Some(hub_neighbours) => {
+                let hub_neighbours = hub_neighbours.pages() as f64;
+                let because =
+                    "the hub neighbours, and the lists of whom they do not join with the giant";
+                (Reads::between(hub_neighbours, hub_neighbours, hub_neighbours + all), because)
             }
             None => (Reads::about(all), "one pass over the pages"),
         },
@@ -239,19 +241,19 @@ impl Kernel for JoinAll<'_> {
 }
 
 /// Joins each vertex with its head.
-struct JoinHeads<'a> {
+struct JoinHubNeighbours<'a> {
     forest: &'a Forest,
     /// Takes vertices without further neighbours, where those are all of a vertex's edges.
     done: Option<&'a Bitmap>,
 }
 
-impl HeadKernel for JoinHeads<'_> {
+impl HubNeighboursKernel for JoinHubNeighbours<'_> {
     type Local = ();
 
     fn local(&self) {}
 
-    fn heads(&self, (): &mut (), first: VertexId, heads: &[Head]) {
-        for (v, head) in (first..).zip(heads) {
+    fn hub_neighbours(&self, (): &mut (), first: VertexId, hub_neighbours: &[HubNeighbours]) {
+        for (v, head) in (first..).zip(hub_neighbours) {
             let mut root = self.forest.root(v);
             for &neighbour in head.neighbours() {
                 if self.forest.parent(neighbour) != root {
@@ -265,15 +267,15 @@ impl HeadKernel for JoinHeads<'_> {
     }
 }
 
-/// Heads join nearly all of the giant: what is left to look at are the lists of vertices outside
-/// of it that have more neighbours than their heads tell. An edge with both ends in the giant
+/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices outside
+/// of it that have more neighbours than their hub neighbours tell. An edge with both ends in the giant
 /// joins nothing; any other is in a list of an end outside.
-fn by_heads(engine: &Engine, forest: &Forest) -> Result<()> {
+fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let graph = engine.graph();
     let done = Bitmap::new(graph.vertices())?;
-    // Of a directed graph heads are neighbours in one direction only.
+    // Of a directed graph hub neighbours are neighbours in one direction only.
     let whole = (!graph.is_directed()).then_some(&done);
-    engine.visit_heads("heads", &JoinHeads { forest, done: whole })?;
+    engine.visit_hub_neighbours("hub neighbours", &JoinHubNeighbours { forest, done: whole })?;
     let giant = forest.root(graph.superblock().degree_max_vertex);
     (0..graph.vertices() as VertexId).into_par_iter().for_each(|v| {
         if forest.root(v) == giant {
@@ -291,8 +293,8 @@ fn by_heads(engine: &Engine, forest: &Forest) -> Result<()> {
 fn by_union(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
     let graph = engine.graph();
     let forest = Forest::new(graph.vertices())?;
-    if graph.superblock().has_heads() {
-        by_heads(engine, &forest)?;
+    if graph.superblock().has_hub_neighbours() {
+        by_hub_neighbours(engine, &forest)?;
     } else if graph.is_directed() {
         engine.visit("pass", Direction::Out, Wanted::All, &JoinAll(&forest))?;
     } else {

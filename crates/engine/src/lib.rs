@@ -7,8 +7,8 @@
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
 //!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
-//! - [`HeadKernel`]: with the three best connected neighbours of each vertex
-//!   ([`Engine::visit_heads`])
+//! - [`HubNeighboursKernel`]: with the three best connected neighbours of each vertex
+//!   ([`Engine::visit_hub_neighbours`])
 //! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`]);
 //!   [`WeightedPageKernel`]: with pages and weights ([`Engine::visit_weighted_pages`])
 //! - [`Engine`]: workers, I/O in flight, cached pages
@@ -41,7 +41,7 @@ mod engine;
 mod error;
 mod explain;
 mod frontier;
-mod heads;
+mod hub_neighbours;
 mod kernel;
 mod lookup;
 mod memory_plan;
@@ -59,15 +59,15 @@ pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Direction, Graph, Head, List, Page, StoreError, VertexId, Weight, WeightColumn,
-    WeightType, Weights,
+    Adjacency, Direction, Graph, HubNeighbours, List, Page, StoreError, VertexId, Weight,
+    WeightColumn, WeightType, Weights,
 };
 pub use config::{Cancel, EngineConfig, Strategy};
 pub use engine::Engine;
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{Frontier, FrontierPart, Wanted};
-pub use heads::HeadKernel;
+pub use hub_neighbours::HubNeighboursKernel;
 pub use kernel::{Kernel, PageKernel};
 pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_store::import::{ImportError, Workspace};
+use cenote_import::{ImportError, Workspace};
 
 use crate::random::Random;
 

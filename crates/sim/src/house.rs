@@ -7,7 +7,7 @@ use cenote_algo::AlgoError;
 use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_engine::EngineConfig;
-use cenote_store::import::{
+use cenote_import::{
     Format, ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into,
 };
 use cenote_store::{Codec, Direction, Graph, StoreError, check};

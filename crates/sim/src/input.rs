@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use cenote_store::import::Format;
+use cenote_import::Format;
 
 use crate::shape::Naming;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cenote_store::import::ImportConfig;
+use cenote_import::ImportConfig;
 
 use crate::shape::Naming;
 

@@ -48,7 +48,7 @@ pub enum PageKind {
     /// Tables of an order of vertices.
     Order = 7,
     /// Of each vertex the neighbours with the longest lists.
-    Heads = 8,
+    HubNeighbours = 8,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

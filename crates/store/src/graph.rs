@@ -9,7 +9,7 @@ use cenote_pool::check::PageCheck;
 use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
-use crate::heads::Heads;
+use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::{Adjacency, word_entries};
 use crate::lookup::Lookup;
@@ -120,14 +120,14 @@ impl Graph {
         self.layout().weights(direction)
     }
 
-    /// The heads, where the graph has them: from the lists of sources, which on an undirected graph
+    /// The hub neighbours, where the graph has them: from the lists of sources, which on an undirected graph
     /// are all lists.
-    pub fn heads(&self) -> Option<Heads> {
+    pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
         let superblock = self.superblock();
-        let section = [SectionKind::OutHeads, SectionKind::InHeads];
+        let section = [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours];
         let section = section.iter().find_map(|&kind| superblock.section(kind))?;
         let file = Arc::clone(self.file());
-        Some(Heads::new(file, *section, self.page_bytes(), superblock.salt))
+        Some(HubNeighboursSection::new(file, *section, self.page_bytes(), superblock.salt))
     }
 
     /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
@@ -217,7 +217,7 @@ impl Graph {
     }
 
     /// A way to the pages that look-ups keep, for [`Graph::look_up`].
-    pub(crate) fn handle(&self) -> Result<Handle> {
+    pub fn handle(&self) -> Result<Handle> {
         self.pages.handle()
     }
 
@@ -225,7 +225,7 @@ impl Graph {
     ///
     /// # Panics
     /// If the graph has no such vertex.
-    pub(crate) fn look_up(
+    pub fn look_up(
         &self,
         handle: &Handle,
         direction: Direction,

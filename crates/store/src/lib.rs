@@ -6,14 +6,13 @@
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it; `lookup`: many lists at random
-//! - [`heads`]: of each vertex the three neighbours with the longest lists
+//! - [`hub_neighbours`]: of each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
 //! - [`weights`]: weights of edges, a column beside the lists
 //! - [`writer`]: writes a graph in one pass; its packer puts lists into pages, in vertex order
-//! - [`import`]: builds a graph from edge lists of many formats in bounded memory
+//! - [`edges`](mod@edges): every edge once
 //! - [`check`](mod@check): verifies every byte of a graph
-//! - [`export`]: writes the edges out again
 //!
 //! The format is described byte by byte in `FORMAT.md` beside this crate's sources.
 
@@ -22,13 +21,12 @@ compile_error!("graph files are little-endian and read in place: big-endian host
 
 pub mod check;
 mod degrees;
+pub mod edges;
 pub mod error;
-pub mod export;
 pub mod format;
 pub mod graph;
-pub mod heads;
+pub mod hub_neighbours;
 pub mod ids;
-pub mod import;
 pub mod index;
 mod lookup;
 pub mod order;
@@ -46,7 +44,7 @@ pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
 pub use graph::Graph;
-pub use heads::{Head, Heads, HeadsChoice};
+pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
 pub use lookup::Lookup;

@@ -7,7 +7,7 @@ use crate::format::{
     self, Codec, FEATURE_PACKED, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageHeader, PageKind,
     VERTICES_MAX,
 };
-use crate::heads;
+use crate::hub_neighbours;
 use crate::order::Order;
 use crate::weights::column::per_page;
 use crate::weights::{WeightSummary, WeightType};
@@ -34,7 +34,7 @@ const FEATURE_WEIGHTS: u64 = 1 << 1;
 
 /// Required feature: vertices that do not lie in the order of their ids.
 const FEATURE_ORDER: u64 = 1 << 2;
-/// Required feature: heads.
+/// Required feature: hub neighbours.
 const FEATURE_HEADS: u64 = 1 << 3;
 /// Required features that this program has.
 const FEATURES_KNOWN: u64 = FEATURE_PACKED | FEATURE_WEIGHTS | FEATURE_ORDER | FEATURE_HEADS;
@@ -68,9 +68,9 @@ pub enum SectionKind {
     /// The rank of every vertex.
     RankOfVertex = 12,
     /// Of each vertex the neighbours with the longest lists: of its list of targets.
-    OutHeads = 13,
+    OutHubNeighbours = 13,
     /// The same of its list of sources.
-    InHeads = 14,
+    InHubNeighbours = 14,
 }
 
 impl SectionKind {
@@ -88,8 +88,8 @@ impl SectionKind {
         Self::InWeights,
         Self::VertexOfRank,
         Self::RankOfVertex,
-        Self::OutHeads,
-        Self::InHeads,
+        Self::OutHubNeighbours,
+        Self::InHubNeighbours,
     ];
 
     /// How errors name a page of the section.
@@ -107,8 +107,8 @@ impl SectionKind {
             Self::InWeights => "in-weights",
             Self::VertexOfRank => "vertex of rank",
             Self::RankOfVertex => "rank of vertex",
-            Self::OutHeads => "heads",
-            Self::InHeads => "in-heads",
+            Self::OutHubNeighbours => "hub_neighbours",
+            Self::InHubNeighbours => "in-hub-neighbours",
         }
     }
 
@@ -122,7 +122,7 @@ impl SectionKind {
             Self::Strings => PageKind::Strings,
             Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
-            Self::OutHeads | Self::InHeads => PageKind::Heads,
+            Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
         }
     }
 }
@@ -261,12 +261,14 @@ impl Superblock {
         flag(packed, FEATURE_PACKED)
             | flag(self.weights.is_some(), FEATURE_WEIGHTS)
             | flag(self.order != Order::Natural, FEATURE_ORDER)
-            | flag(self.has_heads(), FEATURE_HEADS)
+            | flag(self.has_hub_neighbours(), FEATURE_HEADS)
     }
 
-    /// Whether each vertex has its heads.
-    pub fn has_heads(&self) -> bool {
-        self.sections.iter().any(|section| section.kind.page_kind() == PageKind::Heads)
+    /// Whether each vertex has its hub neighbours.
+    pub fn has_hub_neighbours(&self) -> bool {
+        self.sections
+            .iter()
+            .any(|section| section.kind.page_kind() == PageKind::HubNeighbours)
     }
 
     /// Bytes of the whole file.
@@ -436,8 +438,10 @@ impl Superblock {
             SectionKind::OutWeights => self.weights.is_some(),
             SectionKind::InWeights => self.weights.is_some() && self.in_edges,
             SectionKind::VertexOfRank | SectionKind::RankOfVertex => self.order != Order::Natural,
-            SectionKind::OutHeads => self.has_heads() && !self.directed,
-            SectionKind::InHeads => self.has_heads() && self.directed && self.in_edges,
+            SectionKind::OutHubNeighbours => self.has_hub_neighbours() && !self.directed,
+            SectionKind::InHubNeighbours => {
+                self.has_hub_neighbours() && self.directed && self.in_edges
+            }
         };
         for kind in SectionKind::ALL {
             match self.section(kind) {
@@ -497,10 +501,10 @@ impl Superblock {
                 equal("number of ranks", items, n)?;
                 equal("pages of ranks", pages, items.div_ceil(words * 2))
             }
-            SectionKind::OutHeads | SectionKind::InHeads => {
-                equal("number of heads", items, n)?;
-                let per_page = heads::per_page(page_bytes) as u64;
-                equal("pages of heads", pages, items.div_ceil(per_page))
+            SectionKind::OutHubNeighbours | SectionKind::InHubNeighbours => {
+                equal("number of hub neighbours", items, n)?;
+                let per_page = hub_neighbours::per_page(page_bytes) as u64;
+                equal("pages of hub neighbours", pages, items.div_ceil(per_page))
             }
             SectionKind::OutWeights | SectionKind::InWeights => {
                 let stored =

@@ -1,4 +1,4 @@
-//! Writes a graph: lists, index, degrees and ids, in one pass; only heads have the lists read back.
+//! Writes a graph: lists, index, degrees and ids, in one pass; only hub neighbours have the lists read back.
 //!
 //! The superblock is written last, after everything else is on stable storage: a file without it
 //! is not a graph.
@@ -10,7 +10,7 @@ use cenote_device::Device;
 
 use crate::error::{Result, StoreError};
 use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
-use crate::heads::{Classes, HeadsChoice, HeadsWriter};
+use crate::hub_neighbours::{Classes, HubNeighboursChoice, HubNeighboursWriter};
 use crate::ids;
 use crate::index::Adjacency;
 use crate::order::{self, Order, Tables};
@@ -78,8 +78,8 @@ pub struct GraphWriter {
     ended: bool,
     stored_in: u64,
     weights: Option<WeightWriter>,
-    heads: HeadsChoice,
-    /// What heads are found from, until they are written.
+    hub_neighbours: HubNeighboursChoice,
+    /// What hub neighbours are found from, until they are written.
     lists: Option<WrittenLists>,
 }
 
@@ -122,7 +122,7 @@ impl GraphWriter {
     }
 
     /// The weights of the entries that were given last, as ordered bits.
-    pub(crate) fn extend_ordered(&mut self, weights: &[u64]) -> Result<()> {
+    pub fn extend_ordered(&mut self, weights: &[u64]) -> Result<()> {
         match &mut self.weights {
             Some(writer) => writer.spool.extend(weights),
             None => unreachable!("the graph is unweighted"),
@@ -162,21 +162,21 @@ impl GraphWriter {
             ended: false,
             stored_in: 0,
             weights: None,
-            heads: HeadsChoice::No,
+            hub_neighbours: HubNeighboursChoice::No,
             lists: None,
         })
     }
 
-    /// Whether [`GraphWriter::write_heads`] is to write heads; without a word there will be none.
+    /// Whether [`GraphWriter::write_hub_neighbours`] is to write hub neighbours; without a word there will be none.
     #[must_use]
-    pub fn with_heads(mut self, heads: HeadsChoice) -> Self {
-        self.heads = heads;
+    pub fn with_hub_neighbours(mut self, hub_neighbours: HubNeighboursChoice) -> Self {
+        self.hub_neighbours = hub_neighbours;
         self
     }
 
-    /// Memory that finding heads takes, beside a byte a vertex and [`GraphWriter::memory_bytes`].
-    pub fn heads_bytes(adjacency_pages: u64, threads: usize) -> usize {
-        5 * adjacency_pages as usize + HeadsWriter::memory_bytes(threads)
+    /// Memory that finding hub neighbours takes, beside a byte a vertex and [`GraphWriter::memory_bytes`].
+    pub fn hub_neighbours_bytes(adjacency_pages: u64, threads: usize) -> usize {
+        5 * adjacency_pages as usize + HubNeighboursWriter::memory_bytes(threads)
     }
 
     /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes
@@ -247,7 +247,7 @@ impl GraphWriter {
         let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec, self.codec));
         let Packed { index, degrees, totals } = packer.finish(&mut self.sink)?;
         let vertices = self.spec.vertices;
-        let classes = self.has_heads(kinds[0], &totals).then(|| {
+        let classes = self.has_hub_neighbours(kinds[0], &totals).then(|| {
             let mut classes = Classes::with_capacity(vertices as usize);
             degrees.for_each(|degree| classes.push(degree));
             classes
@@ -263,17 +263,17 @@ impl GraphWriter {
         Ok(totals)
     }
 
-    /// Whether heads follow these lists: those along which a search looks back.
-    fn has_heads(&self, adjacency: SectionKind, totals: &Totals) -> bool {
+    /// Whether hub neighbours follow these lists: those along which a search looks back.
+    fn has_hub_neighbours(&self, adjacency: SectionKind, totals: &Totals) -> bool {
         let looks_back = match adjacency {
             SectionKind::OutAdjacency => !self.spec.directed,
             _ => true,
         };
-        looks_back && self.heads.is_made(self.spec.vertices, totals.stored)
+        looks_back && self.hub_neighbours.is_made(self.spec.vertices, totals.stored)
     }
 
     /// All lists are there. Writes what belongs to the direction that was pushed last; then
-    /// [`GraphWriter::write_heads`] may follow, and [`GraphWriter::finish`].
+    /// [`GraphWriter::write_hub_neighbours`] may follow, and [`GraphWriter::finish`].
     ///
     /// # Panics
     /// If some vertex has no list yet, or lists of sources were announced and have not begun.
@@ -294,23 +294,23 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Whether [`GraphWriter::write_heads`] has something to do.
-    pub fn wants_heads(&self) -> bool {
+    /// Whether [`GraphWriter::write_hub_neighbours`] has something to do.
+    pub fn wants_hub_neighbours(&self) -> bool {
         self.lists.is_some()
     }
 
-    /// Writes the heads, if the graph is to have any ([`GraphWriter::with_heads`]): reads the lists
+    /// Writes the hub neighbours, if the graph is to have any ([`GraphWriter::with_hub_neighbours`]): reads the lists
     /// back, on so many threads. `go_on` hears of every few MiB that were read, how many bytes, and
     /// says whether to go on; false where it did not.
     ///
     /// # Panics
     /// Before [`GraphWriter::end_lists`].
-    pub fn write_heads(
+    pub fn write_hub_neighbours(
         &mut self,
         threads: usize,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<bool> {
-        assert!(self.ended, "heads follow all lists");
+        assert!(self.ended, "hub neighbours follow all lists");
         let Some(WrittenLists { section, index, classes }) = self.lists.take() else {
             return Ok(true);
         };
@@ -324,11 +324,11 @@ impl GraphWriter {
         let adjacency = pushed.and_then(|()| load.finish());
         let adjacency = adjacency.expect("the packer's index follows from itself");
         let (adjacency, classes, threads) = (&adjacency, &classes, threads.max(1));
-        let writer = HeadsWriter { device: &device, adjacency, classes, threads };
+        let writer = HubNeighboursWriter { device: &device, adjacency, classes, threads };
         let Some(pages) = writer.write(&mut self.sink, go_on)? else { return Ok(false) };
         let kind = match section.kind {
-            SectionKind::InAdjacency => SectionKind::InHeads,
-            _ => SectionKind::OutHeads,
+            SectionKind::InAdjacency => SectionKind::InHubNeighbours,
+            _ => SectionKind::OutHubNeighbours,
         };
         self.add_section(kind, pages, u64::from(vertices));
         Ok(true)
@@ -384,7 +384,7 @@ impl GraphWriter {
         if !self.ended {
             self.end_lists()?;
         }
-        self.write_heads(1, &mut |_| true)?;
+        self.write_hub_neighbours(1, &mut |_| true)?;
         let totals = self.out.expect("all lists have ended");
         self.check_counts(&totals, &counts)?;
         let ids = self.write_ids(ids)?;

@@ -7,8 +7,10 @@ mod graphs;
 use std::collections::BTreeSet;
 
 use cenote_store::format::{PageHeader, PageKind, verify_codec};
-use cenote_store::{Codec, Decoded, Direction, Graph, HeadsChoice, StoreError, check_device};
-use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned, read_heads};
+use cenote_store::{
+    Codec, Decoded, Direction, Graph, HubNeighboursChoice, StoreError, check_device,
+};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned, read_hub_neighbours};
 
 /// Ten or so pages of every kind: long and short lists, in-edges, string ids with one that is
 /// longer than a page.
@@ -39,10 +41,10 @@ fn small_integer_graph() -> TestGraph {
 }
 
 /// Of each vertex three neighbours lie apart.
-fn small_graph_with_heads() -> TestGraph {
+fn small_graph_with_hub_neighbours() -> TestGraph {
     let of_hub = |hub| (hub + 1..30).map(move |v| (hub, v));
     let edges: Vec<_> = (0..4).flat_map(of_hub).collect();
-    TestGraph { heads: HeadsChoice::Yes, ..TestGraph::undirected(30, &edges) }
+    TestGraph { hub_neighbours: HubNeighboursChoice::Yes, ..TestGraph::undirected(30, &edges) }
 }
 
 /// Its vertices do not lie in the order of their ids.
@@ -73,8 +75,8 @@ fn read_all(device: &MemoryDevice) -> Result<Vec<String>, StoreError> {
         })?;
         graph.degrees(direction, &mut |first, degrees| all.push(format!("{first} {degrees:?}")))?;
     }
-    if graph.heads().is_some() {
-        all.push(format!("{:?}", read_heads(&graph)?));
+    if graph.hub_neighbours().is_some() {
+        all.push(format!("{:?}", read_hub_neighbours(&graph)?));
     }
     let ids = graph.ids()?;
     ids.for_each(0..graph.vertices() as u32, |vertex, id| {
@@ -94,7 +96,7 @@ fn every_bit_flip_is_an_error_that_names_its_page() {
         (packed_graph(), 1..2),
         (small_integer_graph(), 0..usize::MAX),
         (small_ordered_graph(), 0..usize::MAX),
-        (small_graph_with_heads(), 0..usize::MAX),
+        (small_graph_with_hub_neighbours(), 0..usize::MAX),
     ] {
         let device = MemoryDevice::with_bytes(graph.stored_bytes());
         let whole = read_all(&device).unwrap();
@@ -127,7 +129,7 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
         let kinds = [PageKind::Superblock, PageKind::Adjacency, PageKind::Index, PageKind::Degrees];
         let kinds =
             kinds.into_iter().chain([PageKind::Integers, PageKind::Strings, PageKind::Order]);
-        let kinds = kinds.chain([PageKind::Heads]);
+        let kinds = kinds.chain([PageKind::HubNeighbours]);
         let passes = |kind, codec| verify_codec(bytes, salt, page as u64, kind, codec).is_ok();
         let mut kinds = kinds;
         kinds.any(|kind| Codec::ALL.into_iter().any(|codec| passes(kind, codec)))
@@ -267,7 +269,7 @@ fn hostile_superblocks_with_a_valid_checksum_never_panic() {
 
 #[test]
 fn hostile_pages_with_a_valid_checksum_never_panic() {
-    for graph in [small_graph(), packed_graph(), small_graph_with_heads()] {
+    for graph in [small_graph(), packed_graph(), small_graph_with_hub_neighbours()] {
         attack_pages(&graph);
     }
 }
@@ -352,9 +354,9 @@ fn tables_of_an_order_that_are_no_inverses_are_told() {
 
 #[test]
 fn heads_that_the_lists_do_not_tell_are_told() {
-    let graph = small_graph_with_heads();
+    let graph = small_graph_with_hub_neighbours();
     let good = graph.stored_bytes();
-    let page = graph.store().heads().unwrap().first_page() as usize;
+    let page = graph.store().hub_neighbours().unwrap().first_page() as usize;
     for (value, expected) in [(5, "not those of the lists"), (30, "no vertex")] {
         let mut bytes = good.clone();
         forge(&mut bytes, page, graph.salt, |page| {

@@ -7,9 +7,9 @@ mod graphs;
 use std::collections::BTreeSet;
 
 use cenote_store::{
-    Codec, Counts, Direction, Graph, GraphWriter, HeadsChoice, IdsSource, StoreError,
+    Codec, Counts, Direction, Graph, GraphWriter, HubNeighboursChoice, IdsSource, StoreError,
 };
-use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_heads, assert_same};
+use graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_hub_neighbours, assert_same};
 
 #[test]
 fn triangle_with_tail_comes_back() {
@@ -92,8 +92,10 @@ fn assert_lists_only(stored: &Graph, graph: &TestGraph) {
 fn random_graphs_come_back_whatever_the_page_size_ids_and_pieces() {
     for seed in 0..40 {
         println!("seed {seed}");
-        let heads = [HeadsChoice::Yes, HeadsChoice::No, HeadsChoice::Auto][seed as usize % 3];
-        let graph = TestGraph { heads, ..random_graph(&mut Random(seed)) };
+        let hub_neighbours =
+            [HubNeighboursChoice::Yes, HubNeighboursChoice::No, HubNeighboursChoice::Auto]
+                [seed as usize % 3];
+        let graph = TestGraph { hub_neighbours, ..random_graph(&mut Random(seed)) };
         let device = MemoryDevice::default();
         let piece = [1, 7, 1000, usize::MAX][seed as usize % 4];
         let written = graph.write(&device, piece).unwrap();
@@ -115,9 +117,9 @@ fn heads_of_many_vertices_come_back() {
     edges.dedup();
     for codec in Codec::ALL {
         let graph = TestGraph::undirected(vertices as usize, &edges);
-        let graph = TestGraph { heads: HeadsChoice::Yes, codec, ..graph };
+        let graph = TestGraph { hub_neighbours: HubNeighboursChoice::Yes, codec, ..graph };
         let stored = graph.store();
-        assert_heads(&stored, &graph);
+        assert_hub_neighbours(&stored, &graph);
         assert!(cenote_store::check(&stored, &mut |_, _| {}).unwrap().is_whole());
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Asynchronous<'a> {
     /// Vertices whose level fell since their list, or its first piece, was last followed.
     active: &'a Bitmap,
     /// Pages whose first list began on an earlier page and is active here.
-    heads: Bitmap,
+    hub_neighbours: Bitmap,
     /// Of each page the lowest level of what is active.
     lowest: HugeVec<AtomicU32>,
     /// No level above this matters any more. It only falls.
@@ -66,7 +66,7 @@ impl<'a> Asynchronous<'a> {
             adjacency,
             levels,
             active,
-            heads: Bitmap::new(pages)?,
+            hub_neighbours: Bitmap::new(pages)?,
             lowest,
             level_max: AtomicU32::new(UNREACHED),
         })
@@ -79,14 +79,14 @@ impl<'a> Asynchronous<'a> {
         fence(Ordering::Release);
         self.active.insert(v);
         self.lowest[*pages.start() as usize].fetch_min(level, Ordering::Release);
-        self.activate_heads(pages.start() + 1..pages.end() + 1, level);
+        self.activate_hub_neighbours(pages.start() + 1..pages.end() + 1, level);
     }
 
     /// The same for the pieces behind the first.
-    fn activate_heads(&self, pages: Range<u64>, level: u32) {
+    fn activate_hub_neighbours(&self, pages: Range<u64>, level: u32) {
         fence(Ordering::Release);
         for page in pages {
-            self.heads.insert(VertexId::try_from(page).expect(PAGES));
+            self.hub_neighbours.insert(VertexId::try_from(page).expect(PAGES));
             self.lowest[page as usize].fetch_min(level, Ordering::Release);
         }
     }
@@ -167,7 +167,7 @@ impl PageKernel for Asynchronous<'_> {
                 within.found.push_back((level + 1, target));
                 if runs_on && target + 1 == starting.end {
                     let pages = self.adjacency.pages_of(target);
-                    self.activate_heads(pages.start() + 1..pages.end() + 1, level + 1);
+                    self.activate_hub_neighbours(pages.start() + 1..pages.end() + 1, level + 1);
                 }
             }
         }
@@ -191,8 +191,8 @@ impl Asynchronous<'_> {
         let starting = self.adjacency.starts_from(number)..self.adjacency.vertices_in(number).end;
         self.active.take_in(starting, |v| within.before.push((0, v)));
         let head = VertexId::try_from(number).expect(PAGES);
-        if self.heads.contains(head) {
-            self.heads.remove(head);
+        if self.hub_neighbours.contains(head) {
+            self.hub_neighbours.remove(head);
             within.before.push((0, page.first_vertex()));
         }
         fence(Ordering::Acquire);

@@ -13,18 +13,18 @@
 //! (each unvisited vertex looks for a neighbour in the frontier and stops at the first), and what
 //! it does not find is kept: the lists of the vertices that stay unvisited are few and short, and
 //! with them in memory ([`stash`]) the rest of the search reads nothing. A directed graph is
-//! searched so where it was stored with its in-edges. Where the graph stores heads (of each vertex
-//! the neighbours of largest degree), they are asked first ([`heads`]), and hardly any lists are
+//! searched so where it was stored with its in-edges. Where the graph stores hub neighbours (of each vertex
+//! the neighbours of largest degree), they are asked first ([`hub_neighbours`]), and hardly any lists are
 //! left to be read.
 //!
 //! A search of many small levels is brought to its end in memory too ([`rest`]), or without a
 //! barrier a level where that does not fit ([`asynchronous`]).
 //!
-//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`heads`], [`stash`], [`rest`],
+//! Steps: [`top_down`](TopDown), [`bottom_up`](BottomUp), [`hub_neighbours`], [`stash`], [`rest`],
 //! [`asynchronous`].
 
 mod asynchronous;
-mod heads;
+mod hub_neighbours;
 mod rest;
 mod stash;
 
@@ -40,7 +40,7 @@ use rayon::prelude::*;
 use crate::estimate::{Estimate, Reads, kept};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use asynchronous::Asynchronous;
-use heads::BottomUpHeads;
+use hub_neighbours::BottomUpHubNeighbours;
 use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
@@ -52,7 +52,7 @@ const NO_PARENT: u32 = u32::MAX;
 /// all unvisited vertices.
 const BOTTOM_UP_SHARE: f64 = 0.5;
 
-/// Heads are asked where the frontier has so many times their pages, since they do not answer for
+/// Hub neighbours are asked where the frontier has so many times their pages, since they do not answer for
 /// all, and at least this part of all pages: of a small frontier they know little.
 const HEADS_TIMES: u64 = 2;
 const HEADS_PART: u64 = 4;
@@ -136,7 +136,8 @@ impl Bfs {
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let per_vertex = if bfs.parents { 8 } else { 4 };
-    let settled = if asks_heads(graph, config.strategy, bfs) { Bitmap::bytes_for(n) } else { 0 };
+    let settled =
+        if asks_hub_neighbours(graph, config.strategy, bfs) { Bitmap::bytes_for(n) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads) + settled;
     let stash_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
     let rest_bytes = if keeps_rest(graph, config.strategy) { rest::bytes_for(graph) } else { 0 };
@@ -148,9 +149,9 @@ fn stashes(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && graph.adjacency(Direction::In).is_some()
 }
 
-/// Heads do not tell who the smallest of all possible parents is.
-fn asks_heads(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bool {
-    strategy == Strategy::Auto && graph.superblock().has_heads() && !bfs.parents
+/// Hub neighbours do not tell who the smallest of all possible parents is.
+fn asks_hub_neighbours(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bool {
+    strategy == Strategy::Auto && graph.superblock().has_hub_neighbours() && !bfs.parents
 }
 
 fn keeps_rest(graph: &Graph, strategy: Strategy) -> bool {
@@ -178,10 +179,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
     let (likely, at_most, because) = match config.strategy {
-        Strategy::Auto if asks_heads(graph, config.strategy, bfs) => {
-            let heads = graph.heads().map_or(0, |heads| heads.pages()) as f64;
-            let because = "the heads, and the pages of vertices that they do not lead to";
-            (1.6 * heads, 3.0 * all, because)
+        Strategy::Auto if asks_hub_neighbours(graph, config.strategy, bfs) => {
+            let hub_neighbours =
+                graph.hub_neighbours().map_or(0, |hub_neighbours| hub_neighbours.pages()) as f64;
+            let because = "the hub neighbours, and the pages of vertices that they do not lead to";
+            (1.6 * hub_neighbours, 3.0 * all, because)
         }
         Strategy::Auto if graph.adjacency(Direction::In).is_none() && missing > 0.0 => {
             let because = "each level reads its pages again, about 1.6 times in all";
@@ -239,7 +241,7 @@ struct Search<'e> {
     /// leftovers did not fit in memory halves it.
     stash_pages_max: u64,
     patience: Patience,
-    /// Vertices that a bottom-up step need not ask for more than their heads; `None` where heads
+    /// Vertices that a bottom-up step need not ask for more than their hub neighbours; `None` where hub neighbours
     /// are not asked.
     settled: Option<Bitmap>,
 }
@@ -264,7 +266,7 @@ impl<'e> Search<'e> {
             reached: sources.len() as u64,
             stash_pages_max: u64::MAX,
             patience: Patience::default(),
-            settled: match asks_heads(engine.graph(), engine.config().strategy, bfs) {
+            settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,
             },
@@ -285,8 +287,8 @@ impl<'e> Search<'e> {
             if self.finish_with_rest(frontier_pages)? {
                 return Ok(());
             }
-            if self.heads_are_worth_it(frontier_pages) {
-                let stash = self.bottom_up_by_heads(frontier_pages)?;
+            if self.hub_neighbours_are_worth_it(frontier_pages) {
+                let stash = self.bottom_up_by_hub_neighbours(frontier_pages)?;
                 self.advance();
                 if let Some(stash) = stash {
                     return self.finish_in_memory(&stash);
@@ -432,23 +434,25 @@ impl<'e> Search<'e> {
         Ok((queue.len() - started) as u64)
     }
 
-    fn heads_are_worth_it(&self, frontier_pages: u64) -> bool {
-        let heads = self.engine.graph().heads().filter(|_| self.settled.is_some());
+    fn hub_neighbours_are_worth_it(&self, frontier_pages: u64) -> bool {
+        let hub_neighbours =
+            self.engine.graph().hub_neighbours().filter(|_| self.settled.is_some());
         let all_pages = pages(self.engine.graph(), Direction::Out);
-        let least = |heads: u64| (HEADS_TIMES * heads).max(all_pages / HEADS_PART);
-        heads.is_some_and(|heads| frontier_pages >= least(heads.pages()))
+        let least =
+            |hub_neighbours: u64| (HEADS_TIMES * hub_neighbours).max(all_pages / HEADS_PART);
+        hub_neighbours.is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
     }
 
-    /// One step that asks the heads first, and then whichever is fewer: the lists of vertices that
+    /// One step that asks the hub neighbours first, and then whichever is fewer: the lists of vertices that
     /// they do not lead to, or those of the frontier. Gives the leftover lists if all of them fit
     /// in memory.
-    fn bottom_up_by_heads(&mut self, frontier_pages: u64) -> Result<Option<Stash>> {
-        let mut settled = self.settled.take().expect("heads are asked");
+    fn bottom_up_by_hub_neighbours(&mut self, frontier_pages: u64) -> Result<Option<Stash>> {
+        let mut settled = self.settled.take().expect("hub neighbours are asked");
         settled.clear();
         settled.merge(&self.visited);
         // The step that follows has the other half.
         let stash_words = self.stash_words() / 2;
-        let kernel = BottomUpHeads {
+        let kernel = BottomUpHubNeighbours {
             visited: &self.visited,
             frontier: &self.frontier,
             next: &self.next,
@@ -458,8 +462,8 @@ impl<'e> Search<'e> {
             stash_words,
             symmetric: !self.engine.graph().is_directed(),
         };
-        let label = format!("level {} by heads", self.level + 1);
-        let locals = self.engine.visit_heads(label, &kernel)?;
+        let label = format!("level {} by hub neighbours", self.level + 1);
+        let locals = self.engine.visit_hub_neighbours(label, &kernel)?;
         let (mut parts, mut stashes): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
         let rest = Wanted::NotIn(&settled);
         let is_rest_less = self.engine.pages_wanted(Direction::In, &rest) <= frontier_pages;

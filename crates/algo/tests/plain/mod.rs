@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, HeadsChoice, IdsSource};
+use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, HubNeighboursChoice, IdsSource};
 
 pub const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
@@ -111,11 +111,11 @@ impl Plain {
 
     /// The graph on pages of 4 KiB.
     pub fn stored(&self) -> Arc<Graph> {
-        self.stored_with_heads(HeadsChoice::No)
+        self.stored_with_hub_neighbours(HubNeighboursChoice::No)
     }
 
-    /// The graph on pages of 4 KiB, with or without heads.
-    pub fn stored_with_heads(&self, heads: HeadsChoice) -> Arc<Graph> {
+    /// The graph on pages of 4 KiB, with or without hub neighbours.
+    pub fn stored_with_hub_neighbours(&self, hub_neighbours: HubNeighboursChoice) -> Arc<Graph> {
         let model = Preset::by_name("optane-p4800x").unwrap().model();
         let device = Arc::new(SimDevice::new(SimConfig::new(model)));
         let is_repeated = |list: &Vec<u32>| list.windows(2).any(|pair| pair[0] == pair[1]);
@@ -131,7 +131,8 @@ impl Plain {
             self_loops_kept: loops > 0,
             salt: 7,
         };
-        let mut writer = GraphWriter::create(device.clone(), spec).unwrap().with_heads(heads);
+        let mut writer =
+            GraphWriter::create(device.clone(), spec).unwrap().with_hub_neighbours(hub_neighbours);
         self.lists.iter().for_each(|list| writer.push_list(list).unwrap());
         if self.in_edges {
             writer.begin_in().unwrap();

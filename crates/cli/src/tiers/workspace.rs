@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
-use cenote_store::import::{FileWorkspace, ImportError, Workspace};
+use cenote_import::{FileWorkspace, ImportError, Workspace};
 use cenote_tier::device::header::SetId;
 use cenote_tier::device::{SetConfig, TierPart, TieredDevice, TieredError};
 use cenote_tier::policy::PolicySpec;
@@ -76,7 +76,7 @@ impl NewTier {
         })
     }
 
-    fn part(&self) -> cenote_store::import::Result<TierPart> {
+    fn part(&self) -> cenote_import::Result<TierPart> {
         let options = OpenOptions::creating();
         Ok(TierPart {
             device: file::open(&self.partial, &options)?,
@@ -87,14 +87,14 @@ impl NewTier {
 }
 
 impl Workspace for TieredWorkspace {
-    fn spill(&self) -> cenote_store::import::Result<Arc<dyn Device>> {
+    fn spill(&self) -> cenote_import::Result<Arc<dyn Device>> {
         self.map.spill()
     }
 
-    fn output(&self) -> cenote_store::import::Result<Arc<dyn Device>> {
+    fn output(&self) -> cenote_import::Result<Arc<dyn Device>> {
         let map = self.map.output()?;
         let parts = self.tiers.iter().map(NewTier::part);
-        let parts = parts.collect::<cenote_store::import::Result<Vec<_>>>()?;
+        let parts = parts.collect::<cenote_import::Result<Vec<_>>>()?;
         let config = SetConfig { block_bytes: self.block_bytes, ..SetConfig::new(self.id) };
         let device = TieredDevice::create(map, parts, &config).map_err(|error| match error {
             TieredError::Device(error) => error.into(),
@@ -103,7 +103,7 @@ impl Workspace for TieredWorkspace {
         Ok(Arc::new(device))
     }
 
-    fn publish(&self) -> cenote_store::import::Result<()> {
+    fn publish(&self) -> cenote_import::Result<()> {
         for tier in &self.tiers {
             let failed = |source| ImportError::Output {
                 path: tier.path.clone(),

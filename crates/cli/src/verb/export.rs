@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use cenote::export::{ExportReport, export_parquet, export_text};
 use cenote_store::Graph;
-use cenote_store::export::{ExportReport, export_parquet, export_text};
 use serde::Serialize;
 
 use crate::args::Report;

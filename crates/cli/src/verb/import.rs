@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cenote_store::WeightType;
-use cenote_store::import::{
+use cenote_import::{
     self, FileWorkspace, Format, Header, IdKind, ImportConfig, ImportError, ImportReport,
     InputSpec, Phase,
 };
-use cenote_store::{Codec, HeadsChoice, Order};
+use cenote_store::WeightType;
+use cenote_store::{Codec, HubNeighboursChoice, Order};
 use cenote_tier::policy::PolicySpec;
 use serde::Serialize;
 
@@ -114,7 +114,7 @@ pub struct Args {
     /// Store the three neighbours of largest degree of each vertex apart, 12 bytes a vertex:
     /// searches and components then read little else. auto: from a mean degree of 24 on
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = heads_parser())]
-    heads: HeadsChoice,
+    hub_neighbours: HubNeighboursChoice,
     /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY; give
     /// it again for each. Pages then move as the policy says
     #[arg(long = "tier", value_name = "NAME=DIR[:CAPACITY]")]
@@ -180,7 +180,7 @@ impl Args {
         if self.tiers.is_empty() {
             // Tiers of the graph that is replaced.
             let mut replaced = members::files_of_replaced(&self.out)?;
-            let report = import::import_into(inputs, &workspace, config, bar)?;
+            let report = cenote_import::import_into(inputs, &workspace, config, bar)?;
             if !replaced.is_empty() {
                 replaced.push(kept::path_of(&self.out));
             }
@@ -198,7 +198,7 @@ impl Args {
         let policy = self.tier_policy.clone();
         let (out, tiers) = (&self.out, &self.tiers);
         let workspace = TieredWorkspace::new(workspace, out, tiers, block_bytes, policy)?;
-        Ok(import::import_into(inputs, &workspace, config, bar).map_err(say_tier)?)
+        Ok(cenote_import::import_into(inputs, &workspace, config, bar).map_err(say_tier)?)
     }
 
     fn config(&self) -> Result<ImportConfig> {
@@ -226,7 +226,7 @@ impl Args {
             memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
             page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
             codec: self.codec,
-            heads: self.heads,
+            hub_neighbours: self.hub_neighbours,
             threads: self.threads.count(),
             overwrite: self.overwrite,
             temp_dir: self.temp_dir.clone(),
@@ -257,8 +257,12 @@ fn codec_parser() -> impl clap::builder::TypedValueParser<Value = Codec> {
     named(&[("raw", Codec::Raw), ("packed", Codec::Packed)])
 }
 
-fn heads_parser() -> impl clap::builder::TypedValueParser<Value = HeadsChoice> {
-    named(&[("auto", HeadsChoice::Auto), ("yes", HeadsChoice::Yes), ("no", HeadsChoice::No)])
+fn heads_parser() -> impl clap::builder::TypedValueParser<Value = HubNeighboursChoice> {
+    named(&[
+        ("auto", HubNeighboursChoice::Auto),
+        ("yes", HubNeighboursChoice::Yes),
+        ("no", HubNeighboursChoice::No),
+    ])
 }
 
 fn weights_parser() -> impl clap::builder::TypedValueParser<Value = WeightType> {
@@ -291,7 +295,7 @@ fn named<T: Copy + Send + Sync + 'static>(
 /// The progress of an import as a bar, and Ctrl-C as its wish to stop.
 struct Bar(Progress);
 
-impl import::Progress for Bar {
+impl cenote_import::Progress for Bar {
     fn begin(&self, phase: Phase, total: Option<u64>) {
         self.0.stage(phase.name(), total, Unit::Bytes);
     }

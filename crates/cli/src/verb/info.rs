@@ -43,7 +43,7 @@ struct Info {
     weights: Option<Weights>,
     codec: &'static str,
     /// Whether the neighbours of largest degree of each vertex are stored apart.
-    heads: bool,
+    hub_neighbours: bool,
     format_version: u32,
     ids: &'static str,
     /// Order of the vertices, and the seed of a shuffle.
@@ -127,7 +127,7 @@ impl Info {
             weighted: superblock.weights.is_some(),
             weights: superblock.weights.as_ref().map(Weights::from),
             codec: superblock.codec().name(),
-            heads: superblock.has_heads(),
+            hub_neighbours: superblock.has_hub_neighbours(),
             format_version: superblock.format_version,
             ids: match superblock.ids {
                 IdKind::Dense => "dense",
@@ -183,7 +183,7 @@ fn print(info: &Info) -> Result<()> {
         ("duplicates", found(info.duplicates, info.duplicates_kept)),
         ("self-loops", found(info.self_loops, info.self_loops_kept)),
         ("codec", info.codec.to_owned()),
-        ("heads", if info.heads { "yes" } else { "no" }.to_owned()),
+        ("hub_neighbours", if info.hub_neighbours { "yes" } else { "no" }.to_owned()),
         ("format version", info.format_version.to_string()),
     ];
     if let Some(Weights { r#type, min: Some(min), max: Some(max), mean }) = &info.weights {

@@ -14,14 +14,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tier", &["device"]),
     ("pool", &["device"]),
     ("store", &["pool", "device"]),
+    ("import", &["store", "pool", "device"]),
     ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
-    ("cli", &["device", "tier", "pool", "store", "engine", "algo", "workload"]),
-    ("sim", &["device", "tier", "pool", "store", "engine", "algo", "workload", "cli"]),
+    ("cenote", &["device", "tier", "pool", "store", "import", "engine", "algo"]),
+    ("cli", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
+    ("sim", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
 ];
 
 /// What any room's tests may use besides: graphs to test on, and for algo the way to store them.
-const TESTS_MAY_USE: &[&str] = &["workload", "store", "device"];
+const TESTS_MAY_USE: &[&str] = &["workload", "store", "import", "device"];
 
 const PREFIX: &str = "cenote-";
 

@@ -24,6 +24,7 @@ const TIMELESS: &[&str] = &[
     "crates/pool/src/",
     "crates/tier/src/",
     "crates/store/src/",
+    "crates/import/src/",
     "crates/engine/src/",
     "crates/algo/src/",
     "crates/cli/src/replay/",

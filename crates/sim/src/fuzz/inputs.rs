@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cenote_device::backend::sim::FaultPlan;
-use cenote_store::import::{Format, IdKind, ImportConfig, ImportError};
+use cenote_import::{Format, IdKind, ImportConfig, ImportError};
 
 use crate::disk::{SimWorkspace, random_drive};
 use crate::faults::{End, clean};

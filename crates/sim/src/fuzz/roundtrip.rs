@@ -3,10 +3,10 @@
 
 use std::io::Write;
 
+use cenote::export::{export_parquet, export_text};
 use cenote_device::backend::sim::FaultPlan;
+use cenote_import::{Format, ImportConfig};
 use cenote_store::Graph;
-use cenote_store::export::{export_parquet, export_text};
-use cenote_store::import::{Format, ImportConfig};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
-use cenote_store::import::{ImportError, Workspace};
+use cenote_import::{ImportError, Workspace};
 use cenote_tier::device::{Migrator, SetConfig, TierPart, TieredDevice};
 use cenote_tier::placement::Move;
 

@@ -7,8 +7,8 @@ use cenote_device::Device;
 use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
 use cenote_device::backend::sim::{FaultPlan, SimDevice};
 use cenote_engine::EngineConfig;
+use cenote_import::ImportConfig;
 use cenote_store::Graph;
-use cenote_store::import::ImportConfig;
 
 use crate::disk::drive_with;
 use crate::house::{Case, PAGE_SIZES, compare_answer, open_whole, options};

@@ -80,7 +80,7 @@ impl IdTable {
 
     /// The two ends of an edge without direction, that of the smaller id first.
     #[inline]
-    pub(crate) fn in_order(&self, ends: [VertexId; 2]) -> [VertexId; 2] {
+    pub fn in_order(&self, ends: [VertexId; 2]) -> [VertexId; 2] {
         let [a, b] = ends;
         if self.rank(a) <= self.rank(b) { [a, b] } else { [b, a] }
     }

@@ -84,7 +84,7 @@ impl WeightType {
     }
 
     /// Ordered bits of a weight that was written as text. `None`: it is none of this type.
-    pub(crate) fn parse(self, token: &[u8]) -> Option<u64> {
+    pub fn parse(self, token: &[u8]) -> Option<u64> {
         let text = std::str::from_utf8(token).ok()?;
         let weight = match self {
             Self::F32 => Weight::F32(text.parse().ok()?),
@@ -96,7 +96,7 @@ impl WeightType {
     }
 
     /// Ordered bits of a floating-point number as a weight of this type.
-    pub(crate) fn of_f64(self, value: f64) -> Option<u64> {
+    pub fn of_f64(self, value: f64) -> Option<u64> {
         match self {
             Self::F32 => Weight::F32(value as f32).ordered(),
             Self::F64 => Weight::F64(value).ordered(),
@@ -111,7 +111,7 @@ impl WeightType {
     }
 
     /// Ordered bits of an integer as a weight of this type.
-    pub(crate) fn of_integer(self, value: i128) -> Option<u64> {
+    pub fn of_integer(self, value: i128) -> Option<u64> {
         match self {
             Self::F32 => Weight::F32(value as f32).ordered(),
             Self::F64 => Weight::F64(value as f64).ordered(),
@@ -121,7 +121,7 @@ impl WeightType {
     }
 
     /// Ordered bits of minus a weight, for matrices that are symmetric but for the sign.
-    pub(crate) fn negated(self, ordered: u64) -> Option<u64> {
+    pub fn negated(self, ordered: u64) -> Option<u64> {
         match self.weight(ordered) {
             Weight::F32(value) => Weight::F32(-value).ordered(),
             Weight::F64(value) => Weight::F64(-value).ordered(),
@@ -131,7 +131,7 @@ impl WeightType {
     }
 
     /// What a message says that a weight must be.
-    pub(crate) fn expected(self) -> &'static str {
+    pub fn expected(self) -> &'static str {
         match self {
             Self::F32 => "a finite number that f32 can hold",
             Self::F64 => "a finite number",
@@ -142,7 +142,7 @@ impl WeightType {
 
     /// The weight of ordered bits.
     #[inline]
-    pub(crate) fn weight(self, ordered: u64) -> Weight {
+    pub fn weight(self, ordered: u64) -> Weight {
         let raw = self.raw(ordered);
         match self {
             Self::F32 => Weight::F32(f32::from_bits(raw as u32)),

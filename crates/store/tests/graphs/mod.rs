@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device};
-use cenote_store::heads::HEADS;
+use cenote_store::hub_neighbours::HUB_NEIGHBOURS;
 use cenote_store::order::Tables;
 use cenote_store::{
-    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, Head, HeadsChoice, Id, IdRef,
-    IdsSource, Order, Result, StoreError, Superblock, VertexId, check,
+    Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, HubNeighbours, HubNeighboursChoice,
+    Id, IdRef, IdsSource, Order, Result, StoreError, Superblock, VertexId, check,
 };
 pub use memory::MemoryDevice;
 
@@ -56,7 +56,7 @@ pub struct TestGraph {
     pub ids: TestIds,
     /// The vertex of every id, where that is not its place.
     pub vertex_of: Option<Vec<u32>>,
-    pub heads: HeadsChoice,
+    pub hub_neighbours: HubNeighboursChoice,
 }
 
 impl TestGraph {
@@ -97,7 +97,7 @@ impl TestGraph {
             back: None,
             ids: TestIds::Dense,
             vertex_of: None,
-            heads: HeadsChoice::No,
+            hub_neighbours: HubNeighboursChoice::No,
         }
     }
 
@@ -133,7 +133,7 @@ impl TestGraph {
 
     pub fn write_to(&self, device: Arc<dyn Device>, piece: usize) -> Result<Superblock> {
         let writer = GraphWriter::create_with_codec(device, self.spec(), self.codec)?;
-        let mut writer = writer.with_heads(self.heads);
+        let mut writer = writer.with_hub_neighbours(self.hub_neighbours);
         push_lists(&mut writer, &self.out, piece)?;
         if let Some(back) = &self.back {
             writer.begin_in()?;
@@ -141,7 +141,7 @@ impl TestGraph {
         }
         writer.end_lists()?;
         let threads = 1 + self.out.len() % 3;
-        assert!(writer.write_heads(threads, &mut |_| true)?);
+        assert!(writer.write_hub_neighbours(threads, &mut |_| true)?);
         let counts = Counts { edges: self.edges(), duplicates: 3, self_loops: 4 };
         let rank_of: Vec<u32> = (0..self.out.len()).map(|v| self.rank_of(v) as u32).collect();
         let order = Order::Random { seed: 3 };
@@ -230,7 +230,7 @@ pub fn assert_same(graph: &Graph, expected: &TestGraph) {
         None if !expected.directed => assert_lists(graph, Direction::In, &expected.out),
         None => assert!(graph.adjacency(Direction::In).is_none()),
     }
-    assert_heads(graph, expected);
+    assert_hub_neighbours(graph, expected);
     assert_ids(graph, expected);
     let report = check(graph, &mut |_, _| {}).unwrap();
     assert!(report.is_whole(), "{report:#?}");
@@ -293,32 +293,35 @@ fn assert_lists(graph: &Graph, direction: Direction, expected: &[Vec<u32>]) {
     assert!(matches!(beyond, Err(StoreError::NoVertex { .. })));
 }
 
-/// Reads all heads page by page.
-pub fn read_heads(graph: &Graph) -> Result<Vec<Head>> {
-    let heads = graph.heads().expect("the graph has heads");
+/// Reads all hub neighbours page by page.
+pub fn read_hub_neighbours(graph: &Graph) -> Result<Vec<HubNeighbours>> {
+    let hub_neighbours = graph.hub_neighbours().expect("the graph has hub neighbours");
     let mut all = Vec::new();
-    for page in 0..heads.pages() {
+    for page in 0..hub_neighbours.pages() {
         let page_bytes = graph.page_bytes();
-        let offset = (heads.first_page() + page) * page_bytes as u64;
+        let offset = (hub_neighbours.first_page() + page) * page_bytes as u64;
         let buffer = Buffer::new(page_bytes)?;
         let bytes = cenote_device::read_exact(graph.device().as_ref(), offset, page_bytes, buffer)?;
-        let (first, of_page) = heads.parse(page, &bytes)?;
+        let (first, of_page) = hub_neighbours.parse(page, &bytes)?;
         assert_eq!(first as usize, all.len());
         all.extend_from_slice(of_page);
     }
     Ok(all)
 }
 
-/// The heads by their definition.
-pub fn assert_heads(graph: &Graph, expected: &TestGraph) {
+/// The hub neighbours by their definition.
+pub fn assert_hub_neighbours(graph: &Graph, expected: &TestGraph) {
     let lists = match (&expected.back, expected.directed) {
         (Some(back), _) => back,
         (None, false) => &expected.out,
-        (None, true) => return assert!(graph.heads().is_none()),
+        (None, true) => return assert!(graph.hub_neighbours().is_none()),
     };
     let entries = lists.iter().map(|list| list.len() as u64).sum();
-    assert_eq!(graph.heads().is_some(), expected.heads.is_made(lists.len() as u64, entries));
-    if graph.heads().is_none() {
+    assert_eq!(
+        graph.hub_neighbours().is_some(),
+        expected.hub_neighbours.is_made(lists.len() as u64, entries)
+    );
+    if graph.hub_neighbours().is_none() {
         return;
     }
     // Four classes to each power of two.
@@ -329,16 +332,16 @@ pub fn assert_heads(graph: &Graph, expected: &TestGraph) {
             4 * i64::from(len.ilog2()) + ((len - power) * 4 / power) as i64
         }
     };
-    let found = read_heads(graph).unwrap();
+    let found = read_hub_neighbours(graph).unwrap();
     assert_eq!(found.len(), lists.len());
     for (v, head) in (0..).zip(found) {
         let mut others: Vec<u32> = lists[v as usize].iter().copied().filter(|&u| u != v).collect();
         others.dedup();
-        let is_whole = others.len() <= HEADS;
+        let is_whole = others.len() <= HUB_NEIGHBOURS;
         others.sort_by_key(|&u| (-class(u), u));
-        others.truncate(HEADS);
+        others.truncate(HUB_NEIGHBOURS);
         others.sort_unstable();
-        others.resize(HEADS, u32::MAX);
+        others.resize(HUB_NEIGHBOURS, u32::MAX);
         if !is_whole {
             others.reverse();
         }

@@ -1,0 +1,59 @@
+//! A bottom-up step that asks hub neighbours first.
+//!
+//! Of each unvisited vertex the three neighbours of largest degree are looked at, which the graph
+//! stores apart. Where one is in the frontier, the vertex is found; where there are no more than
+//! these, its list is known; only of what is left after that are lists wanted.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    Bitmap, Frontier, FrontierPart, HubNeighbours, HubNeighboursKernel, List, VertexId,
+};
+
+use super::stash::StashPart;
+
+/// The step.
+pub(super) struct BottomUpHubNeighbours<'a> {
+    pub visited: &'a Bitmap,
+    pub frontier: &'a Frontier,
+    pub next: &'a Frontier,
+    /// Vertices whose lists are not wanted any more; the visited ones at first.
+    pub settled: &'a Bitmap,
+    pub levels: &'a [AtomicU32],
+    pub level: u32,
+    pub stash_words: u64,
+    pub symmetric: bool,
+}
+
+impl HubNeighboursKernel for BottomUpHubNeighbours<'_> {
+    /// What it found, and lists of vertices without more neighbours.
+    type Local = (FrontierPart, StashPart);
+
+    fn local(&self) -> Self::Local {
+        (FrontierPart::default(), StashPart::with_words(self.stash_words, self.symmetric))
+    }
+
+    fn hub_neighbours(
+        &self,
+        (part, stash): &mut Self::Local,
+        first: VertexId,
+        hub_neighbours: &[HubNeighbours],
+    ) {
+        for (v, head) in (first..).zip(hub_neighbours) {
+            if self.visited.contains(v) {
+                continue;
+            }
+            let neighbours = head.neighbours();
+            if neighbours.iter().any(|&neighbour| self.frontier.contains(neighbour)) {
+                self.next.add(v, part);
+                self.levels[v as usize].store(self.level, Ordering::Relaxed);
+                self.settled.insert(v);
+            } else if head.is_whole() {
+                let degree = neighbours.len() as u64;
+                let list = List { vertex: v, page: 0, skip: 0, degree, targets: neighbours };
+                stash.keep(&list, self.visited);
+                self.settled.insert(v);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Writes the edges out again: as text, as Parquet, or to whoever asks.
+//!
+//! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges
+//! come in the order of their lists and then of the entries, so the same graph always gives the
+//! same bytes. The ids of all vertices are in memory meanwhile: 8 bytes each for integers, the text
+//! for strings, and 4 more where the vertices do not lie in the order of their ids.
+
+mod parquet;
+
+use std::io::{self, Write};
+
+pub use self::parquet::export_parquet;
+use cenote_store::VertexId;
+pub use cenote_store::edges::ExportReport;
+use cenote_store::edges::{Progress, for_each_edge};
+use cenote_store::error::{Result, StoreError};
+use cenote_store::graph::Graph;
+use cenote_store::ids::{IdRef, IdTable};
+
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Writes one edge a line, source, target and, where there is one, weight with tabs between them,
+/// in the user's own ids. An id with white space, or one that starts like a comment, could not be
+/// read again: an error.
+pub fn export_text(
+    graph: &Graph,
+    out: &mut dyn Write,
+    progress: Progress<'_>,
+) -> Result<ExportReport> {
+    let ids = graph.ids()?.load()?;
+    check_text_ids(graph, &ids)?;
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
+    let directed = graph.is_directed();
+    let report = for_each_edge(graph, progress, &mut |source, target, weight| {
+        let ends = [source, target];
+        let [source, target] = if directed { ends } else { ids.in_order(ends) };
+        put_id(&mut buffer, ids.get(source));
+        buffer.push(b'\t');
+        put_id(&mut buffer, ids.get(target));
+        if let Some(weight) = weight {
+            write!(buffer, "\t{weight}").map_err(write_error)?;
+        }
+        buffer.push(b'\n');
+        if buffer.len() >= BUFFER_BYTES {
+            out.write_all(&buffer).map_err(write_error)?;
+            buffer.clear();
+        }
+        Ok(())
+    })?;
+    out.write_all(&buffer).and_then(|()| out.flush()).map_err(write_error)?;
+    Ok(report)
+}
+
+/// Before the first line is written: every id can be read again from a line of text.
+fn check_text_ids(graph: &Graph, ids: &IdTable) -> Result<()> {
+    for vertex in 0..graph.vertices() as VertexId {
+        let IdRef::String(id) = ids.get(vertex) else { return Ok(()) };
+        let is_comment = id.starts_with(['#', '%']);
+        if is_comment || id.is_empty() || id.contains([' ', '\t', '\r', '\n', ',']) {
+            let reason = format!(
+                "the id {id:?} cannot be read again from a line of text (it is empty, has white \
+                 space or a comma, or looks like a comment): export to Parquet"
+            );
+            return Err(write_error(io::Error::new(io::ErrorKind::InvalidData, reason)));
+        }
+    }
+    Ok(())
+}
+
+fn put_id(buffer: &mut Vec<u8>, id: IdRef<'_>) {
+    match id {
+        IdRef::String(string) => buffer.extend_from_slice(string.as_bytes()),
+        IdRef::Integer(integer) => put_integer(buffer, integer),
+    }
+}
+
+/// Decimal digits, without the detour over the formatting machinery.
+fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (integer % 10) as u8;
+        integer /= 10;
+        if integer == 0 {
+            break;
+        }
+    }
+    buffer.extend_from_slice(&digits[at..]);
+}
+
+fn write_error(source: io::Error) -> StoreError {
+    StoreError::Export { source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_written_as_digits() {
+        for integer in [0, 7, 10, 99, 1_234_567_890, u64::MAX] {
+            let mut buffer = Vec::new();
+            put_integer(&mut buffer, integer);
+            assert_eq!(buffer, integer.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! The first pass: reads the inputs, collects the outer ids, spills the pairs and takes a sample.
+
+use std::sync::{Mutex, PoisonError};
+
+use cenote_device::Buffer;
+
+use crate::blocks::Worker;
+use crate::error::Result;
+use crate::ids::integers::{IntegerSet, LocalIds};
+use crate::ids::strings::Dictionary;
+use crate::parse::token::{check_name, integer_id};
+use crate::parse::{Fault, Sink};
+use crate::spill::{Extent, SpillFile, SpillWriter};
+
+/// What a collector may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CollectorSizes {
+    /// Bytes of a spilled block.
+    pub spill_block: usize,
+    /// Pairs kept at most as a sample: even.
+    pub sample: usize,
+    /// Bytes of a weight behind each pair: 0 where weights are not imported.
+    pub weight_bytes: usize,
+}
+
+impl CollectorSizes {
+    /// Memory of a collector.
+    pub fn memory(&self) -> usize {
+        // One block of narrow and one of wide pairs are open.
+        SpillWriter::memory(2, self.spill_block) + self.sample * 16
+    }
+}
+
+/// What a worker collected.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub edges: u64,
+    /// Blocks of pairs of `u32`; each pair is followed by its weight, if there is one.
+    pub narrow: Vec<Extent>,
+    /// Blocks of pairs of `u64`.
+    pub wide: Vec<Extent>,
+    pub sample: Vec<(u64, u64)>,
+}
+
+/// Counts, samples and spills pairs.
+struct Pairs<'a> {
+    spill: Option<SpillWriter<'a>>,
+    narrow: Option<Open>,
+    wide: Option<Open>,
+    collected: Collected,
+    sample_stride: u64,
+    sample_max: usize,
+    weight_bytes: usize,
+}
+
+/// A block that is being filled.
+struct Open {
+    block: Buffer,
+    bytes: usize,
+}
+
+impl Open {
+    fn put(&mut self, bytes: &[u8]) {
+        self.block[self.bytes..self.bytes + bytes.len()].copy_from_slice(bytes);
+        self.bytes += bytes.len();
+    }
+}
+
+impl<'a> Pairs<'a> {
+    fn new(spill: Option<&'a SpillFile>, sizes: CollectorSizes) -> Result<Self> {
+        let spill = spill.map(|file| SpillWriter::new(file, 2, sizes.spill_block)).transpose()?;
+        let collected = Collected::default();
+        let CollectorSizes { sample: sample_max, weight_bytes, .. } = sizes;
+        let (narrow, wide, sample_stride) = (None, None, 1);
+        Ok(Self { spill, narrow, wide, collected, sample_stride, sample_max, weight_bytes })
+    }
+
+    #[inline]
+    fn add(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
+        if self.collected.edges & (self.sample_stride - 1) == 0 {
+            self.sample(source, target);
+        }
+        self.collected.edges += 1;
+        if self.spill.is_none() {
+            return Ok(());
+        }
+        let is_narrow = (source | target) >> 32 == 0;
+        let pair = (source | target << 32).to_le_bytes();
+        match (is_narrow, self.weight_bytes) {
+            (true, 0) => self.narrow(pair),
+            (true, _) => self.weighted_narrow(pair, weight),
+            (false, _) => self.wide(source, target, weight),
+        }
+    }
+
+    /// Keeps every pair at first; when the sample is full, every second of it, and so on.
+    #[cold]
+    fn sample(&mut self, source: u64, target: u64) {
+        let sample = &mut self.collected.sample;
+        if sample.len() == self.sample_max {
+            let mut keep = false;
+            sample.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.sample_stride *= 2;
+            if self.collected.edges & (self.sample_stride - 1) != 0 {
+                return;
+            }
+        }
+        self.collected.sample.push((source, target));
+    }
+
+    #[inline]
+    fn narrow(&mut self, pair: [u8; 8]) -> Result<()> {
+        if let Some(Open { block, bytes }) = &mut self.narrow
+            && let Some(room) = block.get_mut(*bytes..*bytes + 8)
+        {
+            room.copy_from_slice(&pair);
+            *bytes += 8;
+            return Ok(());
+        }
+        self.flush()?;
+        let mut open = self.open()?;
+        open.block[..8].copy_from_slice(&pair);
+        open.bytes = 8;
+        self.narrow = Some(open);
+        Ok(())
+    }
+
+    fn weighted_narrow(&mut self, pair: [u8; 8], weight: u64) -> Result<()> {
+        let record = 8 + self.weight_bytes;
+        let full = self.narrow.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
+        if full {
+            self.flush()?;
+            self.narrow = Some(self.open()?);
+        }
+        if let Some(open) = &mut self.narrow {
+            open.put(&pair);
+            open.put(&weight.to_le_bytes()[..self.weight_bytes]);
+        }
+        Ok(())
+    }
+
+    fn wide(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
+        let record = 16 + self.weight_bytes;
+        let full = self.wide.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
+        if full {
+            self.flush_wide()?;
+            self.wide = Some(self.open()?);
+        }
+        if let Some(open) = &mut self.wide {
+            open.put(&source.to_le_bytes());
+            open.put(&target.to_le_bytes());
+            open.put(&weight.to_le_bytes()[..self.weight_bytes]);
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<Open> {
+        let spill = self.spill.as_mut().expect("pairs are spilled");
+        Ok(Open { block: spill.take()?, bytes: 0 })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let record = 8 + self.weight_bytes;
+        if let (Some(open), Some(spill)) = (self.narrow.take(), &mut self.spill) {
+            self.collected.narrow.push(spill.put(open.block, open.bytes, open.bytes / record)?);
+        }
+        Ok(())
+    }
+
+    fn flush_wide(&mut self) -> Result<()> {
+        let record = 16 + self.weight_bytes;
+        if let (Some(open), Some(spill)) = (self.wide.take(), &mut self.spill) {
+            self.collected.wide.push(spill.put(open.block, open.bytes, open.bytes / record)?);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Collected> {
+        self.flush()?;
+        self.flush_wide()?;
+        if let Some(spill) = &mut self.spill {
+            spill.finish()?;
+        }
+        Ok(self.collected)
+    }
+}
+
+/// A worker for integer ids.
+pub(super) struct IntegerCollector<'a, 'b> {
+    ids: &'a IntegerSet<'b>,
+    local: LocalIds,
+    pairs: Pairs<'a>,
+    /// Whether another kind of ids may be tried.
+    auto: bool,
+}
+
+impl<'a, 'b> IntegerCollector<'a, 'b> {
+    pub fn new(
+        ids: &'a IntegerSet<'b>,
+        spill: Option<&'a SpillFile>,
+        sizes: CollectorSizes,
+        auto: bool,
+    ) -> Result<Self> {
+        let pairs = Pairs::new(spill, sizes)?;
+        Ok(Self { ids, local: LocalIds::default(), pairs, auto })
+    }
+}
+
+impl Sink for IntegerCollector<'_, '_> {
+    const INTEGERS: bool = true;
+
+    fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
+        use super::parse::token::TokenFault;
+        match integer_id(token) {
+            Ok(id) => Ok(id),
+            Err(TokenFault::NotNumber) if self.auto && !token.is_empty() => {
+                check_name(token)?;
+                Err(Fault::NotInteger)
+            }
+            Err(fault) => Err(fault.fault(self.auto)),
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        Ok(id)
+    }
+
+    #[inline]
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        self.ids.insert(source, &mut self.local)?;
+        self.ids.insert(target, &mut self.local)?;
+        Ok(self.pairs.add(source, target, weight)?)
+    }
+
+    fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
+        Ok(self.ids.insert(id, &mut self.local)?)
+    }
+}
+
+impl Worker for IntegerCollector<'_, '_> {
+    type Output = Collected;
+
+    fn finish(mut self) -> Result<Collected> {
+        self.ids.flush(&mut self.local)?;
+        self.pairs.finish()
+    }
+}
+
+/// A worker for string ids.
+pub(super) struct NameCollector<'a, 'b> {
+    names: &'a Dictionary<'b>,
+    pairs: Pairs<'a>,
+    /// The last two names, one of which is a source as a rule, and sources come in runs.
+    last: [(Vec<u8>, u64); 2],
+    turn: usize,
+}
+
+impl<'a, 'b> NameCollector<'a, 'b> {
+    pub fn new(
+        names: &'a Dictionary<'b>,
+        spill: &'a SpillFile,
+        sizes: CollectorSizes,
+    ) -> Result<Self> {
+        let pairs = Pairs::new(Some(spill), sizes)?;
+        Ok(Self { names, pairs, last: Default::default(), turn: 0 })
+    }
+}
+
+impl Sink for NameCollector<'_, '_> {
+    const INTEGERS: bool = false;
+
+    fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
+        self.turn ^= 1;
+        let (last, last_number) = &mut self.last[self.turn];
+        if last == token && !token.is_empty() {
+            return Ok(*last_number);
+        }
+        check_name(token)?;
+        let number = self.names.intern(token)?;
+        last.clear();
+        last.extend_from_slice(token);
+        *last_number = number;
+        Ok(number)
+    }
+
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        self.id(id.to_string().as_bytes())
+    }
+
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        Ok(self.pairs.add(source, target, weight)?)
+    }
+
+    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Worker for NameCollector<'_, '_> {
+    type Output = Collected;
+
+    fn finish(self) -> Result<Collected> {
+        self.pairs.finish()
+    }
+}
+
+/// Joins what the workers collected.
+pub(super) fn join(parts: Vec<Collected>) -> Collected {
+    let mut all = Collected::default();
+    for part in parts {
+        all.edges += part.edges;
+        all.narrow.extend(part.narrow);
+        all.wide.extend(part.wide);
+        all.sample.extend(part.sample);
+    }
+    all
+}
+
+/// A list of blocks that workers take from.
+#[derive(Debug)]
+pub(super) struct Shared<T>(Mutex<std::vec::IntoIter<T>>);
+
+impl<T> Shared<T> {
+    pub fn new(items: Vec<T>) -> Self {
+        Self(Mutex::new(items.into_iter()))
+    }
+
+    pub fn next(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
+}

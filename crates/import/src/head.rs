@@ -1,0 +1,193 @@
+//! What stands before the edges: column names, Matrix Market and METIS headers.
+
+use std::sync::Arc;
+
+use crate::config::{Format, InputSpec};
+use crate::error::{ImportError, Result, excerpt};
+use crate::parse::delimited::Layout;
+use crate::parse::lists::MetisHeader;
+use crate::parse::matrix::{Banner, MatrixHeader};
+use crate::parse::weighted::WeightPlace;
+use cenote_store::WeightType;
+
+/// What the bytes of a block are.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Edges,
+    WeightedEdges(Arc<WeightPlace>),
+    Vertices,
+    Adjacency,
+    Delimited(Arc<Layout>),
+    Metis {
+        header: Arc<MetisHeader>,
+        first_row: u64,
+    },
+    Matrix(Arc<MatrixHeader>),
+    U32,
+    U64,
+    /// Pairs of `u64` whose rows are counted from `first_line`.
+    Rows,
+    /// The same with the ordered bits of a weight behind each pair.
+    WeightedRows,
+    /// Vertices `first..first + count` exist.
+    VertexRun {
+        first: u64,
+        count: u64,
+    },
+    /// Names, each preceded by its length in a little-endian `u32`; two make an edge, followed by
+    /// the ordered bits of its weight where weights are imported.
+    Names {
+        weighted: bool,
+    },
+}
+
+/// What a header promised, to be compared with what came.
+#[derive(Debug)]
+pub(super) enum End {
+    Metis(Arc<MetisHeader>, u64),
+    Matrix(Arc<MatrixHeader>),
+}
+
+/// Reads the header of a text input, line by line.
+pub(super) struct Head<'a> {
+    format: Format,
+    spec: &'a InputSpec,
+    directed: bool,
+    weights: Option<WeightType>,
+    /// Whether the banner of Matrix Market has been read.
+    banner: Option<Banner>,
+    content: Option<Content>,
+}
+
+impl<'a> Head<'a> {
+    pub fn new(
+        format: Format,
+        spec: &'a InputSpec,
+        directed: bool,
+        weights: Option<WeightType>,
+    ) -> Self {
+        let content = match format {
+            Format::Edges => Some(match weights {
+                Some(kind) => {
+                    let place = WeightPlace::new(kind, spec.weight_column.as_deref());
+                    Content::WeightedEdges(Arc::new(place))
+                }
+                None => Content::Edges,
+            }),
+            Format::Vertices => Some(Content::Vertices),
+            Format::Adjacency => Some(Content::Adjacency),
+            _ => None,
+        };
+        Self { format, spec, directed, weights, banner: None, content }
+    }
+
+    /// Takes header lines from the front of whole lines, of which the first is number `line`.
+    /// Returns the bytes taken.
+    pub fn take(&mut self, bytes: &[u8], name: &str, line: u64) -> Result<usize> {
+        let mut at = 0;
+        let mut number = line;
+        while self.content.is_none() && at < bytes.len() {
+            let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |n| at + n + 1);
+            let text = bytes[at..end].strip_suffix(b"\n").unwrap_or(&bytes[at..end]);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            let used = self.line(text).map_err(|problem| match problem {
+                Problem::Line(expected) => ImportError::Line {
+                    input: name.to_owned(),
+                    line: number,
+                    expected,
+                    text: excerpt(text),
+                },
+                Problem::Whole(reason) => ImportError::Format { input: name.to_owned(), reason },
+            })?;
+            if !used {
+                break;
+            }
+            at = end;
+            number += 1;
+        }
+        Ok(at)
+    }
+
+    /// What follows the header, `None` before its end. `rows` are the rows of METIS so far.
+    pub fn content(&self, rows: u64) -> Option<Content> {
+        let mut content = self.content.clone();
+        if let Some(Content::Metis { first_row, .. }) = &mut content {
+            *first_row = rows;
+        }
+        content
+    }
+
+    /// At the end of the input: what is to be compared with what came.
+    pub fn end(self, rows: u64, name: &str) -> Result<Option<End>> {
+        match self.content {
+            Some(Content::Metis { header, .. }) => Ok(Some(End::Metis(header, rows))),
+            Some(Content::Matrix(header)) => Ok(Some(End::Matrix(header))),
+            Some(_) => Ok(None),
+            None => {
+                let reason = match self.format {
+                    Format::Metis => "is empty: a METIS file begins with a line `n m`",
+                    Format::MatrixMarket => {
+                        "ends before the line `rows columns entries` of Matrix Market"
+                    }
+                    _ => "is empty: a line of column names was expected",
+                };
+                Err(ImportError::Format { input: name.to_owned(), reason: reason.to_owned() })
+            }
+        }
+    }
+
+    /// Whether the line belonged to the header.
+    fn line(&mut self, text: &[u8]) -> std::result::Result<bool, Problem> {
+        match self.format {
+            Format::Csv | Format::Tsv => {
+                let (layout, used) =
+                    Layout::from_first_line(text, self.format, self.spec, self.weights)?;
+                self.content = Some(Content::Delimited(Arc::new(layout)));
+                Ok(used)
+            }
+            Format::Metis => {
+                if !text.starts_with(b"%") {
+                    let header = MetisHeader::parse(text)?;
+                    let header = match self.weights {
+                        Some(kind) => header.with_weights(kind)?,
+                        None => header,
+                    };
+                    let header = Arc::new(header);
+                    self.content = Some(Content::Metis { header, first_row: 0 });
+                }
+                Ok(true)
+            }
+            Format::MatrixMarket => {
+                self.matrix_line(text)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn matrix_line(&mut self, text: &[u8]) -> std::result::Result<(), Problem> {
+        match self.banner {
+            None => self.banner = Some(Banner::parse(text)?),
+            Some(banner) => {
+                if !text.starts_with(b"%") && !text.trim_ascii().is_empty() {
+                    let header = MatrixHeader::parse(banner, text)?;
+                    let header = match self.weights {
+                        Some(kind) => header.with_weights(kind, self.directed)?,
+                        None => header,
+                    };
+                    self.content = Some(Content::Matrix(Arc::new(header)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a header.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The line; what was expected.
+    Line(String),
+    /// The whole input; the reason.
+    Whole(String),
+}

@@ -1,0 +1,449 @@
+//! Integer ids: a bitmap in chunks where they are dense, sorted runs where they are sparse.
+//!
+//! Ids below 2^32 go to lazily made chunks of 65,536 bits. When the chunks have taken their share
+//! of the budget, ids of further chunks are collected like those above 2^32: in buffers that are
+//! sorted, freed of repeats and merged. Which way an id took depends on timing; the set of ids,
+//! and therefore the dense id of each, does not.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::budget::{Budget, Held};
+use crate::error::{ImportError, Result};
+use cenote_store::VertexId;
+
+const CHUNK_BITS: u32 = 16;
+const CHUNKS: usize = 1 << CHUNK_BITS;
+const WORDS: usize = 1 << (CHUNK_BITS - 6);
+/// Memory of a chunk: its bits and, in the finished map, a rank for each word.
+const CHUNK_BYTES: usize = WORDS * 10;
+const DIRECTORY_BYTES: usize = CHUNKS * 28;
+/// Ids a worker collects before it sorts them.
+const LOCAL_IDS: usize = 1 << 14;
+const WHAT: &str = "the table of integer ids";
+
+type Chunk = Box<[AtomicU64]>;
+
+/// The set of ids seen so far; filled by all workers at once.
+#[derive(Debug)]
+pub(crate) struct IntegerSet<'a> {
+    chunks: Vec<OnceLock<Chunk>>,
+    chunks_made: AtomicUsize,
+    chunks_max: usize,
+    sparse: Mutex<Runs<'a>>,
+    _directory: Held<'a>,
+    chunk_memory: Mutex<Held<'a>>,
+}
+
+/// Sorted runs without repeats, each at most half as long as the one before.
+#[derive(Debug)]
+struct Runs<'a> {
+    runs: Vec<Vec<u64>>,
+    memory: Held<'a>,
+}
+
+/// One worker's ids on their way to the runs.
+#[derive(Debug, Default)]
+pub(crate) struct LocalIds {
+    ids: Vec<u64>,
+}
+
+impl<'a> IntegerSet<'a> {
+    /// An empty set whose bitmap takes at most half of what the budget has left.
+    pub fn new(budget: &'a Budget) -> Result<Self> {
+        let directory = budget.hold(DIRECTORY_BYTES, WHAT)?;
+        let mut chunks = Vec::new();
+        chunks.resize_with(CHUNKS, OnceLock::new);
+        Ok(Self {
+            chunks,
+            chunks_made: AtomicUsize::new(0),
+            chunks_max: (budget.free() / 2 / CHUNK_BYTES).min(CHUNKS),
+            sparse: Mutex::new(Runs { runs: Vec::new(), memory: budget.hold(0, WHAT)? }),
+            _directory: directory,
+            chunk_memory: Mutex::new(budget.hold(0, WHAT)?),
+        })
+    }
+
+    /// Adds an id.
+    #[inline]
+    pub fn insert(&self, id: u64, local: &mut LocalIds) -> Result<()> {
+        if id < 1 << 32
+            && let Some(chunk) = self.chunks[(id >> CHUNK_BITS) as usize].get()
+        {
+            set_bit(chunk, id);
+            return Ok(());
+        }
+        self.insert_rare(id, local)
+    }
+
+    #[cold]
+    fn insert_rare(&self, id: u64, local: &mut LocalIds) -> Result<()> {
+        if id < 1 << 32
+            && let Some(chunk) = self.make_chunk((id >> CHUNK_BITS) as usize)?
+        {
+            set_bit(chunk, id);
+            return Ok(());
+        }
+        local.ids.push(id);
+        if local.ids.len() >= LOCAL_IDS { self.flush(local) } else { Ok(()) }
+    }
+
+    fn make_chunk(&self, index: usize) -> Result<Option<&Chunk>> {
+        let place = self.chunks_made.fetch_add(1, Ordering::Relaxed);
+        if place >= self.chunks_max {
+            self.chunks_made.fetch_sub(1, Ordering::Relaxed);
+            return Ok(self.chunks[index].get());
+        }
+        let mut mine = false;
+        let chunk = self.chunks[index].get_or_init(|| {
+            mine = true;
+            (0..WORDS).map(|_| AtomicU64::new(0)).collect()
+        });
+        if mine {
+            let mut memory = self.chunk_memory.lock().unwrap_or_else(PoisonError::into_inner);
+            memory.grow(CHUNK_BYTES, WHAT)?;
+        } else {
+            self.chunks_made.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(Some(chunk))
+    }
+
+    /// Hands a worker's collected ids over.
+    pub fn flush(&self, local: &mut LocalIds) -> Result<()> {
+        if local.ids.is_empty() {
+            return Ok(());
+        }
+        let mut run = std::mem::take(&mut local.ids);
+        run.sort_unstable();
+        run.dedup();
+        local.ids = Vec::with_capacity(LOCAL_IDS);
+        let mut sparse = self.sparse.lock().unwrap_or_else(PoisonError::into_inner);
+        sparse.push(run)
+    }
+
+    /// Ends collecting and gives every id its rank.
+    pub fn finish(self) -> Result<IntegerMap<'a>> {
+        let mut sparse = self.sparse.into_inner().unwrap_or_else(PoisonError::into_inner);
+        sparse.merge_all()?;
+        let mut ids = sparse.runs.pop().unwrap_or_default();
+        // A race may have sent an id to the runs although its chunk was made after all.
+        ids.retain(|&id| {
+            match self.chunks.get((id >> CHUNK_BITS) as usize).and_then(OnceLock::get) {
+                Some(chunk) => {
+                    set_bit(chunk, id);
+                    false
+                }
+                None => true,
+            }
+        });
+        ids.shrink_to_fit();
+        sparse.memory.shrink_to(ids.len() * 8);
+        let chunks = self.chunks.into_iter().map(OnceLock::into_inner);
+        let chunks = chunks.map(|chunk| chunk.map(|bits| RankedChunk::new(&bits))).collect();
+        let memory = vec![
+            self._directory,
+            sparse.memory,
+            self.chunk_memory.into_inner().unwrap_or_else(PoisonError::into_inner),
+        ];
+        IntegerMap::new(chunks, ids, memory)
+    }
+}
+
+#[inline]
+fn set_bit(chunk: &[AtomicU64], id: u64) {
+    let word = &chunk[(id >> 6) as usize & (WORDS - 1)];
+    let bit = 1u64 << (id & 63);
+    // Most ids are there already: a plain load keeps the cache line shared.
+    if word.load(Ordering::Relaxed) & bit == 0 {
+        word.fetch_or(bit, Ordering::Relaxed);
+    }
+}
+
+impl Runs<'_> {
+    fn push(&mut self, run: Vec<u64>) -> Result<()> {
+        self.memory.grow(run.capacity() * 8, WHAT)?;
+        self.runs.push(run);
+        while let [.., a, b] = &self.runs[..]
+            && a.len() < 2 * b.len()
+        {
+            self.merge_last()?;
+        }
+        Ok(())
+    }
+
+    fn merge_all(&mut self) -> Result<()> {
+        while self.runs.len() > 1 {
+            self.merge_last()?;
+        }
+        Ok(())
+    }
+
+    fn merge_last(&mut self) -> Result<()> {
+        let (Some(b), Some(a)) = (self.runs.pop(), self.runs.pop()) else { return Ok(()) };
+        let room = a.len() + b.len();
+        self.memory.grow(room * 8, WHAT)?;
+        let mut merged = merge_distinct(&a, &b, room);
+        let back = (a.capacity() + b.capacity() + room - merged.len()) * 8;
+        merged.shrink_to_fit();
+        drop((a, b));
+        self.memory.shrink_to(self.memory.bytes() - back);
+        self.runs.push(merged);
+        Ok(())
+    }
+}
+
+fn merge_distinct(a: &[u64], b: &[u64], room: usize) -> Vec<u64> {
+    let mut merged = Vec::with_capacity(room);
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        merged.push(x.min(y));
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    merged.extend_from_slice(&a[i..]);
+    merged.extend_from_slice(&b[j..]);
+    merged
+}
+
+/// A chunk with the number of ids before each of its words.
+#[derive(Debug)]
+struct RankedChunk {
+    bits: Box<[u64]>,
+    ranks: Box<[u16]>,
+}
+
+impl RankedChunk {
+    fn new(bits: &[AtomicU64]) -> Self {
+        let bits: Box<[u64]> = bits.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        let mut before = 0u32;
+        let ranks = bits
+            .iter()
+            .map(|word| {
+                let rank = before;
+                before += word.count_ones();
+                // 65,536 itself is only reached after the last word.
+                u16::try_from(rank).unwrap_or(u16::MAX)
+            })
+            .collect();
+        Self { bits, ranks }
+    }
+
+    fn count(&self) -> u64 {
+        self.bits.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    fn ids(&self, first: u64) -> impl Iterator<Item = u64> {
+        self.bits.iter().zip((first..).step_by(64)).flat_map(|(&bits, first)| {
+            std::iter::successors(Some(bits), |left| Some(left & left.wrapping_sub(1)))
+                .take_while(|left| *left != 0)
+                .map(move |left| first + u64::from(left.trailing_zeros()))
+        })
+    }
+
+    #[inline]
+    fn rank(&self, id: u64) -> u32 {
+        let word = (id >> 6) as usize & (WORDS - 1);
+        let below = self.bits[word] & ((1u64 << (id & 63)) - 1);
+        u32::from(self.ranks[word]) + below.count_ones()
+    }
+}
+
+/// From outer to dense ids, and all outer ids in ascending order.
+#[derive(Debug)]
+pub(crate) struct IntegerMap<'a> {
+    chunks: Vec<Option<RankedChunk>>,
+    /// Ids in chunks before each chunk; for a chunk that exists, also the sparse ids before it.
+    base: Vec<u32>,
+    sparse: Vec<u64>,
+    /// First position in `sparse` for each slice of the id range.
+    slices: Vec<u32>,
+    slice_shift: u32,
+    count: u64,
+    identity: bool,
+    _memory: Vec<Held<'a>>,
+}
+
+impl<'a> IntegerMap<'a> {
+    fn new(
+        chunks: Vec<Option<RankedChunk>>,
+        sparse: Vec<u64>,
+        mut memory: Vec<Held<'a>>,
+    ) -> Result<Self> {
+        let mut in_chunks = 0u64;
+        let mut base = Vec::with_capacity(CHUNKS + 1);
+        for (index, chunk) in chunks.iter().enumerate() {
+            let first = (index as u64) << CHUNK_BITS;
+            let extra = if chunk.is_some() { sparse.partition_point(|&id| id < first) } else { 0 };
+            base.push(low_u32(in_chunks + extra as u64));
+            in_chunks += chunk.as_ref().map_or(0, RankedChunk::count);
+        }
+        base.push(low_u32(in_chunks));
+        let count = in_chunks + sparse.len() as u64;
+        if count > crate::ids::VERTICES_MAX {
+            return Err(ImportError::Vertices { vertices: count });
+        }
+        let (slices, slice_shift) = slice_table(&sparse);
+        if let Some(held) = memory.last_mut() {
+            held.grow(slices.len() * 4, WHAT)?;
+        }
+        let mut map = Self {
+            chunks,
+            base,
+            sparse,
+            slices,
+            slice_shift,
+            count,
+            identity: false,
+            _memory: memory,
+        };
+        map.identity = count == 0 || map.largest() == Some(count - 1);
+        Ok(map)
+    }
+
+    /// Number of ids.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether the outer ids are 0 to n-1, so that no map need be stored.
+    pub fn is_identity(&self) -> bool {
+        self.identity
+    }
+
+    fn largest(&self) -> Option<u64> {
+        let mut largest = self.sparse.last().copied();
+        for (index, chunk) in self.chunks.iter().enumerate().rev() {
+            let Some(chunk) = chunk else { continue };
+            if let Some(word) = chunk.bits.iter().rposition(|&bits| bits != 0) {
+                let bit = 63 - u64::from(chunk.bits[word].leading_zeros());
+                let id = ((index as u64) << CHUNK_BITS) + word as u64 * 64 + bit;
+                largest = largest.max(Some(id));
+                break;
+            }
+        }
+        largest
+    }
+
+    /// The dense id of an id that was inserted.
+    #[inline]
+    pub fn dense(&self, id: u64) -> VertexId {
+        let chunk = (id >> CHUNK_BITS).min(CHUNKS as u64) as usize;
+        match self.chunks.get(chunk) {
+            Some(Some(ranked)) => self.base[chunk] + ranked.rank(id),
+            _ => self.base[chunk] + self.sparse_rank(id),
+        }
+    }
+
+    fn sparse_rank(&self, id: u64) -> u32 {
+        let first = self.sparse.first().copied().unwrap_or(0);
+        let slice = (id.saturating_sub(first) >> self.slice_shift) as usize;
+        let (from, to) = (self.slices[slice] as usize, self.slices[slice + 1] as usize);
+        low_u32((from + self.sparse[from..to].partition_point(|&other| other < id)) as u64)
+    }
+
+    /// Every id, ascending.
+    pub fn ids(&self) -> impl Iterator<Item = u64> {
+        let mut sparse = self.sparse.iter().copied().peekable();
+        let chunks = self.chunks.iter().zip(0u64..);
+        let mut dense = chunks
+            .filter_map(|(chunk, index)| Some((chunk.as_ref()?, index << CHUNK_BITS)))
+            .flat_map(|(chunk, first)| chunk.ids(first))
+            .peekable();
+        std::iter::from_fn(move || match (dense.peek(), sparse.peek()) {
+            (Some(a), Some(b)) if a > b => sparse.next(),
+            (None, _) => sparse.next(),
+            _ => dense.next(),
+        })
+    }
+}
+
+/// Cuts the id range into about as many equal slices as there are 4 ids, so that a lookup in
+/// evenly spread ids ends after a step or two of its binary search.
+fn slice_table(sparse: &[u64]) -> (Vec<u32>, u32) {
+    let (Some(first), Some(last)) = (sparse.first(), sparse.last()) else {
+        return (vec![0, 0], 63);
+    };
+    // At least two, so that no shift reaches 64.
+    let wanted = (sparse.len() as u64 / 4).max(2);
+    let mut shift = 0;
+    while (last - first) >> shift >= wanted {
+        shift += 1;
+    }
+    let slices = ((last - first) >> shift) + 1;
+    let mut table = Vec::with_capacity(slices as usize + 1);
+    let mut at = 0;
+    for slice in 0..slices {
+        while (sparse[at] - first) >> shift < slice {
+            at += 1;
+        }
+        table.push(low_u32(at as u64));
+    }
+    table.push(low_u32(sparse.len() as u64));
+    (table, shift)
+}
+
+/// Counts of ids fit: more than 2^32-2 are refused. Wraps only on the way to that refusal.
+fn low_u32(count: u64) -> u32 {
+    (count & u64::from(u32::MAX)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn check(ids: &[u64], memory: usize) {
+        let budget = Budget::new(memory);
+        let set = IntegerSet::new(&budget).unwrap();
+        let mut local = LocalIds::default();
+        for &id in ids {
+            set.insert(id, &mut local).unwrap();
+        }
+        set.flush(&mut local).unwrap();
+        let map = set.finish().unwrap();
+        let oracle: BTreeSet<u64> = ids.iter().copied().collect();
+        assert_eq!(map.len(), oracle.len() as u64);
+        for (dense, &id) in oracle.iter().enumerate() {
+            assert_eq!(map.dense(id) as usize, dense, "id {id}");
+        }
+        assert!(map.ids().eq(oracle.iter().copied()));
+        let identity = oracle.iter().copied().eq(0..oracle.len() as u64);
+        assert_eq!(map.is_identity(), identity);
+    }
+
+    #[test]
+    fn ranks_follow_the_order_of_dense_sparse_and_huge_ids() {
+        check(&[], 8 << 20);
+        check(&[0], 8 << 20);
+        check(&[7], 8 << 20);
+        check(&[u64::MAX, 0, 1 << 32, (1 << 32) - 1, 65_535, 65_536], 8 << 20);
+        check(&(0..200_000).collect::<Vec<_>>(), 8 << 20);
+        check(&(0..200_000).rev().map(|i| i * 3).collect::<Vec<_>>(), 8 << 20);
+        check(
+            &(0..50_000u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect::<Vec<_>>(),
+            8 << 20,
+        );
+        let skewed = (0..60_000u64).map(|i| if i % 2 == 0 { i } else { u64::MAX - i });
+        check(&skewed.collect::<Vec<_>>(), 8 << 20);
+    }
+
+    #[test]
+    fn chunks_beyond_their_share_go_to_runs() {
+        // 2.2 MB leave about 18 chunks; the ids want 1,000.
+        let ids: Vec<u64> = (0..100_000u64).map(|i| (i * 7919) % (1000 << 16)).collect();
+        check(&ids, DIRECTORY_BYTES + 4_000_000);
+    }
+
+    #[test]
+    fn too_many_sparse_ids_are_a_memory_error() {
+        let budget = Budget::new(DIRECTORY_BYTES + (1 << 20));
+        let set = IntegerSet::new(&budget).unwrap();
+        let mut local = LocalIds::default();
+        let refused = (0..1_000_000u64)
+            .find_map(|i| set.insert((i << 33) + 5, &mut local).err())
+            .expect("8 MB do not fit 1 MiB");
+        assert!(refused.to_string().contains("table of integer ids"), "{refused}");
+    }
+}

@@ -1,0 +1,156 @@
+//! A worker of the second pass: from pairs of outer ids to keys.
+
+use crate::blocks::Worker;
+use crate::error::Result;
+use crate::ids::map::IdMap;
+use crate::parse::{Fault, Sink};
+use crate::partition::{KeySpace, Spread, Spreader};
+
+/// Which keys an edge brings.
+#[derive(Clone, Copy)]
+pub(super) struct Rule {
+    pub space: KeySpace,
+    pub directed: bool,
+    pub loops: bool,
+}
+
+impl Rule {
+    #[inline]
+    pub fn keys(self, source: u32, target: u32, mut each: impl FnMut(u64)) {
+        if source != target {
+            each(self.space.key(source, target));
+            if !self.directed {
+                each(self.space.key(target, source));
+            }
+        } else if self.loops {
+            each(self.space.key(source, target));
+        }
+    }
+
+    pub fn keys_max(self, edges: u64) -> u64 {
+        if self.directed { edges } else { edges * 2 }
+    }
+}
+
+/// One worker of the second pass.
+pub(super) struct Mapper<'a> {
+    ids: &'a IdMap<'a>,
+    last: u32,
+    rule: Rule,
+    spreader: Spreader<'a>,
+    weight_bytes: usize,
+    loops: u64,
+    /// Sum of mixed keys: the same for the same edges in any order.
+    sum: u64,
+}
+
+/// What a worker of the second pass found.
+pub(super) struct Mapped {
+    pub spread: Spread,
+    pub loops: u64,
+    pub sum: u64,
+}
+
+impl<'a> Mapper<'a> {
+    pub fn new(ids: &'a IdMap<'a>, last: u32, rule: Rule, spreader: Spreader<'a>) -> Self {
+        let weight_bytes = spreader.weight_bytes();
+        Self { ids, last, rule, spreader, weight_bytes, loops: 0, sum: 0 }
+    }
+
+    #[inline]
+    fn map(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
+        // A file that changed between its two readings may bring ids that are not in the map.
+        let source = self.ids.dense(source).min(self.last);
+        let target = self.ids.dense(target).min(self.last);
+        let rule = self.rule;
+        self.loops += u64::from(source == target);
+        let (low, high) =
+            if rule.directed || source < target { (source, target) } else { (target, source) };
+        let key = rule.space.key(low, high);
+        let mixed = if self.weight_bytes == 0 { mix(key) } else { mix(mix(key) ^ weight) };
+        self.sum = self.sum.wrapping_add(mixed);
+        if source != target {
+            self.spreader.push(rule.space.key(source, target), weight)?;
+            if !rule.directed {
+                self.spreader.push(rule.space.key(target, source), weight)?;
+            }
+        } else if rule.loops {
+            self.spreader.push(rule.space.key(source, target), weight)?;
+        }
+        Ok(())
+    }
+
+    pub fn spilled(&mut self, bytes: &[u8], records: u32, wide: bool) -> Result<()> {
+        if self.weight_bytes > 0 {
+            return self.spilled_weighted(bytes, records, wide);
+        }
+        let words = bytes.as_chunks::<8>().0;
+        if wide {
+            for pair in words.as_chunks::<2>().0.iter().take(records as usize) {
+                self.map(u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]), 0)?;
+            }
+        } else {
+            for pair in &words[..records as usize] {
+                let pair = u64::from_le_bytes(*pair);
+                self.map(pair & u64::from(u32::MAX), pair >> 32, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spilled_weighted(&mut self, bytes: &[u8], records: u32, wide: bool) -> Result<()> {
+        let id_bytes = if wide { 8 } else { 4 };
+        let record = 2 * id_bytes + self.weight_bytes;
+        for record in bytes.chunks_exact(record).take(records as usize) {
+            let (source, rest) = record.split_at(id_bytes);
+            let (target, weight) = rest.split_at(id_bytes);
+            self.map(number(source), number(target), number(weight))?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Mapper<'_> {
+    const INTEGERS: bool = true;
+
+    fn id(&mut self, _: &[u8]) -> std::result::Result<u64, Fault> {
+        unreachable!("only pairs are read twice")
+    }
+
+    #[inline]
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        Ok(id)
+    }
+
+    #[inline]
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        Ok(self.map(source, target, weight)?)
+    }
+
+    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Worker for Mapper<'_> {
+    type Output = Mapped;
+
+    fn finish(self) -> Result<Mapped> {
+        Ok(Mapped { spread: self.spreader.finish()?, loops: self.loops, sum: self.sum })
+    }
+}
+
+/// A little-endian number of at most eight bytes.
+#[inline]
+fn number(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// The finaliser of splitmix64.
+pub(super) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

@@ -1,0 +1,210 @@
+//! Vertices in another order than that of their ids: which vertex every rank becomes.
+//!
+//! A shuffle needs to know how many vertices there are. Degrees and a search need the graph: it is
+//! built in natural order on a spill file first, and when the order is known the edges are mapped,
+//! spread and sorted once more as if nothing had been. So whatever an import does with edges, it
+//! does in every order, and the temporary graph vanishes with its file.
+
+mod bfs;
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use cenote_pool::Pool;
+
+use self::bfs::Search;
+use crate::budget::Held;
+use crate::config::ImportConfig;
+use crate::driver::{Gathered, Import, explain_output};
+use crate::error::Result;
+use crate::ids::map::Placed;
+use crate::mapper::mix;
+use crate::report::Phase;
+use cenote_store::format::Codec;
+use cenote_store::order::Order;
+use cenote_store::{Direction, Graph, LookupConfig, VertexId};
+
+const WHAT: &str = "the order of the vertices";
+/// Buffers of the streams over the temporary graph: two at a time of 2 MiB each.
+const STREAMS_BYTES: usize = 4 << 20;
+/// Memory for each page of the temporary graph: its index, and a copy of a level of fewer than half
+/// as many vertices.
+const INDEX_BYTES: usize = 8;
+
+impl<'a> Import<'a> {
+    /// Finds out which vertex every rank becomes, where it is not its own. Bytes spilled for that.
+    pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
+        let order = self.config.order;
+        let vertices = gathered.ids.len() as usize;
+        let mut memory = self.budget.hold(memory_of(order, vertices), WHAT)?;
+        let (vertex_of, spilled) = match order {
+            Order::Natural => return Ok(0),
+            Order::Random { seed } => {
+                self.progress.begin(Phase::Order, None);
+                (shuffled(vertices, seed), 0)
+            }
+            Order::Degree | Order::Bfs => {
+                // Held again when the temporary graph is there.
+                drop(memory);
+                let (graph, spilled) = self.natural_graph(gathered)?;
+                self.progress.begin(Phase::Order, None);
+                memory = self.budget.hold(memory_of(order, vertices), WHAT)?;
+                let (graph, _frames) = graph.open(self, order)?;
+                (self.vertices_of(&graph, order)?, spilled)
+            }
+        };
+        memory.shrink_to(vertices * size_of::<VertexId>());
+        gathered.ids.placed = Some(Placed { order, vertex_of, _memory: memory });
+        Ok(spilled)
+    }
+
+    fn vertices_of(&self, graph: &Graph, order: Order) -> Result<Vec<VertexId>> {
+        let degrees = degrees(graph)?;
+        let ranks = by_degree(&degrees);
+        if order == Order::Degree {
+            return Ok(inverse_into(&ranks, degrees));
+        }
+        let joined = ranks.partition_point(|&rank| degrees[rank as usize] > 0);
+        Search::new((graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
+    }
+
+    /// The graph in natural order on a spill file: lists of targets alone.
+    fn natural_graph(&self, gathered: &Gathered<'a>) -> Result<(Temporary, u64)> {
+        let config = ImportConfig {
+            order: Order::Natural,
+            in_edges: false,
+            codec: Codec::Raw,
+            ..self.config.clone()
+        };
+        let natural = Import { config: &config, temporary: true, ..*self };
+        let device = self.workspace.spill()?;
+        let parts = natural.partition(gathered)?;
+        let output = Arc::clone(&device);
+        let written =
+            natural.write(&gathered.ids, &gathered.collected, &parts, output).map_err(|error| {
+                let needed = parts.graph_bytes(gathered.ids.len());
+                explain_output(error, needed, "the graph in natural order", "--temp-dir")
+            })?;
+        let spilled = parts.file.bytes() + written.spill_bytes + written.output_bytes;
+        let page_bytes = config.page_bytes as usize;
+        let pages = written.output_bytes as usize / page_bytes;
+        Ok((Temporary { device, pages, page_bytes }, spilled))
+    }
+}
+
+/// A graph in natural order that is gone after the import.
+struct Temporary {
+    device: Arc<dyn cenote_device::Device>,
+    pages: usize,
+    page_bytes: usize,
+}
+
+impl Temporary {
+    /// A search looks lists up: as many pages stay in memory as the budget has room for.
+    fn open<'b>(self, import: &Import<'b>, order: Order) -> Result<(Graph, Held<'b>)> {
+        let fixed = STREAMS_BYTES + self.pages * INDEX_BYTES;
+        let frame_bytes = Pool::frame_bytes(self.page_bytes) as usize;
+        let frames = match order {
+            Order::Bfs => import.budget.free().saturating_sub(fixed) / frame_bytes,
+            _ => 0,
+        };
+        let frames = frames.clamp(FRAMES_MIN, self.pages.max(FRAMES_MIN));
+        let held = import.budget.hold(fixed + frames.min(self.pages) * frame_bytes, WHAT)?;
+        let lookups = LookupConfig { frames: frames as u64, ..LookupConfig::default() };
+        Ok((Graph::open_with(self.device, |_| lookups)?, held))
+    }
+}
+
+/// With fewer frames a look-up that runs over some pages would wash out its own.
+const FRAMES_MIN: usize = 16;
+
+/// Memory that finding an order takes.
+fn memory_of(order: Order, vertices: usize) -> usize {
+    let entry = size_of::<VertexId>();
+    match order {
+        Order::Natural => 0,
+        Order::Random { .. } => vertices * entry,
+        // Degrees, which become the vertices of the ranks, and the ranks by them.
+        Order::Degree => vertices * 2 * entry,
+        Order::Bfs => vertices * 2 * entry + Search::memory(vertices),
+    }
+}
+
+/// Fisher and Yates' shuffle, its numbers by SplitMix64.
+fn shuffled(vertices: usize, seed: u64) -> Vec<VertexId> {
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut vertex_of: Vec<VertexId> = (0..vertices as VertexId).collect();
+    let mut state = seed;
+    for last in (1..vertices).rev() {
+        state = state.wrapping_add(STEP);
+        // The high half of the product: any of `0..=last`, as good as equally often.
+        let chosen = (u128::from(mix(state)) * (last as u128 + 1)) >> 64;
+        vertex_of.swap(last, chosen as usize);
+    }
+    vertex_of
+}
+
+/// Lengths of the lists of targets; of a longer one than 2^32 - 1 entries that number.
+fn degrees(graph: &Graph) -> Result<Vec<u32>> {
+    let mut degrees = Vec::with_capacity(graph.vertices());
+    graph.degrees(Direction::Out, &mut |_, lengths| {
+        degrees.extend(lengths.iter().map(|&length| u32::try_from(length).unwrap_or(u32::MAX)));
+    })?;
+    Ok(degrees)
+}
+
+/// All ranks by descending degree; equals ascend.
+fn by_degree(degrees: &[u32]) -> Vec<VertexId> {
+    let mut ranks: Vec<VertexId> = (0..degrees.len() as VertexId).collect();
+    ranks.sort_unstable_by_key(|&rank| (Reverse(degrees[rank as usize]), rank));
+    ranks
+}
+
+/// The inverse of a permutation, in memory that is not needed any more.
+fn inverse_into(permutation: &[VertexId], mut memory: Vec<VertexId>) -> Vec<VertexId> {
+    assert_eq!(permutation.len(), memory.len(), "both are as long as the graph has vertices");
+    for (&value, at) in permutation.iter().zip(0..) {
+        memory[value as usize] = at;
+    }
+    memory
+}
+
+/// The inverse of a permutation.
+pub(super) fn inverse(permutation: &[VertexId]) -> Vec<VertexId> {
+    inverse_into(permutation, vec![0; permutation.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_is_a_permutation_that_the_seed_decides() {
+        for vertices in [0, 1, 2, 3, 1000] {
+            let one = shuffled(vertices, 1);
+            let mut sorted = one.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..vertices as VertexId));
+            assert_eq!(one, shuffled(vertices, 1));
+            assert!(vertices < 1000 || one != shuffled(vertices, 2));
+        }
+    }
+
+    #[test]
+    fn every_rank_is_shuffled_to_every_place_about_equally_often() {
+        const ROUNDS: u64 = 6000;
+        let mut counts = [[0u32; 6]; 6];
+        for seed in 0..ROUNDS {
+            let places = shuffled(6, seed);
+            places.iter().enumerate().for_each(|(at, &v)| counts[at][v as usize] += 1);
+        }
+        // A thousand each; the standard deviation is 29.
+        assert!(counts.iter().flatten().all(|&n| (850..1150).contains(&n)), "{counts:?}");
+    }
+
+    #[test]
+    fn degrees_fall_and_equals_stay_in_order() {
+        assert_eq!(by_degree(&[1, 3, 0, 3, 1]), [1, 3, 0, 4, 2]);
+        assert_eq!(inverse(&[1, 3, 0, 4, 2]), [2, 0, 4, 1, 3]);
+    }
+}

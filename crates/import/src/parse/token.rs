@@ -1,0 +1,125 @@
+//! Ids as they are written, and the splitting of lines into them.
+
+use super::Fault;
+use crate::ids::strings::NAME_BYTES_MAX;
+
+/// What an integer id looks like.
+const INTEGER: &str = "an integer id from 0 to 18446744073709551615";
+
+/// Whether a byte splits the ids of an edge list.
+#[inline]
+pub(crate) fn is_separator(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b',' | b'\r' | 0x0b | 0x0c)
+}
+
+/// Reads digits from the front: the value and how many there were. `None` above 2^64 - 1.
+#[inline]
+pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0u64;
+    let mut len = 0;
+    // 18 digits never overflow.
+    while let Some(digit) = bytes.get(len).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        if len >= 18 {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        } else {
+            value = value * 10 + u64::from(digit);
+        }
+        len += 1;
+    }
+    Some((value, len))
+}
+
+/// An id that must be an integer, or how it fails: not a number at all, or a wrong one.
+pub(crate) fn integer_id(token: &[u8]) -> Result<u64, TokenFault> {
+    match digits(token) {
+        Some((value, len)) if len == token.len() && len > 0 => Ok(value),
+        _ if looks_like_number(token) => Err(TokenFault::WrongNumber),
+        _ => Err(TokenFault::NotNumber),
+    }
+}
+
+/// How an id fails to be an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TokenFault {
+    /// A number, but negative, fractional, infinite or too large.
+    WrongNumber,
+    /// No number.
+    NotNumber,
+}
+
+impl TokenFault {
+    /// As an error; `strings_allowed` tells that strings would be fine if asked for.
+    pub(crate) fn fault(self, strings_allowed: bool) -> Fault {
+        let hint = if strings_allowed { " (if ids are names, say --ids string)" } else { "" };
+        Fault::Token { expected: format!("{INTEGER}{hint}") }
+    }
+}
+
+fn looks_like_number(token: &[u8]) -> bool {
+    let unsigned = token.strip_prefix(b"-").or(token.strip_prefix(b"+")).unwrap_or(token);
+    let numeric = unsigned.first().is_some_and(|b| b.is_ascii_digit() || *b == b'.');
+    let text = std::str::from_utf8(token).unwrap_or("x");
+    let word = unsigned.eq_ignore_ascii_case(b"nan")
+        || unsigned.eq_ignore_ascii_case(b"inf")
+        || unsigned.eq_ignore_ascii_case(b"infinity");
+    word || (numeric && text.parse::<f64>().is_ok())
+}
+
+/// Demands what is demanded of a string id.
+pub(crate) fn check_name(token: &[u8]) -> Result<(), Fault> {
+    if token.is_empty() || token.len() > NAME_BYTES_MAX {
+        let expected = format!("an id of 1 to {NAME_BYTES_MAX} bytes, not {}", token.len());
+        return Err(Fault::Token { expected });
+    }
+    if std::str::from_utf8(token).is_err() || token.contains(&0) {
+        return Err(Fault::Token { expected: "ids in UTF-8 text".to_owned() });
+    }
+    Ok(())
+}
+
+/// Calls `each` with every line of a block: its index, and its bytes without the line end.
+pub(crate) fn for_each_line(
+    block: &[u8],
+    mut each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
+) -> Result<u64, Fault> {
+    let mut lines = 0;
+    let mut start = 0;
+    while start < block.len() {
+        let end = memchr::memchr(b'\n', &block[start..]).map_or(block.len(), |at| start + at);
+        let line = &block[start..end];
+        each(lines, line.strip_suffix(b"\r").unwrap_or(line))?;
+        lines += 1;
+        start = end + 1;
+    }
+    Ok(lines)
+}
+
+/// The ids of a line.
+pub(crate) fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| is_separator(byte)).filter(|token| !token.is_empty())
+}
+
+/// Whether a line is empty or a comment of an edge list.
+pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
+    let first = line.iter().find(|&&byte| !is_separator(byte));
+    matches!(first, None | Some(b'#' | b'%'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_digits_below_two_to_the_64() {
+        assert_eq!(integer_id(b"0"), Ok(0));
+        assert_eq!(integer_id(b"007"), Ok(7));
+        assert_eq!(integer_id(b"18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["18446744073709551616", "-1", "+1", "1.0", "1e3", "nan", "-inf", ".5", "NaN"]
+        {
+            assert_eq!(integer_id(wrong.as_bytes()), Err(TokenFault::WrongNumber), "{wrong}");
+        }
+        for name in ["a", "libc6", "0ad", "-", "1.2.3", "", "e5", "10.1-2"] {
+            assert_eq!(integer_id(name.as_bytes()), Err(TokenFault::NotNumber), "{name}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Faulty devices under import: an error, and no graph; or, if the fault did not matter, the graph.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cenote_device::Device;
+use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, Unsynced, When};
+use cenote_device::model::preset::Preset;
+use cenote_import::{
+    ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into,
+};
+use cenote_store::Graph;
+
+use crate::oracle::file;
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+/// Devices in virtual time, each with its plan.
+struct Simulated {
+    spill_plan: FaultPlan,
+    output_plan: FaultPlan,
+    devices: Mutex<Vec<Arc<SimDevice>>>,
+    output: Mutex<Option<Arc<SimDevice>>>,
+    published: AtomicBool,
+}
+
+impl Simulated {
+    fn new(spill_plan: FaultPlan, output_plan: FaultPlan) -> Self {
+        Self {
+            spill_plan,
+            output_plan,
+            devices: Mutex::default(),
+            output: Mutex::default(),
+            published: AtomicBool::new(false),
+        }
+    }
+
+    fn device(faults: FaultPlan) -> Arc<SimDevice> {
+        let model = Preset::all()[0].model();
+        Arc::new(SimDevice::new(SimConfig { faults, ..SimConfig::new(model) }))
+    }
+
+    fn output(&self) -> Arc<SimDevice> {
+        self.output.lock().unwrap().clone().expect("an output was made")
+    }
+
+    fn published(&self) -> bool {
+        self.published.load(Ordering::SeqCst)
+    }
+}
+
+impl Workspace for Simulated {
+    fn spill(&self) -> Result<Arc<dyn Device>, ImportError> {
+        let device = Self::device(self.spill_plan.clone());
+        self.devices.lock().unwrap().push(Arc::clone(&device));
+        Ok(device)
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>, ImportError> {
+        let device = Self::device(self.output_plan.clone());
+        *self.output.lock().unwrap() = Some(Arc::clone(&device));
+        Ok(device)
+    }
+
+    fn publish(&self) -> Result<(), ImportError> {
+        self.published.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn input(folder: &tempfile::TempDir) -> InputSpec {
+    let mut text = String::new();
+    (0..40_000u64).for_each(|i| text.push_str(&format!("{} {}\n", i % 997 * 3, i * i % 1009)));
+    file(folder, "a.txt", text.as_bytes())
+}
+
+fn run(workspace: &Simulated, spec: &InputSpec) -> Result<ImportReport, ImportError> {
+    let config = ImportConfig {
+        directed: true,
+        in_edges: true,
+        threads: 1,
+        memory_bytes: 16 << 20,
+        ..ImportConfig::default()
+    };
+    import_into(std::slice::from_ref(spec), workspace, &config, &NoProgress)
+}
+
+/// The bytes of the graph without faults, and the operations on output and spill files.
+fn faultless(spec: &InputSpec) -> (Vec<u8>, u64, u64) {
+    let workspace = Simulated::new(FaultPlan::none(), FaultPlan::none());
+    run(&workspace, spec).unwrap();
+    assert!(workspace.published());
+    let output = workspace.output();
+    let spills = workspace.devices.lock().unwrap();
+    let most = spills.iter().map(|device| device.operations()).max().unwrap();
+    (output.contents(), output.operations(), most)
+}
+
+#[test]
+fn any_operation_that_fails_is_an_error_and_no_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = input(&folder);
+    let (_, output_operations, spill_operations) = faultless(&spec);
+    assert!(output_operations > 3 && spill_operations > 3);
+    for errno in [EIO, ENOSPC] {
+        for n in 0..output_operations {
+            let plan = FaultPlan::seeded(n).with(When::Operation(n), Effect::Errno(errno));
+            let workspace = Simulated::new(FaultPlan::none(), plan);
+            let error = run(&workspace, &spec).expect_err("a failed operation is an error");
+            assert!(error.to_string().contains("sim:"), "operation {n}: {error}");
+            assert!(!workspace.published(), "operation {n}");
+        }
+        for n in 0..spill_operations {
+            let plan = FaultPlan::seeded(n).with(When::Operation(n), Effect::Errno(errno));
+            let workspace = Simulated::new(plan, FaultPlan::none());
+            let error = run(&workspace, &spec).expect_err("a failed operation is an error");
+            assert!(error.to_string().contains("sim:"), "operation {n}: {error}");
+            assert!(!workspace.published(), "operation {n}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_says_how_much_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = input(&folder);
+    let full = FaultPlan { capacity_bytes: Some(64 << 10), ..FaultPlan::none() };
+    for (spill, output, remedy) in
+        [(full.clone(), FaultPlan::none(), "--temp-dir"), (FaultPlan::none(), full, "--out")]
+    {
+        let workspace = Simulated::new(spill, output);
+        let error = run(&workspace, &spec).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, ImportError::Full { .. }), "{message}");
+        assert!(message.contains("no space left") && message.contains(remedy), "{message}");
+        assert!(!workspace.published());
+    }
+}
+
+#[test]
+fn spilled_blocks_that_are_lost_or_torn_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = input(&folder);
+    let (graph, _, spill_operations) = faultless(&spec);
+    for effect in [Effect::LostWrite, Effect::TornWrite, Effect::ShortRead] {
+        for n in 0..spill_operations {
+            let plan = FaultPlan::seeded(n).with(When::Operation(n), effect);
+            let workspace = Simulated::new(plan, FaultPlan::none());
+            match run(&workspace, &spec) {
+                // The fault met no operation that it has an effect on, or came to nothing.
+                Ok(_) => assert!(workspace.output().contents() == graph, "{effect:?} at {n}"),
+                Err(error) => assert!(error.to_string().contains("sim:"), "{error}"),
+            }
+        }
+    }
+    // The medium itself changes bits.
+    let plan = FaultPlan { flipped_bits: vec![(4097, 3)], ..FaultPlan::none() };
+    let error = run(&Simulated::new(plan, FaultPlan::none()), &spec).unwrap_err();
+    assert!(matches!(error, ImportError::SpillDamaged { .. }), "{error}");
+}
+
+#[test]
+fn power_cut_at_any_operation_leaves_no_graph_that_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = input(&folder);
+    let (graph, operations, _) = faultless(&spec);
+    for n in 0..operations {
+        for unsynced in [Unsynced::Random, Unsynced::Kept, Unsynced::Lost, Unsynced::Torn] {
+            let plan = FaultPlan { unsynced, ..FaultPlan::power_cut(n, n) };
+            let workspace = Simulated::new(FaultPlan::none(), plan);
+            run(&workspace, &spec).expect_err("the power is gone");
+            assert!(!workspace.published());
+            let after = workspace.output().restart(FaultPlan::none());
+            if after.contents() == graph {
+                continue;
+            }
+            let opened = Graph::open(Arc::new(after));
+            assert!(opened.is_err(), "a half graph opens after a power cut at operation {n}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Vertices in another order than that of their ids: each order by its plainest definition.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+
+use cenote_import::{ImportConfig, ImportError, InputSpec, NoProgress, import};
+use cenote_store::{Graph, Order};
+
+use crate::oracle::{Id, Lists, assert_imports, expected, file, ids, integers, names, open, tight};
+
+const ORDERS: [Order; 3] = [Order::Degree, Order::Bfs, Order::Random { seed: 5 }];
+
+/// The ids in the order that a search with a queue meets them in.
+fn search(lists: &Lists, by_degree: &[Id]) -> Vec<Id> {
+    let mut met = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for start in by_degree {
+        let mut queue = VecDeque::new();
+        if seen.insert(start.clone()) {
+            queue.push_back(start.clone());
+        }
+        while let Some(id) = queue.pop_front() {
+            for target in &lists[&id] {
+                if seen.insert(target.clone()) {
+                    queue.push_back(target.clone());
+                }
+            }
+            met.push(id);
+        }
+    }
+    met
+}
+
+/// The ids in the order that the vertices should have.
+fn in_order(lists: &Lists, order: Order) -> Vec<Id> {
+    let mut by_degree: Vec<Id> = lists.keys().cloned().collect();
+    by_degree.sort_by_key(|id| Reverse(lists[id].len()));
+    match order {
+        Order::Degree => by_degree,
+        Order::Bfs => search(lists, &by_degree),
+        _ => unreachable!("a shuffle has no definition"),
+    }
+}
+
+fn imported(folder: &tempfile::TempDir, spec: &InputSpec, config: &ImportConfig) -> Graph {
+    let out = folder.path().join("out.cenote");
+    let config = ImportConfig { overwrite: true, ..config.clone() };
+    import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
+    open(&out)
+}
+
+fn assert_ordered(edges: &[(Id, Id)], config: &ImportConfig) {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String = edges.iter().map(|(s, t)| format!("{} {}\n", s.text(), t.text())).collect();
+    let spec = file(&folder, "a.txt", text.as_bytes());
+    for order in [Order::Degree, Order::Bfs] {
+        let config = ImportConfig { order, ..config.clone() };
+        assert_imports(std::slice::from_ref(&spec), &config, edges, &[]);
+        let graph = imported(&folder, &spec, &config);
+        assert_eq!(graph.superblock().order, order);
+        assert_eq!(ids(&graph), in_order(&expected(edges, &[], &config).out, order), "{order}");
+    }
+}
+
+fn random_edges(vertices: u64, count: usize, seed: u64) -> Vec<(u64, u64)> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % vertices
+    };
+    (0..count).map(|_| (next() * next() / vertices * 3 + 1, next() * 3 + 1)).collect()
+}
+
+#[test]
+fn degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
+    let path: Vec<(u64, u64)> = (0..300).map(|i| (i, i + 1)).collect();
+    let islands: Vec<(u64, u64)> =
+        (0..200).flat_map(|i| [(5 * i, 5 * i + 1), (5 * i + 3, 5 * i + i % 3)]).collect();
+    let star: Vec<(u64, u64)> = (1..5000).map(|i| (700, i)).collect();
+    for edges in [path, islands, star, random_edges(400, 300, 1), random_edges(3000, 20_000, 2)] {
+        for directed in [false, true] {
+            for keep_duplicates in [false, true] {
+                let config = ImportConfig {
+                    directed,
+                    in_edges: directed,
+                    keep_duplicates,
+                    keep_self_loops: keep_duplicates,
+                    threads: 2,
+                    ..ImportConfig::default()
+                };
+                assert_ordered(&integers(&edges), &config);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_keep_their_vertices_in_every_order() {
+    let edges = names(&[("kiel", "bonn"), ("ulm", "bonn"), ("bonn", "aue"), ("lahr", "ulm")]);
+    assert_ordered(&edges, &ImportConfig::default());
+    assert_ordered(&edges, &ImportConfig { directed: true, ..ImportConfig::default() });
+}
+
+#[test]
+fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = random_edges(150_000, 500_000, 3);
+    let bytes = |edges: &mut dyn Iterator<Item = &(u64, u64)>| {
+        edges.flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let forward = file(&folder, "a.u64", &bytes(&mut edges.iter()));
+    let backward = file(&folder, "b.u64", &bytes(&mut edges.iter().rev()));
+    let out = folder.path().join("out.cenote");
+    for (order, directed) in ORDERS.into_iter().zip([false, true, false]) {
+        let mut files = Vec::new();
+        for (spec, threads, memory) in
+            [(&forward, 1, 1 << 30), (&forward, 3, 18 << 20), (&backward, 2, 64 << 20)]
+        {
+            let config = ImportConfig {
+                order,
+                directed,
+                in_edges: directed,
+                threads,
+                memory_bytes: memory,
+                overwrite: true,
+                ..ImportConfig::default()
+            };
+            let report = import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
+            assert!(report.peak_memory_bytes <= memory as u64);
+            files.push(fs::read(&out).unwrap());
+        }
+        assert!(files.windows(2).all(|pair| pair[0] == pair[1]), "{order}");
+    }
+}
+
+#[test]
+fn shuffles_of_other_seeds_are_other_graphs() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = random_edges(500, 3000, 4);
+    let text: String = edges.iter().map(|(s, t)| format!("{s} {t}\n")).collect();
+    let spec = file(&folder, "a.txt", text.as_bytes());
+    let mut found = BTreeMap::new();
+    for seed in [0, 1, 1, u64::MAX] {
+        let config = ImportConfig { order: Order::Random { seed }, ..ImportConfig::default() };
+        assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
+        let graph = imported(&folder, &spec, &config);
+        assert_eq!(graph.superblock().order, Order::Random { seed });
+        let now = (graph.superblock().salt, ids(&graph));
+        assert_eq!(found.entry(seed).or_insert_with(|| now.clone()), &now);
+    }
+    let distinct: std::collections::BTreeSet<_> = found.values().collect();
+    assert_eq!(distinct.len(), 3);
+}
+
+#[test]
+fn an_order_beyond_the_budget_says_how_much_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let pairs: Vec<u8> =
+        (0..2_000_000u32).flat_map(|i| [i, i + 1]).flat_map(u32::to_le_bytes).collect();
+    let spec = file(&folder, "a.u32", &pairs);
+    let out = folder.path().join("out.cenote");
+    let run = |order, memory_bytes| {
+        let config = ImportConfig {
+            order,
+            memory_bytes,
+            threads: 1,
+            overwrite: true,
+            ..ImportConfig::default()
+        };
+        import(std::slice::from_ref(&spec), &out, &config, &NoProgress)
+    };
+    run(Order::Natural, 20 << 20).unwrap();
+    let error = run(Order::Bfs, 20 << 20).unwrap_err();
+    assert!(matches!(error, ImportError::Memory { what: "the order of the vertices", .. }));
+    let ImportError::Memory { needed, .. } = error else { unreachable!() };
+    // Three numbers for each vertex.
+    assert!((24_000_000..32_000_000).contains(&needed), "{needed}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "input and the graph before");
+    let report = run(Order::Bfs, 48 << 20).unwrap();
+    assert_eq!(report.order, "bfs");
+}
+
+#[test]
+fn an_order_survives_a_tight_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = random_edges(15_000, 120_000, 6);
+    let text: String = edges.iter().map(|(s, t)| format!("{s} {t}\n")).collect();
+    let spec = file(&folder, "a.txt", text.as_bytes());
+    for order in ORDERS {
+        let config = tight(ImportConfig { order, threads: 3, ..ImportConfig::default() });
+        assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
+    }
+}

@@ -1,0 +1,87 @@
+//! The hub neighbours: what the lists say. A second pass over the lists, since a head depends on the lengths
+//! of lists before and behind its own. A byte a vertex is in memory meanwhile.
+
+use super::Check;
+use super::ids::check_pages;
+use crate::Direction;
+use crate::error::{PageFault, Result};
+use crate::format::HEADER_BYTES;
+use crate::graph::Graph;
+use crate::hub_neighbours::{Classes, Finder, HubNeighbours};
+use crate::packed::decode::Decoded;
+use crate::stream::{Ahead, PageStream};
+
+pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
+    let graph = check.graph;
+    let Some(hub_neighbours) = graph.hub_neighbours() else { return Ok(()) };
+    // Where something else is at fault, nobody knows what the hub neighbours should be.
+    let is_sound = check.report.faults_total == 0;
+    let mut classes = Classes::with_capacity(if is_sound { graph.vertices() } else { 0 });
+    if is_sound {
+        graph.degrees(Direction::In, &mut |_, degrees| {
+            degrees.iter().for_each(|degree| classes.push(*degree));
+        })?;
+    }
+    let mut lists = if is_sound { Some(ListsAgain::new(graph, &classes)?) } else { None };
+    let mut page = 0;
+    let mut failed = Ok(());
+    check_pages(check, hub_neighbours.section(), &mut |bytes, header| {
+        let (_, found) = hub_neighbours.check(page, bytes, header)?;
+        page += 1;
+        match lists.as_mut().map(|lists| lists.next(found.len())).transpose() {
+            Ok(Some(expected)) if expected != found => {
+                return Err(PageFault::Other(
+                    "its hub neighbours are not those of the lists".into(),
+                ));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                failed = Err(error);
+                return Err(PageFault::Other("the lists could not be read again".into()));
+            }
+        }
+        if bytes[HEADER_BYTES + size_of_val(found)..].iter().any(|byte| *byte != 0) {
+            return Err(PageFault::Other("bytes behind the last head are not zero".into()));
+        }
+        Ok(())
+    })?;
+    failed
+}
+
+/// The hub neighbours as the lists tell them.
+struct ListsAgain<'a> {
+    graph: &'a Graph,
+    stream: PageStream,
+    decoded: Decoded,
+    finder: Finder<'a>,
+    /// Hub neighbours that were asked for before.
+    given: usize,
+}
+
+impl<'a> ListsAgain<'a> {
+    fn new(graph: &'a Graph, classes: &'a Classes) -> Result<Self> {
+        let adjacency =
+            graph.adjacency(Direction::In).expect("a graph with hub neighbours has in-edges");
+        let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
+        let device = graph.device().as_ref();
+        let stream = PageStream::new(device, graph.page_bytes(), pages, Ahead::FAR)?;
+        let finder = Finder::new(classes);
+        Ok(Self { graph, stream, decoded: Decoded::new(), finder, given: 0 })
+    }
+
+    /// The next hub neighbours, as many as there are up to `count`.
+    fn next(&mut self, count: usize) -> Result<&[HubNeighbours]> {
+        let adjacency = self.graph.adjacency(Direction::In).expect("it was there before");
+        self.finder.found.drain(..std::mem::take(&mut self.given));
+        while self.finder.found.len() < count {
+            let Some((number, bytes)) = self.stream.next()? else {
+                self.finder.end();
+                break;
+            };
+            let page = number - adjacency.first_page();
+            self.finder.page(&adjacency.parse(page, bytes, &mut self.decoded)?);
+        }
+        self.given = count.min(self.finder.found.len());
+        Ok(&self.finder.found[..self.given])
+    }
+}

@@ -1,0 +1,251 @@
+//! Verifies every byte of a graph, reads only, within bounded memory.
+//!
+//! Of every page: checksum, kind, place, header, bytes that must be zero. Of the lists: order, no
+//! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
+//! the degrees and the superblock; of the weights, that they are finite, as many as the entries and
+//! as the superblock sums them up. Of the ids: order, so that none is there twice. Of an order of
+//! the vertices: that its two tables are each the inverse of the other. Of hub neighbours: that they are
+//! what the lists say.
+//!
+//! That the two directions of an edge are both there is proven by sums that do not depend on order:
+//! every entry adds a 64-bit hash of the pair (source, target), and of its weight, seen from either
+//! side. Sums that
+//! ought to differ agree with a chance of 2^-64.
+
+mod adjacency;
+mod hub_neighbours;
+mod ids;
+mod order;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cenote_device::Device;
+
+use crate::error::{PageFault, Result, StoreError};
+use crate::format::{HEADER_BYTES, PageHeader, PageKind};
+use crate::graph::{DegreeReader, Graph};
+use crate::stream::Ahead;
+use crate::superblock::{SECTION, SectionKind};
+
+/// So many faults are told one by one; the rest is counted.
+pub const FAULTS_TOLD_MAX: usize = 100;
+/// Pages between two calls of the progress callback.
+const PROGRESS_PAGES: u64 = 1024;
+
+/// One fault of a graph file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The page that it was found on, if it is the fault of one.
+    pub page: Option<u64>,
+    /// What is wrong, with file and page.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message.fmt(f)
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Pages of the file; 0 where the superblock itself is at fault.
+    pub pages: u64,
+    /// The first faults, at most [`FAULTS_TOLD_MAX`].
+    pub faults: Vec<Fault>,
+    /// All faults.
+    pub faults_total: u64,
+}
+
+impl CheckReport {
+    /// Whether the graph is whole.
+    pub fn is_whole(&self) -> bool {
+        self.faults_total == 0
+    }
+}
+
+/// Called with the pages that are done and the pages in all.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Verifies a graph that could be opened. Faults of the file are in the report; an error means that
+/// the device failed.
+pub fn check(graph: &Graph, progress: Progress<'_>) -> Result<CheckReport> {
+    let report = CheckReport { pages: graph.superblock().pages_total, ..CheckReport::default() };
+    let mut check = Check { graph, report, done: 1, progress };
+    check.run()?;
+    Ok(check.report)
+}
+
+/// Verifies whatever is on a device: a file that is no graph, or whose superblock or index is
+/// damaged, gives a report with that fault.
+pub fn check_device(device: Arc<dyn Device>, progress: Progress<'_>) -> Result<CheckReport> {
+    match Graph::open(device) {
+        Ok(graph) => check(&graph, progress),
+        Err(error @ StoreError::Device(_)) => Err(error),
+        Err(error) => {
+            let fault = Fault { page: page_of(&error), message: error.to_string() };
+            Ok(CheckReport { pages: 0, faults: vec![fault], faults_total: 1 })
+        }
+    }
+}
+
+fn page_of(error: &StoreError) -> Option<u64> {
+    match error {
+        StoreError::Page(page) => Some(page.page),
+        StoreError::Truncated { page, .. } | StoreError::Overlong { page, .. } => Some(*page),
+        _ => Some(0),
+    }
+}
+
+struct Check<'a> {
+    graph: &'a Graph,
+    report: CheckReport,
+    done: u64,
+    progress: Progress<'a>,
+}
+
+impl Check<'_> {
+    fn run(&mut self) -> Result<()> {
+        (self.progress)(self.done, self.report.pages);
+        let out = adjacency::check_out(self)?;
+        if self.graph.superblock().in_edges {
+            adjacency::check_in(self, &out)?;
+        }
+        for kind in [SectionKind::OutIndex, SectionKind::InIndex] {
+            self.check_words(kind)?;
+        }
+        for kind in [SectionKind::OutDegrees, SectionKind::InDegrees] {
+            self.check_degrees(kind)?;
+        }
+        ids::check_ids(self)?;
+        order::check_order(self)?;
+        hub_neighbours::check_hub_neighbours(self)?;
+        (self.progress)(self.report.pages, self.report.pages);
+        Ok(())
+    }
+
+    /// A page is done.
+    fn advance(&mut self) {
+        self.done += 1;
+        if self.done.is_multiple_of(PROGRESS_PAGES) {
+            (self.progress)(self.done, self.report.pages);
+        }
+    }
+
+    /// Takes a fault of the file into the report and passes any other error on.
+    fn note(&mut self, error: StoreError) -> Result<()> {
+        let StoreError::Page(error) = error else { return Err(error) };
+        self.report.faults_total += 1;
+        if self.report.faults.len() < FAULTS_TOLD_MAX {
+            let fault = Fault { page: Some(error.page), message: error.to_string() };
+            self.report.faults.push(fault);
+        }
+        Ok(())
+    }
+
+    /// Notes a fault of a page of a section.
+    fn note_page(&mut self, page: u64, section: &'static str, fault: PageFault) -> Result<()> {
+        self.note(self.graph.fault(page, section, fault))
+    }
+
+    /// Notes that the superblock says something else than its graph.
+    fn compare(&mut self, what: &'static str, said: u64, counted: u64) -> Result<()> {
+        if said == counted {
+            return Ok(());
+        }
+        let fault = PageFault::Mismatch { what, found: said, expected: counted };
+        self.note_page(0, SECTION, fault)
+    }
+
+    /// Notes what a verified page's header has that it should not.
+    fn check_header(
+        &mut self,
+        page: u64,
+        section: &'static str,
+        header: &PageHeader,
+    ) -> Result<()> {
+        let limit = self.graph.superblock().generation;
+        let found = header.generation;
+        if found == 0 || found > limit {
+            let fault = PageFault::Limit { what: "generation", found, limit };
+            self.note_page(page, section, fault)?;
+        }
+        let is_adjacency = header.kind == PageKind::Adjacency as u8;
+        let uses = [PageKind::Strings, PageKind::Weights].map(|kind| kind as u8);
+        let head_skip = if uses.contains(&header.kind) { 0 } else { header.head_skip };
+        let unused = [u64::from(header.lists), head_skip, header.head_degree, header.tail_degree];
+        if !is_adjacency && unused != [0; 4] {
+            let fault = PageFault::Other("fields of its header that should be zero are not".into());
+            self.note_page(page, section, fault)?;
+        }
+        Ok(())
+    }
+
+    fn check_zero(&mut self, page: u64, section: &'static str, bytes: &[u8]) -> Result<()> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        let fault = PageFault::Other("bytes that should be zero are not".into());
+        self.note_page(page, section, fault)
+    }
+
+    /// What opening the graph has not looked at: what lies around the index words.
+    fn check_words(&mut self, kind: SectionKind) -> Result<()> {
+        let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
+        let mut stream = self.graph.stream(section, Ahead::FAR)?;
+        while let Some((page, bytes)) = stream.next()? {
+            match self.graph.verify(section, page, bytes) {
+                Ok(header) => {
+                    self.check_header(page, kind.name(), &header)?;
+                    let end = HEADER_BYTES + header.entries as usize * 8;
+                    self.check_zero(page, kind.name(), &bytes[end.min(bytes.len())..])?;
+                }
+                Err(error) => self.note(error)?,
+            }
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// Every page of degrees; whether they are right was seen beside the lists.
+    fn check_degrees(&mut self, kind: SectionKind) -> Result<()> {
+        let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
+        let mut stream = self.graph.stream(section, Ahead::FAR)?;
+        while let Some((page, bytes)) = stream.next()? {
+            match self.graph.verify(section, page, bytes) {
+                Ok(header) => self.check_header(page, kind.name(), &header)?,
+                Err(error) => self.note(error)?,
+            }
+            self.advance();
+        }
+        Ok(())
+    }
+}
+
+/// The lengths of lists one by one, beside a pass over the lists.
+struct Degrees<'a> {
+    reader: DegreeReader<'a>,
+    batch: Vec<u64>,
+    at: usize,
+}
+
+impl<'a> Degrees<'a> {
+    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
+        let section = *graph.superblock().section(kind).expect("the superblock was checked");
+        let reader = DegreeReader::new(graph, section, Ahead::NEAR)?;
+        Ok(Self { reader, batch: Vec::new(), at: 0 })
+    }
+
+    fn next(&mut self) -> Result<Option<u64>> {
+        if self.at == self.batch.len() {
+            let Some((_, degrees)) = self.reader.next()? else { return Ok(None) };
+            self.batch.clear();
+            self.batch.extend_from_slice(degrees);
+            self.at = 0;
+        }
+        self.at += 1;
+        Ok(Some(self.batch[self.at - 1]))
+    }
+}

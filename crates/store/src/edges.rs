@@ -1,0 +1,62 @@
+//! Every edge of a graph once, in the order of the lists.
+
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::stream::Ahead;
+use crate::weights::stream::WeightStream;
+use crate::{Direction, VertexId, Weight};
+
+/// What an export wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportReport {
+    /// Edges.
+    pub edges: u64,
+    /// Vertices without an edge: a list of edges does not tell that they exist.
+    pub isolated: u64,
+}
+
+/// Called with the pages that are done and the pages in all.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Passes every edge on, once, with its weight where the graph has weights: on an undirected graph
+/// from its smaller end, by vertex number.
+pub fn for_each_edge(
+    graph: &Graph,
+    progress: Progress<'_>,
+    visit: &mut dyn FnMut(VertexId, VertexId, Option<Weight>) -> Result<()>,
+) -> Result<ExportReport> {
+    let pages = graph.adjacency(Direction::Out).map_or(0, |adjacency| adjacency.pages());
+    let mut report = ExportReport::default();
+    let mut seen = vec![0u64; graph.vertices().div_ceil(64)];
+    let mut see = |vertex: VertexId| seen[vertex as usize / 64] |= 1 << (vertex % 64);
+    let mut weights = match graph.weights(Direction::Out) {
+        Some(column) => Some((column.kind(), WeightStream::new(graph, column, Ahead::NEAR)?)),
+        None => None,
+    };
+    let mut batch = Vec::new();
+    graph.scan(Direction::Out, &mut |page, view| {
+        if let Some((_, stream)) = &mut weights {
+            stream.take(view.entries().len(), &mut batch, |_, _, _| Ok(()))?;
+        }
+        let mut at = 0;
+        for list in view.lists() {
+            if list.degree > 0 {
+                see(list.vertex);
+            }
+            for &target in list.targets {
+                let weight = weights.as_ref().map(|(kind, _)| kind.weight(batch[at]));
+                at += 1;
+                see(target);
+                if graph.is_directed() || list.vertex <= target {
+                    report.edges += 1;
+                    visit(list.vertex, target, weight)?;
+                }
+            }
+        }
+        progress(page + 1, pages);
+        Ok(())
+    })?;
+    let joined: u64 = seen.iter().map(|word| u64::from(word.count_ones())).sum();
+    report.isolated = graph.vertices() as u64 - joined;
+    Ok(report)
+}

@@ -1,0 +1,196 @@
+//! The section of hub neighbours as the writer makes it: the one part of a graph for which lists are read
+//! back, since the length of a later list is not known while an earlier one is written.
+
+use std::sync::Arc;
+
+use cenote_device::Device;
+
+use super::{Finder, HubNeighbours, per_page};
+use crate::VertexId;
+use crate::error::Result;
+use crate::format::{HEADER_BYTES, PageHeader, PageKind};
+use crate::index::Adjacency;
+use crate::packed::decode::Decoded;
+use crate::sink::PageSink;
+use crate::stream::{Ahead, PageStream};
+
+/// Pages and vertices of a task: it ends with the page that reaches either.
+const TASK_PAGES: u64 = 4096;
+const TASK_VERTICES: u32 = 1 << 17;
+
+/// What a task reads ahead.
+const AHEAD: Ahead = Ahead { chunk_bytes: 256 << 10, depth: 4 };
+
+/// Of every vertex the class of its list's length: four to each power of two.
+pub(crate) struct Classes(Vec<u8>);
+
+impl Classes {
+    pub fn with_capacity(vertices: usize) -> Self {
+        Self(Vec::with_capacity(vertices))
+    }
+
+    #[cfg(test)]
+    pub fn of_degrees(degrees: impl Iterator<Item = u64>) -> Self {
+        let mut classes = Self::with_capacity(0);
+        degrees.for_each(|degree| classes.push(degree));
+        classes
+    }
+
+    /// Takes the length of the next vertex's list.
+    #[inline]
+    pub fn push(&mut self, degree: u64) {
+        self.0.push(class_of(degree));
+    }
+
+    #[inline(always)]
+    pub fn of(&self, v: VertexId) -> i16 {
+        i16::from(self.0[v as usize])
+    }
+}
+
+fn class_of(degree: u64) -> u8 {
+    match degree.checked_ilog2() {
+        None => 0,
+        // Two bits below the highest.
+        Some(log) => (4 * log + ((degree << 2 >> log) & 3) as u32 + 1) as u8,
+    }
+}
+
+/// What it takes to write hub neighbours.
+pub(crate) struct HubNeighboursWriter<'a> {
+    pub device: &'a Arc<dyn Device>,
+    /// The lists; on the device.
+    pub adjacency: &'a Adjacency,
+    pub classes: &'a Classes,
+    pub threads: usize,
+}
+
+impl HubNeighboursWriter<'_> {
+    /// Memory beside the classes (a byte a vertex) and the index (4 bytes a page).
+    pub fn memory_bytes(threads: usize) -> usize {
+        let task = AHEAD.chunk_bytes * AHEAD.depth
+            + 2 * TASK_VERTICES as usize * size_of::<HubNeighbours>();
+        threads * task
+    }
+
+    /// Reads the lists and writes the hub neighbours. The number of pages; `None` where `go_on`, which hears
+    /// of the bytes that were read, said no.
+    pub fn write(
+        &self,
+        sink: &mut PageSink,
+        go_on: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
+        let mut out = Pages { sink, filled: 0, first: 0, pages: 0 };
+        let mut page = 0;
+        while page < self.adjacency.pages() {
+            let mut tasks = Vec::with_capacity(self.threads);
+            while tasks.len() < self.threads && page < self.adjacency.pages() {
+                let end = self.task_end(page);
+                tasks.push(page..end);
+                page = end;
+            }
+            // The caller's thread takes the first: one is often all there is.
+            let done = std::thread::scope(|scope| {
+                let others = tasks[1..].iter().cloned();
+                let others: Vec<_> = others
+                    .map(|pages| scope.spawn(move || self.hub_neighbours_of(pages)))
+                    .collect();
+                let mut done = vec![self.hub_neighbours_of(tasks[0].clone())];
+                let join = |task: std::thread::ScopedJoinHandle<'_, _>| match task.join() {
+                    Ok(hub_neighbours) => hub_neighbours,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                };
+                done.extend(others.into_iter().map(join));
+                done
+            });
+            for hub_neighbours in done {
+                hub_neighbours?.into_iter().try_for_each(|head| out.push(head))?;
+            }
+            let pages = page - tasks[0].start;
+            if !go_on(pages * self.adjacency.page_bytes() as u64) {
+                return Ok(None);
+            }
+        }
+        out.finish().map(Some)
+    }
+
+    /// Where the task that starts with a page ends: no list goes on there.
+    fn task_end(&self, start: u64) -> u64 {
+        let first = self.adjacency.starts_from(start);
+        let mut end = start + 1;
+        while end < self.adjacency.pages() {
+            let vertices = self.adjacency.starts_from(end) - first;
+            let is_large = end - start >= TASK_PAGES || vertices >= TASK_VERTICES;
+            if is_large && !self.adjacency.continues(end) {
+                break;
+            }
+            end += 1;
+        }
+        end
+    }
+
+    /// The hub neighbours of the vertices whose lists start in `pages`, and end there.
+    fn hub_neighbours_of(&self, pages: std::ops::Range<u64>) -> Result<Vec<HubNeighbours>> {
+        let first = self.adjacency.first_page();
+        let numbers = first + pages.start..first + pages.end;
+        let page_bytes = self.adjacency.page_bytes();
+        let mut stream = PageStream::new(self.device.as_ref(), page_bytes, numbers, AHEAD)?;
+        let mut decoded = Decoded::new();
+        let mut finder = Finder::new(self.classes);
+        while let Some((number, bytes)) = stream.next()? {
+            finder.page(&self.adjacency.parse(number - first, bytes, &mut decoded)?);
+        }
+        finder.end();
+        Ok(finder.found)
+    }
+}
+
+/// The pages that are being filled.
+struct Pages<'a> {
+    sink: &'a mut PageSink,
+    filled: usize,
+    first: VertexId,
+    pages: u64,
+}
+
+impl Pages<'_> {
+    fn push(&mut self, head: HubNeighbours) -> Result<()> {
+        let at = HEADER_BYTES + self.filled * size_of::<HubNeighbours>();
+        self.sink.page()[at..at + size_of::<HubNeighbours>()]
+            .copy_from_slice(bytemuck::bytes_of(&head));
+        self.filled += 1;
+        let is_full = self.filled == per_page(self.sink.page_bytes());
+        if is_full { self.seal() } else { Ok(()) }
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        let entries = std::mem::take(&mut self.filled) as u32;
+        let header = PageHeader {
+            first: self.first,
+            entries,
+            ..PageHeader::new(PageKind::HubNeighbours)
+        };
+        self.first += entries;
+        self.pages += 1;
+        self.sink.seal(header)
+    }
+
+    fn finish(mut self) -> Result<u64> {
+        if self.filled > 0 {
+            self.seal()?;
+        }
+        Ok(self.pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_rise_with_the_length_and_are_four_to_a_power_of_two() {
+        let found: Vec<u8> = (0..=17).map(class_of).collect();
+        assert_eq!(found, [0, 1, 5, 7, 9, 10, 11, 12, 13, 13, 14, 14, 15, 15, 16, 16, 17, 17]);
+        assert_eq!(class_of(u64::from(u32::MAX)), 128);
+    }
+}
