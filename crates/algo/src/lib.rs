@@ -24,7 +24,6 @@ pub mod cdlp;
 pub mod dfs;
 mod estimate;
 mod groups;
-mod in_memory;
 pub mod kcore;
 pub mod lcc;
 pub mod mis;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Direction, Graph, HugeVec, Order, VertexId};
+use cenote_engine::{Adjacency, Bitmap, Direction, Graph, HugeVec, Order, VertexId};
 use rayon::prelude::*;
 
 use crate::report::Result;
@@ -106,6 +106,55 @@ impl Ranks {
             None => vertices.sort_unstable(),
             Some(ranks) => vertices.sort_unstable_by_key(|&v| ranks[v as usize]),
         }
+    }
+
+    /// The targets of a list in the order of their ids; `memory` holds them where that is not how
+    /// they lie.
+    #[inline(always)]
+    pub fn sorted<'a>(
+        &self,
+        targets: &'a [VertexId],
+        memory: &'a mut Vec<VertexId>,
+    ) -> &'a [VertexId] {
+        if self.is_natural() {
+            return targets;
+        }
+        memory.clear();
+        memory.extend_from_slice(targets);
+        self.sort(memory);
+        memory
+    }
+
+    /// Bytes that [`Ranks::sorted`] takes for the longest list of a graph.
+    pub fn list_bytes(graph: &Graph) -> u64 {
+        if is_natural(graph) {
+            return 0;
+        }
+        let longest = [Direction::Out, Direction::In]
+            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
+        // A vector that grows holds the old copy too, for a moment.
+        3 * 4 * longest[0].max(longest[1])
+    }
+
+    /// The `count` vertices of the largest values, the largest first, of equal ones the smallest
+    /// id.
+    pub fn top(
+        &self,
+        count: usize,
+        values: impl Iterator<Item = (VertexId, f64)>,
+    ) -> Vec<(VertexId, f64)> {
+        let mut top: Vec<(VertexId, f64)> = Vec::new();
+        for (v, value) in values {
+            let precedes = |&(u, other): &(VertexId, f64)| {
+                other > value || other == value && self.of(u) < self.of(v)
+            };
+            if top.len() == count && top.last().is_none_or(precedes) {
+                continue;
+            }
+            top.insert(top.partition_point(precedes), (v, value));
+            top.truncate(count);
+        }
+        top
     }
 
     /// The inverse, in the same memory.

@@ -22,7 +22,7 @@ use cenote_engine::{
 
 use crate::dfs::pseudo;
 use crate::estimate::{Estimate, Reads};
-use crate::in_memory::InMemory;
+use crate::plain::Lists;
 use crate::ranks::default_source;
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 
@@ -227,7 +227,7 @@ impl Kernel for Expand<'_> {
 
 /// Asserts, by a serial search over the whole graph in memory (4 bytes an entry), each answer.
 pub fn verify(graph: &Graph, config: &ReachConfig, reach: &Reach) -> Result<()> {
-    let reachable = InMemory::load(graph)?.reachable_from(reach.source);
+    let reachable = Lists::outward(graph)?.reachable_from(reach.source);
     for (&target, &answer) in config.targets.iter().zip(&reach.reachable) {
         if answer != reachable[target as usize] {
             let fault = format!("vertex {target} is said to be reachable: {answer}");
