@@ -22,7 +22,7 @@ use cenote_engine::{
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
 use crate::estimate::{Estimate, Reads, kept};
-use crate::in_memory::InMemory;
+use crate::plain::Lists;
 use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "dfs";
@@ -191,7 +191,7 @@ impl Roamer for Visit<'_> {
 /// reached where it can be; where the search did not end early, exactly those vertices are reached
 /// that can be; where it did, no others.
 pub fn verify(graph: &Graph, config: &PseudoDfsConfig, dfs: &PseudoDfs) -> Result<()> {
-    let reachable = InMemory::load(graph)?.reachable_from(dfs.source);
+    let reachable = Lists::outward(graph)?.reachable_from(dfs.source);
     let all = config.targets.iter().all(|&v| reachable[v as usize]);
     if dfs.ended_early != (all && !config.targets.is_empty()) {
         return Err(wrong(format!(
