@@ -191,9 +191,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         betweenness_of(case, sources, Scale::Full)
     }),
     ("bfs", |case| bfs_of(case, BfsConfig::default())),
-    ("bfs with parents", |case| {
-        bfs_of(case, BfsConfig { parents: true, ..BfsConfig::default() })
-    }),
+    ("bfs with parents", |case| bfs_of(case, BfsConfig { parents: true, ..BfsConfig::default() })),
     ("bfs to targets", |case| {
         let targets = case.some(4).split_off(2);
         bfs_of(case, BfsConfig { sources: case.some(2), targets, parents: true })
@@ -395,7 +393,7 @@ fn configs(threads: &[usize]) -> Vec<EngineConfig> {
         for &threads in threads {
             let roomy = config(strategy, threads);
             // The least that does, and no page stays in memory.
-            configs.push(EngineConfig { memory_bytes: 1, cache_bytes: Some(0), ..roomy.clone() });
+            configs.push(roomy.clone().memory_bytes(1).cache_bytes(Some(0)));
             configs.push(roomy);
         }
     }

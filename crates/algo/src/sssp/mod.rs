@@ -194,7 +194,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
-    EngineConfig { weighted: graph.is_weighted(), ..config }
+    config.weighted(graph.is_weighted())
 }
 
 /// What a run will need.

@@ -51,9 +51,7 @@ mod weigh;
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_engine::{
-    Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for,
-};
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for};
 
 use crate::estimate::{Estimate, Reads};
 use crate::ranks::is_natural;
@@ -223,7 +221,7 @@ pub fn needs(
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
-    EngineConfig { weighted: walk.weighted, ..config.clone() }
+    config.clone().weighted(walk.weighted)
 }
 
 /// What a run will need.
