@@ -70,16 +70,14 @@ impl PlanArgs {
                     / 2
             }
         };
-        let config = EngineConfig {
-            threads: self.threads.count(),
-            strategy: self.strategy,
-            profile,
-            depth: self.depth,
-            cache_bytes: self.cache.map(|size| size.bytes_of(page_bytes)),
-            explain,
-            cancel: Cancel::asking(cancel::cancelled),
-            ..EngineConfig::with_memory(memory_bytes)
-        };
+        let config = EngineConfig::with_memory(memory_bytes)
+            .threads(self.threads.count())
+            .strategy(self.strategy)
+            .profile(profile)
+            .depth(self.depth)
+            .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
+            .explain(explain)
+            .cancel(Cancel::when(cancel::cancelled));
         Ok((graph, config))
     }
 }
