@@ -49,7 +49,8 @@ Examples:
   cenote neighbors kron.cenote 17
   cenote pool replay --workload ms --device sim:optane-p4800x
 
-Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error.";
+Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error, \
+130 interrupted.";
 
 /// The statuses that are not 0.
 const ANSWERED_NO: u8 = 1;

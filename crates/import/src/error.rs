@@ -128,6 +128,12 @@ pub enum ImportError {
         /// Where the block begins.
         offset: u64,
     },
+    /// The system refused a worker thread.
+    #[error("cannot start a worker thread: {source}: give fewer threads")]
+    Threads {
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// Stopped by the user.
     #[error("import was stopped; nothing was left behind")]
     Cancelled,

@@ -40,6 +40,7 @@ mod report;
 mod sort;
 mod spill;
 mod stdin;
+mod threads;
 pub mod workspace;
 
 pub use config::{Format, Header, IdKind, ImportConfig, InputSpec};

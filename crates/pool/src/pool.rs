@@ -404,6 +404,9 @@ impl Pool {
     }
 }
 
+/// Requests that a handle's queue holds.
+const REQUESTS_MAX: usize = 4096;
+
 fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     let fault = |reason: String| Err(PoolError::Config { reason });
     let block = device.block_bytes().max(512);
@@ -414,17 +417,18 @@ fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     if config.frames == 0 || config.frames >= FrameId::MAX as usize {
         return fault(format!("{} frames; give it 1 to {}", config.frames, FrameId::MAX - 1));
     }
-    if config.writer.batch() == 0 || config.read_depth == 0 || config.evict_batch == 0 {
-        return fault("batches and depths are at least 1".to_owned());
-    }
     if config.page_bytes.checked_mul(config.frames).is_none_or(|bytes| bytes > isize::MAX as usize)
     {
         let (page, frames) = (config.page_bytes, config.frames);
         return fault(format!("{frames} frames of {page} bytes are more than memory can hold"));
     }
-    let requests = config.writer.batch().saturating_add(config.read_depth);
-    if requests.saturating_add(config.evict_batch) > 4096 {
-        return fault("batches and depths together are at most 4,096".to_owned());
+    let (n_w, n_e, k_r) = (config.writer.batch(), config.evict_batch, config.read_depth);
+    let requests = n_w.saturating_add(n_e).saturating_add(k_r);
+    if n_w.min(n_e).min(k_r) == 0 || requests > REQUESTS_MAX {
+        return fault(format!(
+            "writes of {n_w} pages at once, evictions of {n_e} and {k_r} reads at once: expected \
+             at least 1 of each and at most {REQUESTS_MAX} together"
+        ));
     }
     Ok(())
 }
