@@ -6,9 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cenote_engine::{
-    EngineConfig, Graph, Kernel, List, VertexId, WeightedKernel, Weights, Whole,
-};
+use cenote_engine::{EngineConfig, Graph, Kernel, List, VertexId, WeightedKernel, Weights, Whole};
 use rustc_hash::FxHashMap;
 
 use super::draw::below;

@@ -51,9 +51,7 @@ mod weigh;
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_engine::{
-    Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for,
-};
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for};
 
 use crate::estimate::{Estimate, Reads};
 use crate::ranks::is_natural;
