@@ -14,6 +14,7 @@ help:
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
 	@echo 'make soak   the fuzzers with other seeds, longer than in the tests'
 	@echo 'make lint   formatting and lints, warnings denied'
+	@echo 'make package  every crate as it would be published, built from its archive'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
@@ -42,6 +43,11 @@ soak: toolchain
 lint: toolchain
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: package
+package: toolchain
+	cargo package --workspace --exclude cenote-sim --locked --offline --allow-dirty
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: bench
 bench: build venv

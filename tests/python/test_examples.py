@@ -1,4 +1,4 @@
-"""The engine's examples: algorithms of one's own, run as a user would run them."""
+"""The examples of the crates, run as a user would run them."""
 
 import os
 import re
@@ -9,9 +9,9 @@ import networkx as nx
 from conftest import ROOT, Cenote
 
 
-def example(name, *args) -> str:
-    """Standard output of an example of the engine's crate."""
-    command = ["cargo", "run", "--quiet", "--locked", "-p", "cenote-engine", "--example", name]
+def example(name, *args, crate="cenote-engine") -> str:
+    """Standard output of an example of a crate."""
+    command = ["cargo", "run", "--quiet", "--locked", "-p", crate, "--example", name]
     done = subprocess.run(
         [*command, "--", *map(str, args)], cwd=ROOT, capture_output=True, env=os.environ
     )
@@ -40,3 +40,14 @@ def test_mixing_is_networkx_degree_assortativity(tmp_path):
     graph, _, path = random_graph(tmp_path)
     found = float(re.search(r": (\S+)$", example("mixing", path)).group(1))
     assert abs(found - nx.degree_assortativity_coefficient(graph)) < 1e-5
+
+
+def test_five_best_are_those_of_networkx(tmp_path):
+    graph, _, path = random_graph(tmp_path)
+    lines = example("five_best", path, crate="cenote").splitlines()
+    ranks = nx.pagerank(graph, tol=1e-12)
+    best = sorted(ranks.values(), reverse=True)[:5]
+    assert len(lines) == 5
+    for line, rank in zip(lines, best):
+        found, vertex = line.split()
+        assert abs(float(found) - rank) < 1e-4 and abs(ranks[int(vertex)] - rank) < 1e-4

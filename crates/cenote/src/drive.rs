@@ -1,10 +1,14 @@
-//! What the users of a drive share.
+//! What is known of a drive, and what its users share.
 
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_device::Op;
-use cenote_device::profile::Profile;
+use cenote_device::profile::{Profile, ProfileStore};
 use cenote_device::wrapper::IoBudget;
+use cenote_device::{DeviceError, Op};
+
+use crate::error::Result;
 
 /// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
 const PAGE_BYTES_USUAL: u64 = 4096;
@@ -13,10 +17,77 @@ const PAGE_BYTES_USUAL: u64 = 4096;
 /// which on a shared drive may be more than the k_r of a calm hour.
 const READS_MIN: usize = 128;
 
-/// What all users of a drive may have in flight together.
-pub fn budget(profile: &Profile, depth: usize) -> Arc<IoBudget> {
-    let model = profile.model();
-    let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
-    let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
-    IoBudget::new(reads.max(depth).max(READS_MIN), writes)
+/// Something that a caller should know and that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The drive under the file was never measured.
+    NotProfiled {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is a profile of the drive, or a place for it, that cannot be used.
+    ProfileUnusable {
+        /// Why, and what would do.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotProfiled { path } => write!(
+                f,
+                "no profile of the drive under {}: reads are planned for an assumed one; \
+                 `cenote profile --quick DIR` measures it in 20 seconds",
+                path.display()
+            ),
+            Self::ProfileUnusable { reason } => {
+                write!(f, "{reason}; reads are planned for an assumed drive")
+            }
+        }
+    }
+}
+
+/// The drive under a file: measured or assumed.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// By which requests are planned.
+    pub profile: Profile,
+    /// What is missing or wrong with it.
+    pub warning: Option<Warning>,
+}
+
+impl Drive {
+    /// The drive under `path`: as `given`, else as the user's profile of it says, else assumed.
+    ///
+    /// # Errors
+    /// There is no such path.
+    pub fn find(path: &Path, given: Option<&Profile>) -> Result<Self> {
+        if let Some(profile) = given {
+            return Ok(Self { profile: profile.clone(), warning: None });
+        }
+        let found = match ProfileStore::of_user().and_then(|store| store.find(path)) {
+            Ok(Some(profile)) => return Ok(Self { profile, warning: None }),
+            Ok(None) => Warning::NotProfiled { path: path.to_owned() },
+            Err(error) => {
+                // The file itself may be what is missing.
+                path.metadata().map_err(|source| DeviceError::File {
+                    device: path.display().to_string(),
+                    action: "open",
+                    source,
+                })?;
+                Warning::ProfileUnusable { reason: error.to_string() }
+            }
+        };
+        Ok(Self { profile: Profile::assumed(), warning: Some(found) })
+    }
+
+    /// What all users of the drive may have in flight together: k_r and k_w requests.
+    pub fn budget(&self) -> Arc<IoBudget> {
+        let model = self.profile.model();
+        let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
+        let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
+        IoBudget::new(reads.max(READS_MIN), writes)
+    }
 }

@@ -1,13 +1,32 @@
-//! Graphs deeper than memory: import, open, run algorithms, export.
+#![doc = include_str!("../README.md")]
 //!
-//! - [`export`]: writes the edges of a graph out again
+//! # What is inside
+//!
+//! - [`Graph`], [`OpenOptions`](graph::OpenOptions): a stored graph, one file or tiers
+//! - [`Run`](run::Run), [`Answer`](run::Answer), [`algorithm`]: algorithms and their answers
+//! - [`graph`]: look-ups, description, check, export
+//! - [`Error`]: what can go wrong
+//! - [`MemorySize`], [`Warning`]: sizes as people write them; what a caller should know
+//! - [`output`], [`export`]: files of answers and of edges
 //! - [`tiers`]: a graph over several devices
-//! - [`drive`]: what the users of a drive share
-//! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
-//! - [`partial`]: a file that appears under its name only when it is whole
 
+pub mod algorithm;
 pub mod drive;
+pub mod error;
 pub mod export;
+pub mod graph;
+mod keys;
 pub mod memory;
-pub mod partial;
+pub mod output;
+pub mod run;
 pub mod tiers;
+
+pub use cenote_algo as algo;
+pub use cenote_engine as engine;
+pub use cenote_store::{Direction, Id, IdRef, VertexId, Weight};
+pub use drive::Warning;
+pub use engine::Strategy;
+pub use error::{Error, Result};
+pub use graph::Graph;
+pub use memory::MemorySize;
+pub use output::partial;

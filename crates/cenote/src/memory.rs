@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::error::Error;
+
 /// An amount of memory: absolute, or a part of something that the verb names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemorySize {
@@ -29,6 +31,20 @@ impl fmt::Display for MemorySize {
             Self::Bytes(bytes) => write!(f, "{bytes}"),
             Self::Percent(percent) => write!(f, "{percent}%"),
         }
+    }
+}
+
+impl From<u64> for MemorySize {
+    fn from(bytes: u64) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl TryFrom<&str> for MemorySize {
+    type Error = Error;
+
+    fn try_from(text: &str) -> Result<Self, Error> {
+        text.parse().map_err(|reason| Error::InvalidInput(format!("the size `{text}`: {reason}")))
     }
 }
 
@@ -83,6 +99,11 @@ fn unit_bytes(unit: &str) -> Option<f64> {
 pub fn machine_bytes() -> Option<u64> {
     let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     Some(control_group_bytes().map_or(machine, |limit| limit.min(machine)))
+}
+
+/// One thread per core that this process may use.
+pub(crate) fn threads_default() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The most memory that this process ever had resident. 0 where the system does not tell.

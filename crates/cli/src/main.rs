@@ -3,7 +3,8 @@
 //! - [`verb`]: one file per verb: its flags, its work, its report
 //! - [`args`]: groups of flags that several verbs share
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
-//! - [`graph_file`]: a stored graph under its path
+//! - [`flags`]: parameters of the library by their flags
+//! - [`graph_file`]: the graph that a verb reads
 //! - [`replay`]: page loads through the buffer pool
 //! - [`svg`]: what the pictures of all verbs share
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
@@ -15,6 +16,7 @@
 mod args;
 mod cancel;
 mod edge_file;
+mod flags;
 mod graph_file;
 mod output;
 mod progress;
@@ -64,7 +66,6 @@ fn main() -> ExitCode {
     };
     warning::print_to_stderr();
     let result = cancel::listen().and_then(|()| cli.verb.run());
-    cenote::tiers::graph::close();
     progress::clear();
     if cancel::cancelled() {
         eprintln!("cenote: interrupted");
@@ -118,7 +119,7 @@ fn usage_line(error: &clap::Error) -> String {
 /// An error and its causes. A library that tells a cause in its own message is not echoed.
 fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
-    for cause in error.chain().map(ToString::to_string) {
+    for cause in error.chain().map(flags::in_flags) {
         if message.is_empty() {
             message = cause;
         } else if !message.contains(&cause) {

@@ -79,6 +79,11 @@ impl Triangles {
         self.counted.has_counts().then(|| self.counted.count(v))
     }
 
+    /// Whether the triangles of each vertex were counted.
+    pub fn has_counts(&self) -> bool {
+        self.counted.has_counts()
+    }
+
     /// Share of the pairs of neighbours that are neighbours themselves, 0 to 1; 0 where there is no
     /// pair.
     pub fn transitivity(&self) -> f64 {

@@ -75,7 +75,7 @@ fn put_id(buffer: &mut Vec<u8>, id: IdRef<'_>) {
 }
 
 /// Decimal digits, without the detour over the formatting machinery.
-fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
+pub(crate) fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {

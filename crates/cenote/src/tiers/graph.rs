@@ -5,7 +5,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::Result;
 use cenote_device::profile::Profile;
 use cenote_device::{Clock, Device, Queue, QueueConfig};
 use cenote_store::Graph;
@@ -14,6 +13,8 @@ use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
 use super::spec::named_file;
+use crate::error::{Error, Result};
+use crate::graph::OpenOptions;
 
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
@@ -28,7 +29,7 @@ const HEARD_BYTES_MAX: u64 = 32 << 10;
 #[derive(Debug)]
 pub struct TieredGraph {
     members: Members,
-    moving: Arc<Mutex<Option<Moving>>>,
+    moving: Mutex<Option<Moving>>,
     /// Memory of the policy and of what moves, whether it moves in this run or not: an estimate
     /// tells the same as the run.
     worker_bytes: usize,
@@ -45,8 +46,8 @@ struct Moving {
 
 impl TieredGraph {
     /// Opens the graph `path`; where blocks may move, they do from now on.
-    pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
-        let members = Members::open(path, access, depth)?;
+    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
+        let members = Members::open(path, access, options)?;
         let kept = Kept::find(path, &members.device.header().id)?;
         let config = worker_config(&members, &kept)?;
         let worker_bytes =
@@ -55,9 +56,7 @@ impl TieredGraph {
             Access::Read => None,
             Access::Move => Moving::start(path, &members, kept, config)?,
         };
-        let moving = Arc::new(Mutex::new(moving));
-        lock(&OPEN).push(Arc::clone(&moving));
-        Ok(Self { members, moving, worker_bytes })
+        Ok(Self { members, moving: Mutex::new(moving), worker_bytes })
     }
 
     /// The tiers under a graph; none under one in one file.
@@ -76,23 +75,21 @@ impl TieredGraph {
         self.members.profiles.last().expect("a graph has two tiers or more")
     }
 
+    /// Ends migration and keeps what the policy has learned; the graph can still be read, and from
+    /// now on by others, too. Does nothing where nothing moves.
+    ///
+    /// # Errors
+    /// What was learned could not be kept, or moving had failed.
+    pub fn stop_moving(&self) -> Result<()> {
+        let Some(moving) = lock(&self.moving).take() else { return Ok(()) };
+        let stopped = moving.stop();
+        let shared = self.members.lock.try_lock_shared().map_err(std::io::Error::from);
+        stopped.and(shared.map_err(Error::io("cannot share the lock of the graph")))
+    }
+
     /// What was moved so far; none where nothing may move.
     pub fn moved(&self) -> Option<Done> {
         lock(&self.moving).as_ref().map(|moving| moving.worker.report().into())
-    }
-}
-
-/// What moves in this process. Whoever reads a graph last may be a thread that ends after `main`
-/// does, so nothing that has to be done can wait for that.
-static OPEN: Mutex<Vec<Arc<Mutex<Option<Moving>>>>> = Mutex::new(Vec::new());
-
-/// Ends all migration and keeps what the policies have learned.
-pub fn close() {
-    for moving in std::mem::take(&mut *lock(&OPEN)) {
-        let Some(moving) = lock(&moving).take() else { continue };
-        if let Err(error) = moving.stop() {
-            tracing::warn!("moving pages between tiers ended early: {error:#}");
-        }
     }
 }
 

@@ -8,14 +8,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
 use cenote_tier::device::WorkerReport;
 use cenote_tier::device::header::SetId;
 use cenote_tier::policy::PolicySpec;
 use serde::{Deserialize, Serialize};
 
 use super::members;
-use crate::partial::PartialFile;
+use crate::error::{Error, Result};
+use crate::output::partial::PartialFile;
 
 /// The policy of graphs that name none.
 pub const POLICY: &str = "payback";
@@ -88,7 +88,7 @@ impl Kept {
 
     /// What is kept of a graph. Where it cannot be used the policy begins anew, with a warning.
     pub fn find(graph: &Path, id: &SetId) -> Result<Self> {
-        let new = Self::new(graph, id, &policy(POLICY).map_err(anyhow::Error::msg)?);
+        let new = Self::new(graph, id, &policy(POLICY).map_err(Error::InvalidInput)?);
         match new.read() {
             Ok(kept) => Ok(kept),
             Err(reason) => {
@@ -157,12 +157,12 @@ impl Kept {
 
     /// Writes it; the file before is there until the new one is whole.
     pub fn save(&self) -> Result<()> {
-        let cannot = || format!("cannot write {}", self.path.display());
+        let cannot = || Error::io(format!("cannot write {}", self.path.display()));
         let mut file = PartialFile::create(&self.path)?;
-        let mut line = serde_json::to_vec(&self.about)?;
+        let mut line = serde_json::to_vec(&self.about).map_err(|error| cannot()(error.into()))?;
         line.push(b'\n');
-        file.write_all(&line).with_context(cannot)?;
-        file.write_all(self.state.as_deref().unwrap_or_default()).with_context(cannot)?;
+        file.write_all(&line).map_err(cannot())?;
+        file.write_all(self.state.as_deref().unwrap_or_default()).map_err(cannot())?;
         file.finish()?;
         Ok(())
     }
@@ -184,9 +184,12 @@ pub fn hexadecimal(id: &SetId) -> String {
 pub fn random_id() -> Result<SetId> {
     let mut id = SetId::default();
     let found = rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty());
-    let found = found.context("cannot get random numbers")?;
-    ensure!(found == id.len(), "cannot get enough random numbers");
-    Ok(id)
+    let cannot = Error::io("cannot get random numbers");
+    match found {
+        Ok(found) if found == id.len() => Ok(id),
+        Ok(_) => Err(cannot(std::io::ErrorKind::UnexpectedEof.into())),
+        Err(error) => Err(cannot(error.into())),
+    }
 }
 
 #[cfg(test)]

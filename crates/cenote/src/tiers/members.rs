@@ -7,22 +7,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use cenote_device::backend::file::{self, OpenOptions};
+use cenote_device::backend::file;
 use cenote_device::model::DeviceModel;
-use cenote_device::profile::{Profile, ProfileStore};
-use cenote_device::wrapper::BudgetDevice;
-use cenote_device::{Device, DeviceError, Op};
+use cenote_device::profile::Profile;
+use cenote_device::wrapper::{BudgetDevice, IoBudget};
+use cenote_device::{Device, Op};
 use cenote_tier::device::header::{MAGIC, SetHeader};
 use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
 use super::spec::named_files;
-use crate::drive::budget;
+use crate::drive::{Drive, Warning};
+use crate::error::{Error, Result};
+use crate::graph::OpenOptions;
 
 /// How long one who reads waits for one who moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
 const PATIENCE_NAPS: u32 = 20;
+
+/// Why a graph cannot even be read.
+const IS_MOVING: &str = "another process is moving the graph's pages, or another open graph of this \
+    process: wait until that ends, or open it there without `migration`";
 
 /// What is done with a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +47,10 @@ pub struct Members {
     pub access: Access,
     /// Of each tier, from the fastest.
     pub profiles: Vec<Profile>,
+    /// What is missing or wrong with the profiles.
+    pub warnings: Vec<Warning>,
+    /// What all who use a tier's drive share, of each tier.
+    pub budgets: Vec<Arc<IoBudget>>,
     /// Holds the lock while it is open.
     pub lock: Arc<File>,
 }
@@ -60,26 +69,24 @@ pub fn is_map(path: &Path) -> bool {
 /// Refuses a graph in one file.
 pub fn require_map(path: &Path) -> Result<()> {
     // What is wrong with a file that cannot be opened is told by whoever opens it.
-    ensure!(
-        is_map(path) || File::open(path).is_err(),
-        "{}: no graph over tiers: `cenote import --tier` makes one",
-        path.display()
-    );
-    Ok(())
+    if is_map(path) || File::open(path).is_err() {
+        return Ok(());
+    }
+    Err(Error::input(path, "no graph over tiers: `cenote import --tier` makes one"))
 }
 
 impl Members {
-    /// Opens all members of the graph `path`. Requests at each tier share its budget: k_r and k_w
-    /// of its drive, or `depth` reads.
-    pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
+    /// Opens all members of the graph `path`. Requests at each tier share the budget of its drive.
+    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
         let (file, access) = lock(path, access)?;
-        let members = Self::open_with(path, file, access, depth)?;
+        let members = Self::open_with(path, file, access, options)?;
         // An import may have put another graph here between the lock and the reads.
-        ensure!(
-            members.is_here(path),
-            "{}: the graph was replaced while it was opened: try again",
-            path.display()
-        );
+        if !members.is_here(path) {
+            return Err(Error::locked(
+                path,
+                "the graph was replaced while it was opened: try again",
+            ));
+        }
         Ok(members)
     }
 
@@ -88,39 +95,37 @@ impl Members {
         is_same(&self.lock, path)
     }
 
-    fn open_with(path: &Path, lock: File, access: Access, depth: usize) -> Result<Self> {
-        match Self::open_locked(path, access, depth) {
+    fn open_with(path: &Path, lock: File, access: Access, options: &OpenOptions) -> Result<Self> {
+        match Self::open_locked(path, access, options) {
             Err(error) if access == Access::Move && is_refusal(&error) => {
                 tracing::warn!("{error}: the graph is read, and no page of it moves");
-                let device = Self::open_locked(path, Access::Read, depth)?;
+                let device = Self::open_locked(path, Access::Read, options)?;
                 Ok(device.with(lock, Access::Read))
             }
             opened => Ok(opened?.with(lock, access)),
         }
     }
 
-    fn open_locked(path: &Path, access: Access, depth: usize) -> Result<Opened> {
-        let options = match access {
-            Access::Read => OpenOptions::reading(),
-            Access::Move => OpenOptions::default(),
-        };
-        let map = file::open(path, &options)?;
+    fn open_locked(path: &Path, access: Access, options: &OpenOptions) -> Result<Opened> {
+        let files = options.files(access == Access::Read);
+        let map = file::open(path, &files)?;
         let header = TieredDevice::describe(map.as_ref())?;
-        let store = ProfileStore::of_user()?;
-        let (mut devices, mut profiles) = (Vec::new(), Vec::new());
+        let (mut devices, mut drives, mut budgets) = (Vec::new(), Vec::new(), Vec::new());
         for (name, file) in named_files(&header) {
             let found = find(path, name, file)?;
-            let profile = store.find_or_assume(&found)?;
-            let device = file::open(&found, &options)?;
-            let budget = budget(&profile, depth);
-            devices.push(Arc::new(BudgetDevice::new(device, budget)) as Arc<dyn Device>);
-            profiles.push(profile);
+            let drive = Drive::find(&found, options.profile.as_ref())?;
+            let device = file::open(&found, &files)?;
+            let budget = drive.budget();
+            devices
+                .push(Arc::new(BudgetDevice::new(device, Arc::clone(&budget))) as Arc<dyn Device>);
+            budgets.push(budget);
+            drives.push(drive);
         }
         let device = TieredDevice::open(map, devices)?;
-        for (tier, profile) in (0..).zip(&profiles) {
-            device.set_gap_bytes(tier, gap_bytes(&profile.model()));
+        for (tier, drive) in (0..).zip(&drives) {
+            device.set_gap_bytes(tier, gap_bytes(&drive.profile.model()));
         }
-        Ok(Opened { device, profiles })
+        Ok(Opened { device, drives, budgets })
     }
 
     /// What the tiers can do for requests of a block.
@@ -133,12 +138,16 @@ impl Members {
 
 struct Opened {
     device: TieredDevice,
-    profiles: Vec<Profile>,
+    drives: Vec<Drive>,
+    budgets: Vec<Arc<IoBudget>>,
 }
 
 impl Opened {
     fn with(self, lock: File, access: Access) -> Members {
-        Members { device: self.device, profiles: self.profiles, access, lock: Arc::new(lock) }
+        let warnings = self.drives.iter().filter_map(|drive| drive.warning.clone()).collect();
+        let profiles = self.drives.into_iter().map(|drive| drive.profile).collect();
+        let (device, budgets, lock) = (self.device, self.budgets, Arc::new(lock));
+        Members { device, profiles, warnings, budgets, access, lock }
     }
 }
 
@@ -153,12 +162,12 @@ pub fn is_same(file: &File, path: &Path) -> bool {
 
 /// Locks the map: alone to move, with others to read.
 fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
-    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
-    let cannot = || format!("cannot lock {}", path.display());
+    let file = File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
+    let cannot = Error::io(format!("cannot lock {}", path.display()));
     if access == Access::Move {
         match file.try_lock() {
             Ok(()) => return Ok((file, Access::Move)),
-            Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+            Err(TryLockError::Error(error)) => return Err(cannot(error)),
             Err(TryLockError::WouldBlock) => {}
         }
     }
@@ -170,12 +179,10 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
             );
         }
         Ok(()) => {}
-        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
-        Err(TryLockError::WouldBlock) => bail!(
-            "{}: another process is moving the graph's pages: wait until it ends, or start it \
-             with --no-migration",
-            path.display()
-        ),
+        Err(TryLockError::Error(error)) => return Err(cannot(error)),
+        Err(TryLockError::WouldBlock) => {
+            return Err(Error::locked(path, IS_MOVING));
+        }
     }
     Ok((file, Access::Read))
 }
@@ -192,16 +199,9 @@ fn lock_shared(file: &File) -> Result<(), TryLockError> {
 }
 
 /// Whether an error says that a file may be read only.
-fn is_refusal(error: &anyhow::Error) -> bool {
-    let kind = |cause: &(dyn std::error::Error + 'static)| {
-        let device = cause.downcast_ref::<DeviceError>()?;
-        match device {
-            DeviceError::File { source, .. } => Some(source.kind()),
-            _ => None,
-        }
-    };
+fn is_refusal(error: &Error) -> bool {
     let refused = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
-    error.chain().filter_map(kind).any(|kind| refused.contains(&kind))
+    matches!(error, Error::Io { source, .. } if refused.contains(&source.kind()))
 }
 
 /// The file that a path names, which may be a link.
@@ -219,11 +219,10 @@ fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
     if beside.is_file() {
         return Ok(beside);
     }
-    bail!(
-        "{}: its tier {name} is missing: bring {} back, or put it beside the graph",
-        graph.display(),
-        file.display()
-    )
+    let file = file.display();
+    let reason =
+        format!("its tier {name} is missing: bring {file} back, or put it beside the graph");
+    Err(Error::input(graph, reason))
 }
 
 /// A device as policies see it. A request takes as long as one alone, or as one of k at once where
@@ -252,7 +251,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     if graph.is_symlink() || !is_map(graph) {
         return Ok(Vec::new());
     }
-    let map = file::open(graph, &OpenOptions::reading())?;
+    let map = file::open(graph, &file::OpenOptions::reading())?;
     let header = match TieredDevice::describe(map.as_ref()) {
         Ok(header) => header,
         // To replace it is what one does with a damaged graph.
@@ -274,7 +273,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
 
 fn is_member(path: &Path, header: &SetHeader, tier: usize) -> bool {
     let read = || -> Result<bool, TieredError> {
-        let device = file::open(path, &OpenOptions::reading())?;
+        let device = file::open(path, &file::OpenOptions::reading())?;
         let (found, role) = SetHeader::read(device.as_ref())?;
         let tier = cenote_tier::device::header::Role::Tier(tier as u8);
         Ok(found.id == header.id && role == tier)

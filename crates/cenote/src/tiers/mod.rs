@@ -4,6 +4,7 @@
 //! - [`members`]: the files that make up such a graph, found and locked
 //! - [`kept`]: what a policy has learned, from run to run
 //! - [`graph`]: the device under a run, with the thread that moves blocks
+//! - [`status`]: what lies on which tier
 //! - [`workspace`]: where an import puts one
 //!
 //! The graph file holds the map of blocks to tiers; each tier is a file of its own in the folder
@@ -13,4 +14,5 @@ pub mod graph;
 pub mod kept;
 pub mod members;
 pub mod spec;
+pub mod status;
 pub mod workspace;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, ensure};
 use cenote_tier::device::header::{NAME_BYTES_MAX, SetHeader, TierHeader};
 use cenote_tier::spec::TIERS_MAX;
 
+use crate::error::{Error, Result};
 use crate::memory::{MemorySize, size};
 
 const EXPECTED: &str = "expected NAME=DIR or NAME=DIR:CAPACITY, such as fast=/nvme:20GiB";
@@ -53,18 +53,20 @@ impl FromStr for TierArg {
 
 /// Whether the tiers can make a graph together.
 pub fn check(tiers: &[TierArg]) -> Result<()> {
-    ensure!(
-        (2..=TIERS_MAX).contains(&tiers.len()),
-        "--tier: {} given, a graph has none or 2 to {TIERS_MAX}",
-        tiers.len()
-    );
+    let wrong = |reason| Err(Error::parameter("tier", reason));
+    if !(2..=TIERS_MAX).contains(&tiers.len()) {
+        return wrong(format!(
+            "is given {} times: a graph has none or 2 to {TIERS_MAX}",
+            tiers.len()
+        ));
+    }
     for (at, tier) in tiers.iter().enumerate() {
-        ensure!(
-            !tiers[..at].iter().any(|other| other.name == tier.name),
-            "--tier {}: two tiers cannot have the same name",
-            tier.name
-        );
-        ensure!(tier.folder.is_dir(), "--tier {}: no such folder", tier.folder.display());
+        if tiers[..at].iter().any(|other| other.name == tier.name) {
+            return wrong(format!("{}: two tiers cannot have the same name", tier.name));
+        }
+        if !tier.folder.is_dir() {
+            return wrong(format!("{}: no such folder", tier.folder.display()));
+        }
     }
     Ok(())
 }
@@ -79,40 +81,40 @@ impl TierArg {
     pub fn bytes(&self) -> Result<u64> {
         let free = free_bytes(&self.folder)?;
         let Some(bytes) = self.capacity_bytes else { return Ok(free) };
-        ensure!(
-            bytes <= free,
-            "--tier {}={}: only {} are free there, not {}",
-            self.name,
-            self.folder.display(),
-            size(free),
-            size(bytes)
-        );
-        Ok(bytes)
+        if bytes <= free {
+            return Ok(bytes);
+        }
+        let (name, folder) = (&self.name, self.folder.display());
+        let reason =
+            format!("{name}={folder}: only {} are free there, not {}", size(free), size(bytes));
+        Err(Error::parameter("tier", reason))
     }
 
     /// The folder, from the root on.
     pub fn folder(&self) -> Result<PathBuf> {
-        self.folder.canonicalize().with_context(|| self.folder.display().to_string())
+        self.folder.canonicalize().map_err(Error::io(self.folder.display().to_string()))
     }
 }
 
 /// Bytes that a user may take in a folder.
 fn free_bytes(folder: &Path) -> Result<u64> {
-    let space = rustix::fs::statvfs(folder)
-        .with_context(|| format!("cannot tell what is free in {}", folder.display()))?;
+    let cannot = Error::io(format!("cannot find what is free in {}", folder.display()));
+    let space = rustix::fs::statvfs(folder).map_err(|error| cannot(error.into()))?;
     Ok(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
 /// What a set calls a tier: its name and its file.
 pub fn member_name(name: &str, file: &Path) -> Result<String> {
-    let file = file
-        .to_str()
-        .with_context(|| format!("{}: the path of a tier has to be UTF-8", file.display()))?;
-    let name = format!("{name}={file}");
-    ensure!(
-        name.len() <= NAME_BYTES_MAX,
-        "{file}: the path of a tier is too long: with its name it may have {NAME_BYTES_MAX} bytes"
-    );
+    let wrong = |reason| Err(Error::input(file, reason));
+    let Some(path) = file.to_str() else {
+        return wrong("the path of a tier has to be UTF-8".to_owned());
+    };
+    let name = format!("{name}={path}");
+    if name.len() > NAME_BYTES_MAX {
+        return wrong(format!(
+            "the path of a tier is too long: with its name it may have {NAME_BYTES_MAX} bytes"
+        ));
+    }
     Ok(name)
 }
 

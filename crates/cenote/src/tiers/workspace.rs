@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Result;
 use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_import::{FileWorkspace, ImportError, Workspace};
@@ -16,7 +15,8 @@ use cenote_tier::policy::PolicySpec;
 use super::kept::{self, Kept};
 use super::members;
 use super::spec::{TierArg, member_name};
-use crate::partial::partial_name;
+use crate::error::Result;
+use crate::output::partial::partial_name;
 
 /// The files of a new graph: all of them appear under their names only when they are whole, the
 /// graph file last.
@@ -114,7 +114,7 @@ impl Workspace for TieredWorkspace {
         self.map.publish()?;
         self.is_published.store(true, Ordering::Relaxed);
         if let Err(error) = Kept::new(&self.out, &self.id, &self.policy).save() {
-            tracing::warn!("{error:#}: the graph is whole, and has the policy {}", kept::POLICY);
+            tracing::warn!("{error}: the graph is whole, and has the policy {}", kept::POLICY);
         }
         // The graph that they belonged to is no more.
         self.replaced.iter().for_each(|path| drop(fs::remove_file(path)));

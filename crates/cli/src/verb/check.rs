@@ -1,15 +1,14 @@
 //! `cenote check`: verifies every byte of a graph file.
 
 use anyhow::Result;
-use cenote_store::check_device;
+use cenote::Graph;
 use serde::Serialize;
 
 use crate::args::Report;
-use crate::graph_file::{GraphArg, Opening};
+use crate::graph_file::GraphArg;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
-use cenote::tiers::members::Access;
 
 /// Verify every byte of a graph file
 ///
@@ -44,10 +43,10 @@ struct Fault<'a> {
 
 /// Checks and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let device = Opening::new(&args.graph.graph, Access::Read, 0)?.device();
-    let name = device.name();
+    let path = &args.graph.graph;
+    let name = path.display().to_string();
     let bar = Progress::new("check", None, Unit::Items);
-    let report = check_device(device, &mut |done, total| bar.set(done, total))?;
+    let report = Graph::check(path, &mut |done, total| bar.set(done, total))?;
     drop(bar);
     if args.report.json {
         output::json(&Summary {
@@ -68,6 +67,6 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(if report.is_whole() { Outcome::Done } else { Outcome::AnsweredNo })
 }
 
-fn fault_of(fault: &cenote_store::check::Fault) -> Fault<'_> {
+fn fault_of(fault: &cenote::graph::Fault) -> Fault<'_> {
     Fault { page: fault.page, message: &fault.message }
 }

@@ -16,7 +16,7 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 
 /// Debian's package dependencies: facts, so they may travel with the program.
-const DEBIAN: &[u8] = include_bytes!("../../../../data/debian-depends.tsv.zst");
+const DEBIAN: &[u8] = include_bytes!("../../data/debian-depends.tsv.zst");
 
 /// What a run keeps per vertex at most, and beside it, bytes.
 const STATE_PER_VERTEX: u64 = 24;

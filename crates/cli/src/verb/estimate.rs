@@ -1,20 +1,20 @@
 //! `cenote estimate`: the memory and the bytes that a run will need, without running it.
 
+use std::path::Path;
+
 use anyhow::Result;
-use cenote_algo::Estimate;
-use cenote_engine::EngineConfig;
+use cenote::run::Estimate;
 use clap::Subcommand;
-use serde::Serialize;
 
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
-    betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, sssp, triangles, walk, wcc,
+    Params, betweenness, bfs, cdlp, components, dfs, kcore, lcc, mis, pagerank, reach, sssp,
+    triangles, walk,
 };
-use cenote::memory::peak_rss_bytes;
 
-/// Tell the memory and the bytes that a run will need
+/// Report the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -55,8 +55,8 @@ enum Algorithm {
     #[command(after_help = reach::ESTIMATE_EXAMPLES)]
     Reach(EstimateOf<reach::Params>),
     /// Strongly connected components
-    #[command(after_help = scc::ESTIMATE_EXAMPLES)]
-    Scc(EstimateOf<scc::Params>),
+    #[command(after_help = components::SCC_ESTIMATE_EXAMPLES)]
+    Scc(EstimateOf<components::Strong>),
     /// Triangles
     #[command(after_help = triangles::ESTIMATE_EXAMPLES)]
     Triangles(EstimateOf<triangles::Params>),
@@ -67,8 +67,8 @@ enum Algorithm {
     #[command(after_help = sssp::ESTIMATE_EXAMPLES)]
     Sssp(EstimateOf<sssp::Params>),
     /// Weakly connected components
-    #[command(after_help = wcc::ESTIMATE_EXAMPLES)]
-    Wcc(EstimateOf<wcc::Params>),
+    #[command(after_help = components::WCC_ESTIMATE_EXAMPLES)]
+    Wcc(EstimateOf<components::Weak>),
 }
 
 /// Flags of `cenote estimate` for one algorithm.
@@ -83,59 +83,44 @@ pub struct EstimateOf<P: clap::Args> {
 /// Estimates.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
-        Algorithm::Betweenness(args) => betweenness::estimate(args),
-        Algorithm::Bfs(args) => bfs::estimate(args),
-        Algorithm::Cdlp(args) => cdlp::estimate(args),
+        Algorithm::Betweenness(args) => args.estimate(&args.params),
+        Algorithm::Bfs(args) => args.estimate(&args.params),
+        Algorithm::Cdlp(args) => args.estimate(&args.params),
         Algorithm::Dfs(args) => dfs::estimate(args),
-        Algorithm::Kcore(args) => kcore::estimate(args),
-        Algorithm::Lcc(args) => lcc::estimate(args),
-        Algorithm::Mis(args) => mis::estimate(args),
-        Algorithm::Pagerank(args) => pagerank::estimate(args),
-        Algorithm::Reach(args) => reach::estimate(args),
-        Algorithm::Scc(args) => scc::estimate(args),
-        Algorithm::Triangles(args) => triangles::estimate(args),
+        Algorithm::Kcore(args) => args.estimate(&args.params),
+        Algorithm::Lcc(args) => args.estimate(&args.params),
+        Algorithm::Mis(args) => args.estimate(&args.params),
+        Algorithm::Pagerank(args) => args.estimate(&args.params),
+        Algorithm::Reach(args) => args.estimate(&args.params),
+        Algorithm::Scc(args) => args.estimate(&args.params),
+        Algorithm::Triangles(args) => args.estimate(&args.params),
         Algorithm::Walk(args) => walk::estimate(args),
-        Algorithm::Sssp(args) => sssp::estimate(args),
-        Algorithm::Wcc(args) => wcc::estimate(args),
+        Algorithm::Sssp(args) => args.estimate(&args.params),
+        Algorithm::Wcc(args) => args.estimate(&args.params),
     }
 }
 
-/// Threads and what runs use of the program's code and this estimate does not.
-const PROGRAM_MORE_BYTES: u64 = 2 << 20;
+impl<P: clap::Args> EstimateOf<P> {
+    /// Estimates a run with these parameters.
+    pub fn estimate(&self, params: &impl Params) -> Result<Outcome> {
+        self.estimate_with(params, None)
+    }
 
-#[derive(Serialize)]
-struct Report<'a> {
-    algorithm: &'static str,
-    memory_budget_bytes: u64,
-    /// Memory of the process at its peak: what the run uses of its plan, and the program.
-    memory_bytes: u64,
-    /// The same, if as little is read as may be.
-    memory_bytes_at_least: u64,
-    /// The same, if all of the plan is used.
-    memory_bytes_at_most: u64,
-    /// What would just do: everything but cached pages and optional memory.
-    memory_bytes_min: u64,
-    /// What the program itself takes beside its budget.
-    program_bytes: u64,
-    #[serde(flatten)]
-    estimate: &'a Estimate,
-}
-
-impl<'a> Report<'a> {
-    fn of(algorithm: &'static str, config: &EngineConfig, estimate: &'a Estimate) -> Self {
-        let plan = &estimate.memory;
-        // The index, which this process has read too, is in the plan.
-        let program_bytes = peak_rss_bytes().saturating_sub(plan.index_bytes) + PROGRAM_MORE_BYTES;
-        Self {
-            algorithm,
-            memory_budget_bytes: config.memory_bytes,
-            memory_bytes: estimate.used_bytes + program_bytes,
-            memory_bytes_at_least: estimate.used_bytes_at_least + program_bytes,
-            memory_bytes_at_most: plan.total_bytes() + program_bytes,
-            memory_bytes_min: plan.index_bytes + plan.state_bytes + plan.buffer_bytes,
-            program_bytes,
-            estimate,
+    /// The same where the answer goes to a file whose memory counts.
+    pub fn estimate_with(&self, params: &impl Params, out: Option<&Path>) -> Result<Outcome> {
+        let graph = self.plan.open_to_estimate()?;
+        let _guard = out.map(crate::cancel::Guard::new);
+        let mut run = self.plan.apply(params.start(&graph));
+        if let Some(path) = out {
+            run = run.out(path);
         }
+        let estimate = run.estimate()?;
+        if self.plan.json {
+            output::json(&estimate)?;
+        } else {
+            print(&estimate)?;
+        }
+        Ok(Outcome::Done)
     }
 }
 
@@ -148,38 +133,27 @@ fn ranged(about: u64, at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// Prints an estimate, as JSON or for people.
-pub fn print(
-    algorithm: &'static str,
-    plan: &PlanArgs,
-    config: &EngineConfig,
-    estimate: &Estimate,
-) -> Result<Outcome> {
-    let memory = &estimate.memory;
-    let report = Report::of(algorithm, config, estimate);
-    if plan.json {
-        output::json(&report)?;
-        return Ok(Outcome::Done);
-    }
-    let peak =
-        ranged(report.memory_bytes, report.memory_bytes_at_least, report.memory_bytes_at_most);
-    let (from, to) = (estimate.bytes_read_at_least, estimate.bytes_read_at_most);
-    let read = ranged(estimate.bytes_read, from, to);
+/// Prints an estimate for people.
+fn print(estimate: &Estimate) -> Result<()> {
+    let (plan, memory) = (&estimate.plan, &estimate.plan.memory);
+    let peak = ranged(
+        estimate.memory_bytes,
+        estimate.memory_bytes_at_least,
+        estimate.memory_bytes_at_most,
+    );
+    let read = ranged(plan.bytes_read, plan.bytes_read_at_least, plan.bytes_read_at_most);
+    let of = format!("{} of {}", size(memory.total_bytes()), size(estimate.memory_budget_bytes));
     output::facts(&[
         ("memory", format!("{peak} at the peak")),
-        (
-            "  of the budget",
-            format!("{} of {}", size(memory.total_bytes()), size(report.memory_budget_bytes)),
-        ),
+        ("  of the budget", of),
         ("  vertex state", size(memory.state_bytes)),
         ("  page index", size(memory.index_bytes)),
         ("  I/O buffers", size(memory.buffer_bytes)),
         ("  optional", size(memory.scratch_bytes)),
         ("  cached pages", size(memory.cache_bytes)),
-        ("  program", size(report.program_bytes)),
-        ("budget", format!("{} at least", size(report.memory_bytes_min))),
-        ("read", format!("{read}: {}", estimate.because)),
-        ("device time", format!("{:.2} s", estimate.device_seconds)),
-    ])?;
-    Ok(Outcome::Done)
+        ("  program", size(estimate.program_bytes)),
+        ("budget", format!("{} at least", size(estimate.memory_bytes_min))),
+        ("read", format!("{read}: {}", plan.because)),
+        ("device time", format!("{:.2} s", plan.device_seconds)),
+    ])
 }

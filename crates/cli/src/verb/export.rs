@@ -1,21 +1,18 @@
 //! `cenote export`: the edges of a graph, written out again.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
-use cenote::export::{ExportReport, export_parquet, export_text};
-use cenote_store::Graph;
+use anyhow::{Result, bail};
+use cenote::Graph;
 use serde::Serialize;
 
 use crate::args::Report;
-use crate::cancel;
-use crate::edge_file::EdgeFormat;
+use crate::cancel::{self, Guard};
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
-use cenote::partial::PartialFile;
 
 /// Write the edges of a graph out again
 ///
@@ -49,72 +46,39 @@ struct Summary<'a> {
 /// Writes the edges.
 pub fn run(args: &Args) -> Result<Outcome> {
     let graph = args.graph.open()?;
+    let export = graph.export().cancel(cancel::cancelled);
+    let bar = Progress::new("export", None, Unit::Items);
+    let mut progress = |done, total| bar.set(done, total);
     let Some(out) = &args.out else {
         if args.report.json {
-            bail!("--json tells about the file that --out names: give --out FILE");
+            bail!("--json reports on the file that --out names: give --out FILE");
         }
-        let mut stdout = BufWriter::with_capacity(1 << 16, Cancellable(io::stdout().lock()));
-        let report = with_progress(|progress| Ok(export_text(&graph, &mut stdout, progress)?))?;
-        warn_of_isolated(&graph, report);
+        let stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let report = export.write_text(stdout, &mut progress)?;
+        warn_of_isolated(&graph, report.isolated);
         return Ok(Outcome::Done);
     };
-    let (report, file_bytes) = write(&graph, out)?;
-    warn_of_isolated(&graph, report);
+    let _guard = Guard::new(out);
+    let done = export.write(out, &mut progress)?;
+    drop(bar);
+    warn_of_isolated(&graph, done.isolated);
     if args.report.json {
-        let ExportReport { edges, isolated: isolated_vertices } = report;
+        let (edges, isolated_vertices, file_bytes) = (done.edges, done.isolated, done.file_bytes);
         output::json(&Summary { out, edges, isolated_vertices, file_bytes })?;
     } else {
-        let edges = count(report.edges);
-        output::line(format_args!("{}: {edges} edges, {}", out.display(), size(file_bytes)))?;
+        let (edges, bytes) = (count(done.edges), size(done.file_bytes));
+        output::line(format_args!("{}: {edges} edges, {bytes}", out.display()))?;
     }
     Ok(Outcome::Done)
 }
 
-fn write(graph: &Graph, out: &Path) -> Result<(ExportReport, u64)> {
-    let format = EdgeFormat::of(out)?;
-    if matches!(format, EdgeFormat::U32 | EdgeFormat::U64) {
-        bail!("{}: cannot export to this ending: use .txt, .tsv or .parquet", out.display());
-    }
-    let failed = || format!("cannot export to {}", out.display());
-    let _guard = cancel::Guard::new(out);
-    let file = PartialFile::create(out)?;
-    let mut sink = Cancellable(file);
-    let report = with_progress(|progress| {
-        Ok(match format {
-            EdgeFormat::Parquet => export_parquet(graph, &mut sink, progress)?,
-            _ => export_text(graph, &mut sink, progress)?,
-        })
-    })
-    .with_context(failed)?;
-    Ok((report, sink.0.finish()?))
-}
-
-fn with_progress<T>(work: impl FnOnce(&mut dyn FnMut(u64, u64)) -> Result<T>) -> Result<T> {
-    let bar = Progress::new("export", None, Unit::Items);
-    work(&mut |done, total| bar.set(done, total))
-}
-
 /// A list of edges cannot say that such vertices exist.
-fn warn_of_isolated(graph: &Graph, report: ExportReport) {
-    if report.isolated > 0 {
+fn warn_of_isolated(graph: &Graph, isolated: u64) {
+    if isolated > 0 {
         tracing::warn!(
             "{}: {} vertices without an edge are not in the export",
-            graph.device().name(),
-            count(report.isolated)
+            graph.path().display(),
+            count(isolated)
         );
-    }
-}
-
-/// A sink that fails once Ctrl-C was heard.
-struct Cancellable<W>(W);
-
-impl<W: Write> Write for Cancellable<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        cancel::check().map_err(io::Error::other)?;
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }

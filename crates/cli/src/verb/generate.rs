@@ -237,5 +237,5 @@ fn write(source: &dyn EdgeSource, to: &To) -> Result<u64> {
         )?;
     }
     drop(progress);
-    file.finish()
+    Ok(file.finish()?)
 }

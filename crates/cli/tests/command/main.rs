@@ -4,6 +4,7 @@
 //! - [`graph`]: import, info, check, neighbors, export
 //! - [`limits`]: numbers out of range, and systems that refuse threads, disk or a home
 //! - [`manners`]: help, pipes, exit status, messages of one line
+//! - [`outputs`]: paths that are no plain files
 //! - [`pool`]: page loads through the buffer pool
 //! - [`tiers`]: graphs over several drives
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
@@ -15,6 +16,7 @@ mod graph;
 mod interrupt;
 mod limits;
 mod manners;
+mod outputs;
 mod pool;
 mod tiers;
 

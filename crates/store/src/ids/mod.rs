@@ -33,7 +33,8 @@ pub use table::IdTable;
 pub(crate) use write::{write_integers, write_strings};
 
 /// An id of the user's, borrowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(untagged)]
 pub enum IdRef<'a> {
     /// A number.
     Integer(u64),
@@ -42,7 +43,8 @@ pub enum IdRef<'a> {
 }
 
 /// An id of the user's.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(untagged)]
 pub enum Id {
     /// A number.
     Integer(u64),

@@ -23,7 +23,8 @@ pub enum WeightType {
 }
 
 /// One weight.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
 pub enum Weight {
     /// Of [`WeightType::F32`].
     F32(f32),

@@ -1,18 +1,13 @@
 //! `cenote run bfs`.
 
-use anyhow::Result;
-use cenote_algo::bfs::{self, Bfs, BfsConfig};
-use cenote_engine::{EngineConfig, Graph, VertexId};
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algorithm::{Bfs, BfsSummary};
+use cenote::run::{Run, Stats};
 
-use super::RunOf;
-use super::keys::{self, Sources, Target, Targets};
-use super::result_file::{self, Column};
-use super::summary::Stopwatch;
-use crate::graph_file::JsonId;
+use super::Line;
+use super::keys::{self, Sources, Targets, apply};
 use crate::output::count;
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -33,98 +28,26 @@ pub struct Params {
     sources: Sources,
     #[command(flatten)]
     targets: Targets,
-    /// Find parents too: the smallest neighbour on the level before
+    /// Find parents too: the neighbour on the level before with the smallest id
     #[arg(long)]
     parents: bool,
 }
 
-impl Params {
-    fn config(&self, graph: &Graph) -> Result<BfsConfig> {
-        let sources = self.sources.vertices(graph)?;
-        Ok(BfsConfig { sources, targets: self.targets.vertices(graph)?, parents: self.parents })
-    }
-}
+impl super::Params for Params {
+    type Algorithm = Bfs;
 
-#[derive(Debug, Serialize)]
-struct Answer {
-    /// The first of them.
-    source: JsonId,
-    sources: u64,
-    source_chosen: bool,
-    reached: u64,
-    depth: u32,
-    /// Whether all targets were reached, and nothing behind the last was looked at.
-    ended_early: bool,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    targets: Vec<Target>,
-}
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Bfs> {
+        let run = apply!(graph.bfs().parents(self.parents), self.sources, source, sources_file);
+        apply!(run, self.targets, target, targets_file)
+    }
 
-/// Runs it.
-pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.open()?;
-    let bfs_config = args.params.config(&graph)?;
-    let stopwatch = Stopwatch::start();
-    let bfs = bfs::run(&graph, config.clone(), &bfs_config)?;
-    let source = graph.ids()?.id_of(bfs_config.sources[0])?;
-    let chosen = args.params.sources.is_default();
-    let answer = Answer {
-        source: JsonId(source.clone()),
-        sources: bfs.sources.len() as u64,
-        source_chosen: chosen,
-        reached: bfs.reached,
-        depth: bfs.depth,
-        ended_early: bfs.ended_early,
-        targets: targets(&graph, &bfs, &bfs_config.targets)?,
-    };
-    let mut summary = stopwatch.stop("bfs", &graph, &config, &bfs.run, bfs.run.stats.steps, answer);
-    if args.output.verify {
-        bfs::verify(&graph, &bfs)?;
-        summary.verified = true;
+    fn answer(&self, found: &BfsSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
+        let mut lines = vec![
+            ("bfs", keys::origin(&found.source, found.sources, found.source_chosen)),
+            ("reached", format!("{} of {} vertices", count(found.reached), count(stats.vertices))),
+            ("depth", count(found.depth.into())),
+        ];
+        lines.extend(keys::lines(&found.targets));
+        (lines, keys::outcome(&found.targets))
     }
-    if let Some(path) = &args.output.out {
-        result_file::write(path, &graph, &columns(&bfs))?;
-    }
-    let mut from = format!("from {source}");
-    match bfs.sources.len() as u64 - 1 {
-        0 if chosen => from += ", the vertex of largest degree",
-        0 => {}
-        others => from = format!("{from} and {} other sources", count(others)),
-    }
-    let mut lines = vec![
-        ("bfs", from),
-        ("reached", format!("{} of {} vertices", count(bfs.reached), count(summary.vertices))),
-        ("depth", count(u64::from(bfs.depth))),
-    ];
-    lines.extend(keys::lines(&summary.result.targets));
-    let outcome = keys::outcome(&summary.result.targets);
-    summary.print(args.plan.json, lines)?;
-    Ok(outcome)
-}
-
-fn targets(graph: &Graph, bfs: &Bfs, vertices: &[VertexId]) -> Result<Vec<Target>> {
-    let ids = graph.ids()?;
-    let mut targets = Target::all(graph, vertices, |v| bfs.level(v).is_some())?;
-    for (target, &v) in targets.iter_mut().zip(vertices) {
-        target.level = bfs.level(v);
-        if let Some(path) = bfs.path_to(v) {
-            let path: Result<Vec<_>> = path.iter().map(|&v| Ok(JsonId(ids.id_of(v)?))).collect();
-            target.path = Some(path?);
-        }
-    }
-    Ok(targets)
-}
-
-fn columns(bfs: &Bfs) -> Vec<Column<'_>> {
-    let mut columns = vec![Column::count("level", |v| bfs.level(v).map(u64::from))];
-    if bfs.has_parents() {
-        columns.push(Column::vertex("parent", |v| bfs.parent(v)));
-    }
-    columns
-}
-
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
-    let bfs_config = args.params.config(&graph)?;
-    estimate::print("bfs", &args.plan, &config, &bfs::estimate(&graph, &config, &bfs_config)?)
 }

@@ -1,14 +1,11 @@
 //! `cenote run lcc`.
 
-use anyhow::Result;
-use cenote_algo::lcc;
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algorithm::{Lcc, LccSummary};
+use cenote::run::{Run, Stats};
 
-use super::RunOf;
-use super::result_file::{self, Column};
-use super::summary::Stopwatch;
+use super::Line;
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -23,33 +20,14 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub struct Params {}
 
-#[derive(Debug, Serialize)]
-struct Answer {
-    /// Of the coefficients of all vertices.
-    mean: f64,
-}
+impl super::Params for Params {
+    type Algorithm = Lcc;
 
-/// Runs it.
-pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.open()?;
-    let stopwatch = Stopwatch::start();
-    let lcc = lcc::run(&graph, config.clone())?;
-    let answer = Answer { mean: lcc.mean };
-    let mut summary = stopwatch.stop("lcc", &graph, &config, &lcc.run, lcc.chunks(), answer);
-    if args.output.verify {
-        lcc::verify(&graph, &lcc)?;
-        summary.verified = true;
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Lcc> {
+        graph.lcc()
     }
-    if let Some(path) = &args.output.out {
-        let column = Column::real("lcc", |v| lcc.coefficient(v));
-        result_file::write(path, &graph, &[column])?;
-    }
-    summary.print(args.plan.json, vec![("mean lcc", format!("{:.6}", lcc.mean))])?;
-    Ok(Outcome::Done)
-}
 
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open_to_estimate()?;
-    estimate::print("lcc", &args.plan, &config, &lcc::estimate(&graph, &config)?)
+    fn answer(&self, found: &LccSummary, _: &Stats) -> (Vec<Line>, Outcome) {
+        (vec![("mean lcc", format!("{:.6}", found.mean))], Outcome::Done)
+    }
 }

@@ -1,15 +1,13 @@
 //! `cenote run mis`.
 
-use anyhow::Result;
-use cenote_algo::mis::{self, MisConfig};
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algo::mis::MisConfig;
+use cenote::algorithm::{Mis, MisSummary};
+use cenote::run::{Run, Stats};
 
-use super::RunOf;
-use super::result_file::{self, Column};
-use super::summary::Stopwatch;
+use super::Line;
 use crate::output::count;
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -28,41 +26,15 @@ pub struct Params {
     seed: u64,
 }
 
-#[derive(Debug, Serialize)]
-struct Answer {
-    /// Vertices in the set.
-    size: u64,
-    seed: u64,
-    /// Rounds, over lists on the device and in memory.
-    rounds: u64,
-}
+impl super::Params for Params {
+    type Algorithm = Mis;
 
-/// Runs it.
-pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.open()?;
-    let mis_config = MisConfig { seed: args.params.seed };
-    let stopwatch = Stopwatch::start();
-    let mis = mis::run(&graph, config.clone(), &mis_config)?;
-    let answer = Answer { size: mis.size, seed: mis_config.seed, rounds: mis.rounds };
-    let mut summary = stopwatch.stop("mis", &graph, &config, &mis.run, mis.rounds, answer);
-    if args.output.verify {
-        mis::verify(&graph, &mis_config, &mis)?;
-        summary.verified = true;
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Mis> {
+        graph.mis().seed(self.seed)
     }
-    if let Some(path) = &args.output.out {
-        let member = Column::count("member", |v| Some(u64::from(mis.contains(v))));
-        result_file::write(path, &graph, &[member])?;
-    }
-    let lines = vec![
-        ("in the set", format!("{} of {} vertices", count(mis.size), count(summary.vertices))),
-        ("rounds", count(mis.rounds)),
-    ];
-    summary.print(args.plan.json, lines)?;
-    Ok(Outcome::Done)
-}
 
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open_to_estimate()?;
-    estimate::print("mis", &args.plan, &config, &mis::estimate(&graph, &config)?)
+    fn answer(&self, found: &MisSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
+        let members = format!("{} of {} vertices", count(found.size), count(stats.vertices));
+        (vec![("in the set", members), ("rounds", count(found.rounds))], Outcome::Done)
+    }
 }

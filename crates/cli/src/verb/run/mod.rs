@@ -1,21 +1,17 @@
 //! `cenote run`: an algorithm on a graph, within a memory budget.
 //!
-//! - [`betweenness`], [`bfs`], [`cdlp`], [`dfs`], [`kcore`], [`lcc`], [`mis`], [`pagerank`],
-//!   [`reach`], [`scc`], [`triangles`], [`walk`], [`wcc`]: one file per algorithm: its flags, its
-//!   result
-//! - [`groups`]: components by the smallest of the user's ids in them
+//! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`dfs`], [`kcore`], [`lcc`], [`mis`],
+//!   [`pagerank`], [`reach`], [`sssp`], [`triangles`], [`walk`]: the flags of each algorithm, and
+//!   its answer for people
 //! - [`keys`]: sources and targets by the user's ids
 //! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
-//! - [`summary`]: what a run reports
-//! - [`result_file`]: the answer of every vertex, to Parquet, CSV or npy
-//! - [`corpus_file`]: walks, to text, Parquet or npy
+//! - [`summary`]: what a run did, for people
 
 pub mod betweenness;
 pub mod bfs;
 pub mod cdlp;
-mod corpus_file;
+pub mod components;
 pub mod dfs;
-mod groups;
 pub mod kcore;
 mod keys;
 pub mod lcc;
@@ -23,23 +19,25 @@ pub mod mis;
 pub mod pagerank;
 pub mod plan;
 pub mod reach;
-mod result_file;
-pub mod scc;
 pub mod sssp;
-pub mod summary;
+mod summary;
 pub mod triangles;
 pub mod walk;
-pub mod wcc;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Result;
-use cenote_engine::{EngineConfig, Graph};
+use cenote::Graph;
+use cenote::run::{Algorithm, Run, Stats};
 use clap::Subcommand;
 
+use crate::cancel::Guard;
+use crate::output;
 use crate::verb::Outcome;
 use plan::PlanArgs;
+
+/// A name and a value, for people.
+pub type Line = (&'static str, String);
 
 /// Run an algorithm on a graph, within a memory budget
 #[derive(Debug, clap::Args)]
@@ -50,12 +48,12 @@ Examples:
   cenote run pagerank kron.cenote --iterations 20 --out ranks.parquet")]
 pub struct Args {
     #[command(subcommand)]
-    algorithm: Algorithm,
+    algorithm: Kind,
 }
 
 /// The algorithms.
 #[derive(Debug, Subcommand)]
-enum Algorithm {
+enum Kind {
     /// Betweenness centrality from given sources
     #[command(after_help = betweenness::RUN_EXAMPLES)]
     Betweenness(RunOf<betweenness::Params>),
@@ -84,8 +82,8 @@ enum Algorithm {
     #[command(after_help = reach::RUN_EXAMPLES)]
     Reach(RunOf<reach::Params>),
     /// Strongly connected components
-    #[command(after_help = scc::RUN_EXAMPLES)]
-    Scc(RunOf<scc::Params>),
+    #[command(after_help = components::SCC_RUN_EXAMPLES)]
+    Scc(RunOf<components::Strong>),
     /// Triangles of the graph, and of every vertex
     #[command(after_help = triangles::RUN_EXAMPLES)]
     Triangles(RunOf<triangles::Params>),
@@ -96,8 +94,8 @@ enum Algorithm {
     #[command(after_help = sssp::RUN_EXAMPLES)]
     Sssp(RunOf<sssp::Params>),
     /// Weakly connected components
-    #[command(after_help = wcc::RUN_EXAMPLES)]
-    Wcc(RunOf<wcc::Params>),
+    #[command(after_help = components::WCC_RUN_EXAMPLES)]
+    Wcc(RunOf<components::Weak>),
 }
 
 /// Flags of `cenote run` for one algorithm.
@@ -109,18 +107,6 @@ pub struct RunOf<P: clap::Args> {
     params: P,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-impl<P: clap::Args> RunOf<P> {
-    /// Opens the graph and finds out how to run on it; refuses an output that could not be
-    /// written before anything runs.
-    fn open(&self) -> Result<(Arc<Graph>, EngineConfig)> {
-        let opened = self.plan.open(self.output.explain)?;
-        if let Some(path) = &self.output.out {
-            result_file::check(path, &opened.0)?;
-        }
-        Ok(opened)
-    }
 }
 
 /// What is done with the answer.
@@ -137,22 +123,63 @@ pub struct OutputArgs {
     explain: bool,
 }
 
+/// The flags of an algorithm, and its answer for people.
+pub trait Params {
+    type Algorithm: Algorithm;
+
+    /// Begins a run and sets what the flags say.
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Self::Algorithm>;
+
+    /// What was found, and whether that is a no.
+    fn answer(
+        &self,
+        found: &<Self::Algorithm as Algorithm>::Summary,
+        stats: &Stats,
+    ) -> (Vec<Line>, Outcome);
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
-        Algorithm::Betweenness(run) => betweenness::run(run),
-        Algorithm::Bfs(run) => bfs::run(run),
-        Algorithm::Cdlp(run) => cdlp::run(run),
-        Algorithm::Dfs(run) => dfs::run(run),
-        Algorithm::Kcore(run) => kcore::run(run),
-        Algorithm::Lcc(run) => lcc::run(run),
-        Algorithm::Mis(run) => mis::run(run),
-        Algorithm::Pagerank(run) => pagerank::run(run),
-        Algorithm::Reach(run) => reach::run(run),
-        Algorithm::Scc(run) => scc::run(run),
-        Algorithm::Triangles(run) => triangles::run(run),
-        Algorithm::Walk(run) => walk::run(run),
-        Algorithm::Sssp(run) => sssp::run(run),
-        Algorithm::Wcc(run) => wcc::run(run),
+        Kind::Betweenness(args) => args.run(),
+        Kind::Bfs(args) => args.run(),
+        Kind::Cdlp(args) => args.run(),
+        Kind::Dfs(args) => dfs::run(args),
+        Kind::Kcore(args) => args.run(),
+        Kind::Lcc(args) => args.run(),
+        Kind::Mis(args) => args.run(),
+        Kind::Pagerank(args) => args.run(),
+        Kind::Reach(args) => args.run(),
+        Kind::Scc(args) => args.run(),
+        Kind::Triangles(args) => args.run(),
+        Kind::Walk(args) => walk::run(args),
+        Kind::Sssp(args) => args.run(),
+        Kind::Wcc(args) => args.run(),
     }
+}
+
+impl<P: clap::Args + Params> RunOf<P> {
+    fn run(&self) -> Result<Outcome> {
+        execute(&self.plan, &self.params, &self.output)
+    }
+}
+
+/// Runs an algorithm and prints what it found and did.
+fn execute(plan: &PlanArgs, params: &impl Params, output: &OutputArgs) -> Result<Outcome> {
+    let graph = plan.open()?;
+    let _guard = output.out.as_deref().map(Guard::new);
+    let mut run = plan.apply(params.start(&graph)).explain(output.explain).verify(output.verify);
+    if let Some(path) = &output.out {
+        run = run.out(path);
+    }
+    let answer = run.run()?;
+    let report = answer.report()?;
+    let (lines, outcome) = params.answer(&report.result, report.stats);
+    match plan.json {
+        true => output::json(&report)?,
+        false => summary::print(report.stats, lines)?,
+    }
+    drop(answer);
+    graph.close()?;
+    Ok(outcome)
 }

@@ -2,17 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
-use cenote_algo::pagerank::{self, PageRankConfig, Variant};
-use cenote_engine::{Graph, VertexId};
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algo::pagerank::{PageRankConfig, Variant};
+use cenote::algorithm::{PageRank, PageRankSummary};
+use cenote::run::{Run, Stats};
 
-use super::RunOf;
-use super::result_file::{self, Column};
-use super::summary::Stopwatch;
-use crate::graph_file::{JsonId, vertex_of};
+use super::Line;
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -24,12 +20,6 @@ Examples:
 pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate pagerank kron.cenote --iterations 20 --memory 256MiB";
-
-/// Vertices of highest rank that the summary names.
-const TOP: usize = 10;
-
-/// Iterations at most where a tolerance is to be met and no number is given.
-const TOLERANCE_ITERATIONS_MAX: u32 = 1000;
 
 /// How long it iterates and how far the surfer follows edges.
 #[derive(Debug, clap::Args)]
@@ -64,112 +54,46 @@ enum VariantArg {
     Cave,
 }
 
-impl Params {
-    /// The vertices that are named, ascending.
-    fn personalize(&self, graph: &Graph) -> Result<Vec<VertexId>> {
-        let ids = graph.ids()?;
-        let mut vertices = Vec::new();
+impl super::Params for Params {
+    type Algorithm = PageRank;
+
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, PageRank> {
+        let mut run = graph.pagerank().damping(self.damping).variant(match self.variant {
+            VariantArg::Standard => Variant::Standard,
+            VariantArg::Cave => Variant::Cave,
+        });
+        if let Some(iterations) = self.iterations {
+            run = run.iterations(iterations);
+        }
+        if let Some(tolerance) = self.tolerance {
+            run = run.tolerance(tolerance);
+        }
         for id in &self.personalize {
-            vertices.push(vertex_of(graph, &ids, id)?);
+            run = run.personalize(id);
         }
-        if let Some(path) = &self.personalize_file {
-            let name = path.display();
-            let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
-            for id in text.lines().filter(|line| !line.is_empty()) {
-                vertices.push(vertex_of(graph, &ids, id)?);
-            }
-            ensure!(!vertices.is_empty(), "{name}: it has no id; one a line is needed");
+        match &self.personalize_file {
+            Some(path) => run.personalize_file(path),
+            None => run,
         }
-        vertices.sort_unstable();
-        vertices.dedup();
-        Ok(vertices)
     }
 
-    fn config(&self, graph: &Graph) -> Result<PageRankConfig> {
-        let usual = match self.tolerance {
-            Some(_) => TOLERANCE_ITERATIONS_MAX,
-            None => PageRankConfig::default().iterations,
-        };
-        Ok(PageRankConfig {
-            damping: self.damping,
-            iterations: self.iterations.unwrap_or(usual),
-            tolerance: self.tolerance,
-            personalize: self.personalize(graph)?,
-            variant: match self.variant {
-                VariantArg::Standard => Variant::Standard,
-                VariantArg::Cave => Variant::Cave,
-            },
-        })
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Answer {
-    iterations: u32,
-    converged: Option<bool>,
-    /// Change of the ranks in the last iteration, summed over all vertices.
-    change: Option<f64>,
-    top: Vec<Ranked>,
-}
-
-#[derive(Debug, Serialize)]
-struct Ranked {
-    vertex: JsonId,
-    rank: f64,
-}
-
-/// Runs it. A tolerance that was not met is an answer of no.
-pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.open()?;
-    let pagerank_config = args.params.config(&graph)?;
-    let stopwatch = Stopwatch::start();
-    let pagerank = pagerank::run(&graph, config.clone(), &pagerank_config)?;
-    let ids = graph.ids()?;
-    let ranked = |(v, rank)| Ok(Ranked { vertex: JsonId(ids.id_of(v)?), rank });
-    let top = pagerank.top(TOP).into_iter().map(ranked).collect::<Result<Vec<_>>>()?;
-    let lines = answer_lines(&pagerank, &top);
-    let answer = Answer {
-        iterations: pagerank.iterations,
-        converged: pagerank.converged,
-        change: pagerank.change,
-        top,
-    };
-    let iterations = u64::from(pagerank.iterations);
-    let mut summary =
-        stopwatch.stop("pagerank", &graph, &config, &pagerank.run, iterations, answer);
-    if args.output.verify {
-        pagerank::verify(&graph, &pagerank_config, &pagerank)?;
-        summary.verified = true;
-    }
-    if let Some(path) = &args.output.out {
-        let rank = Column::real("rank", |v| pagerank.rank(v));
-        result_file::write(path, &graph, &[rank])?;
-    }
-    summary.print(args.plan.json, lines)?;
-    if pagerank.converged == Some(false) {
+    /// A tolerance that was not met is an answer of no.
+    fn answer(&self, found: &PageRankSummary, _: &Stats) -> (Vec<Line>, Outcome) {
+        let iterations = found.iterations;
+        let change = found.change.map_or(String::new(), |change| {
+            format!(", the last changed the ranks by {change:.2e}")
+        });
+        let mut lines = vec![("pagerank", format!("{iterations} iterations{change}"))];
+        for (place, top) in found.top.iter().enumerate() {
+            let name = if place == 0 { "top" } else { "" };
+            lines.push((name, format!("{:.6}  {}", top.rank, top.vertex)));
+        }
+        if found.converged != Some(false) {
+            return (lines, Outcome::Done);
+        }
         tracing::warn!(
             "the ranks still changed by more than the tolerance after {iterations} iterations"
         );
-        return Ok(Outcome::AnsweredNo);
+        (lines, Outcome::AnsweredNo)
     }
-    Ok(Outcome::Done)
-}
-
-fn answer_lines(pagerank: &pagerank::PageRank, top: &[Ranked]) -> Vec<(&'static str, String)> {
-    let change = pagerank
-        .change
-        .map_or(String::new(), |change| format!(", the last changed the ranks by {change:.2e}"));
-    let mut lines = vec![("pagerank", format!("{} iterations{change}", pagerank.iterations))];
-    for (place, Ranked { vertex, rank }) in top.iter().enumerate() {
-        let name = if place == 0 { "top" } else { "" };
-        lines.push((name, format!("{rank:.6}  {}", vertex.0)));
-    }
-    lines
-}
-
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open_to_estimate()?;
-    let estimate = pagerank::estimate(&graph, &config, &args.params.config(&graph)?)?;
-    estimate::print("pagerank", &args.plan, &config, &estimate)
 }

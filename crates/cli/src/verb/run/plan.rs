@@ -1,15 +1,12 @@
-//! How a run is to be done: flags, profile, budget.
+//! How a run is to be done.
 
-use std::sync::Arc;
-
-use anyhow::{Context, Result};
-use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
+use anyhow::Result;
+use cenote::run::{Algorithm, Run};
+use cenote::{Graph, MemorySize, Strategy};
 
 use crate::args::{Threads, whole};
 use crate::cancel;
-use crate::graph_file::{GraphArg, Opening};
-use cenote::memory::{self, MemorySize};
-use cenote::tiers::members::Access;
+use crate::graph_file::GraphArg;
 
 /// Flags that say how a run is to be done.
 #[derive(Debug, clap::Args)]
@@ -40,51 +37,34 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// Opens the graph and finds out how to run on it.
-    pub fn open(&self, explain: bool) -> Result<(Arc<Graph>, EngineConfig)> {
-        self.open_for(if self.no_migration { Access::Read } else { Access::Move }, explain)
+    /// Opens the graph for a run.
+    pub fn open(&self) -> Result<Graph> {
+        self.open_for(!self.no_migration)
     }
 
     /// The same for an estimate, which changes nothing.
-    pub fn open_to_estimate(&self) -> Result<(Arc<Graph>, EngineConfig)> {
-        self.open_for(Access::Read, false)
+    pub fn open_to_estimate(&self) -> Result<Graph> {
+        self.open_for(false)
     }
 
-    fn open_for(&self, access: Access, explain: bool) -> Result<(Arc<Graph>, EngineConfig)> {
-        let opening = Opening::new(&self.graph.graph, access, self.depth.unwrap_or(0))?;
-        let profile = opening.profile().clone();
-        let graph = Arc::new(opening.open()?);
-        if profile.assumed {
-            tracing::warn!(
-                "no profile of the drive under {}: reads are planned for an assumed one; \
-                 `cenote profile --quick DIR` measures it in 20 seconds",
-                self.graph.graph.display()
-            );
+    fn open_for(&self, migration: bool) -> Result<Graph> {
+        let graph = Graph::options().migration(migration).open(&self.graph.graph)?;
+        graph.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+        Ok(graph)
+    }
+
+    /// Sets what the flags say.
+    pub fn apply<'g, A: Algorithm>(&self, mut run: Run<'g, A>) -> Run<'g, A> {
+        run = run.threads(self.threads.count()).strategy(self.strategy).cancel(cancel::cancelled);
+        if let Some(memory) = self.memory {
+            run = run.memory(memory);
         }
-        let page_bytes = page_bytes(&graph);
-        let memory_bytes = match self.memory {
-            Some(size) => size.bytes_of(page_bytes),
-            None => {
-                memory::machine_bytes()
-                    .context("cannot tell the machine's memory: give --memory")?
-                    / 2
-            }
-        };
-        let config = EngineConfig::with_memory(memory_bytes)
-            .threads(self.threads.count())
-            .strategy(self.strategy)
-            .profile(profile)
-            .depth(self.depth)
-            .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
-            .explain(explain)
-            .cancel(Cancel::when(cancel::cancelled));
-        Ok((graph, config))
+        if let Some(depth) = self.depth {
+            run = run.depth(depth);
+        }
+        if let Some(cache) = self.cache {
+            run = run.cache(cache);
+        }
+        run
     }
-}
-
-/// Bytes of the pages that hold lists, in either direction.
-pub fn page_bytes(graph: &Graph) -> u64 {
-    let pages = |direction| graph.adjacency(direction).map_or(0, |lists| lists.pages());
-    let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
-    (pages(Direction::Out) + inward) * graph.page_bytes() as u64
 }

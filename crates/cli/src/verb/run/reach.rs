@@ -1,16 +1,12 @@
 //! `cenote run reach`.
 
-use anyhow::Result;
-use cenote_algo::reach::{self, ReachConfig};
-use cenote_engine::{EngineConfig, Graph};
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algorithm::{Reach, ReachSummary};
+use cenote::run::{Run, Stats};
 
-use super::RunOf;
-use super::keys::{self, Target, Targets};
-use super::summary::Stopwatch;
-use crate::graph_file::{JsonId, vertex_of};
+use super::Line;
+use super::keys::{self, Targets, apply};
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -23,7 +19,7 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate reach debian.cenote --memory 64MiB";
 
-/// What is asked.
+/// From where to where.
 #[derive(Debug, clap::Args)]
 pub struct Params {
     /// Where the way starts, by your id [default: the vertex of largest degree]
@@ -33,63 +29,20 @@ pub struct Params {
     targets: Targets,
 }
 
-impl Params {
-    fn config(&self, graph: &Graph) -> Result<ReachConfig> {
-        let vertex = |id: &String| vertex_of(graph, &graph.ids()?, id);
-        let source = self.source.as_ref().map(vertex).transpose()?;
-        Ok(ReachConfig { source, targets: self.targets.vertices(graph)? })
-    }
-}
+impl super::Params for Params {
+    type Algorithm = Reach;
 
-#[derive(Debug, Serialize)]
-struct Answer {
-    source: JsonId,
-    source_chosen: bool,
-    /// Whether all targets can be reached.
-    reachable: bool,
-    bidirectional: bool,
-    targets: Vec<Target>,
-}
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Reach> {
+        let mut run = graph.reach();
+        if let Some(source) = &self.source {
+            run = run.source(source);
+        }
+        apply!(run, self.targets, target, targets_file)
+    }
 
-/// Runs it.
-pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
-    if args.output.out.is_some() {
-        anyhow::bail!("reach has no answer of every vertex for --out: `bfs` and `dfs` have");
+    fn answer(&self, found: &ReachSummary, _: &Stats) -> (Vec<Line>, Outcome) {
+        let mut lines = vec![("reach", keys::origin(&found.source, 1, found.source_chosen))];
+        lines.extend(keys::lines(&found.targets));
+        (lines, keys::outcome(&found.targets))
     }
-    let (graph, config) = args.open()?;
-    let question = args.params.config(&graph)?;
-    let stopwatch = Stopwatch::start();
-    let reach = reach::run(&graph, config.clone(), &question)?;
-    let source = graph.ids()?.id_of(reach.source)?;
-    let mut targets = Target::all(&graph, &question.targets, |_| true)?;
-    for (target, &reachable) in targets.iter_mut().zip(&reach.reachable) {
-        target.reachable = reachable;
-    }
-    let answer = Answer {
-        source: JsonId(source.clone()),
-        source_chosen: question.source.is_none(),
-        reachable: reach.reachable.iter().all(|&reachable| reachable),
-        bidirectional: reach.bidirectional,
-        targets,
-    };
-    let steps = reach.run.stats.steps;
-    let mut summary = stopwatch.stop("reach", &graph, &config, &reach.run, steps, answer);
-    if args.output.verify {
-        reach::verify(&graph, &question, &reach)?;
-        summary.verified = true;
-    }
-    let chosen = if question.source.is_none() { ", the vertex of largest degree" } else { "" };
-    let mut lines = vec![("reach", format!("from {source}{chosen}"))];
-    lines.extend(keys::lines(&summary.result.targets));
-    let outcome = keys::outcome(&summary.result.targets);
-    summary.print(args.plan.json, lines)?;
-    Ok(outcome)
-}
-
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config): (_, EngineConfig) = args.plan.open_to_estimate()?;
-    // Looked up as for a run: what that keeps of the ids counts too.
-    args.params.config(&graph)?;
-    estimate::print("reach", &args.plan, &config, &reach::estimate(&graph, &config)?)
 }

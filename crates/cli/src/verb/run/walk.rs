@@ -1,21 +1,19 @@
 //! `cenote run walk`.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Result;
-use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
-use cenote_engine::{Graph, VertexId};
-use serde::Serialize;
+use cenote::Graph;
+use cenote::algo::walk::{DeadEnds, WalkConfig};
+use cenote::algorithm::{StartsAt, Walk, WalkSummary};
+use cenote::run::{Run, Stats};
 
-use super::corpus_file::CorpusFile;
-use super::keys::vertices;
 use super::plan::PlanArgs;
-use super::summary::Stopwatch;
+use super::{Line, OutputArgs};
 use crate::output::{count, size};
 use crate::verb::Outcome;
-use crate::verb::estimate::{self, EstimateOf};
+use crate::verb::estimate::EstimateOf;
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -117,155 +115,60 @@ fn dead_ends(text: &str) -> std::result::Result<DeadEnds, String> {
     }
 }
 
-impl Params {
-    fn config(&self, graph: &Graph) -> Result<WalkConfig> {
+impl super::Params for Params {
+    type Algorithm = Walk;
+
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Walk> {
         let starts = match (&self.source, &self.starts) {
-            (Some(id), _) => Starts::Listed(vertices(graph, std::slice::from_ref(id), None)?),
-            (None, StartsArg::All) => Starts::All,
-            (None, StartsArg::Random) => Starts::Random,
-            (None, StartsArg::File(path)) => Starts::Listed(vertices(graph, &[], Some(path))?),
+            (Some(id), _) => StartsAt::Vertex(id.clone()),
+            (None, StartsArg::All) => StartsAt::All,
+            (None, StartsArg::Random) => StartsAt::Random,
+            (None, StartsArg::File(path)) => StartsAt::File(path.clone()),
         };
-        let start_count = match &starts {
-            Starts::Listed(list) => list.len() as u64,
-            _ => graph.vertices() as u64,
-        };
-        let walkers =
-            self.walkers.unwrap_or(start_count.saturating_mul(self.per_vertex.unwrap_or(1)));
-        Ok(WalkConfig {
-            walkers,
-            starts,
-            steps: self.steps,
-            restart: self.restart,
-            p: self.p,
-            q: self.q,
-            dead_ends: self.dead_ends,
-            weighted: self.weighted,
-            seed: self.seed,
-        })
+        let mut run = graph
+            .walk()
+            .starts(starts)
+            .steps(self.steps)
+            .restart(self.restart)
+            .p(self.p)
+            .q(self.q)
+            .dead_ends(self.dead_ends)
+            .weighted(self.weighted)
+            .seed(self.seed);
+        if let Some(walkers) = self.walkers {
+            run = run.walkers(walkers);
+        }
+        match self.per_vertex {
+            Some(walks) => run.per_vertex(walks),
+            None => run,
+        }
     }
 
-    fn corpus(&self, graph: &Graph, walk: &WalkConfig) -> Result<Option<CorpusFile>> {
-        let create = |path: &PathBuf| {
-            CorpusFile::create(path, graph, walk.walkers, u64::from(walk.steps) + 1)
+    fn answer(&self, found: &WalkSummary, _: &Stats) -> (Vec<Line>, Outcome) {
+        let batches = match found.batches {
+            0 | 1 => String::new(),
+            batches => format!(" in {} batches", count(batches)),
         };
-        self.out.as_ref().map(create).transpose()
-    }
-}
-
-#[derive(Debug, Serialize)]
-struct Answer {
-    walkers: u64,
-    steps: u64,
-    restarts: u64,
-    dead_ends: u64,
-    /// A hash of all walks, the same for the same walks in whatever order they were taken.
-    fingerprint: String,
-    batches: u64,
-    spill_bytes: u64,
-    /// Bytes of the file with the walks.
-    corpus_bytes: Option<u64>,
-    walks_verified: Option<usize>,
-}
-
-/// Where the walks go: to the file, and those to be verified to memory too.
-struct Collect {
-    file: Option<CorpusFile>,
-    sampled: Option<Vec<(u64, Vec<VertexId>)>>,
-}
-
-impl Collect {
-    fn row(&mut self, config: &WalkConfig, walk: u64, row: &[VertexId]) -> Result<()> {
-        if let Some(file) = &mut self.file {
-            file.row(row)?;
-        }
-        if let Some(sampled) = self.sampled.as_mut().filter(|_| walk::is_sampled(config, walk)) {
-            sampled.push((walk, row.to_vec()));
-        }
-        Ok(())
+        let (steps, restarts) = (count(found.steps), count(found.restarts));
+        let mut lines = vec![
+            ("walk", format!("{} walks{batches}", count(found.walkers))),
+            ("steps", format!("{steps} along edges, {restarts} back to the start")),
+            ("dead ends", count(found.dead_ends)),
+            ("fingerprint", found.fingerprint.clone()),
+        ];
+        lines.extend(found.corpus_bytes.map(|bytes| ("corpus", size(bytes))));
+        (lines, Outcome::Done)
     }
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let (graph, config) = args.plan.open(args.explain)?;
-    let walk_config = args.params.config(&graph)?;
-    let file = args.params.corpus(&graph, &walk_config)?;
-    let mut collect = Collect { file, sampled: args.verify.then(Vec::new) };
-    let stopwatch = Stopwatch::start();
-    let sink_bytes = collect.file.as_ref().map_or(0, CorpusFile::memory_bytes);
-    let wanted = collect.file.is_some() || collect.sampled.is_some();
-    let mut sink =
-        |walk, row: &[VertexId]| collect.row(&walk_config, walk, row).map_err(io::Error::other);
-    let folder = folder_of(args.params.out.as_deref());
-    let output = wanted.then(|| Output { folder: &folder, sink_bytes, sink: &mut sink });
-    let walks = walk::run(&graph, config.clone(), &walk_config, output)?;
-    let corpus_bytes = collect.file.map(CorpusFile::finish).transpose()?;
-    let answer = Answer {
-        walkers: walk_config.walkers,
-        steps: walks.steps,
-        restarts: walks.restarts,
-        dead_ends: walks.dead_ends,
-        fingerprint: format!("{:016x}", walks.fingerprint),
-        batches: walks.batches,
-        spill_bytes: walks.spill_bytes,
-        corpus_bytes,
-        walks_verified: collect.sampled.as_ref().map(Vec::len),
-    };
-    let lines = lines(&walk_config, &walks, corpus_bytes);
-    let iterations = u64::from(walk_config.steps);
-    let mut summary = stopwatch.stop("walk", &graph, &config, &walks.run, iterations, answer);
-    if let Some(sampled) = &collect.sampled {
-        let rows = sampled.iter().map(|(walk, row)| (*walk, row.as_slice()));
-        walk::verify(&graph, &walk_config, rows)?;
-        summary.verified = true;
-    }
-    summary.print(args.plan.json, lines)?;
-    Ok(Outcome::Done)
+    let Args { plan, params, verify, explain } = args;
+    let out = params.out.clone();
+    super::execute(plan, params, &OutputArgs { out, verify: *verify, explain: *explain })
 }
 
-/// The folder for what is kept on the way: beside the result.
-fn folder_of(out: Option<&Path>) -> PathBuf {
-    match out.map(|path| path.parent().unwrap_or(Path::new(""))) {
-        None => std::env::temp_dir(),
-        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) => parent.to_owned(),
-    }
-}
-
-fn lines(
-    config: &WalkConfig,
-    walks: &Walks,
-    corpus_bytes: Option<u64>,
-) -> Vec<(&'static str, String)> {
-    let batches = match walks.batches {
-        0 | 1 => String::new(),
-        batches => format!(" in {} batches", count(batches)),
-    };
-    let mut lines = vec![
-        ("walk", format!("{} walks{batches}", count(config.walkers))),
-        (
-            "steps",
-            format!(
-                "{} along edges, {} back to the start",
-                count(walks.steps),
-                count(walks.restarts)
-            ),
-        ),
-        ("dead ends", count(walks.dead_ends)),
-        ("fingerprint", format!("{:016x}", walks.fingerprint)),
-    ];
-    if let Some(bytes) = corpus_bytes {
-        lines.push(("corpus", size(bytes)));
-    }
-    lines
-}
-
-/// Estimates it.
+/// Estimates it; what the file takes in memory counts, too.
 pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    let (graph, config) = args.plan.open_to_estimate()?;
-    let walk_config = args.params.config(&graph)?;
-    let corpus = args.params.corpus(&graph, &walk_config)?;
-    let sink_bytes = corpus.as_ref().map(CorpusFile::memory_bytes);
-    let estimate = walk::estimate(&graph, &config, &walk_config, sink_bytes)?;
-    estimate::print("walk", &args.plan, &config, &estimate)
+    args.estimate_with(&args.params, args.params.out.as_deref())
 }

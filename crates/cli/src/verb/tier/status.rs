@@ -1,12 +1,7 @@
 //! `cenote tier status`: what lies on which tier.
 
-use std::fmt;
-
 use anyhow::Result;
-use cenote_device::profile::Profile;
-use cenote_tier::device::TierUse;
-use cenote_tier::device::header::TierHeader;
-use cenote_tier::spec::TierSpec;
+use cenote::graph::OpenOptions;
 use serde::Serialize;
 
 use crate::args::Report;
@@ -15,7 +10,7 @@ use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use cenote::tiers::kept::{Done, Kept};
 use cenote::tiers::members::{self, Access, Members};
-use cenote::tiers::spec::named_file;
+use cenote::tiers::status::{self, TierStatus};
 
 /// Show what lies on which tier of a graph, and what was moved so far
 #[derive(Debug, clap::Args)]
@@ -28,23 +23,6 @@ pub struct Args {
     graph: GraphArg,
     #[command(flatten)]
     report: Report,
-}
-
-/// One tier as it is told.
-#[derive(Debug, Serialize)]
-pub struct TierStatus {
-    name: String,
-    file: String,
-    /// Bytes of the graph that lie there, and that could.
-    used_bytes: u64,
-    capacity_bytes: u64,
-    blocks: u64,
-    /// Time of a read of a block, as its drive's profile says, and the cost of a write in reads.
-    read_us: f64,
-    alpha: f64,
-    k_r: u32,
-    k_w: u32,
-    profile_assumed: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,14 +42,14 @@ struct Status {
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     members::require_map(path)?;
-    let members = Members::open(path, Access::Read, 0)?;
+    let members = Members::open(path, Access::Read, &OpenOptions::default())?;
     let header = members.device.header();
     let kept = Kept::find(path, &header.id)?;
     let status = Status {
         graph: path.display().to_string(),
         block_bytes: header.block_bytes,
         blocks: members.device.blocks(),
-        tiers: tiers(&members)?,
+        tiers: status::tiers(&members)?,
         policy: kept.policy().name().to_owned(),
         has_state: kept.state.is_some(),
         done: kept.done(),
@@ -84,60 +62,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// All tiers of a graph, from the fastest.
-pub fn tiers(members: &Members) -> Result<Vec<TierStatus>> {
-    let header = members.device.header();
-    let block_bytes = u64::from(header.block_bytes);
-    let uses = members.device.tiers().into_iter().zip(&header.tiers);
-    let known = members.speeds()?.into_iter().zip(&members.profiles);
-    let tell =
-        |((used, tier), (speed, profile)): ((TierUse, &TierHeader), (TierSpec, &Profile))| {
-            TierStatus {
-                name: named_file(tier).0.to_owned(),
-                file: used.file,
-                used_bytes: used.blocks * block_bytes,
-                capacity_bytes: (used.slots - used.spare) * block_bytes,
-                blocks: used.blocks,
-                read_us: speed.read_ns as f64 / 1e3,
-                alpha: speed.alpha(),
-                k_r: speed.k_r,
-                k_w: speed.k_w,
-                profile_assumed: profile.assumed,
-            }
-        };
-    Ok(uses.zip(known).map(tell).collect())
-}
-
-/// As it is told within a line.
-impl fmt::Display for TierStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, used_bytes, capacity_bytes, .. } = self;
-        write!(f, "{name} {} of {}", size(*used_bytes), size(*capacity_bytes))
-    }
-}
-
-impl TierStatus {
-    fn cells(&self, blocks: u32) -> [String; 9] {
-        let assumed = if self.profile_assumed { " assumed" } else { "" };
-        [
-            self.name.clone(),
-            self.file.clone(),
-            size(self.used_bytes),
-            size(self.capacity_bytes),
-            format!("{:.1}%", 100.0 * self.blocks as f64 / f64::from(blocks.max(1))),
-            format!("{:.0}{assumed}", self.read_us),
-            format!("{:.1}", self.alpha),
-            self.k_r.to_string(),
-            self.k_w.to_string(),
-        ]
-    }
-}
-
 impl Status {
     fn print(&self) -> Result<()> {
         let header =
             ["tier", "file", "used", "capacity", "share", "read us", "alpha", "k_r", "k_w"];
-        let rows = self.tiers.iter().map(|tier| tier.cells(self.blocks));
+        let rows = self.tiers.iter().map(|tier| cells(tier, self.blocks));
         output::line(output::table(header, rows, 2))?;
         let Done { accesses, moved, dropped, failed } = self.done;
         let policy = if self.has_state { "" } else { ", nothing learned yet" };
@@ -155,4 +84,19 @@ impl Status {
             ("not moved", format!("{} dropped, {} failed", count(dropped), count(failed))),
         ])
     }
+}
+
+fn cells(tier: &TierStatus, blocks: u32) -> [String; 9] {
+    let assumed = if tier.profile_assumed { " assumed" } else { "" };
+    [
+        tier.name.clone(),
+        tier.file.clone(),
+        size(tier.used_bytes),
+        size(tier.capacity_bytes),
+        format!("{:.1}%", 100.0 * tier.blocks as f64 / f64::from(blocks.max(1))),
+        format!("{:.0}{assumed}", tier.read_us),
+        format!("{:.1}", tier.alpha),
+        tier.k_r.to_string(),
+        tier.k_w.to_string(),
+    ]
 }

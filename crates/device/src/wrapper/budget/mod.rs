@@ -46,6 +46,7 @@ struct Gate {
     overdrafts: AtomicU64,
     waits: AtomicU64,
     wait_ns: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// What passed a budget so far, at one moment.
@@ -72,6 +73,8 @@ pub struct GateStats {
     pub waits: u64,
     /// How long they waited, all together, by the device's clock, in nanoseconds.
     pub wait_ns: u64,
+    /// Bytes of the requests that came back.
+    pub bytes: u64,
 }
 
 impl IoBudget {
@@ -122,6 +125,7 @@ impl Gate {
             overdrafts: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             wait_ns: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
         }
     }
 
@@ -159,8 +163,9 @@ impl Gate {
     }
 
     #[inline]
-    fn give_back(&self, count: usize) {
+    fn give_back(&self, count: usize, bytes: usize) {
         if count > 0 {
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             let before = self.in_flight.fetch_sub(count, Ordering::Release);
             debug_assert!(before >= count, "{count} permits came back of {before}");
         }
@@ -187,6 +192,7 @@ impl Gate {
             overdrafts: self.overdrafts.load(Ordering::Relaxed),
             waits: self.waits.load(Ordering::Relaxed),
             wait_ns: self.wait_ns.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
         }
     }
 }
@@ -200,14 +206,14 @@ mod tests {
         let gate = Gate::new(4);
         assert_eq!((gate.take(3), gate.take(3), gate.take(1)), (3, 1, 0));
         gate.overdraw();
-        gate.give_back(1);
+        gate.give_back(1, 0);
         assert_eq!(gate.take(1), 0, "what is on top counts");
         gate.limit.store(6, Ordering::Relaxed);
         assert_eq!(gate.take(9), 2);
         gate.limit.store(1, Ordering::Relaxed);
-        gate.give_back(5);
+        gate.give_back(5, 0);
         assert_eq!(gate.take(1), 0);
-        gate.give_back(1);
+        gate.give_back(1, 0);
         assert_eq!(gate.take(2), 1);
         let stats = gate.stats();
         assert_eq!((stats.in_flight, stats.in_flight_max, stats.overdrafts), (1, 6, 1));

@@ -93,8 +93,8 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.budget.reads.give_back(self.reads);
-        self.budget.writes.give_back(self.writes);
+        self.budget.reads.give_back(self.reads, 0);
+        self.budget.writes.give_back(self.writes, 0);
     }
 }
 
@@ -213,12 +213,18 @@ impl BudgetQueue {
         let before = completions.len();
         let outcome = self.inner.reap(wait_for, completions);
         let landed = &completions[before..];
-        let reads = landed.iter().filter(|completion| completion.op == Op::Read).count();
+        let (mut reads, mut bytes_read, mut bytes) = (0, 0, 0);
+        for completion in landed {
+            let is_read = usize::from(completion.op == Op::Read);
+            reads += is_read;
+            bytes_read += is_read * completion.len;
+            bytes += completion.len;
+        }
         let writes = landed.len() - reads;
         self.held.reads -= reads;
         self.held.writes -= writes;
-        self.held.budget.reads.give_back(reads);
-        self.held.budget.writes.give_back(writes);
+        self.held.budget.reads.give_back(reads, bytes_read);
+        self.held.budget.writes.give_back(writes, bytes - bytes_read);
         outcome
     }
 }

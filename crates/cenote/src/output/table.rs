@@ -4,23 +4,26 @@
 //! not reached) is null in Parquet, empty in CSV and -1 in npy (not
 //! a number, where the column holds numbers with fractions).
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use cenote_engine::{Graph, VertexId};
+use cenote_engine::VertexId;
+use cenote_import::output::Occupant;
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, IdTable, Ids};
 use npyz::{DType, WriteOptions, WriterBuilder};
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::cancel::{self, Guard};
-use cenote::partial::PartialFile;
+use super::OutputFile;
+use crate::error::{Error, Result};
+use crate::graph::StoredGraph;
+use crate::run::Watch;
 
 /// Rows that are formatted at a time.
 const BATCH: u32 = 1 << 16;
@@ -29,27 +32,33 @@ type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
 
 /// A column of the answer.
 pub enum Column<'a> {
+    /// Whole numbers, where there is one.
     Count(&'static str, Get<'a, Option<u64>>),
     /// A vertex, shown as the user calls it.
     Vertex(&'static str, Get<'a, Option<VertexId>>),
+    /// Numbers.
     Real(&'static str, Get<'a, f64>),
     /// A number that not every vertex has.
     Measure(&'static str, Get<'a, Option<f64>>),
 }
 
 impl<'a> Column<'a> {
+    /// Whole numbers, where there is one.
     pub fn count(name: &'static str, get: impl Fn(VertexId) -> Option<u64> + 'a) -> Self {
         Column::Count(name, Box::new(get))
     }
 
+    /// Vertices, shown as the user calls them.
     pub fn vertex(name: &'static str, get: impl Fn(VertexId) -> Option<VertexId> + 'a) -> Self {
         Column::Vertex(name, Box::new(get))
     }
 
+    /// Numbers.
     pub fn real(name: &'static str, get: impl Fn(VertexId) -> f64 + 'a) -> Self {
         Column::Real(name, Box::new(get))
     }
 
+    /// Numbers, where there is one.
     pub fn measure(name: &'static str, get: impl Fn(VertexId) -> Option<f64> + 'a) -> Self {
         Column::Measure(name, Box::new(get))
     }
@@ -64,13 +73,16 @@ impl<'a> Column<'a> {
     }
 }
 
-type Format = fn(PartialFile, &Table<'_>) -> Result<PartialFile>;
+/// Why a writer failed: an I/O error keeps what passed through it.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+type Written<T = ()> = std::result::Result<T, Failure>;
+type Format = fn(OutputFile, &Table<'_>) -> Written<OutputFile>;
 
 /// Whether answers of this graph can be written to `path`. Asked before a run, not after it.
-pub fn check(path: &Path, graph: &Graph) -> Result<()> {
+pub fn check(path: &Path, graph: &StoredGraph) -> Result<()> {
     let is_npy = std::ptr::fn_addr_eq(writer_of(path)?, write_npy as Format);
     if is_npy && graph.superblock().ids == IdKind::Strings {
-        bail!("{}: npy has no place for names: write .parquet or .csv", path.display());
+        return Err(Error::input(path, "npy has no place for names: write .parquet or .csv"));
     }
     Ok(())
 }
@@ -81,15 +93,24 @@ fn writer_of(path: &Path) -> Result<Format> {
         "csv" => write_csv,
         "parquet" => write_parquet,
         "npy" => write_npy,
-        _ => bail!(
-            "{}: the ending names no result format: expected .parquet, .csv or .npy",
-            path.display()
-        ),
+        // A stream has no ending.
+        "" if super::check(path, &[""; 0])? == Occupant::Stream => write_csv,
+        _ => {
+            let reason = "the ending names no result format: expected .parquet, .csv or .npy";
+            return Err(Error::input(path, reason));
+        }
     })
 }
 
-/// Writes the columns for every vertex; the ending of `path` names the format.
-pub fn write(path: &Path, graph: &Graph, columns: &[Column<'_>]) -> Result<()> {
+/// Writes the columns for every vertex; the ending of `path` names the format, CSV for a stream
+/// without one. Returns the bytes written.
+pub fn write(
+    path: &Path,
+    inputs: &[impl AsRef<Path>],
+    graph: &StoredGraph,
+    columns: &[Column<'_>],
+    watch: &Watch,
+) -> Result<u64> {
     let format = writer_of(path)?;
     let ids = graph.ids()?;
     // Columns of vertices are looked up in random order: from memory, not page by page.
@@ -98,11 +119,33 @@ pub fn write(path: &Path, graph: &Graph, columns: &[Column<'_>]) -> Result<()> {
         false => None,
     };
     let vertices = u32::try_from(graph.vertices()).expect("vertex ids are u32");
-    let table = Table { ids: &ids, names, vertices, columns };
-    let failed = || format!("cannot write {}", path.display());
-    let _guard = Guard::new(path);
-    format(PartialFile::create(path)?, &table).with_context(failed)?.finish()?;
-    Ok(())
+    let table = Table { ids: &ids, names, vertices, columns, watch };
+    let written = format(OutputFile::create(path, inputs)?, &table);
+    written.map_err(|failure| failed(path, failure))?.finish()
+}
+
+/// The error of a writer of `path`, as this library reports it.
+pub(super) fn failed(path: &Path, failure: Failure) -> Error {
+    let context = format!("cannot write {}", path.display());
+    let failure = match failure.downcast::<Error>() {
+        Ok(own) => return *own,
+        Err(other) => other,
+    };
+    let failure = match failure.downcast::<cenote_store::StoreError>() {
+        Ok(error) => return (*error).into(),
+        Err(other) => other,
+    };
+    let failure = match failure.downcast::<ParquetError>() {
+        Ok(error) => match *error {
+            ParquetError::External(cause) => cause,
+            other => other.into(),
+        },
+        Err(other) => other,
+    };
+    match failure.downcast::<io::Error>() {
+        Ok(source) => Error::from_io(context, *source),
+        Err(other) => Error::Io { context, source: io::Error::other(other) },
+    }
 }
 
 /// What is written.
@@ -111,6 +154,7 @@ struct Table<'a> {
     names: Option<IdTable>,
     vertices: u32,
     columns: &'a [Column<'a>],
+    watch: &'a Watch,
 }
 
 impl Table<'_> {
@@ -118,21 +162,21 @@ impl Table<'_> {
         self.names.as_ref().expect("loaded where a column holds vertices").get(v)
     }
 
-    /// Ranges of vertices, until Ctrl-C.
+    /// Ranges of vertices, until the run is cancelled.
     fn batches(&self) -> impl Iterator<Item = Result<std::ops::Range<VertexId>>> + '_ {
         (0..self.vertices).step_by(BATCH as usize).map(|first| {
-            cancel::check()?;
+            self.watch.check()?;
             Ok(first..first.saturating_add(BATCH).min(self.vertices))
         })
     }
 }
 
-fn write_csv(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+fn write_csv(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let mut csv = csv::Writer::from_writer(BufWriter::with_capacity(1 << 20, file));
     csv.write_field("vertex")?;
     csv.write_record(table.columns.iter().map(Column::name))?;
     for batch in table.batches() {
-        table.ids.for_each(batch?, |v, id| -> Result<()> {
+        table.ids.for_each(batch?, |v, id| -> Written {
             csv.write_field(id.to_string())?;
             csv.write_record(table.columns.iter().map(|column| match column {
                 Column::Count(_, get) => get(v).map_or(String::new(), |n| n.to_string()),
@@ -152,7 +196,7 @@ fn write_csv(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
 // ------------------------------------------------------------------------------------------------
 // Parquet
 
-fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let names = table.ids.kind() == IdKind::Strings;
     let id_column = |name, repetition| {
         let (physical, logical) = if names {
@@ -190,7 +234,7 @@ fn write_parquet(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
         let mut ids = IdValues::new(names);
         // The vertices in the order of their ids.
         let mut batch_vertices = Vec::with_capacity(batch.len());
-        table.ids.for_each(batch, |v, id| -> Result<()> {
+        table.ids.for_each(batch, |v, id| -> Written {
             ids.push(Some(id));
             batch_vertices.push(v);
             Ok(())
@@ -225,10 +269,10 @@ fn write_numbers<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     numbers: impl Iterator<Item = Option<f64>> + Clone,
     optional: bool,
-) -> Result<()> {
+) -> Written {
     let present: Vec<i16> = numbers.clone().map(|number| i16::from(number.is_some())).collect();
     let values: Vec<f64> = numbers.flatten().collect();
-    let mut column = group.next_column()?.context("the schema has the column")?;
+    let mut column = group.next_column()?.ok_or("the schema has the column")?;
     let present = optional.then_some(present.as_slice());
     column.typed::<DoubleType>().write_batch(&values, present, None)?;
     column.close()?;
@@ -263,8 +307,8 @@ impl IdValues {
         &self,
         group: &mut SerializedRowGroupWriter<'_, W>,
         optional: bool,
-    ) -> Result<()> {
-        let mut column = group.next_column()?.context("the schema has the column")?;
+    ) -> Written {
+        let mut column = group.next_column()?.ok_or("the schema has the column")?;
         let present = optional.then_some(self.present.as_slice());
         if self.names {
             column.typed::<ByteArrayType>().write_batch(&self.strings, present, None)?;
@@ -280,7 +324,7 @@ impl IdValues {
 // npy
 
 /// A structured array; the vertex as unsigned, other columns as signed 64-bit integers or f64.
-fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
+fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let fields = table.columns.iter().map(|column| {
         let code =
             if matches!(column, Column::Real(..) | Column::Measure(..)) { "<f8" } else { "<i8" };
@@ -294,7 +338,7 @@ fn write_npy(file: PartialFile, table: &Table<'_>) -> Result<PartialFile> {
         .write_header_only()?;
     let mut rows = BufWriter::with_capacity(1 << 20, file);
     for batch in table.batches() {
-        table.ids.for_each(batch?, |v, id| -> Result<()> {
+        table.ids.for_each(batch?, |v, id| -> Written {
             rows.write_all(&integer(id).to_le_bytes())?;
             for column in table.columns {
                 rows.write_all(&match column {

@@ -5,12 +5,13 @@
 //! - `.npy`: an array of 64-bit integers, one walk a row; a walk that ended early is filled up
 //!   with -1
 
+use std::fmt;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
-use cenote_engine::{Graph, VertexId};
+use cenote_engine::VertexId;
+use cenote_import::output::Occupant;
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, IdTable};
 use npyz::{DType, WriteOptions, WriterBuilder};
@@ -20,9 +21,11 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::cancel::{self, Guard};
-use crate::edge_file::push_decimal;
-use cenote::partial::PartialFile;
+use super::OutputFile;
+use super::table::failed;
+use crate::error::{Error, Result};
+use crate::export::put_integer;
+use crate::graph::StoredGraph;
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -32,6 +35,8 @@ const GROUP_VERTICES: usize = 1 << 18;
 
 /// Compression of `.txt.zst`, the usual level.
 const ZSTD_LEVEL: i32 = 3;
+
+type Written<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// What a corpus file looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +58,18 @@ impl Format {
         ];
         match formats.into_iter().find(|(ending, _)| name.ends_with(ending)) {
             Some((_, format)) => Ok(format),
-            None => bail!(
-                "{}: the ending names no corpus format: expected .txt, .txt.zst, .parquet or .npy",
-                path.display()
-            ),
+            None if super::check(path, &[""; 0])? == Occupant::Stream => Ok(Self::Text),
+            None => Err(Error::input(
+                path,
+                "the ending names no corpus format: expected .txt, .txt.zst, .parquet or .npy",
+            )),
         }
     }
+}
+
+/// Whether the ending of `path` names a format.
+pub fn check(path: &Path) -> Result<()> {
+    Format::of(path).map(drop)
 }
 
 /// A corpus file that is being written.
@@ -66,49 +77,46 @@ pub struct CorpusFile {
     names: IdTable,
     rows: Rows,
     text: Vec<u8>,
-    _guard: Guard,
+    path: PathBuf,
 }
 
 enum Rows {
-    Text(BufWriter<PartialFile>),
-    TextZstd(zstd::Encoder<'static, BufWriter<PartialFile>>),
+    Text(BufWriter<OutputFile>),
+    TextZstd(zstd::Encoder<'static, BufWriter<OutputFile>>),
     Integers(ParquetRows<Int64Type>),
     Strings(ParquetRows<ByteArrayType>),
-    Npy { file: BufWriter<PartialFile>, columns: usize },
+    Npy { file: BufWriter<OutputFile>, columns: usize },
+}
+
+impl fmt::Debug for CorpusFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CorpusFile({})", self.path.display())
+    }
 }
 
 impl CorpusFile {
     /// Begins the file of `walkers` walks of at most `columns` vertices. Refuses what could not be
     /// written before anything runs.
-    pub fn create(path: &Path, graph: &Graph, walkers: u64, columns: u64) -> Result<Self> {
+    pub fn create(
+        path: &Path,
+        inputs: &[impl AsRef<Path>],
+        graph: &StoredGraph,
+        (walkers, columns): (u64, u64),
+    ) -> Result<Self> {
         let format = Format::of(path)?;
         let strings = graph.superblock().ids == IdKind::Strings;
         if format == Format::Npy && strings {
-            bail!("{}: npy has no place for names: write .parquet or .txt", path.display());
+            return Err(Error::input(path, "npy has no place for names: write .parquet or .txt"));
         }
         // Walks name vertices in random order: from memory, not page by page.
         let names = graph.ids()?.load()?;
         if matches!(format, Format::Text | Format::TextZstd) && strings {
-            no_spaces(&names, graph).with_context(|| path.display().to_string())?;
+            no_spaces(path, &names, graph)?;
         }
-        let guard = Guard::new(path);
-        let file = PartialFile::create(path)?;
-        let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
-        let rows = match format {
-            Format::Text => Rows::Text(buffered(file)),
-            Format::TextZstd => Rows::TextZstd(zstd::Encoder::new(buffered(file), ZSTD_LEVEL)?),
-            Format::Parquet if strings => Rows::Strings(ParquetRows::new(file, true)?),
-            Format::Parquet => Rows::Integers(ParquetRows::new(file, false)?),
-            Format::Npy => {
-                let file = WriteOptions::new_header_only()
-                    .shape(&[walkers, columns])
-                    .dtype(DType::parse("'<i8'")?)
-                    .writer(buffered(file))
-                    .write_header_only()?;
-                Rows::Npy { file, columns: usize::try_from(columns)? }
-            }
-        };
-        Ok(Self { names, rows, text: Vec::new(), _guard: guard })
+        let file = OutputFile::create(path, inputs)?;
+        let rows = Rows::new(file, format, strings, (walkers, columns));
+        let rows = rows.map_err(|failure| failed(path, failure))?;
+        Ok(Self { names, rows, text: Vec::new(), path: path.to_owned() })
     }
 
     /// Memory that it takes: the ids of all vertices, and what is collected.
@@ -122,6 +130,10 @@ impl CorpusFile {
 
     /// Adds a walk.
     pub fn row(&mut self, walk: &[VertexId]) -> Result<()> {
+        self.write(walk).map_err(|failure| failed(&self.path, failure))
+    }
+
+    fn write(&mut self, walk: &[VertexId]) -> Written {
         let Self { names, rows, text, .. } = self;
         match rows {
             Rows::Text(file) => line(file, names, walk, text)?,
@@ -136,7 +148,7 @@ impl CorpusFile {
             Rows::Npy { file, columns } => {
                 for &v in walk {
                     let id = integer(names.get(v));
-                    let id = i64::try_from(id).with_context(|| {
+                    let id = i64::try_from(id).map_err(|_| {
                         format!("id {id} is too large for npy: write .parquet or .txt")
                     })?;
                     file.write_all(&id.to_le_bytes())?;
@@ -151,40 +163,62 @@ impl CorpusFile {
 
     /// Gives the file its name. Returns its size in bytes.
     pub fn finish(self) -> Result<u64> {
-        cancel::check()?;
-        let whole = |file: BufWriter<PartialFile>| file.into_inner().map_err(|e| e.into_error());
-        let file = match self.rows {
+        self.rows.finish().map_err(|failure| failed(&self.path, failure))?.finish()
+    }
+}
+
+impl Rows {
+    fn new(
+        file: OutputFile,
+        format: Format,
+        strings: bool,
+        (walkers, columns): (u64, u64),
+    ) -> Written<Self> {
+        let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(match format {
+            Format::Text => Rows::Text(buffered(file)),
+            Format::TextZstd => Rows::TextZstd(zstd::Encoder::new(buffered(file), ZSTD_LEVEL)?),
+            Format::Parquet if strings => Rows::Strings(ParquetRows::new(file, true)?),
+            Format::Parquet => Rows::Integers(ParquetRows::new(file, false)?),
+            Format::Npy => {
+                let file = WriteOptions::new_header_only()
+                    .shape(&[walkers, columns])
+                    .dtype(DType::parse("'<i8'")?)
+                    .writer(buffered(file))
+                    .write_header_only()?;
+                Rows::Npy { file, columns: usize::try_from(columns)? }
+            }
+        })
+    }
+
+    fn finish(self) -> Written<OutputFile> {
+        let whole = |file: BufWriter<OutputFile>| file.into_inner().map_err(|e| e.into_error());
+        Ok(match self {
             Rows::Text(file) | Rows::Npy { file, .. } => whole(file)?,
             Rows::TextZstd(encoder) => whole(encoder.finish()?)?,
             Rows::Integers(rows) => rows.finish()?,
             Rows::Strings(rows) => rows.finish()?,
-        };
-        file.finish()
+        })
     }
 }
 
 /// A line could not be cut into ids again.
-fn no_spaces(names: &IdTable, graph: &Graph) -> Result<()> {
+fn no_spaces(path: &Path, names: &IdTable, graph: &StoredGraph) -> Result<()> {
     for v in 0..graph.vertices() as VertexId {
         let name = names.get(v).to_string();
-        ensure!(
-            !name.contains(char::is_whitespace),
-            "the id `{name}` has a space in it: write .parquet"
-        );
+        if name.contains(char::is_whitespace) {
+            let reason = format!("the id `{name}` has a space in it: write .parquet");
+            return Err(Error::input(path, reason));
+        }
     }
     Ok(())
 }
 
-fn line(
-    file: &mut impl Write,
-    names: &IdTable,
-    walk: &[VertexId],
-    text: &mut Vec<u8>,
-) -> Result<()> {
+fn line(file: &mut impl Write, names: &IdTable, walk: &[VertexId], text: &mut Vec<u8>) -> Written {
     text.clear();
     for &v in walk {
         match names.get(v) {
-            IdRef::Integer(integer) => push_decimal(text, integer),
+            IdRef::Integer(integer) => put_integer(text, integer),
             IdRef::String(string) => text.extend_from_slice(string.as_bytes()),
         }
         text.push(b' ');
@@ -204,7 +238,7 @@ fn integer(id: IdRef<'_>) -> u64 {
 
 /// Rows of a column of lists.
 struct ParquetRows<T: DataType> {
-    writer: SerializedFileWriter<PartialFile>,
+    writer: SerializedFileWriter<OutputFile>,
     values: Vec<T::T>,
     /// 0 where a row begins, 1 where it goes on.
     repetitions: Vec<i16>,
@@ -212,7 +246,7 @@ struct ParquetRows<T: DataType> {
 }
 
 impl<T: DataType> ParquetRows<T> {
-    fn new(file: PartialFile, strings: bool) -> Result<Self> {
+    fn new(file: OutputFile, strings: bool) -> Written<Self> {
         let (physical, logical) = if strings {
             (PhysicalType::BYTE_ARRAY, LogicalType::String)
         } else {
@@ -238,7 +272,7 @@ impl<T: DataType> ParquetRows<T> {
         Ok(Self { writer, values: Vec::new(), repetitions: Vec::new(), definitions: Vec::new() })
     }
 
-    fn push(&mut self, walk: impl Iterator<Item = T::T>) -> Result<()> {
+    fn push(&mut self, walk: impl Iterator<Item = T::T>) -> Written {
         let start = self.values.len();
         self.values.extend(walk);
         self.repetitions.push(0);
@@ -247,9 +281,9 @@ impl<T: DataType> ParquetRows<T> {
         if self.values.len() >= GROUP_VERTICES { self.write_group() } else { Ok(()) }
     }
 
-    fn write_group(&mut self) -> Result<()> {
+    fn write_group(&mut self) -> Written {
         let mut group = self.writer.next_row_group()?;
-        let mut column = group.next_column()?.context("the schema has the column")?;
+        let mut column = group.next_column()?.ok_or("the schema has the column")?;
         self.definitions.resize(self.values.len(), 1);
         let levels = (self.definitions.as_slice(), self.repetitions.as_slice());
         column.typed::<T>().write_batch(&self.values, Some(levels.0), Some(levels.1))?;
@@ -261,7 +295,7 @@ impl<T: DataType> ParquetRows<T> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<PartialFile> {
+    fn finish(mut self) -> Written<OutputFile> {
         if !self.values.is_empty() {
             self.write_group()?;
         }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use crate::error::{Error, Result};
 
 /// How the unfinished files of `out` are called beside it: this name, or longer.
 pub fn partial_name(out: &Path) -> OsString {
@@ -27,20 +27,22 @@ pub struct PartialFile {
 impl PartialFile {
     /// Creates a hidden file in the same directory, so that the rename is atomic.
     pub fn create(path: &Path) -> Result<Self> {
-        ensure!(path.file_name().is_some(), "{} names no file", path.display());
+        if path.file_name().is_none() {
+            return Err(Error::input(path, "names no file"));
+        }
         let partial = path.with_file_name(partial_name(path));
-        let file =
-            File::create(&partial).with_context(|| format!("cannot create {}", path.display()))?;
+        let cannot = Error::io(format!("cannot create {}", path.display()));
+        let file = File::create(&partial).map_err(cannot)?;
         Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
     }
 
     /// Gives the file its name. Returns its size in bytes.
     pub fn finish(mut self) -> Result<u64> {
-        let failed = || format!("cannot finish {}", self.path.display());
+        let failed = || Error::io(format!("cannot finish {}", self.path.display()));
         let file = self.file.take().expect("open until finished");
-        let bytes = file.metadata().with_context(failed)?.len();
-        file.sync_all().with_context(failed)?;
-        std::fs::rename(&self.partial, &self.path).with_context(failed)?;
+        let bytes = file.metadata().map_err(failed())?.len();
+        file.sync_all().map_err(failed())?;
+        std::fs::rename(&self.partial, &self.path).map_err(failed())?;
         self.is_finished = true;
         Ok(bytes)
     }

@@ -1,0 +1,136 @@
+//! [`Graph::bfs`](crate::Graph::bfs).
+
+use std::path::PathBuf;
+
+use cenote_algo::bfs::{self, BfsConfig};
+use cenote_store::{Id, Ids, VertexId};
+use serde::Serialize;
+
+use super::Target;
+use crate::error::Result;
+use crate::graph::StoredGraph;
+use crate::keys::Keys;
+use crate::run::{Algorithm, Column, Job, Run};
+
+/// Breadth-first search: levels and parents; [`cenote_algo::bfs`].
+#[derive(Clone, Debug, Default)]
+pub struct Bfs {
+    sources: Keys,
+    targets: Keys,
+    parents: bool,
+}
+
+impl Run<'_, Bfs> {
+    /// Adds a source, by the user's id [default: the vertex of largest degree].
+    pub fn source(mut self, id: impl ToString) -> Self {
+        self.algorithm.sources.push(id);
+        self
+    }
+
+    /// Adds the sources of a file, one id a line.
+    pub fn sources_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.sources.push_file(path);
+        self
+    }
+
+    /// Adds a target: the search ends when all of them are reached.
+    pub fn target(mut self, id: impl ToString) -> Self {
+        self.algorithm.targets.push(id);
+        self
+    }
+
+    /// Adds the targets of a file, one id a line.
+    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.targets.push_file(path);
+        self
+    }
+
+    /// Whether parents are found too: the neighbour on the level before with the smallest id.
+    pub fn parents(mut self, parents: bool) -> Self {
+        self.algorithm.parents = parents;
+        self
+    }
+}
+
+/// A finished search in a few numbers.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct BfsSummary {
+    /// The first of the sources.
+    pub source: Id,
+    /// Different sources.
+    pub sources: u64,
+    /// Whether the source is the vertex of largest degree, for want of another.
+    pub source_chosen: bool,
+    /// Vertices reached.
+    pub reached: u64,
+    /// The largest level.
+    pub depth: u32,
+    /// Whether all targets were reached, and nothing behind the last was looked at.
+    pub ended_early: bool,
+    /// The targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
+}
+
+impl Algorithm for Bfs {
+    const NAME: &'static str = "bfs";
+    type Config = BfsConfig;
+    type Output = bfs::Bfs;
+    type Summary = BfsSummary;
+
+    fn config(&self, job: &Job<'_>) -> Result<BfsConfig> {
+        let (sources, targets) = (job.vertices(&self.sources)?, job.vertices(&self.targets)?);
+        Ok(BfsConfig { sources, targets, parents: self.parents })
+    }
+
+    fn estimate(config: &BfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(bfs::estimate(job.graph, &job.engine, config)?)
+    }
+
+    fn run(config: &mut BfsConfig, job: &Job<'_>) -> Result<bfs::Bfs> {
+        Ok(bfs::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(_: &BfsConfig, graph: &StoredGraph, bfs: &bfs::Bfs) -> Result<()> {
+        Ok(bfs::verify(graph, bfs)?)
+    }
+
+    fn engine_run(bfs: &bfs::Bfs) -> &cenote_algo::Run {
+        &bfs.run
+    }
+
+    fn summary(config: &BfsConfig, ids: &Ids, bfs: &bfs::Bfs) -> Result<BfsSummary> {
+        let mut targets = Target::all(ids, &config.targets, |v| bfs.level(v).is_some())?;
+        for (target, &v) in targets.iter_mut().zip(&config.targets) {
+            target.level = bfs.level(v);
+            target.set_path(ids, bfs.path_to(v))?;
+        }
+        Ok(BfsSummary {
+            source: ids.id_of(first(&config.sources, &bfs.sources))?,
+            sources: bfs.sources.len() as u64,
+            source_chosen: config.sources.is_empty(),
+            reached: bfs.reached,
+            depth: bfs.depth,
+            ended_early: bfs.ended_early,
+            targets,
+        })
+    }
+
+    fn columns(bfs: &bfs::Bfs) -> Vec<Column<'_>> {
+        let mut columns = vec![Column::count("level", |v| bfs.level(v).map(u64::from))];
+        if bfs.has_parents() {
+            columns.push(Column::vertex("parent", |v| bfs.parent(v)));
+        }
+        columns
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        [self.sources.files(), self.targets.files()].concat()
+    }
+}
+
+/// The source that a summary names: the first given, else the one that was used.
+pub(super) fn first(given: &[VertexId], used: &[VertexId]) -> VertexId {
+    *given.first().unwrap_or(&used[0])
+}

@@ -1,0 +1,248 @@
+//! [`Graph::dfs`](crate::Graph::dfs) and
+//! [`Graph::lexicographic_dfs`](crate::Graph::lexicographic_dfs).
+
+use std::path::{Path, PathBuf};
+
+use cenote_algo::dfs::lexicographic::{self, Lexicographic, LexicographicConfig};
+use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
+use cenote_engine::RoamConfig;
+use cenote_store::{Id, Ids, VertexId};
+use serde::Serialize;
+
+use super::Target;
+use crate::error::{Error, Result};
+use crate::graph::StoredGraph;
+use crate::keys::Keys;
+use crate::output::table;
+use crate::run::{Algorithm, Column, Job, Run};
+
+/// From where and to which vertices.
+#[derive(Clone, Debug, Default)]
+struct Ends {
+    source: Keys,
+    targets: Keys,
+}
+
+impl Ends {
+    fn vertices(&self, job: &Job<'_>) -> Result<(Option<VertexId>, Vec<VertexId>)> {
+        let source = job.vertices(&self.source)?.first().copied();
+        Ok((source, job.vertices(&self.targets)?))
+    }
+}
+
+/// Depth-first search in any order; [`cenote_algo::dfs::pseudo`].
+#[derive(Clone, Debug, Default)]
+pub struct PseudoDfs {
+    ends: Ends,
+    visit: RoamConfig,
+}
+
+/// Depth-first search in lexicographic order; [`cenote_algo::dfs::lexicographic`].
+#[derive(Clone, Debug, Default)]
+pub struct LexicographicDfs {
+    ends: Ends,
+}
+
+/// What both searches have in common.
+trait DepthFirst {
+    fn ends(&mut self) -> &mut Ends;
+}
+
+impl DepthFirst for PseudoDfs {
+    fn ends(&mut self) -> &mut Ends {
+        &mut self.ends
+    }
+}
+
+impl DepthFirst for LexicographicDfs {
+    fn ends(&mut self) -> &mut Ends {
+        &mut self.ends
+    }
+}
+
+#[expect(private_bounds, reason = "the two searches of this file")]
+impl<A: DepthFirst> Run<'_, A> {
+    /// Where the search starts, by the user's id [default: the vertex of largest degree].
+    pub fn source(mut self, id: impl ToString) -> Self {
+        let source = &mut self.algorithm.ends().source;
+        *source = Keys::default();
+        source.push(id);
+        self
+    }
+
+    /// Adds a target: the search ends when all of them are reached.
+    pub fn target(mut self, id: impl ToString) -> Self {
+        self.algorithm.ends().targets.push(id);
+        self
+    }
+
+    /// Adds the targets of a file, one id a line.
+    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.ends().targets.push_file(path);
+        self
+    }
+}
+
+impl Run<'_, PseudoDfs> {
+    /// Splits a stack of more entries than this.
+    pub fn threshold(mut self, entries: u64) -> Self {
+        self.algorithm.visit.threshold = entries.max(1);
+        self
+    }
+
+    /// Stacks at most, each with one request in flight [default: from the depth].
+    pub fn stacks(mut self, stacks: usize) -> Self {
+        self.algorithm.visit.stacks = Some(stacks.max(1));
+        self
+    }
+}
+
+/// The order of visits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DfsOrder {
+    /// Any: many stacks at once.
+    Pseudo,
+    /// The smallest unvisited neighbour first.
+    Lexicographic,
+}
+
+/// A finished search in a few numbers.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DfsSummary {
+    /// The order of visits.
+    pub order: DfsOrder,
+    /// Where it started.
+    pub source: Id,
+    /// Whether that is the vertex of largest degree, for want of another.
+    pub source_chosen: bool,
+    /// Vertices reached; none where a search in no fixed order ended early.
+    pub reached: Option<u64>,
+    /// Whether all targets were reached, and the search ended there.
+    pub ended_early: bool,
+    /// Edges down to the deepest vertex (lexicographic).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
+    /// The targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
+}
+
+impl Algorithm for PseudoDfs {
+    const NAME: &'static str = "dfs";
+    type Config = PseudoDfsConfig;
+    type Output = pseudo::PseudoDfs;
+    type Summary = DfsSummary;
+
+    fn config(&self, job: &Job<'_>) -> Result<PseudoDfsConfig> {
+        let (source, targets) = self.ends.vertices(job)?;
+        Ok(PseudoDfsConfig { source, targets, roam: self.visit })
+    }
+
+    fn estimate(_: &PseudoDfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(pseudo::estimate(job.graph, &job.engine)?)
+    }
+
+    fn run(config: &mut PseudoDfsConfig, job: &Job<'_>) -> Result<pseudo::PseudoDfs> {
+        Ok(pseudo::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(
+        config: &PseudoDfsConfig,
+        graph: &StoredGraph,
+        dfs: &pseudo::PseudoDfs,
+    ) -> Result<()> {
+        Ok(pseudo::verify(graph, config, dfs)?)
+    }
+
+    fn engine_run(dfs: &pseudo::PseudoDfs) -> &cenote_algo::Run {
+        &dfs.run
+    }
+
+    fn summary(config: &PseudoDfsConfig, ids: &Ids, dfs: &pseudo::PseudoDfs) -> Result<DfsSummary> {
+        Ok(DfsSummary {
+            order: DfsOrder::Pseudo,
+            source: ids.id_of(dfs.source)?,
+            source_chosen: config.source.is_none(),
+            reached: dfs.reached(),
+            ended_early: dfs.ended_early,
+            depth: None,
+            targets: Target::all(ids, &config.targets, |v| dfs.is_reached(v))?,
+        })
+    }
+
+    fn columns(dfs: &pseudo::PseudoDfs) -> Vec<Column<'_>> {
+        vec![Column::count("reached", |v| Some(u64::from(dfs.is_reached(v))))]
+    }
+
+    fn prepare_output(&mut self, path: &Path, graph: &StoredGraph) -> Result<()> {
+        if self.ends.targets.is_empty() {
+            return table::check(path, graph);
+        }
+        let reason = "says of every vertex whether it can be reached, and `target` ends the \
+                      search before that is known: leave one of them out, or search in \
+                      lexicographic order";
+        Err(Error::parameter("out", reason))
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.ends.targets.files().to_vec()
+    }
+}
+
+impl Algorithm for LexicographicDfs {
+    const NAME: &'static str = "dfs";
+    type Config = LexicographicConfig;
+    type Output = Lexicographic;
+    type Summary = DfsSummary;
+
+    fn config(&self, job: &Job<'_>) -> Result<LexicographicConfig> {
+        let (source, targets) = self.ends.vertices(job)?;
+        Ok(LexicographicConfig { source, targets })
+    }
+
+    fn estimate(_: &LexicographicConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(lexicographic::estimate(job.graph, &job.engine)?)
+    }
+
+    fn run(config: &mut LexicographicConfig, job: &Job<'_>) -> Result<Lexicographic> {
+        Ok(lexicographic::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(
+        config: &LexicographicConfig,
+        graph: &StoredGraph,
+        dfs: &Lexicographic,
+    ) -> Result<()> {
+        Ok(lexicographic::verify(graph, config, dfs)?)
+    }
+
+    fn engine_run(dfs: &Lexicographic) -> &cenote_algo::Run {
+        &dfs.run
+    }
+
+    fn summary(config: &LexicographicConfig, ids: &Ids, dfs: &Lexicographic) -> Result<DfsSummary> {
+        Ok(DfsSummary {
+            order: DfsOrder::Lexicographic,
+            source: ids.id_of(dfs.source)?,
+            source_chosen: config.source.is_none(),
+            reached: Some(dfs.reached),
+            ended_early: dfs.ended_early,
+            depth: Some(dfs.depth),
+            targets: Target::all(ids, &config.targets, |v| dfs.order(v).is_some())?,
+        })
+    }
+
+    fn columns(dfs: &Lexicographic) -> Vec<Column<'_>> {
+        vec![
+            Column::count("order", |v| dfs.order(v).map(u64::from)),
+            Column::vertex("parent", |v| dfs.parent(v)),
+            Column::count("finish", |v| dfs.finish(v).map(u64::from)),
+        ]
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.ends.targets.files().to_vec()
+    }
+}

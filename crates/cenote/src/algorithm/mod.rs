@@ -1,0 +1,144 @@
+//! The algorithms, one file each: its parameters, its answer, and how that is written and reported.
+//!
+//! [`Graph`] has a method for each, which begins a [`Run`](crate::run::Run). Definitions, sources
+//! and costs are in the modules of [`cenote_algo`].
+
+mod betweenness;
+mod bfs;
+mod cdlp;
+mod components;
+mod dfs;
+mod kcore;
+mod lcc;
+mod mis;
+mod pagerank;
+mod reach;
+mod sssp;
+mod target;
+mod triangles;
+mod walk;
+
+pub use self::betweenness::{Betweenness, BetweennessSummary};
+pub use self::bfs::{Bfs, BfsSummary};
+pub use self::cdlp::{Cdlp, CdlpSummary};
+pub use self::components::{Scc, SccSummary, Wcc, WccSummary};
+pub use self::dfs::{DfsOrder, DfsSummary, LexicographicDfs, PseudoDfs};
+pub use self::kcore::{Kcore, KcoreSummary, Shell};
+pub use self::lcc::{Lcc, LccSummary};
+pub use self::mis::{Mis, MisSummary};
+pub use self::pagerank::{PageRank, PageRankSummary};
+pub use self::reach::{Reach, ReachSummary};
+pub use self::sssp::{Sssp, SsspSummary, TargetDistance};
+pub use self::target::Target;
+pub use self::triangles::{Triangles, TrianglesSummary};
+pub use self::walk::{StartsAt, Walk, WalkAnswer, WalkSummary};
+
+use cenote_store::{Id, Ids, VertexId};
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::run::Run;
+
+/// Vertices of largest value that a summary names.
+const TOP: usize = 10;
+
+impl Graph {
+    /// Betweenness centrality from given sources.
+    pub fn betweenness(&self) -> Run<'_, Betweenness> {
+        Run::new(self, Betweenness::default())
+    }
+
+    /// Breadth-first search: levels and parents.
+    pub fn bfs(&self) -> Run<'_, Bfs> {
+        Run::new(self, Bfs::default())
+    }
+
+    /// Communities by label propagation (LDBC Graphalytics).
+    pub fn cdlp(&self) -> Run<'_, Cdlp> {
+        Run::new(self, Cdlp::default())
+    }
+
+    /// Depth-first search in any order: what can be reached.
+    pub fn dfs(&self) -> Run<'_, PseudoDfs> {
+        Run::new(self, PseudoDfs::default())
+    }
+
+    /// Depth-first search as the serial search does it: preorder, parents and postorder.
+    pub fn lexicographic_dfs(&self) -> Run<'_, LexicographicDfs> {
+        Run::new(self, LexicographicDfs::default())
+    }
+
+    /// Core numbers, or the members of one k-core.
+    pub fn kcore(&self) -> Run<'_, Kcore> {
+        Run::new(self, Kcore::default())
+    }
+
+    /// Local clustering coefficient of every vertex.
+    pub fn lcc(&self) -> Run<'_, Lcc> {
+        Run::new(self, Lcc)
+    }
+
+    /// A maximal independent set.
+    pub fn mis(&self) -> Run<'_, Mis> {
+        Run::new(self, Mis::default())
+    }
+
+    /// PageRank by power iteration.
+    pub fn pagerank(&self) -> Run<'_, PageRank> {
+        Run::new(self, PageRank::default())
+    }
+
+    /// Whether vertices can be reached.
+    pub fn reach(&self) -> Run<'_, Reach> {
+        Run::new(self, Reach::default())
+    }
+
+    /// Strongly connected components.
+    pub fn scc(&self) -> Run<'_, Scc> {
+        Run::new(self, Scc)
+    }
+
+    /// Shortest paths over weighted edges, from one source or several.
+    pub fn sssp(&self) -> Run<'_, Sssp> {
+        Run::new(self, Sssp::default())
+    }
+
+    /// Triangles of the graph, and of every vertex.
+    pub fn triangles(&self) -> Run<'_, Triangles> {
+        Run::new(self, Triangles::default())
+    }
+
+    /// Random walks: uniform, node2vec, with restart.
+    pub fn walk(&self) -> Run<'_, Walk> {
+        Run::new(self, Walk::default())
+    }
+
+    /// Weakly connected components.
+    pub fn wcc(&self) -> Run<'_, Wcc> {
+        Run::new(self, Wcc)
+    }
+}
+
+/// Vertices of largest value, by the user's ids.
+fn ids_of<T>(ids: &Ids, top: Vec<(VertexId, T)>) -> Result<Vec<(Id, T)>> {
+    top.into_iter().map(|(vertex, value)| Ok((ids.id_of(vertex)?, value))).collect()
+}
+
+/// A vertex and its rank.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// What the user calls it.
+    pub vertex: Id,
+    /// Its rank.
+    pub rank: f64,
+}
+
+/// A vertex and its betweenness.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Central {
+    /// What the user calls it.
+    pub vertex: Id,
+    /// Its betweenness.
+    pub betweenness: f64,
+}

@@ -1,0 +1,157 @@
+//! [`Graph::pagerank`](crate::Graph::pagerank).
+
+use std::path::PathBuf;
+
+use cenote_algo::pagerank::{self, PageRankConfig, Variant};
+use cenote_store::{Id, Ids};
+use serde::Serialize;
+
+use super::{Ranked, TOP, ids_of};
+use crate::error::Result;
+use crate::graph::StoredGraph;
+use crate::keys::Keys;
+use crate::run::{Algorithm, Answer, Column, Job, Run};
+
+/// Iterations at most where a tolerance is to be met and no number is given.
+const TOLERANCE_ITERATIONS_MAX: u32 = 1000;
+
+/// PageRank by power iteration; [`cenote_algo::pagerank`].
+#[derive(Clone, Debug, Default)]
+pub struct PageRank {
+    iterations: Option<u32>,
+    tolerance: Option<f64>,
+    damping: Option<f64>,
+    personalize: Keys,
+    variant: Option<Variant>,
+}
+
+impl Run<'_, PageRank> {
+    /// Iterations; with a tolerance the most that are done [default: 10, with a tolerance 1000].
+    pub fn iterations(mut self, iterations: u32) -> Self {
+        self.algorithm.iterations = Some(iterations);
+        self
+    }
+
+    /// Stops when the ranks change by less than this in an iteration, summed over all vertices.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.algorithm.tolerance = Some(tolerance);
+        self
+    }
+
+    /// Probability that the surfer follows an edge [default: 0.85].
+    pub fn damping(mut self, damping: f64) -> Self {
+        self.algorithm.damping = Some(damping);
+        self
+    }
+
+    /// Adds a vertex that the surfer starts at and goes back to [default: all].
+    pub fn personalize(mut self, id: impl ToString) -> Self {
+        self.algorithm.personalize.push(id);
+        self
+    }
+
+    /// Adds the vertices of a file, one id a line.
+    pub fn personalize_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.personalize.push_file(path);
+        self
+    }
+
+    /// Which definition [default: the standard one].
+    pub fn variant(mut self, variant: Variant) -> Self {
+        self.algorithm.variant = Some(variant);
+        self
+    }
+}
+
+/// Ranks in a few numbers.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PageRankSummary {
+    /// Iterations done.
+    pub iterations: u32,
+    /// Whether the tolerance was met; none where none was set.
+    pub converged: Option<bool>,
+    /// Change of the ranks in the last iteration, summed over all vertices.
+    pub change: Option<f64>,
+    /// The vertices of highest rank.
+    pub top: Vec<Ranked>,
+}
+
+impl Answer<PageRank> {
+    /// The `count` vertices of highest rank, highest first, by the user's ids.
+    ///
+    /// # Errors
+    /// Ids cannot be read.
+    pub fn top(&self, count: usize) -> Result<Vec<(Id, f64)>> {
+        ids_of(&self.ids()?, pagerank::PageRank::top(self, count))
+    }
+}
+
+impl Algorithm for PageRank {
+    const NAME: &'static str = "pagerank";
+    type Config = PageRankConfig;
+    type Output = pagerank::PageRank;
+    type Summary = PageRankSummary;
+
+    fn config(&self, job: &Job<'_>) -> Result<PageRankConfig> {
+        let usual = PageRankConfig::default();
+        let iterations =
+            if self.tolerance.is_some() { TOLERANCE_ITERATIONS_MAX } else { usual.iterations };
+        let mut personalize = job.vertices(&self.personalize)?;
+        personalize.sort_unstable();
+        personalize.dedup();
+        Ok(PageRankConfig {
+            damping: self.damping.unwrap_or(usual.damping),
+            iterations: self.iterations.unwrap_or(iterations),
+            tolerance: self.tolerance,
+            personalize,
+            variant: self.variant.unwrap_or(usual.variant),
+        })
+    }
+
+    fn estimate(config: &PageRankConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(pagerank::estimate(job.graph, &job.engine, config)?)
+    }
+
+    fn run(config: &mut PageRankConfig, job: &Job<'_>) -> Result<pagerank::PageRank> {
+        Ok(pagerank::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(
+        config: &PageRankConfig,
+        graph: &StoredGraph,
+        ranks: &pagerank::PageRank,
+    ) -> Result<()> {
+        Ok(pagerank::verify(graph, config, ranks)?)
+    }
+
+    fn engine_run(ranks: &pagerank::PageRank) -> &cenote_algo::Run {
+        &ranks.run
+    }
+
+    fn iterations(ranks: &pagerank::PageRank) -> u64 {
+        ranks.iterations.into()
+    }
+
+    fn summary(
+        _: &PageRankConfig,
+        ids: &Ids,
+        ranks: &pagerank::PageRank,
+    ) -> Result<PageRankSummary> {
+        let top = ids_of(ids, ranks.top(TOP))?;
+        Ok(PageRankSummary {
+            iterations: ranks.iterations,
+            converged: ranks.converged,
+            change: ranks.change,
+            top: top.into_iter().map(|(vertex, rank)| Ranked { vertex, rank }).collect(),
+        })
+    }
+
+    fn columns(ranks: &pagerank::PageRank) -> Vec<Column<'_>> {
+        vec![Column::real("rank", |v| ranks.rank(v))]
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.personalize.files().to_vec()
+    }
+}

@@ -1,0 +1,113 @@
+//! [`Graph::reach`](crate::Graph::reach).
+
+use std::path::{Path, PathBuf};
+
+use cenote_algo::reach::{self, ReachConfig};
+use cenote_store::{Id, Ids};
+use serde::Serialize;
+
+use super::Target;
+use crate::error::{Error, Result};
+use crate::graph::StoredGraph;
+use crate::keys::Keys;
+use crate::run::{Algorithm, Column, Job, Run};
+
+/// Whether vertices can be reached; [`cenote_algo::reach`].
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    source: Keys,
+    targets: Keys,
+}
+
+impl Run<'_, Reach> {
+    /// Where the way starts, by the user's id [default: the vertex of largest degree].
+    pub fn source(mut self, id: impl ToString) -> Self {
+        self.algorithm.source = Keys::default();
+        self.algorithm.source.push(id);
+        self
+    }
+
+    /// Adds a target.
+    pub fn target(mut self, id: impl ToString) -> Self {
+        self.algorithm.targets.push(id);
+        self
+    }
+
+    /// Adds the targets of a file, one id a line.
+    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.targets.push_file(path);
+        self
+    }
+}
+
+/// What can be reached.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ReachSummary {
+    /// Where the way starts.
+    pub source: Id,
+    /// Whether that is the vertex of largest degree, for want of another.
+    pub source_chosen: bool,
+    /// Whether all targets can be reached.
+    pub reachable: bool,
+    /// Whether the search went from both ends.
+    pub bidirectional: bool,
+    /// The targets.
+    pub targets: Vec<Target>,
+}
+
+impl Algorithm for Reach {
+    const NAME: &'static str = "reach";
+    type Config = ReachConfig;
+    type Output = reach::Reach;
+    type Summary = ReachSummary;
+
+    fn config(&self, job: &Job<'_>) -> Result<ReachConfig> {
+        let source = job.vertices(&self.source)?.first().copied();
+        Ok(ReachConfig { source, targets: job.vertices(&self.targets)? })
+    }
+
+    fn estimate(_: &ReachConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(reach::estimate(job.graph, &job.engine)?)
+    }
+
+    fn run(config: &mut ReachConfig, job: &Job<'_>) -> Result<reach::Reach> {
+        Ok(reach::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(config: &ReachConfig, graph: &StoredGraph, reach: &reach::Reach) -> Result<()> {
+        Ok(reach::verify(graph, config, reach)?)
+    }
+
+    fn engine_run(reach: &reach::Reach) -> &cenote_algo::Run {
+        &reach.run
+    }
+
+    fn summary(config: &ReachConfig, ids: &Ids, reach: &reach::Reach) -> Result<ReachSummary> {
+        let mut targets = Target::all(ids, &config.targets, |_| true)?;
+        for (target, &reachable) in targets.iter_mut().zip(&reach.reachable) {
+            target.reachable = reachable;
+        }
+        Ok(ReachSummary {
+            source: ids.id_of(reach.source)?,
+            source_chosen: config.source.is_none(),
+            reachable: reach.reachable.iter().all(|&reachable| reachable),
+            bidirectional: reach.bidirectional,
+            targets,
+        })
+    }
+
+    fn columns(_: &reach::Reach) -> Vec<Column<'_>> {
+        Vec::new()
+    }
+
+    fn prepare_output(&mut self, _: &Path, _: &StoredGraph) -> Result<()> {
+        let reason =
+            "cannot be given: reach has no answer of every vertex, as `bfs` and `dfs` have";
+        Err(Error::parameter("out", reason))
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        self.targets.files().to_vec()
+    }
+}

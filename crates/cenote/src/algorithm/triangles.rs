@@ -1,0 +1,93 @@
+//! [`Graph::triangles`](crate::Graph::triangles).
+
+use std::path::Path;
+
+use cenote_algo::triangles::{self, TrianglesConfig};
+use cenote_store::Ids;
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::graph::StoredGraph;
+use crate::output::table;
+use crate::run::{Algorithm, Column, Job, Run};
+
+/// Triangles of the graph, and of every vertex; [`cenote_algo::triangles`].
+#[derive(Clone, Debug, Default)]
+pub struct Triangles {
+    config: TrianglesConfig,
+}
+
+impl Run<'_, Triangles> {
+    /// Whether the triangles of each vertex are counted too, 8 bytes a vertex.
+    pub fn per_vertex(mut self, per_vertex: bool) -> Self {
+        self.algorithm.config.per_vertex = per_vertex;
+        self
+    }
+}
+
+/// Triangles in a few numbers.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TrianglesSummary {
+    /// Triangles of the graph.
+    pub triangles: u64,
+    /// Share of the pairs of neighbours that are neighbours themselves.
+    pub transitivity: f64,
+    /// Parts of the oriented lists that were in memory one after the other.
+    pub chunks: u64,
+}
+
+impl Algorithm for Triangles {
+    const NAME: &'static str = "triangles";
+    type Config = TrianglesConfig;
+    type Output = triangles::Triangles;
+    type Summary = TrianglesSummary;
+
+    fn config(&self, _: &Job<'_>) -> Result<TrianglesConfig> {
+        Ok(self.config.clone())
+    }
+
+    fn estimate(config: &TrianglesConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(triangles::estimate(job.graph, &job.engine, config)?)
+    }
+
+    fn run(config: &mut TrianglesConfig, job: &Job<'_>) -> Result<triangles::Triangles> {
+        Ok(triangles::run(job.graph, job.engine.clone(), config)?)
+    }
+
+    fn verify(
+        _: &TrianglesConfig,
+        graph: &StoredGraph,
+        found: &triangles::Triangles,
+    ) -> Result<()> {
+        Ok(triangles::verify(graph, found)?)
+    }
+
+    fn engine_run(found: &triangles::Triangles) -> &cenote_algo::Run {
+        &found.run
+    }
+
+    fn iterations(found: &triangles::Triangles) -> u64 {
+        found.chunks
+    }
+
+    fn summary(
+        _: &TrianglesConfig,
+        _: &Ids,
+        found: &triangles::Triangles,
+    ) -> Result<TrianglesSummary> {
+        let (triangles, transitivity) = (found.triangles, found.transitivity());
+        Ok(TrianglesSummary { triangles, transitivity, chunks: found.chunks })
+    }
+
+    /// Empty where the triangles of each vertex were not asked for.
+    fn columns(found: &triangles::Triangles) -> Vec<Column<'_>> {
+        let column = || Column::count("triangles", |v| found.of(v));
+        found.has_counts().then(column).into_iter().collect()
+    }
+
+    fn prepare_output(&mut self, path: &Path, graph: &StoredGraph) -> Result<()> {
+        self.config.per_vertex = true;
+        table::check(path, graph)
+    }
+}

@@ -1,0 +1,218 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::Path;
+
+use cenote_algo::AlgoError;
+use cenote_engine::EngineError;
+use cenote_store::StoreError;
+use cenote_tier::TierError;
+use cenote_tier::device::TieredError;
+
+pub use cenote_device::DeviceError;
+
+/// The result of a call of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of a room below, whose message says all.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why a call failed. A message names parameters as this library does (`memory`).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file is damaged, unfinished or no graph at all.
+    #[error(transparent)]
+    Corrupt(Cause),
+    /// The memory budget does not hold what must be in memory.
+    #[error(
+        "a memory budget of {given} bytes is too small: {what} needs {needed} bytes \
+         ({breakdown}); give at least {suggested}MiB as `memory`"
+    )]
+    MemoryBudget {
+        /// The algorithm and strategy.
+        what: String,
+        /// Bytes given.
+        given: u64,
+        /// The smallest budget that would do, bytes.
+        needed: u64,
+        /// The same in MiB, rounded up.
+        suggested: u64,
+        /// Each part with its bytes.
+        breakdown: String,
+    },
+    /// A parameter is outside its range, or cannot be combined with another.
+    #[error("{parameter} {reason}")]
+    Parameter {
+        /// Its name.
+        parameter: &'static str,
+        /// What is wrong with it and what would do, to be read behind the name.
+        reason: String,
+    },
+    /// An input cannot be used: a file of ids, the path of an output.
+    #[error("{0}")]
+    InvalidInput(String),
+    /// No vertex has this id.
+    #[error("{place}{graph}: no vertex `{id}`: {known}")]
+    UnknownVertex {
+        /// The graph's file.
+        graph: String,
+        /// The id.
+        id: String,
+        /// What ids the graph has.
+        known: String,
+        /// Where the id was read, with `: ` behind it; empty where the caller gave it.
+        place: String,
+    },
+    /// The graph is in use in a way that does not allow this.
+    #[error("{graph}: {reason}")]
+    Locked {
+        /// The graph's file.
+        graph: String,
+        /// Which use, and what would do.
+        reason: String,
+    },
+    /// The graph lacks what was asked for, or is of a version that this library does not read.
+    #[error(transparent)]
+    Unsupported(Cause),
+    /// The caller's `cancel` ended the call.
+    #[error("interrupted")]
+    Cancelled,
+    /// A file could not be opened, read or written.
+    #[error("{context}: {source}")]
+    Io {
+        /// What was to be done to which file.
+        context: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A device failed, or the system refused threads or memory.
+    #[error(transparent)]
+    Device(Cause),
+    /// A serial verifier found an answer wrong: a bug.
+    #[error(transparent)]
+    Wrong(Cause),
+}
+
+impl Error {
+    pub(crate) fn io(context: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let context = context.into();
+        move |source| Self::from_io(context, source)
+    }
+
+    /// An error that passed through a writer comes out as it went in.
+    pub(crate) fn from_io(context: String, source: io::Error) -> Self {
+        match source.downcast::<Self>() {
+            Ok(own) => own,
+            Err(source) => Self::Io { context, source },
+        }
+    }
+
+    pub(crate) fn parameter(parameter: &'static str, reason: impl Into<String>) -> Self {
+        Self::Parameter { parameter, reason: reason.into() }
+    }
+
+    pub(crate) fn input(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::InvalidInput(format!("{}: {reason}", path.display()))
+    }
+
+    pub(crate) fn locked(graph: &Path, reason: impl Into<String>) -> Self {
+        Self::Locked { graph: graph.display().to_string(), reason: reason.into() }
+    }
+}
+
+impl From<Error> for io::Error {
+    /// For calls through a writer, which gives the error back.
+    fn from(error: Error) -> Self {
+        io::Error::other(error)
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        match error {
+            DeviceError::File { device, action, source } => {
+                Self::Io { context: format!("{device}: cannot {action}"), source }
+            }
+            other => Self::Device(other.into()),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Device(error) => error.into(),
+            StoreError::Export { source } => {
+                Self::from_io("cannot write the exported edges".to_owned(), source)
+            }
+            StoreError::NoVertex { .. } => Self::InvalidInput(error.to_string()),
+            StoreError::NewerVersion { .. } | StoreError::UnknownFeature { .. } => {
+                Self::Unsupported(error.into())
+            }
+            StoreError::Pool(_)
+            | StoreError::Unwritable { .. }
+            | StoreError::Poisoned { .. }
+            | StoreError::IdSource { .. } => Self::Device(error.into()),
+            other => Self::Corrupt(other.into()),
+        }
+    }
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Device(error) => error.into(),
+            EngineError::Budget { what, given, needed, suggested, breakdown } => {
+                Self::MemoryBudget { what, given, needed, suggested, breakdown }
+            }
+            EngineError::Interrupted => Self::Cancelled,
+            other => Self::Device(other.into()),
+        }
+    }
+}
+
+impl From<AlgoError> for Error {
+    fn from(error: AlgoError) -> Self {
+        match error {
+            AlgoError::Engine(error) => error.into(),
+            // What is wrong with the graph's weights is no parameter.
+            AlgoError::Parameter { parameter, .. } if parameter.contains(' ') => {
+                Self::InvalidInput(error.to_string())
+            }
+            AlgoError::Parameter { parameter, given, expected } => {
+                let parameter = parameter.trim_start_matches('-');
+                Self::Parameter { parameter, reason: format!("is {given}: {expected}") }
+            }
+            AlgoError::Corpus { source } => {
+                Self::from_io("cannot write the corpus".to_owned(), source)
+            }
+            AlgoError::Unsupported { .. } => Self::Unsupported(error.into()),
+            AlgoError::Contradiction { .. } => Self::Corrupt(error.into()),
+            other => Self::Wrong(other.into()),
+        }
+    }
+}
+
+impl From<TieredError> for Error {
+    fn from(error: TieredError) -> Self {
+        match error {
+            TieredError::Device(error) => error.into(),
+            TieredError::Member { .. } | TieredError::Damaged { .. } => Self::Corrupt(error.into()),
+            other => Self::Device(other.into()),
+        }
+    }
+}
+
+impl From<TierError> for Error {
+    fn from(error: TierError) -> Self {
+        Self::InvalidInput(error.to_string())
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}

@@ -1,0 +1,163 @@
+//! What a graph holds, from its first page and indexes.
+
+use cenote_store::superblock::{IdKind, SectionKind, Superblock};
+use cenote_store::{Id, Weight, WeightSummary};
+use serde::Serialize;
+
+use super::Graph;
+use crate::error::Result;
+use crate::tiers::status::{self, TierStatus};
+
+/// What a graph holds.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Info {
+    /// Number of vertices.
+    pub vertices: u64,
+    /// Number of edges, as the user counts them.
+    pub edges: u64,
+    /// Entries of lists.
+    pub stored_edges: u64,
+    /// Pages of lists; what an algorithm reads.
+    pub pages: u64,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Bytes of the pages of lists.
+    pub page_bytes: u64,
+    /// Bytes of the graph's file or files.
+    pub file_bytes: u64,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    /// Whether lists of in-neighbours are stored.
+    pub in_edges: bool,
+    /// Whether edges have weights.
+    pub weighted: bool,
+    /// Type, smallest, largest and mean of the weights.
+    pub weights: Option<WeightInfo>,
+    /// How lists are encoded.
+    pub codec: &'static str,
+    /// Whether the neighbours of largest degree of each vertex are stored apart.
+    pub hub_neighbours: bool,
+    /// Version of the file format.
+    pub format_version: u32,
+    /// What the user's ids are: `dense`, `integer` or `string`.
+    pub ids: &'static str,
+    /// Order of the vertices.
+    pub order: &'static str,
+    /// Seed of a shuffle.
+    pub order_seed: Option<u64>,
+    /// Repeated edges of the input.
+    pub duplicates: u64,
+    /// Whether they are stored.
+    pub duplicates_kept: bool,
+    /// Self-loops of the input.
+    pub self_loops: u64,
+    /// Whether they are stored.
+    pub self_loops_kept: bool,
+    /// Length of the longest list.
+    pub degree_max: u64,
+    /// Its vertex.
+    pub degree_max_vertex: Option<Id>,
+    /// Parts of the file.
+    pub sections: Vec<SectionInfo>,
+    /// What lies on which tier, of a graph over several drives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tiers: Option<Vec<TierStatus>>,
+}
+
+/// The weights of a graph.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct WeightInfo {
+    /// `f32`, `f64`, `u32` or `i64`.
+    pub r#type: &'static str,
+    /// The smallest; none where there is no edge.
+    pub min: Option<Weight>,
+    /// The largest.
+    pub max: Option<Weight>,
+    /// Their mean.
+    pub mean: f64,
+}
+
+impl From<&WeightSummary> for WeightInfo {
+    fn from(summary: &WeightSummary) -> Self {
+        let (min, max) = (summary.min(), summary.max());
+        Self { r#type: summary.kind.name(), min, max, mean: summary.mean() }
+    }
+}
+
+/// A part of a graph's file.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SectionInfo {
+    /// What it holds.
+    pub name: &'static str,
+    /// Where it starts.
+    pub first_page: u64,
+    /// Its length.
+    pub pages: u64,
+    /// What is counted in it.
+    pub items: u64,
+}
+
+impl Info {
+    pub(super) fn of(graph: &Graph) -> Result<Self> {
+        let superblock = graph.stored().superblock();
+        let mut info = Self::new(superblock);
+        if superblock.vertices > 0 {
+            info.degree_max_vertex = Some(graph.ids()?.id_of(superblock.degree_max_vertex)?);
+        }
+        if let Some(tiered) = graph.tiers() {
+            info.tiers = Some(status::tiers(tiered.members())?);
+        }
+        Ok(info)
+    }
+
+    fn new(superblock: &Superblock) -> Self {
+        let pages = [SectionKind::OutAdjacency, SectionKind::InAdjacency]
+            .iter()
+            .filter_map(|&kind| superblock.section(kind))
+            .map(|section| section.pages)
+            .sum::<u64>();
+        Self {
+            vertices: superblock.vertices,
+            edges: superblock.edges,
+            stored_edges: superblock.stored_out + superblock.stored_in,
+            pages,
+            page_size: superblock.page_bytes,
+            page_bytes: pages * u64::from(superblock.page_bytes),
+            file_bytes: superblock.file_bytes(),
+            directed: superblock.directed,
+            in_edges: superblock.in_edges,
+            weighted: superblock.weights.is_some(),
+            weights: superblock.weights.as_ref().map(WeightInfo::from),
+            codec: superblock.codec().name(),
+            hub_neighbours: superblock.has_hub_neighbours(),
+            format_version: superblock.format_version,
+            ids: match superblock.ids {
+                IdKind::Dense => "dense",
+                IdKind::Integers => "integer",
+                IdKind::Strings => "string",
+            },
+            order: superblock.order.name(),
+            order_seed: superblock.order.seed(),
+            duplicates: superblock.duplicates,
+            duplicates_kept: superblock.duplicates_kept,
+            self_loops: superblock.self_loops,
+            self_loops_kept: superblock.self_loops_kept,
+            degree_max: superblock.degree_max,
+            degree_max_vertex: None,
+            sections: superblock
+                .sections
+                .iter()
+                .map(|section| SectionInfo {
+                    name: section.kind.name(),
+                    first_page: section.first_page,
+                    pages: section.pages,
+                    items: section.items,
+                })
+                .collect(),
+            tiers: None,
+        }
+    }
+}

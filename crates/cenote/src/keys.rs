@@ -1,0 +1,152 @@
+//! Vertices by the user's ids: given one by one, or in files with an id a line.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use cenote_store::superblock::IdKind;
+use cenote_store::{Ids, VertexId};
+
+use crate::error::{Error, Result};
+use crate::graph::StoredGraph;
+
+/// A line of more bytes is no id.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Part of a run's memory budget that the vertices of files may take.
+const BUDGET_SHARE: u64 = 4;
+
+/// Vertices that a caller names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys {
+    ids: Vec<String>,
+    files: Vec<PathBuf>,
+}
+
+impl Keys {
+    /// Adds a vertex by its id.
+    pub fn push(&mut self, id: impl ToString) {
+        self.ids.push(id.to_string());
+    }
+
+    /// Adds the ids of a file.
+    pub fn push_file(&mut self, path: impl Into<PathBuf>) {
+        self.files.push(path.into());
+    }
+
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.files.is_empty()
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// The vertices, in the order given; those of files within a part of a memory budget.
+    pub fn vertices(&self, graph: &StoredGraph, memory_bytes: u64) -> Result<Vec<VertexId>> {
+        let ids = graph.ids()?;
+        let named = self.ids.iter().map(|id| vertex_of(graph, &ids, id, ""));
+        let mut vertices = named.collect::<Result<Vec<_>>>()?;
+        let most = (memory_bytes / BUDGET_SHARE / size_of::<VertexId>() as u64) as usize;
+        for path in &self.files {
+            let (mut lines, before) = (IdLines::open(path)?, vertices.len());
+            while let Some(id) = lines.next()? {
+                if vertices.len() >= most {
+                    let reason = format!(
+                        "more ids than a quarter of the memory budget of {memory_bytes} bytes \
+                         holds; give more `memory`"
+                    );
+                    return Err(Error::input(path, reason));
+                }
+                vertices.push(vertex_of(graph, &ids, &id, &lines.place())?);
+            }
+            if vertices.len() == before {
+                return Err(Error::input(path, "it has no id; one a line is needed"));
+            }
+        }
+        Ok(vertices)
+    }
+}
+
+/// The vertex that the user calls `id`; `place` is where that was read.
+pub(crate) fn vertex_of(graph: &StoredGraph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
+    if let Some(vertex) = ids.vertex_of(id)? {
+        return Ok(vertex);
+    }
+    let known = match ids.kind() {
+        IdKind::Dense => format!("its vertices are 0 to {}", ids.vertices().saturating_sub(1)),
+        IdKind::Integers => format!("its {} vertices have integer ids", ids.vertices()),
+        IdKind::Strings => format!("its {} vertices have names", ids.vertices()),
+    };
+    let (graph, id) = (graph.device().name(), id.to_owned());
+    let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+    Err(Error::UnknownVertex { graph, id, known, place })
+}
+
+/// A file with an id a line; `-` is standard input. Lines are read one by one and are bounded.
+pub struct IdLines {
+    name: String,
+    /// Lines read.
+    number: u64,
+    source: BufReader<Box<dyn Read>>,
+}
+
+impl fmt::Debug for IdLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdLines({})", self.place())
+    }
+}
+
+impl IdLines {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it cannot be opened.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (name, source): (_, Box<dyn Read>) = if path == Path::new("-") {
+            ("standard input".to_owned(), Box::new(std::io::stdin()))
+        } else {
+            let name = path.display().to_string();
+            let file =
+                File::open(path).map_err(Error::io(format!("cannot read the ids in {name}")))?;
+            (name, Box::new(file))
+        };
+        Ok(Self { name, number: 0, source: BufReader::new(source) })
+    }
+
+    /// The next line that is not blank; none after the last.
+    ///
+    /// # Errors
+    /// A line that is too long for an id, or not UTF-8.
+    #[expect(clippy::should_implement_trait, reason = "an error ends it, unlike an iterator")]
+    pub fn next(&mut self) -> Result<Option<String>> {
+        loop {
+            self.number += 1;
+            let mut line = Vec::new();
+            let mut source = (&mut self.source).take(LINE_BYTES_MAX);
+            let bytes = source.read_until(b'\n', &mut line);
+            let bytes = bytes.map_err(Error::io(self.place()))? as u64;
+            if bytes == 0 {
+                return Ok(None);
+            }
+            if bytes >= LINE_BYTES_MAX {
+                return Err(Error::InvalidInput(format!("{}: too long for an id", self.place())));
+            }
+            let Ok(line) = String::from_utf8(line) else {
+                let reason = format!("{}: an id has to be UTF-8", self.place());
+                return Err(Error::InvalidInput(reason));
+            };
+            if !line.trim().is_empty() {
+                return Ok(Some(line.trim().to_owned()));
+            }
+        }
+    }
+
+    /// The file, and the line that was read last.
+    pub fn place(&self) -> String {
+        format!("{}: line {}", self.name, self.number)
+    }
+}

@@ -1,0 +1,120 @@
+//! Where answers go: files that appear under their names only when they are whole.
+//!
+//! - [`OutputFile`]: a file that is being written, or a stream
+//! - [`partial`]: a file that appears under its name only when it is whole
+//! - [`table`]: the answer of every vertex, as Parquet, CSV or npy
+//! - [`corpus`]: walks, as text, Parquet or npy
+
+pub(crate) mod corpus;
+pub mod partial;
+pub(crate) mod table;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use cenote_import::output::{Occupant, occupant};
+
+use self::partial::PartialFile;
+use crate::error::{Error, Result};
+
+/// An output that is being written. A new file appears under its name when it is whole; into a
+/// pipe, a terminal or `/dev/null` bytes go as they come.
+#[derive(Debug)]
+pub enum OutputFile {
+    /// A new file, which may replace a regular one.
+    New(PartialFile),
+    /// What lies at the path cannot be replaced, but written to.
+    Stream {
+        /// The stream.
+        file: File,
+        /// Its path.
+        name: String,
+        /// Bytes written.
+        bytes: u64,
+    },
+}
+
+impl OutputFile {
+    /// Begins an output. Only regular files are replaced, and never one of `inputs`, whatever its
+    /// names.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a path that must not be written to, [`Error::Io`] for one that
+    /// cannot be.
+    pub fn create(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<Self> {
+        if check(path, inputs)? != Occupant::Stream {
+            return Ok(Self::New(PartialFile::create(path)?));
+        }
+        let name = path.display().to_string();
+        let file = OpenOptions::new().write(true).open(path);
+        let file = file.map_err(Error::io(format!("cannot open {name}")))?;
+        Ok(Self::Stream { file, name, bytes: 0 })
+    }
+
+    /// Gives a new file its name. Returns the bytes written.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; then there is no file.
+    pub fn finish(self) -> Result<u64> {
+        match self {
+            Self::New(file) => file.finish(),
+            Self::Stream { mut file, name, bytes } => {
+                file.flush().map_err(Error::io(format!("cannot write {name}")))?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::New(file) => file.write(buffer),
+            Self::Stream { file, bytes, .. } => {
+                let written = file.write(buffer)?;
+                *bytes += written as u64;
+                Ok(written)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::New(file) => file.flush(),
+            Self::Stream { file, .. } => file.flush(),
+        }
+    }
+}
+
+/// What lies at the path of an output; refuses what must not be written to.
+pub(crate) fn check(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<Occupant> {
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    occupant(path, &inputs).map_err(|refused| Error::InvalidInput(refused.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_written_to_and_never_replaced() {
+        let mut null = OutputFile::create(Path::new("/dev/null"), &[""; 0]).unwrap();
+        null.write_all(b"1 2\n").unwrap();
+        assert_eq!(null.finish().unwrap(), 4);
+        use std::os::unix::fs::FileTypeExt;
+        assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+    }
+
+    #[test]
+    fn an_input_is_not_replaced_by_the_output_of_its_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = folder.path().join("ids.csv");
+        std::fs::write(&ids, "17\n").unwrap();
+        let other_name = folder.path().join("./ids.csv");
+        let error = OutputFile::create(&other_name, &[&ids]).unwrap_err();
+        assert!(matches!(error, Error::InvalidInput(_)), "{error}");
+        assert_eq!(std::fs::read(&ids).unwrap(), b"17\n");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,314 @@
+//! A run of an algorithm on a graph: how it is to be done, and its answer.
+//!
+//! - [`Run`]: the builder that all algorithms share
+//! - [`Algorithm`]: what an algorithm adds to it
+//! - [`Answer`]: what a run found, by the user's ids
+//! - [`Stats`], [`Report`]: what a run did
+//! - [`Estimate`]: what it will need
+
+mod answer;
+mod estimate;
+mod stats;
+mod watch;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cenote_engine::{EngineConfig, Strategy};
+use cenote_store::{Direction, Ids, VertexId};
+use serde::Serialize;
+
+pub use self::answer::Answer;
+pub use self::estimate::Estimate;
+pub(crate) use self::stats::Stopwatch;
+pub use self::stats::{Report, Stats};
+pub use self::watch::Progress;
+pub(crate) use self::watch::Watch;
+use crate::error::{Error, Result};
+use crate::graph::{Graph, StoredGraph};
+use crate::keys::Keys;
+use crate::memory::{MemorySize, machine_bytes, threads_default};
+use crate::output;
+pub use crate::output::table::Column;
+
+/// What an algorithm adds to a [`Run`]: its parameters, its answer and how that is reported.
+pub trait Algorithm: fmt::Debug + Sized {
+    /// Its name in reports.
+    const NAME: &'static str;
+    /// Its parameters, with vertices instead of ids.
+    type Config: fmt::Debug;
+    /// What it finds.
+    type Output: fmt::Debug;
+    /// What it finds in a few numbers and ids.
+    type Summary: Serialize + fmt::Debug;
+
+    /// Resolves ids and checks parameters.
+    ///
+    /// # Errors
+    /// [`Error::UnknownVertex`], [`Error::Parameter`].
+    fn config(&self, job: &Job<'_>) -> Result<Self::Config>;
+
+    /// What a run will need.
+    ///
+    /// # Errors
+    /// As of the run.
+    fn estimate(config: &Self::Config, job: &Job<'_>) -> Result<cenote_algo::Estimate>;
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::MemoryBudget`], [`Error::Cancelled`], [`Error::Corrupt`], [`Error::Device`].
+    fn run(config: &mut Self::Config, job: &Job<'_>) -> Result<Self::Output>;
+
+    /// Checks the answer by a plain serial algorithm.
+    ///
+    /// # Errors
+    /// [`Error::Wrong`].
+    fn verify(config: &Self::Config, graph: &StoredGraph, output: &Self::Output) -> Result<()>;
+
+    /// What the engine did.
+    fn engine_run(output: &Self::Output) -> &cenote_algo::Run;
+
+    /// Iterations, rounds or steps, as the algorithm counts them.
+    fn iterations(output: &Self::Output) -> u64 {
+        Self::engine_run(output).stats.steps
+    }
+
+    /// The answer in a few numbers and ids.
+    ///
+    /// # Errors
+    /// Ids cannot be read.
+    fn summary(config: &Self::Config, ids: &Ids, output: &Self::Output) -> Result<Self::Summary>;
+
+    /// The answer of every vertex; empty where there is none, or it was written by the run.
+    fn columns(output: &Self::Output) -> Vec<Column<'_>>;
+
+    /// Prepares for an answer that goes to a file; refuses one that could not.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where parameters and a file of every vertex's answer cannot be
+    /// combined, [`Error::InvalidInput`] where the path names no format.
+    fn prepare_output(&mut self, path: &Path, graph: &StoredGraph) -> Result<()> {
+        output::table::check(path, graph)
+    }
+
+    /// Files that the parameters name.
+    fn inputs(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
+/// An algorithm on a graph, about to be run. Made by [`Graph::bfs`] and its like.
+#[derive(Debug)]
+pub struct Run<'g, A> {
+    graph: &'g Graph,
+    pub(crate) algorithm: A,
+    memory: Option<MemorySize>,
+    threads: usize,
+    strategy: Strategy,
+    depth: Option<usize>,
+    cache: Option<MemorySize>,
+    explain: bool,
+    verify: bool,
+    out: Option<PathBuf>,
+    watch: Watch,
+    /// The first parameter that could not be understood.
+    failed: Option<Error>,
+}
+
+/// What an algorithm gets to run with.
+#[derive(Debug)]
+pub struct Job<'r> {
+    pub(crate) graph: &'r Arc<StoredGraph>,
+    pub(crate) engine: EngineConfig,
+    pub(crate) out: Option<&'r Path>,
+    pub(crate) inputs: Vec<PathBuf>,
+    pub(crate) verify: bool,
+}
+
+impl Job<'_> {
+    pub(crate) fn vertices(&self, keys: &Keys) -> Result<Vec<VertexId>> {
+        keys.vertices(self.graph, self.engine.memory_bytes)
+    }
+}
+
+impl<'g, A: Algorithm> Run<'g, A> {
+    pub(crate) fn new(graph: &'g Graph, algorithm: A) -> Self {
+        Self {
+            graph,
+            algorithm,
+            memory: None,
+            threads: threads_default(),
+            strategy: Strategy::Auto,
+            depth: None,
+            cache: None,
+            explain: false,
+            verify: false,
+            out: None,
+            watch: Watch::default(),
+            failed: None,
+        }
+    }
+
+    /// Memory for everything that the run keeps: bytes, or text such as `256MiB` or `10%`, which is
+    /// of the graph's pages [default: half of the machine's memory].
+    pub fn memory(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
+        self.memory = self.size(size);
+        self
+    }
+
+    /// Memory for cached pages at most, within the budget [default: what the budget leaves].
+    pub fn cache(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
+        self.cache = self.size(size);
+        self
+    }
+
+    fn size(&mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Option<MemorySize> {
+        match size.try_into() {
+            Ok(size) => Some(size),
+            Err(error) => {
+                self.failed.get_or_insert(error.into());
+                None
+            }
+        }
+    }
+
+    /// Threads that work [default: one per core].
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// How pages are fetched [default: planned by the drive's profile].
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Requests in flight over all threads [default: from the drive's profile].
+    pub fn depth(mut self, depth: usize) -> Self {
+        self.depth = Some(depth);
+        self
+    }
+
+    /// Keeps a record of each step: [`Stats::steps`].
+    pub fn explain(mut self, explain: bool) -> Self {
+        self.explain = explain;
+        self
+    }
+
+    /// Checks the answer by a plain serial algorithm; takes memory beyond the budget, and time.
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Writes the answer to a file when it is there. A path that could not be written to is refused
+    /// before anything runs.
+    pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
+        self.out = Some(path.into());
+        self
+    }
+
+    /// Is called some times a second while the run reads.
+    pub fn progress(mut self, progress: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.watch.set_progress(progress);
+        self
+    }
+
+    /// Ends the run with [`Error::Cancelled`] when `cancel` answers yes. All threads call it, many
+    /// times a second.
+    pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.watch.set_cancel(cancel);
+        self
+    }
+
+    /// What the run will need, without running it.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn estimate(mut self) -> Result<Estimate> {
+        self.prepare()?;
+        let job = self.job()?;
+        let config = self.algorithm.config(&job)?;
+        Ok(Estimate::new(A::NAME, &job.engine, A::estimate(&config, &job)?))
+    }
+
+    /// Runs the algorithm.
+    ///
+    /// # Errors
+    /// A parameter or an id is wrong, the budget is too small, the graph is damaged, a device
+    /// failed, the run was cancelled, or the answer could not be written.
+    pub fn run(mut self) -> Result<Answer<A>> {
+        self.prepare()?;
+        let mut job = self.job()?;
+        let mut config = self.algorithm.config(&job)?;
+        if self.watch.has_progress() {
+            let expected = A::estimate(&config, &job)?.bytes_read;
+            job.engine.cancel = self.watch.for_run(self.graph.budgets.clone(), expected);
+        }
+        let stopwatch = Stopwatch::start();
+        let output = A::run(&mut config, &job)?;
+        let mut stats = stopwatch.stop::<A>(&job, &output);
+        if self.verify {
+            A::verify(&config, self.graph.stored(), &output)?;
+            stats.verified = true;
+        }
+        let inputs = job.inputs;
+        let graph = Arc::clone(self.graph.stored());
+        let answer: Answer<A> = Answer { graph, config, output, stats, watch: self.watch, inputs };
+        if let Some(path) = &self.out {
+            answer.write_prepared(path)?;
+        }
+        Ok(answer)
+    }
+
+    fn prepare(&mut self) -> Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        if let Some(path) = &self.out {
+            self.algorithm.prepare_output(path, self.graph.stored())?;
+            output::check(path, &inputs(self.graph, &self.algorithm))?;
+        }
+        Ok(())
+    }
+
+    fn job(&self) -> Result<Job<'_>> {
+        let graph = self.graph.stored();
+        let page_bytes = page_bytes(graph);
+        self.graph.allow_depth(self.depth.unwrap_or(0));
+        let memory_bytes = match self.memory {
+            Some(size) => size.bytes_of(page_bytes),
+            None => {
+                let unknown = "is needed: the machine's memory is unknown";
+                machine_bytes().ok_or_else(|| Error::parameter("memory", unknown))? / 2
+            }
+        };
+        let engine = EngineConfig::with_memory(memory_bytes)
+            .threads(self.threads)
+            .strategy(self.strategy)
+            .profile(self.graph.profile().clone())
+            .depth(self.depth)
+            .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
+            .explain(self.explain)
+            .cancel(self.watch.for_engine());
+        let inputs = inputs(self.graph, &self.algorithm);
+        Ok(Job { graph, engine, out: self.out.as_deref(), inputs, verify: self.verify })
+    }
+}
+
+/// Files that no answer of a run may replace.
+fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
+    let mut inputs = algorithm.inputs();
+    inputs.push(graph.path().to_owned());
+    inputs
+}
+
+/// Bytes of the pages that hold lists, in either direction.
+pub(crate) fn page_bytes(graph: &StoredGraph) -> u64 {
+    let pages = |direction| graph.adjacency(direction).map_or(0, |lists| lists.pages());
+    let inward = if graph.is_directed() { pages(Direction::In) } else { 0 };
+    (pages(Direction::Out) + inward) * graph.page_bytes() as u64
+}

@@ -1,0 +1,132 @@
+//! What a run did.
+
+use std::time::Instant;
+
+use cenote_engine::{MemoryPlan, StepRecord};
+use serde::Serialize;
+
+use super::{Algorithm, Job, page_bytes};
+use crate::memory::peak_rss_bytes;
+use crate::tiers::graph::TieredGraph;
+use crate::tiers::kept::Done;
+
+/// What a run did and found.
+#[derive(Debug, Serialize)]
+pub struct Report<'a, S> {
+    /// What it did.
+    #[serde(flatten)]
+    pub stats: &'a Stats,
+    /// What it found, in a few numbers and ids.
+    pub result: S,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Stats {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// Vertices of the graph.
+    pub vertices: u64,
+    /// Edges of the graph, as the user counts them.
+    pub edges: u64,
+    /// Time of the run.
+    pub seconds: f64,
+    /// Iterations, rounds or steps, as the algorithm counts them.
+    pub iterations: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Requests for them.
+    pub read_requests: u64,
+    /// Bytes read in a second.
+    pub bytes_per_second: f64,
+    /// The most memory that the process ever had.
+    pub peak_rss_bytes: u64,
+    /// Memory that the run was allowed.
+    pub memory_budget_bytes: u64,
+    /// Processor time of the whole process while it ran, all threads.
+    pub cpu_seconds: f64,
+    /// What the profile says that the drive moves with the requests of `auto`, whatever the
+    /// strategy of this run.
+    pub bytes_per_second_possible: f64,
+    /// How pages were fetched.
+    pub strategy: String,
+    /// Threads that worked.
+    pub threads: usize,
+    /// Which system interface moved the bytes.
+    pub backend: &'static str,
+    /// Bytes of a request at most.
+    pub request_bytes: usize,
+    /// Requests in flight at most.
+    pub depth: usize,
+    /// Whether the drive was never measured.
+    pub profile_assumed: bool,
+    /// Bytes of the graph's list pages.
+    pub page_bytes: u64,
+    /// Bytes read over bytes of the graph's list pages.
+    pub passes: f64,
+    /// Share of the pages that the cache could hold.
+    pub cached_fraction: f64,
+    /// Where the memory went.
+    pub memory_plan: MemoryPlan,
+    /// What moved between the tiers of the graph since it was opened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub migration: Option<Done>,
+    /// Whether the answer was checked by the serial verifier.
+    pub verified: bool,
+    /// Each step, where that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepRecord>,
+}
+
+/// Measures a run from its start.
+pub(crate) struct Stopwatch {
+    started: Instant,
+    cpu_seconds: f64,
+}
+
+impl Stopwatch {
+    pub fn start() -> Self {
+        Self { started: Instant::now(), cpu_seconds: cpu_seconds() }
+    }
+
+    /// What the run of a job did since the start.
+    pub fn stop<A: Algorithm>(&self, job: &Job<'_>, output: &A::Output) -> Stats {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let (run, graph, config) = (A::engine_run(output), job.graph, &job.engine);
+        let page_bytes = page_bytes(graph);
+        Stats {
+            algorithm: A::NAME,
+            vertices: graph.superblock().vertices,
+            edges: graph.superblock().edges,
+            seconds,
+            iterations: A::iterations(output),
+            bytes_read: run.stats.bytes_read,
+            read_requests: run.stats.read_requests,
+            bytes_per_second: run.stats.bytes_read as f64 / seconds.max(1e-9),
+            peak_rss_bytes: peak_rss_bytes(),
+            memory_budget_bytes: config.memory_bytes,
+            cpu_seconds: cpu_seconds() - self.cpu_seconds,
+            bytes_per_second_possible: run.schedule.bytes_per_second(),
+            strategy: config.strategy.to_string(),
+            threads: config.threads,
+            backend: graph.device().backend(),
+            request_bytes: run.schedule.request_bytes,
+            depth: run.schedule.depth,
+            profile_assumed: run.schedule.profile_assumed,
+            page_bytes,
+            passes: run.stats.bytes_read as f64 / (page_bytes as f64).max(1.0),
+            cached_fraction: run.cached_fraction,
+            memory_plan: run.memory,
+            migration: TieredGraph::of(graph).and_then(TieredGraph::moved),
+            verified: false,
+            steps: run.steps.clone(),
+        }
+    }
+}
+
+/// Processor time of this process, all threads.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

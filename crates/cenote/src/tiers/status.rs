@@ -1,0 +1,64 @@
+//! What lies on which tier.
+
+use cenote_device::profile::Profile;
+use cenote_tier::device::TierUse;
+use cenote_tier::device::header::TierHeader;
+use cenote_tier::spec::TierSpec;
+use serde::Serialize;
+
+use super::members::Members;
+use super::spec::named_file;
+use crate::error::Result;
+
+/// One tier of a graph.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TierStatus {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// Bytes of the graph that lie there.
+    pub used_bytes: u64,
+    /// Bytes of the graph that could lie there.
+    pub capacity_bytes: u64,
+    /// Blocks that lie there.
+    pub blocks: u64,
+    /// Time of a read of a block, as its drive's profile says.
+    pub read_us: f64,
+    /// The cost of a write in reads.
+    pub alpha: f64,
+    /// Reads that its drive serves at once.
+    pub k_r: u32,
+    /// Writes that its drive serves at once.
+    pub k_w: u32,
+    /// Whether its drive was never measured.
+    pub profile_assumed: bool,
+}
+
+/// All tiers of a graph, from the fastest.
+///
+/// # Errors
+/// A drive's profile describes no tier.
+pub fn tiers(members: &Members) -> Result<Vec<TierStatus>> {
+    let header = members.device.header();
+    let block_bytes = u64::from(header.block_bytes);
+    let uses = members.device.tiers().into_iter().zip(&header.tiers);
+    let known = members.speeds()?.into_iter().zip(&members.profiles);
+    let status =
+        |((used, tier), (speed, profile)): ((TierUse, &TierHeader), (TierSpec, &Profile))| {
+            TierStatus {
+                name: named_file(tier).0.to_owned(),
+                file: used.file,
+                used_bytes: used.blocks * block_bytes,
+                capacity_bytes: (used.slots - used.spare) * block_bytes,
+                blocks: used.blocks,
+                read_us: speed.read_ns as f64 / 1e3,
+                alpha: speed.alpha(),
+                k_r: speed.k_r,
+                k_w: speed.k_w,
+                profile_assumed: profile.assumed,
+            }
+        };
+    Ok(uses.zip(known).map(status).collect())
+}

@@ -1,0 +1,34 @@
+//! Errors of the library, which names parameters, in the words of the command, which has flags.
+
+use cenote::Error;
+
+/// Parameters as the library's messages name them, and their flags.
+const FLAGS: [(&str, &str); 6] = [
+    ("without `migration`", "with --no-migration"),
+    ("search in lexicographic order", "add --order lexicographic"),
+    ("`in_edges`", "--in-edges"),
+    ("`memory`", "--memory"),
+    ("`target`", "--target"),
+    ("`threads`", "--threads"),
+];
+
+/// What a cause of an error says.
+pub fn in_flags(cause: &(dyn std::error::Error + 'static)) -> String {
+    let message = cause.to_string();
+    match cause.downcast_ref::<Error>() {
+        // Ids are the user's words.
+        None | Some(Error::UnknownVertex { .. }) => message,
+        Some(Error::MemoryBudget { suggested, .. }) => {
+            let hint = format!("{suggested}MiB as `memory`");
+            message.replace(&hint, &format!("--memory {suggested}MiB"))
+        }
+        Some(Error::Parameter { parameter, reason }) => {
+            format!("--{} {}", parameter.replace('_', "-"), replace_all(reason.clone()))
+        }
+        Some(_) => replace_all(message),
+    }
+}
+
+fn replace_all(message: String) -> String {
+    FLAGS.iter().fold(message, |message, (parameter, flag)| message.replace(parameter, flag))
+}

@@ -1,0 +1,58 @@
+//! What `run --out` and `--sources` do with paths that are no plain files.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use crate::Bench;
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    fs::write(bench.path("edges.txt"), "0 1\n1 2\n2 3\n").unwrap();
+    bench.succeed("import edges.txt --out g.cenote");
+    bench
+}
+
+#[test]
+fn streams_are_written_to_and_stay_what_they_are() {
+    let bench = bench();
+    bench.succeed("run bfs g.cenote --source 0 --out /dev/null");
+    assert!(Path::new("/dev/null").metadata().unwrap().file_type().is_char_device());
+    let printed = bench.succeed("run bfs g.cenote --source 0 --out /dev/stdout");
+    assert!(printed.starts_with("vertex,level\n0,0\n1,1\n"), "{printed}");
+}
+
+#[test]
+fn a_file_of_sources_is_not_replaced_by_the_answer() {
+    let bench = bench();
+    fs::write(bench.path("f.csv"), "0\n").unwrap();
+    for out in ["f.csv", "./f.csv", "g.cenote"] {
+        let message = bench.fail_quietly(&format!("run bfs g.cenote --sources f.csv --out {out}"));
+        assert!(message.contains(out.trim_start_matches("./")), "{message}");
+    }
+    assert_eq!(fs::read(bench.path("f.csv")).unwrap(), b"0\n");
+    bench.succeed("check g.cenote");
+}
+
+#[test]
+fn empty_and_endless_files_of_ids_are_refused() {
+    let bench = bench();
+    fs::write(bench.path("empty"), "").unwrap();
+    for flags in ["--sources empty", "--targets empty"] {
+        let message = bench.fail_quietly(&format!("run bfs g.cenote {flags}"));
+        assert!(message.contains("empty: it has no id"), "{message}");
+    }
+    let message = bench.fail_quietly("run bfs g.cenote --sources /dev/zero --memory 64MiB");
+    assert!(message.contains("too long for an id"), "{message}");
+}
+
+#[test]
+fn errors_name_flags() {
+    let bench = bench();
+    let message = bench.fail_quietly("run pagerank g.cenote --memory 1");
+    assert!(message.contains("give at least --memory "), "{message}");
+    let message = bench.fail_quietly("run pagerank g.cenote --damping 2");
+    assert!(message.contains("--damping is 2"), "{message}");
+    let message = bench.fail_quietly("run reach g.cenote --target 3 --out a.csv");
+    assert!(message.contains("--out"), "{message}");
+}
