@@ -1,3 +1,5 @@
+//! Graphs deeper than memory: import, open, run algorithms, export.
+//!
 #![doc = include_str!("../README.md")]
 //!
 //! # What is inside

@@ -99,7 +99,8 @@ impl<'g> Neighbors<'g> {
     ///
     /// # Errors
     /// [`Error::UnknownVertex`]; [`Error::Unsupported`] where the graph does not store the
-    /// direction; [`Error::MemoryBudget`] where one list takes more than there is; what `visit` gives back.
+    /// direction; [`Error::MemoryBudget`] where one list takes more than there is; what `visit`
+    /// gives back.
     pub fn for_each<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,

@@ -26,8 +26,8 @@ const NAP: Duration = Duration::from_millis(50);
 const PATIENCE_NAPS: u32 = 20;
 
 /// Why a graph cannot even be read.
-const IS_MOVING: &str = "another process is moving the graph's pages, or another open graph of this \
-    process: wait until that ends, or open it there without `migration`";
+const IS_MOVING: &str = "another process is moving the graph's pages, or another open graph of \
+    this one: wait until that ends, or open it there without `migration`";
 
 /// What is done with a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,8 +38,8 @@ pub struct Args {
     /// Who points at the vertices, of a directed graph with in-edges
     #[arg(long = "in")]
     incoming: bool,
-    /// Memory for pages that are read and lists that are printed; a percentage is of the machine's. One
-    /// list may take 8 MiB whatever is said
+    /// Memory for pages that are read and lists that are printed; a percentage is of the machine's.
+    /// One list may take 8 MiB whatever is said
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: MemorySize,
     /// Leave the pages of a graph over tiers where they are
