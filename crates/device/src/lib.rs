@@ -84,6 +84,10 @@ pub trait Device: Any + Send + Sync + Debug {
     fn block_bytes(&self) -> usize;
 
     /// Opens a queue for the calling thread. The queue must be used on the thread that opened it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Depth`] beyond [`backend::DEPTH_MAX`], [`DeviceError::File`] where the system
+    /// refuses a queue.
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>>;
 
     /// Returns when everything written before is on stable storage.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::assert_depth;
+use super::check_depth;
 use super::threads::ThreadQueue;
 use super::uring::{self, UringQueue};
 use crate::clock::{Clock, RealClock};
@@ -298,7 +298,7 @@ impl Device for FileDevice {
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
-        assert_depth(config.depth);
+        check_depth(&self.target.name, config.depth)?;
         if self.uring.load(Ordering::Relaxed) {
             match UringQueue::open(&self.target, config) {
                 Ok(queue) => return Ok(Box::new(queue)),

@@ -33,7 +33,8 @@ const FILL_SECONDS_QUICK: f64 = 4.0;
 /// Profiles the device under `path`.
 ///
 /// In a directory, a scratch file of `scratch_bytes` is made, without a name, so that it is gone
-/// when the process is, whatever ends it. It is preallocated and written in full before it is
+/// when the process is, whatever ends it. It takes half of the free space at most: an error where
+/// more is asked for, and less than [`SCRATCH_BYTES`] where nothing is. It is preallocated and written in full before it is
 /// read (a quick profile makes do with what it can write in 4 seconds). A raw block device or a
 /// file is only read: nothing is ever written outside a scratch file.
 pub fn profile_path(
@@ -45,7 +46,7 @@ pub fn profile_path(
     let identity = Identity::of_path(path)?;
     let metadata = fs::metadata(path).map_err(file_error(path, "examine"))?;
     let mut profile = if metadata.is_dir() {
-        in_directory(path, config, scratch_bytes.unwrap_or(SCRATCH_BYTES), progress)?
+        in_directory(path, config, scratch_bytes, progress)?
     } else if scratch_bytes.is_some() {
         let reason = "a scratch file needs a directory: nothing is written to a device or to an \
                       existing file; give a directory on it, or leave the scratch size out";
@@ -62,7 +63,7 @@ pub fn profile_path(
 fn in_directory(
     directory: &Path,
     config: &ProfileConfig,
-    scratch_bytes: u64,
+    scratch_bytes: Option<u64>,
     progress: ProgressFn<'_>,
 ) -> Result<Profile> {
     let mut notes = Vec::new();
@@ -102,7 +103,8 @@ fn reads_only(
 }
 
 /// The scratch size that fits: at most half of the free space.
-fn fitting(directory: &Path, wanted: u64, notes: &mut Vec<String>) -> Result<u64> {
+fn fitting(directory: &Path, asked: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
+    let wanted = asked.unwrap_or(SCRATCH_BYTES);
     let space =
         rustix::fs::statvfs(directory).map_err(|e| file_error(directory, "size")(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
@@ -113,6 +115,16 @@ fn fitting(directory: &Path, wanted: u64, notes: &mut Vec<String>) -> Result<u64
              some space or give another directory",
             free >> 20,
             SCRATCH_BYTES_MIN.min(wanted).max(FILL_BYTES) >> 20,
+        );
+        return Err(fault(directory, &reason));
+    }
+    if asked.is_some() && bytes < wanted / FILL_BYTES * FILL_BYTES {
+        let reason = format!(
+            "a scratch file of {} MiB does not fit: {} MiB are free, and at most half of them, {} \
+             MiB, are taken; give at most that much, or free some space",
+            wanted >> 20,
+            free >> 20,
+            bytes >> 20,
         );
         return Err(fault(directory, &reason));
     }

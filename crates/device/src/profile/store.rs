@@ -9,6 +9,41 @@ use super::data::{PROFILE_VERSION, Profile};
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 
+/// The profile of a drive, if there is one that can be used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// It was measured.
+    Measured(Profile),
+    /// [`Profile::assumed`] has to do.
+    Assumed {
+        /// What is wrong with the profile or its store; none if the drive was never measured.
+        why: Option<String>,
+    },
+}
+
+impl Found {
+    /// The profile, or a cautious guess flagged as assumed, with a warning if something is wrong.
+    pub fn or_assumed(self) -> Profile {
+        match self {
+            Self::Measured(profile) => profile,
+            Self::Assumed { why } => {
+                if let Some(why) = why {
+                    tracing::warn!("{why}; an average drive is assumed");
+                }
+                Profile::assumed()
+            }
+        }
+    }
+}
+
+/// The profile of the device that `path` lies on, from the user's store.
+pub fn find(path: &Path) -> Found {
+    match ProfileStore::of_user() {
+        Ok(store) => store.find(path),
+        Err(error) => Found::Assumed { why: Some(error.to_string()) },
+    }
+}
+
 /// A directory of profiles.
 #[derive(Clone, Debug)]
 pub struct ProfileStore {
@@ -44,6 +79,22 @@ impl ProfileStore {
         self.directory.join(format!("{}.json", identity.key))
     }
 
+    /// Makes the directory and writes to it, so that a store that cannot be written is known before
+    /// a profile is measured.
+    ///
+    /// # Errors
+    /// [`DeviceError::File`] names the directory.
+    pub fn prepare(&self) -> Result<()> {
+        let probe = self.directory.join(format!(".{}.tmp", std::process::id()));
+        let written = fs::create_dir_all(&self.directory)
+            .and_then(|()| fs::write(&probe, "x"))
+            .and_then(|()| fs::remove_file(&probe));
+        written.map_err(|source| {
+            let device = self.directory.display().to_string();
+            DeviceError::File { device, action: "keep profiles in", source }
+        })
+    }
+
     /// Saves a profile under its identity, whole or not at all. Returns the file's path.
     pub fn save(&self, profile: &Profile) -> Result<PathBuf> {
         let path = self.path_of(&profile.identity);
@@ -68,9 +119,13 @@ impl ProfileStore {
         Ok(path)
     }
 
-    /// The profile of the device that `path` lies on, if it was measured.
-    pub fn find(&self, path: &Path) -> Result<Option<Profile>> {
-        self.load(&Identity::of_path(path)?)
+    /// The profile of the device that `path` lies on.
+    pub fn find(&self, path: &Path) -> Found {
+        match Identity::of_path(path).and_then(|identity| self.load(&identity)) {
+            Ok(Some(profile)) => Found::Measured(profile),
+            Ok(None) => Found::Assumed { why: None },
+            Err(error) => Found::Assumed { why: Some(error.to_string()) },
+        }
     }
 
     /// The profile of a device, if it was measured.
@@ -78,18 +133,18 @@ impl ProfileStore {
         let path = self.path_of(identity);
         match fs::read(&path) {
             Ok(text) => parse(&path, &text).map(Some),
-            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(missing) if is_missing(&missing) => Ok(None),
             Err(source) => {
                 let device = path.display().to_string();
                 Err(DeviceError::File { device, action: "read", source })
             }
         }
     }
+}
 
-    /// The profile of the device that `path` lies on, or a cautious guess flagged as assumed.
-    pub fn find_or_assume(&self, path: &Path) -> Result<Profile> {
-        Ok(self.find(path)?.unwrap_or_else(Profile::assumed))
-    }
+/// Whether there is no such file: a store below something that is no directory holds none.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Reads a profile's JSON, and says what to do about one that cannot be used.
@@ -136,10 +191,12 @@ mod tests {
     #[test]
     fn a_saved_profile_is_found_from_any_path_on_the_device() {
         let (dir, store) = store();
-        assert_eq!(store.find(dir.path()).unwrap(), None);
-        assert!(store.find_or_assume(dir.path()).unwrap().assumed);
+        assert_eq!(store.find(dir.path()), Found::Assumed { why: None });
+        assert!(store.find(dir.path()).or_assumed().assumed);
         let path = store.save(&measured_at(dir.path())).unwrap();
-        let found = store.find(&dir.path().join("some/graph.cenote")).unwrap().unwrap();
+        let Found::Measured(found) = store.find(&dir.path().join("some/graph.cenote")) else {
+            panic!("it was measured");
+        };
         assert_eq!(found.sizes.len(), Profile::assumed().sizes.len());
         let names: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().collect();
         assert_eq!(names.len(), 1, "a draft was left: {names:?}");
@@ -152,12 +209,12 @@ mod tests {
         store.save(&profile).unwrap();
         profile.conditions.notes.push("second".into());
         store.save(&profile).unwrap();
-        let found = store.find(dir.path()).unwrap().unwrap();
+        let found = store.find(dir.path()).or_assumed();
         assert!(found.conditions.notes.contains(&"second".to_owned()));
     }
 
     #[test]
-    fn damaged_and_newer_profiles_are_errors_with_a_remedy() {
+    fn damaged_and_newer_and_unreadable_profiles_are_assumed_and_the_reason_has_a_remedy() {
         let (dir, store) = store();
         let path = store.save(&measured_at(dir.path())).unwrap();
         let good = fs::read_to_string(&path).unwrap();
@@ -170,12 +227,15 @@ mod tests {
         ];
         for (text, expected) in broken {
             fs::write(&path, text).unwrap();
-            let error = store.find(dir.path()).unwrap_err();
-            assert!(matches!(error, DeviceError::Profile { .. }));
-            let message = error.to_string();
+            let Found::Assumed { why: Some(message) } = store.find(dir.path()) else {
+                panic!("a {expected} profile is used");
+            };
             assert!(message.contains(expected) && message.contains("cenote profile"), "{message}");
             assert!(message.contains(path.to_str().unwrap()), "{message}");
         }
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(store.find(dir.path()), Found::Assumed { why: Some(_) }));
     }
 
     #[test]
@@ -183,8 +243,11 @@ mod tests {
         let (dir, _) = store();
         fs::write(dir.path().join("file"), "x").unwrap();
         let store = ProfileStore::at(dir.path().join("file/profiles"));
-        let error = store.save(&measured_at(dir.path())).unwrap_err();
-        assert!(error.to_string().contains("file/profiles"), "{error}");
+        for error in [store.save(&measured_at(dir.path())).map(drop), store.prepare()] {
+            let error = error.unwrap_err();
+            assert!(error.to_string().contains("file/profiles"), "{error}");
+        }
+        assert_eq!(store.find(dir.path()), Found::Assumed { why: None }, "HOME=/dev/null");
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Journal {
         self.spare.memory_bytes() + self.layout.journal_pages as usize * PAGE_BYTES
     }
 
-    /// Nothing is committed any more: nobody knows what a restart would find.
+    /// Nothing is committed any more: it is unknown what a restart would find.
     pub(super) fn freeze(&mut self) {
         self.frozen = true;
     }
@@ -72,7 +72,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes records and length durable. `committed` hears of each part that is. After an
+    /// Makes records and length durable. `committed` is called with each part that is. After an
     /// error the rest is in doubt if [`Journal::is_frozen`] says so, and not committed else.
     pub(super) fn commit(
         &mut self,

@@ -15,7 +15,7 @@ use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
-/// Epochs are below this: nobody lives to see it, and it can be counted on from there.
+/// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
 
 /// What the map file says.

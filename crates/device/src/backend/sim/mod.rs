@@ -32,7 +32,7 @@ pub use timing::SimClock;
 use self::contents::Contents;
 use self::queue::SimQueue;
 use self::timing::Timing;
-use super::assert_depth;
+use super::check_depth;
 use crate::clock::Clock;
 use crate::error::{DeviceError, Result};
 use crate::model::DeviceModel;
@@ -197,7 +197,7 @@ impl Device for SimDevice {
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
-        assert_depth(config.depth);
+        check_depth(&self.name(), config.depth)?;
         Ok(Box::new(SimQueue::new(Arc::clone(&self.core), config.depth)))
     }
 
