@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use cenote_device::backend::file::{self, OpenOptions};
-use cenote_device::profile::{Profile, ProfileStore};
+use cenote_device::profile::{self, Profile};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
 use cenote_device::{Device, Op};
 use cenote_store::superblock::{IdKind, Superblock};
@@ -54,7 +54,7 @@ impl Opening {
             return Ok(Self { device: Arc::new(graph), profile });
         }
         let device = file::open(path, &OpenOptions::reading())?;
-        let profile = ProfileStore::of_user()?.find_or_assume(path)?;
+        let profile = profile::find(path).or_assumed();
         let device = BudgetDevice::new(device, budget(&profile, depth));
         Ok(Self { device: Arc::new(device), profile })
     }

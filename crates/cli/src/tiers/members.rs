@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::model::DeviceModel;
-use cenote_device::profile::{Profile, ProfileStore};
+use cenote_device::profile::{self, Profile};
 use cenote_device::wrapper::BudgetDevice;
 use cenote_device::{Device, DeviceError, Op};
 use cenote_tier::device::header::{MAGIC, SetHeader};
@@ -105,11 +105,10 @@ impl Members {
         };
         let map = file::open(path, &options)?;
         let header = TieredDevice::describe(map.as_ref())?;
-        let store = ProfileStore::of_user()?;
         let (mut devices, mut profiles) = (Vec::new(), Vec::new());
         for (name, file) in named_files(&header) {
             let found = find(path, name, file)?;
-            let profile = store.find_or_assume(&found)?;
+            let profile = profile::find(&found).or_assumed();
             let device = file::open(&found, &options)?;
             let budget = budget(&profile, depth);
             devices.push(Arc::new(BudgetDevice::new(device, budget)) as Arc<dyn Device>);

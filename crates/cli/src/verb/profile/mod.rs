@@ -60,6 +60,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let scratch_bytes = args.scratch.map(absolute).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
     let store = ProfileStore::of_user()?;
+    if !args.path.is_file() {
+        store.prepare()?;
+    }
     let profile = measure(args, &config, scratch_bytes)?;
     // A file tells about its blocks, not about the drive's writes.
     let saved = if args.path.is_file() { None } else { Some(store.save(&profile)?) };
