@@ -202,16 +202,15 @@ impl Handle {
     /// arrived together; a handle pins up to twice the read depth.
     pub fn has_room(&self) -> bool {
         let transfer = self.transfer.borrow();
-        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
         let depth = self.pool.config.read_depth;
-        reads + self.deferred.borrow().len() < depth && transfer.landed.len() < depth
+        transfer.asked_in_flight + self.deferred.borrow().len() < depth
+            && transfer.landed.len() < depth
     }
 
     /// Pages asked for and not yet taken.
     pub fn asked(&self) -> usize {
         let transfer = self.transfer.borrow();
-        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
-        reads + transfer.landed.len() + self.deferred.borrow().len()
+        transfer.asked_in_flight + transfer.landed.len() + self.deferred.borrow().len()
     }
 
     /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
@@ -441,7 +440,7 @@ impl Handle {
     /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
     /// The page's frame; None where another thread came first.
     fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
-        self.transfer.borrow_mut().open(&self.pool)?;
+        self.transfer.borrow_mut().make_read_room(&self.pool)?;
         let (frame, prefetch_room) = self.make_room(page)?;
         if !self.enter(page, frame) {
             return Ok(None);

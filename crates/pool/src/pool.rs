@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cenote_device::backend::DEPTH_MAX;
 use cenote_device::wrapper::StatsDevice;
 use cenote_device::{Clock, Device};
 
@@ -422,9 +423,12 @@ fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
         let (page, frames) = (config.page_bytes, config.frames);
         return fault(format!("{frames} frames of {page} bytes are more than memory can hold"));
     }
-    let requests = config.writer.batch().saturating_add(config.read_depth);
-    if requests.saturating_add(config.evict_batch) > 4096 {
-        return fault("batches and depths together are at most 4,096".to_owned());
+    let (writes, reads, evicted) = (config.writer.batch(), config.read_depth, config.evict_batch);
+    if writes.saturating_add(reads).saturating_add(evicted) > DEPTH_MAX {
+        return fault(format!(
+            "a read depth of {reads}, a write batch of {writes} and an evict batch of {evicted} \
+             are more together than the {DEPTH_MAX} requests of a queue"
+        ));
     }
     Ok(())
 }

@@ -25,6 +25,8 @@ pub(crate) enum Purpose {
     Ask(u64),
     /// It may be useful soon.
     Prefetch,
+    /// The client has been given an error for it: if the read ever ends, the page just stays.
+    Abandoned,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,8 +61,12 @@ pub(crate) struct Transfer {
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
+    /// Of the reads, those that the client asked for ahead.
+    pub asked_in_flight: usize,
     /// Of the reads; at most n_e - 1.
     pub prefetches_in_flight: usize,
+    /// Of the reads, those of requests that have failed already.
+    abandoned_in_flight: usize,
     pub writes_in_flight: usize,
     pub faults: WriteFaults,
 }
@@ -77,7 +83,9 @@ impl Transfer {
             landed: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
+            asked_in_flight: 0,
             prefetches_in_flight: 0,
+            abandoned_in_flight: 0,
             writes_in_flight: 0,
             faults: WriteFaults::default(),
         }
@@ -115,11 +123,13 @@ impl Transfer {
         // SAFETY: the caller holds the frame's latch exclusively.
         let buffer = unsafe { pool.frames.take_buffer(frame) };
         self.reads_in_flight += 1;
-        self.prefetches_in_flight += usize::from(purpose == Purpose::Prefetch);
+        if let Some(count) = self.count_of(purpose) {
+            *count += 1;
+        }
         let flight = Flight { frame, page, purpose: Some(purpose) };
         let (slot, started) = self.start(pool, flight, Op::Read, buffer);
         if started.is_err() {
-            self.disown(slot);
+            self.abandon(slot);
         }
         started
     }
@@ -150,13 +160,34 @@ impl Transfer {
         Ok(())
     }
 
-    /// Who waited for this read has heard of a fault: if it ever ends, its page is nobody's.
-    fn disown(&mut self, slot: usize) {
-        let flight = self.flights[slot].as_mut().expect("the read is in flight");
-        if flight.purpose != Some(Purpose::Prefetch) {
-            flight.purpose = Some(Purpose::Prefetch);
-            self.prefetches_in_flight += 1;
+    /// Where the reads of this purpose are counted beside all reads.
+    fn count_of(&mut self, purpose: Purpose) -> Option<&mut usize> {
+        match purpose {
+            Purpose::Pin => None,
+            Purpose::Ask(_) => Some(&mut self.asked_in_flight),
+            Purpose::Prefetch => Some(&mut self.prefetches_in_flight),
+            Purpose::Abandoned => Some(&mut self.abandoned_in_flight),
         }
+    }
+
+    /// The client gets an error for this read, which may still end.
+    fn abandon(&mut self, slot: usize) {
+        let flight = self.flights[slot].as_mut().expect("the read is in flight");
+        let before = flight.purpose.replace(Purpose::Abandoned).expect("it is a read");
+        if let Some(count) = self.count_of(before) {
+            *count -= 1;
+        }
+        self.abandoned_in_flight += 1;
+    }
+
+    /// Opens the queue and waits for abandoned reads, which hold places that others need. On a
+    /// broken queue that fails, and leaves nothing behind.
+    pub fn make_read_room(&mut self, pool: &Pool) -> Result<()> {
+        self.open(pool)?;
+        while self.abandoned_in_flight > 0 {
+            self.collect(pool, true)?;
+        }
+        Ok(())
     }
 
     /// Waits until all reads are done, that of the pinned page in `frame` among them: its latch
@@ -167,7 +198,7 @@ impl Transfer {
         };
         let is_pin = |flight: &Flight| flight.purpose == Some(Purpose::Pin);
         if let Some(slot) = self.flights.iter().position(|f| f.as_ref().is_some_and(is_pin)) {
-            self.disown(slot);
+            self.abandon(slot);
         }
         if let Some(Ok(())) = self.pinned.take() {
             pool.frames.frame(frame).latch.release_exclusive();
@@ -249,7 +280,9 @@ impl Transfer {
 
     fn end_read(&mut self, pool: &Pool, flight: Flight, purpose: Purpose, completion: Completion) {
         self.reads_in_flight -= 1;
-        self.prefetches_in_flight -= usize::from(purpose == Purpose::Prefetch);
+        if let Some(count) = self.count_of(purpose) {
+            *count -= 1;
+        }
         let Flight { frame, page, .. } = flight;
         let fault = completion.whole(|| pool.name()).err().map(PoolError::from).or_else(|| {
             let check = pool.config.check.as_ref()?;
@@ -260,8 +293,8 @@ impl Transfer {
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
         let landed = match fault {
             None => {
-                let entrance =
-                    if purpose == Purpose::Prefetch { Entrance::Cold } else { Entrance::Hot };
+                let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Ask(_));
+                let entrance = if is_wanted { Entrance::Hot } else { Entrance::Cold };
                 pool.admit(frame, page, entrance);
                 Ok(())
             }
@@ -284,7 +317,10 @@ impl Transfer {
                 pool.frames.mark_prefetched(frame);
                 latch.release_exclusive();
             }
-            (Purpose::Prefetch, Err(fault)) => tracing::debug!("not prefetched: {fault}"),
+            (Purpose::Abandoned, Ok(())) => latch.release_exclusive(),
+            (Purpose::Prefetch | Purpose::Abandoned, Err(fault)) => {
+                tracing::debug!("page {page} was not read: {fault}");
+            }
         }
     }
 }

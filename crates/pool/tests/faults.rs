@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
-use cenote_device::{Device, DeviceError};
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, Pool, PoolConfig, PoolError, Writer};
 use support::hooked::{Door, Hooked};
-use support::{PAGE_BYTES, Random, WRITERS, bump, config, fill, sim, version_of};
+use support::{PAGE_BYTES, Random, WRITERS, bump, config, device_fault, expect_all_frames, fill};
+use support::{pool, sim, version_of};
 
 const EIO: Effect = Effect::Errno(libc::EIO);
 const PAGES: u64 = 40;
@@ -34,10 +35,6 @@ fn write_of(page: u64) -> When {
     When::WriteIn(from, to)
 }
 
-fn pool(device: &Arc<SimDevice>, config: PoolConfig) -> Arc<Pool> {
-    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).unwrap()
-}
-
 fn disk_version(device: &SimDevice, page: u64) -> u64 {
     let at = page as usize * PAGE_BYTES;
     version_of(page, &device.contents()[at..at + PAGE_BYTES])
@@ -47,14 +44,6 @@ fn bump_all(handle: &Handle, pages: u64) {
     for page in 0..pages {
         bump(handle, page).unwrap();
     }
-}
-
-/// No latch and no frame is lost: all frames can be had exclusively at once. The pages start at
-/// `first`.
-fn expect_all_frames(handle: &Handle, first: u64) {
-    let frames = handle.pool().config().frames as u64;
-    let guards: Vec<_> = (first..first + frames).map(|p| handle.pin_mut(p).unwrap()).collect();
-    assert_eq!(guards.len(), frames as usize);
 }
 
 fn held_pages(fault: &PoolError) -> bool {
@@ -277,11 +266,6 @@ fn of_two_syncs_at_once_none_succeeds_after_the_other_failed() {
     }
 }
 
-fn device_fault() -> DeviceError {
-    let source = std::io::Error::from_raw_os_error(libc::EIO);
-    DeviceError::File { device: "hooked".to_owned(), action: "test", source }
-}
-
 #[test]
 fn more_pins_than_frames_are_an_error() {
     let pool = pool(&sim(PAGES, FaultPlan::none()), config(3, Writer::Ace { batch: 4 }));
@@ -494,91 +478,6 @@ fn a_cleaner_cleans_with_any_policy_and_batch() {
                 handle.sync().unwrap();
                 (0..PAGES).for_each(|page| assert_eq!(disk_version(&device, page), 5));
             }
-        }
-    }
-}
-
-/// Most requests at once: all asks, a pin, and whatever is prefetched along, with few writes.
-#[test]
-fn asks_pins_and_prefetches_together_fit_the_queue() {
-    for writer in WRITERS {
-        for prefetch in PrefetchKind::ALL {
-            let device = sim(400, FaultPlan::none());
-            let deep =
-                PoolConfig { prefetch, evict_batch: 16, read_depth: 2, ..config(200, writer) };
-            let pool = pool(&device, deep);
-            let handle = pool.handle();
-            for page in (0..400).step_by(3) {
-                while handle.has_room() && page + 1 < 400 {
-                    handle.ask(page, page).unwrap();
-                    handle.ask(page + 1, page).unwrap();
-                }
-                assert_eq!(version_of(page, &handle.pin(page).unwrap()), 0);
-                while handle.take(true).unwrap().is_some() {}
-            }
-        }
-    }
-}
-
-#[test]
-fn a_handle_that_goes_with_asks_on_their_way_leaves_nothing_latched() {
-    for prefetch in PrefetchKind::ALL {
-        let with = PoolConfig { prefetch, ..config(8, Writer::Ace { batch: 4 }) };
-        let pool = pool(&sim(PAGES, FaultPlan::none()), with);
-        for round in 0..5 {
-            let handle = pool.handle();
-            while handle.has_room() {
-                handle.ask(round * 4 + handle.asked() as u64, 0).unwrap();
-            }
-            if round % 2 == 0 {
-                drop(handle.take(true).unwrap());
-            }
-        }
-        expect_all_frames(&pool.handle(), 20);
-    }
-}
-
-#[test]
-fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
-    let broken = Arc::new(AtomicUsize::new(usize::MAX));
-    for writer in WRITERS {
-        for door in 0..60 {
-            let device = sim(PAGES, FaultPlan::none());
-            let count = Arc::clone(&broken);
-            count.store(usize::MAX, Ordering::Release);
-            let hooked = Hooked::new(Arc::clone(&device) as Arc<dyn Device>, move |at| {
-                let breaks = matches!(at, Door::Open | Door::Submit | Door::Reap { .. });
-                let before = count.load(Ordering::Acquire);
-                if !breaks || before == usize::MAX {
-                    return Ok(());
-                }
-                count.store(before.wrapping_sub(1), Ordering::Release);
-                if before == 0 { Err(device_fault()) } else { Ok(()) }
-            });
-            let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, writer) };
-            let pool = Pool::new(hooked, tap).unwrap();
-            let handle = pool.handle();
-            broken.store(door, Ordering::Release);
-            let mut versions = [0; PAGES as usize];
-            let mut work = |n: u64| {
-                let page = if n.is_multiple_of(3) { n % PAGES } else { n * 7 % PAGES };
-                if let Ok(version) = bump(&handle, page) {
-                    assert_eq!(version, versions[page as usize] + 1);
-                    versions[page as usize] = version;
-                }
-                if n.is_multiple_of(5) && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok()
-                {
-                    while matches!(handle.take(true), Ok(Some(_)) | Err(_)) {}
-                }
-            };
-            (0..30).for_each(&mut work);
-            while handle.flush().is_err() {}
-            assert_eq!(pool.dirty_pages(), 0);
-            for (page, &version) in versions.iter().enumerate() {
-                let page = page as u64;
-                assert_eq!(version_of(page, &handle.pin(page).unwrap()), version, "door {door}");
-            }
-            expect_all_frames(&handle, 0);
         }
     }
 }
