@@ -415,19 +415,17 @@ fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     if config.frames == 0 || config.frames >= FrameId::MAX as usize {
         return fault(format!("{} frames; give it 1 to {}", config.frames, FrameId::MAX - 1));
     }
-    if config.writer.batch() == 0 || config.read_depth == 0 || config.evict_batch == 0 {
-        return fault("batches and depths are at least 1".to_owned());
-    }
     if config.page_bytes.checked_mul(config.frames).is_none_or(|bytes| bytes > isize::MAX as usize)
     {
         let (page, frames) = (config.page_bytes, config.frames);
         return fault(format!("{frames} frames of {page} bytes are more than memory can hold"));
     }
-    let (writes, reads, evicted) = (config.writer.batch(), config.read_depth, config.evict_batch);
-    if writes.saturating_add(reads).saturating_add(evicted) > DEPTH_MAX {
+    let (n_w, n_e, k_r) = (config.writer.batch(), config.evict_batch, config.read_depth);
+    let requests = n_w.saturating_add(n_e).saturating_add(k_r);
+    if n_w.min(n_e).min(k_r) == 0 || requests > DEPTH_MAX {
         return fault(format!(
-            "a read depth of {reads}, a write batch of {writes} and an evict batch of {evicted} \
-             are more together than the {DEPTH_MAX} requests of a queue"
+            "writes of {n_w} pages at once, evictions of {n_e} and {k_r} reads at once: expected \
+             at least 1 of each and at most {DEPTH_MAX} together"
         ));
     }
     Ok(())

@@ -11,7 +11,7 @@ use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_device::model::{DeviceModel, Pio};
-use cenote_device::profile;
+use cenote_device::profile::ProfileStore;
 
 /// How a simulated device is named.
 const SIMULATED: &str = "sim:";
@@ -105,7 +105,7 @@ impl Target {
             refuse_in_use(path)?;
         }
         let device = file::open(path, &options)?;
-        let profile = profile::find(path).or_assumed();
+        let profile = ProfileStore::of_user()?.find_or_assume(path)?;
         if profile.assumed {
             tracing::warn!(
                 "no profile of the drive under {}: n_w and the predictions are those of an \

@@ -4,8 +4,7 @@
 //! - [`profile_path`]: the same on a path, with a scratch file of its own
 //! - [`Profile`]: what was measured, as data; the contract of `cenote profile --json`
 //! - [`Identity`]: tells one device from another, whatever path leads to it
-//! - [`ProfileStore`]: saves profiles and finds them by the identity of a path's device;
-//!   [`find`] looks into the user's and never fails
+//! - [`ProfileStore`]: saves profiles and finds them by the identity of a path's device
 
 mod cell;
 mod config;
@@ -23,7 +22,7 @@ pub use data::{
 };
 pub use identity::Identity;
 pub use scratch::{SCRATCH_BYTES, profile_path};
-pub use store::{Found, ProfileStore, find};
+pub use store::ProfileStore;
 pub use sweep::{Progress, ProgressFn, profile};
 
 #[cfg(test)]

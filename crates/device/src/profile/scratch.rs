@@ -33,8 +33,7 @@ const FILL_SECONDS_QUICK: f64 = 4.0;
 /// Profiles the device under `path`.
 ///
 /// In a directory, a scratch file of `scratch_bytes` is made, without a name, so that it is gone
-/// when the process is, whatever ends it. It takes half of the free space at most: an error where
-/// more is asked for, and less than [`SCRATCH_BYTES`] where nothing is. It is preallocated and written in full before it is
+/// when the process is, whatever ends it. It is preallocated and written in full before it is
 /// read (a quick profile makes do with what it can write in 4 seconds). A raw block device or a
 /// file is only read: nothing is ever written outside a scratch file.
 pub fn profile_path(
@@ -102,9 +101,10 @@ fn reads_only(
     Ok(profile)
 }
 
-/// The scratch size that fits: at most half of the free space.
-fn fitting(directory: &Path, asked: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
-    let wanted = asked.unwrap_or(SCRATCH_BYTES);
+/// The scratch size that fits: at most half of the free space. Refuses more than that where it was
+/// given.
+fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
+    let wanted = given.unwrap_or(SCRATCH_BYTES);
     let space =
         rustix::fs::statvfs(directory).map_err(|e| file_error(directory, "size")(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
@@ -118,17 +118,16 @@ fn fitting(directory: &Path, asked: Option<u64>, notes: &mut Vec<String>) -> Res
         );
         return Err(fault(directory, &reason));
     }
-    if asked.is_some() && bytes < wanted / FILL_BYTES * FILL_BYTES {
+    if given.is_some_and(|given| given > free / 2) {
         let reason = format!(
-            "a scratch file of {} MiB does not fit: {} MiB are free, and at most half of them, {} \
-             MiB, are taken; give at most that much, or free some space",
+            "a scratch file of {} MiB is more than half of the {} MiB that are free: give a \
+             smaller scratch size or another directory",
             wanted >> 20,
-            free >> 20,
-            bytes >> 20,
+            free >> 20
         );
         return Err(fault(directory, &reason));
     }
-    if bytes < wanted {
+    if given.is_none() && bytes < wanted {
         notes.push(format!("the scratch file took {} MiB: half of the free space", bytes >> 20));
     }
     Ok(bytes)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::model::DeviceModel;
-use cenote_device::profile::{self, Profile};
+use cenote_device::profile::{Profile, ProfileStore};
 use cenote_device::wrapper::BudgetDevice;
 use cenote_device::{Device, DeviceError, Op};
 use cenote_tier::device::header::{MAGIC, SetHeader};
@@ -18,7 +18,7 @@ use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
 use super::spec::named_files;
-use crate::graph_file::budget;
+use crate::drive::budget;
 
 /// How long one who reads waits for one who moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
@@ -36,6 +36,7 @@ pub enum Access {
 /// A graph's tiers, open.
 #[derive(Debug)]
 pub struct Members {
+    /// The tiers as one device.
     pub device: TieredDevice,
     /// What is possible: less than was asked for where the files cannot be written or are in use.
     pub access: Access,
@@ -105,10 +106,11 @@ impl Members {
         };
         let map = file::open(path, &options)?;
         let header = TieredDevice::describe(map.as_ref())?;
+        let store = ProfileStore::of_user()?;
         let (mut devices, mut profiles) = (Vec::new(), Vec::new());
         for (name, file) in named_files(&header) {
             let found = find(path, name, file)?;
-            let profile = profile::find(&found).or_assumed();
+            let profile = store.find_or_assume(&found)?;
             let device = file::open(&found, &options)?;
             let budget = budget(&profile, depth);
             devices.push(Arc::new(BudgetDevice::new(device, budget)) as Arc<dyn Device>);
