@@ -1,5 +1,8 @@
 //! A thread's way into the pool.
 
+mod evict;
+mod flush;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,20 +10,16 @@ use std::time::Duration;
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
-use crate::frame::{DIRTY, WRITING};
 use crate::guard::{PageMut, PageRef};
 use crate::policy::{Entrance, FrameId, HitRecording};
-use crate::pool::{Choice, Pool};
+use crate::pool::Pool;
 use crate::prefetch::Met;
 use crate::stats::Counter;
-use crate::sync::{self, PAUSE_US};
-use crate::transfer::{Purpose, Transfer, WriteFaults};
+use crate::transfer::{Purpose, Transfer};
+use evict::PrefetchRoom;
 
 /// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
 pub const RECORDS_MAX: usize = 64;
-
-/// Batches that are tried in place of a victim that could not be written.
-const OTHER_BATCHES_MAX: usize = 3;
 
 /// A latch is waited for in slices of this length, with a look between them at whether the frame
 /// still holds the page.
@@ -44,14 +43,6 @@ pub struct Stamp(u32);
 enum Access {
     Read,
     Write,
-}
-
-/// How a handle waited for a frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waited {
-    us: u64,
-    /// No other handle was there at the last look.
-    alone: bool,
 }
 
 /// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
@@ -501,210 +492,6 @@ impl Handle {
         self.pool.table.insert(&self.pool.frames, page, frame, &lock);
         true
     }
-
-    /// An empty frame for `page`, latched exclusively, and where prefetched pages may go. Writes
-    /// back what the writer chooses if the victim is dirty.
-    fn make_room(&self, page: PageId) -> Result<(FrameId, PrefetchRoom)> {
-        if let Some(frame) = self.pool.take_free() {
-            return Ok((frame, PrefetchRoom::Free));
-        }
-        self.hand_over();
-        let mut waited = Waited::default();
-        loop {
-            match self.pool.choose() {
-                Choice::Emptied(frame) => return Ok((frame, PrefetchRoom::None)),
-                Choice::Write(claimed) => {
-                    if let Some(frame) = self.write_and_evict(&claimed)? {
-                        return Ok((frame, PrefetchRoom::Evict));
-                    }
-                }
-                Choice::Nothing => self.wait_for_frame(page, &mut waited)?,
-            }
-            if let Some(frame) = self.pool.take_free() {
-                return Ok((frame, PrefetchRoom::None));
-            }
-        }
-    }
-
-    /// Writes the claimed pages at once and empties the frame of the first. None where somebody
-    /// pinned or changed it meanwhile.
-    fn write_and_evict(&self, claimed: &[FrameId]) -> Result<Option<FrameId>> {
-        let victim = claimed[0];
-        let page = self.pool.frames.page(victim).expect("a claimed page stays");
-        let faults = self.write_back(claimed)?;
-        if let Some(frame) = self.pool.evict_written(victim, page) {
-            return Ok(Some(frame));
-        }
-        let Some((page, source)) = faults.first else { return Ok(None) };
-        if let Some(frame) = self.evict_another(victim)? {
-            return Ok(Some(frame));
-        }
-        let (failed, tried) = (faults.failed, claimed.len());
-        Err(PoolError::WriteBack { device: self.pool.name(), failed, tried, page, source })
-    }
-
-    /// The victim could not be written: another page that is clean, or can be written, may leave
-    /// instead.
-    fn evict_another(&self, victim: FrameId) -> Result<Option<FrameId>> {
-        let mut emptied = Vec::new();
-        self.pool.evict_clean(1, &mut emptied);
-        for _ in 0..OTHER_BATCHES_MAX {
-            if !emptied.is_empty() {
-                break;
-            }
-            let others = self.pool.claim_others(victim);
-            self.write_back(&others)?;
-            self.pool.evict_clean(1, &mut emptied);
-        }
-        Ok(emptied.pop())
-    }
-
-    /// Writes claimed pages, all at once, and waits for them.
-    pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
-        let started = self.pool.clock.now_ns();
-        let mut transfer = self.transfer.borrow_mut();
-        self.start_claimed(&mut transfer, claimed)?;
-        let faults = transfer.finish_writes(&self.pool)?;
-        self.pool.counters.write_wait_ns.add(self.pool.clock.now_ns() - started);
-        tracing::trace!(pages = claimed.len(), failed = faults.failed, "write-back");
-        Ok(faults)
-    }
-
-    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] tells when all
-    /// are done.
-    pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
-        self.start_claimed(&mut self.transfer.borrow_mut(), claimed)
-    }
-
-    /// Starts writing claimed pages; those that a broken queue does not take are given back.
-    fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
-        let mut rest = claimed.iter();
-        let started = transfer
-            .make_write_room(&self.pool, claimed.len())
-            .and_then(|()| rest.try_for_each(|&frame| transfer.write(&self.pool, frame)));
-        rest.for_each(|&frame| self.pool.unclaim(frame));
-        self.pool.counters.count_batch(claimed.len());
-        started
-    }
-
-    /// Takes what has arrived; writes that are still on their way.
-    pub(crate) fn writes_pending(&self) -> Result<usize> {
-        let mut transfer = self.transfer.borrow_mut();
-        if transfer.writes_in_flight > 0 {
-            transfer.collect(&self.pool, false)?;
-        }
-        Ok(transfer.writes_in_flight)
-    }
-
-    /// No frame can be emptied at the moment: waits for one, or says that none will be.
-    fn wait_for_frame(&self, page: PageId, waited: &mut Waited) -> Result<()> {
-        let mut transfer = self.transfer.borrow_mut();
-        if transfer.reads_in_flight > 0 {
-            return transfer.collect(&self.pool, true);
-        }
-        drop(transfer);
-        let alone = !self.pool.is_shared();
-        let patience_us = self.pool.config.patience_ms.saturating_mul(1000);
-        if waited.us >= patience_us || (alone && waited.alone) {
-            let frames = self.pool.frames.len();
-            return Err(PoolError::AllPinned { device: self.pool.name(), page, frames });
-        }
-        // The last of the others may have released a frame on its way out: one more look.
-        waited.alone = alone;
-        if !alone {
-            waited.us += PAUSE_US;
-            sync::pause();
-        }
-        Ok(())
-    }
-
-    /// Writes every page that was dirty when it was called, in batches of the writer's size.
-    ///
-    /// # Errors
-    /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
-    /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
-    pub fn flush(&self) -> Result<()> {
-        let mut transfer = self.transfer.borrow_mut();
-        transfer.open(&self.pool)?;
-        // Whoever holds what is waited for below may wait for these.
-        transfer.finish_reads(&self.pool)?;
-        drop(transfer);
-        let frames = &self.pool.frames;
-        let mut dirty: Vec<(PageId, FrameId)> = frames
-            .ids()
-            .filter(|&frame| frames.state(frame) & (DIRTY | WRITING) != 0)
-            .filter_map(|frame| Some((frames.page(frame)?, frame)))
-            .collect();
-        // The device likes neighbours together, whatever the order in which they became dirty.
-        dirty.sort_unstable();
-        let tried = dirty.len();
-        let started = self.start_writing(&dirty);
-        // What was started ends, whatever became of the others.
-        let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
-        self.pool.counters.count_stream(started?, self.pool.config.writer.batch());
-        let Some((page, source)) = faults.first else { return Ok(()) };
-        let device = self.pool.name();
-        Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
-    }
-
-    /// Writes pages, as many at once as the writer may; returns how many were still dirty.
-    fn start_writing(&self, dirty: &[(PageId, FrameId)]) -> Result<usize> {
-        let mut started = 0;
-        for &(page, frame) in dirty {
-            self.transfer.borrow_mut().make_write_room(&self.pool, 1)?;
-            if self.claim_within_patience(page, frame)? {
-                // Copied at once, so that no latch is held while the next page is waited for.
-                self.transfer.borrow_mut().write(&self.pool, frame)?;
-                started += 1;
-            }
-        }
-        Ok(started)
-    }
-
-    /// Claims a dirty page for writing; false where another thread has written it, and it is.
-    fn claim_within_patience(&self, page: PageId, frame: FrameId) -> Result<bool> {
-        let frames = &self.pool.frames;
-        let patience_ms = self.pool.config.patience_ms;
-        for _ in 0..=patience_ms.saturating_mul(1000) / PAUSE_US {
-            if !frames.holds(frame, page) || frames.state(frame) & (DIRTY | WRITING) == 0 {
-                return Ok(false);
-            }
-            if self.pool.claim(frame) {
-                if frames.holds(frame, page) {
-                    return Ok(true);
-                }
-                self.pool.unclaim(frame);
-                return Ok(false);
-            }
-            sync::pause();
-        }
-        let seconds = patience_ms as f64 / 1000.0;
-        Err(PoolError::Held { device: self.pool.name(), page, seconds })
-    }
-
-    /// Writes every dirty page and returns when all that was changed before is on stable storage.
-    ///
-    /// # Errors
-    /// As [`Handle::flush`], and a device that cannot sync. After that nobody can know what it
-    /// lost: every later sync fails with [`PoolError::Poisoned`]; reading goes on.
-    pub fn sync(&self) -> Result<()> {
-        if self.pool.is_poisoned() {
-            return Err(PoolError::Poisoned { device: self.pool.name() });
-        }
-        self.flush()?;
-        self.pool.sync_device()
-    }
-}
-
-/// Where prefetched pages may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PrefetchRoom {
-    /// Nowhere: the victim was clean (dissertation 4.3.1).
-    None,
-    /// Into free frames.
-    Free,
-    /// Into frames of clean pages that are emptied for them.
-    Evict,
 }
 
 impl Drop for Handle {
