@@ -59,7 +59,7 @@ unsafe impl Send for FrameSet {}
 const POLICY_BYTES: usize = 16;
 
 /// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer, page
-/// table entry and stamp.
+/// table entry and version.
 pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
     + size_of::<bool>()

@@ -22,7 +22,7 @@ pub(crate) enum Purpose {
     /// The calling thread waits for it.
     Pin,
     /// The client asked for it ahead, under this tag.
-    Ask(u64),
+    Submitted(u64),
     /// It may be useful soon.
     Prefetch,
     /// The client has been given an error for it: if the read ever ends, the page just stays.
@@ -62,7 +62,7 @@ pub(crate) struct Transfer {
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
     /// Of the reads, those that the client asked for ahead.
-    pub asked_in_flight: usize,
+    pub submitted_in_flight: usize,
     /// Of the reads; at most n_e - 1.
     pub prefetches_in_flight: usize,
     /// Of the reads, those of requests that have failed already.
@@ -83,7 +83,7 @@ impl Transfer {
             landed: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
-            asked_in_flight: 0,
+            submitted_in_flight: 0,
             prefetches_in_flight: 0,
             abandoned_in_flight: 0,
             writes_in_flight: 0,
@@ -146,7 +146,7 @@ impl Transfer {
         if let Some(check) = &pool.config.check {
             check.seal(page, &mut copy);
         }
-        pool.table.stamp_write(page);
+        pool.table.advance_version(page);
         self.writes_in_flight += 1;
         self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy).1
     }
@@ -164,7 +164,7 @@ impl Transfer {
     fn count_of(&mut self, purpose: Purpose) -> Option<&mut usize> {
         match purpose {
             Purpose::Pin => None,
-            Purpose::Ask(_) => Some(&mut self.asked_in_flight),
+            Purpose::Submitted(_) => Some(&mut self.submitted_in_flight),
             Purpose::Prefetch => Some(&mut self.prefetches_in_flight),
             Purpose::Abandoned => Some(&mut self.abandoned_in_flight),
         }
@@ -261,7 +261,7 @@ impl Transfer {
         self.writes_in_flight -= 1;
         let fault = completion.whole(|| pool.name()).err();
         self.staging.push(completion.buffer);
-        pool.table.stamp_write(flight.page);
+        pool.table.advance_version(flight.page);
         pool.with_policy_locked(|policy| {
             pool.frames.end_write(flight.frame, fault.is_none());
             if fault.is_none() {
@@ -293,7 +293,7 @@ impl Transfer {
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
         let landed = match fault {
             None => {
-                let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Ask(_));
+                let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Submitted(_));
                 let entrance = if is_wanted { Entrance::Hot } else { Entrance::Cold };
                 pool.admit(frame, page, entrance);
                 Ok(())
@@ -308,11 +308,11 @@ impl Transfer {
         let latch = &pool.frames.frame(frame).latch;
         match (purpose, landed) {
             (Purpose::Pin, landed) => self.pinned = Some(landed),
-            (Purpose::Ask(tag), Ok(())) => {
+            (Purpose::Submitted(tag), Ok(())) => {
                 latch.downgrade();
                 self.landed.push_back((tag, Ok(frame)));
             }
-            (Purpose::Ask(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
+            (Purpose::Submitted(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
             (Purpose::Prefetch, Ok(())) => {
                 pool.frames.mark_prefetched(frame);
                 latch.release_exclusive();

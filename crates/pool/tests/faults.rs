@@ -126,17 +126,17 @@ fn a_failed_ask_leaves_the_other_asks_alone() {
     let device = sim(PAGES, FaultPlan::seeded(1).with(read_of(2), EIO));
     let pool = pool(&device, config(8, Writer::Ace { batch: 4 }));
     let handle = pool.handle();
-    (0..4).for_each(|page| assert!(handle.ask(page, page).unwrap()));
+    (0..4).for_each(|page| assert!(handle.submit(page, page).unwrap()));
     let (mut came, mut failed) = (Vec::new(), 0);
     for _ in 0..4 {
-        match handle.take(true) {
+        match handle.poll(true) {
             Ok(taken) => came.push(taken.expect("four were asked for").0),
             Err(_) => failed += 1,
         }
     }
     came.sort_unstable();
     assert_eq!((came, failed), (vec![0, 1, 3], 1));
-    assert!(handle.take(true).unwrap().is_none());
+    assert!(handle.poll(true).unwrap().is_none());
     expect_all_frames(&handle, 10);
 }
 
@@ -170,8 +170,8 @@ fn threads_that_wait_for_a_page_whose_read_fails_read_it_themselves() {
                 }
                 waiting.fetch_add(1, Ordering::AcqRel);
                 let page = if n == 0 {
-                    handle.ask(7, 0).unwrap();
-                    handle.take(true).unwrap().expect("it was asked for").1
+                    handle.submit(7, 0).unwrap();
+                    handle.poll(true).unwrap().expect("it was asked for").1
                 } else {
                     handle.pin(7).unwrap()
                 };
@@ -193,8 +193,8 @@ fn a_changed_bit_is_an_error_that_names_the_page() {
     let fault = handle.pin(7).unwrap_err();
     assert!(matches!(fault, PoolError::Damaged { page: 7, .. }), "{fault:?}");
     assert!(fault.to_string().contains("page 7 is damaged"), "{fault}");
-    handle.ask(7, 0).unwrap();
-    assert!(matches!(handle.take(true), Err(PoolError::Damaged { page: 7, .. })));
+    handle.submit(7, 0).unwrap();
+    assert!(matches!(handle.poll(true), Err(PoolError::Damaged { page: 7, .. })));
     device.flip_bit(7 * PAGE_BYTES as u64 + 100, 3);
     assert_eq!(version_of(7, &handle.pin(7).unwrap()), 0);
     expect_all_frames(&handle, 10);
@@ -273,7 +273,7 @@ fn more_pins_than_frames_are_an_error() {
     let guards: Vec<_> = (0..3).map(|page| handle.pin(page).unwrap()).collect();
     let fault = handle.pin(3).unwrap_err();
     assert!(matches!(fault, PoolError::AllPinned { page: 3, frames: 3, .. }), "{fault:?}");
-    assert!(matches!(handle.ask(4, 0), Err(PoolError::AllPinned { .. })));
+    assert!(matches!(handle.submit(4, 0), Err(PoolError::AllPinned { .. })));
     assert!(matches!(handle.pin_new(5), Err(PoolError::AllPinned { .. })));
     drop(guards);
     handle.pin(3).unwrap();
@@ -340,9 +340,9 @@ fn a_thread_that_waits_for_itself_hears_of_it() {
     assert!(held_pages(&handle.pin(3).unwrap_err()));
     assert!(started.elapsed() >= Duration::from_millis(pool.config().patience_ms));
     assert!(held_pages(&handle.pin_mut(3).unwrap_err()));
-    assert!(!handle.ask(3, 0).unwrap(), "it is not read again");
-    assert!(handle.take(false).unwrap().is_none());
-    assert!(held_pages(&handle.take(true).unwrap_err()));
+    assert!(!handle.submit(3, 0).unwrap(), "it is not read again");
+    assert!(handle.poll(false).unwrap().is_none());
+    assert!(held_pages(&handle.poll(true).unwrap_err()));
     guard[0] ^= 1;
     drop(guard);
     assert_eq!(version_of(3, &handle.pin(3).unwrap()), 0);
@@ -386,7 +386,7 @@ fn a_flush_ends_the_reads_that_others_may_wait_for() {
             drop(guard);
         });
         let handle = pool.handle();
-        handle.ask(9, 0).unwrap();
+        handle.submit(9, 0).unwrap();
         barrier.wait();
         std::thread::sleep(Duration::from_millis(10));
         handle.flush().unwrap();
@@ -400,9 +400,9 @@ fn pages_behind_the_end_are_errors() {
     for page in [PAGES, u64::MAX - 1, u64::MAX] {
         assert!(matches!(handle.pin(page), Err(PoolError::NoSuchPage { pages: PAGES, .. })));
         assert!(matches!(handle.pin_mut(page), Err(PoolError::NoSuchPage { .. })));
-        assert!(matches!(handle.ask(page, 0), Err(PoolError::NoSuchPage { .. })));
+        assert!(matches!(handle.submit(page, 0), Err(PoolError::NoSuchPage { .. })));
         assert!(handle.resident(page).is_none());
-        assert!(!handle.offer(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
+        assert!(!handle.insert_if_free(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
     }
     expect_all_frames(&handle, 0);
 }

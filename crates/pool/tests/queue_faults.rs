@@ -29,11 +29,11 @@ fn asks_pins_and_prefetches_together_fit_the_queue() {
             let handle = pool.handle();
             for page in (0..400).step_by(3) {
                 while handle.has_room() && page + 1 < 400 {
-                    handle.ask(page, page).unwrap();
-                    handle.ask(page + 1, page).unwrap();
+                    handle.submit(page, page).unwrap();
+                    handle.submit(page + 1, page).unwrap();
                 }
                 assert_eq!(version_of(page, &handle.pin(page).unwrap()), 0);
-                while handle.take(true).unwrap().is_some() {}
+                while handle.poll(true).unwrap().is_some() {}
             }
         }
     }
@@ -47,10 +47,10 @@ fn a_handle_that_goes_with_asks_on_their_way_leaves_nothing_latched() {
         for round in 0..5 {
             let handle = pool.handle();
             while handle.has_room() {
-                handle.ask(round * 4 + handle.asked() as u64, 0).unwrap();
+                handle.submit(round * 4 + handle.pending() as u64, 0).unwrap();
             }
             if round % 2 == 0 {
-                drop(handle.take(true).unwrap());
+                drop(handle.poll(true).unwrap());
             }
         }
         expect_all_frames(&pool.handle(), 20);
@@ -85,9 +85,11 @@ fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
                     assert_eq!(version, versions[page as usize] + 1);
                     versions[page as usize] = version;
                 }
-                if n.is_multiple_of(5) && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok()
+                if n.is_multiple_of(5)
+                    && handle.has_room()
+                    && handle.submit(n * 3 % PAGES, 0).is_ok()
                 {
-                    while matches!(handle.take(true), Ok(Some(_)) | Err(_)) {}
+                    while matches!(handle.poll(true), Ok(Some(_)) | Err(_)) {}
                 }
             };
             (0..30).for_each(&mut work);
@@ -123,7 +125,7 @@ fn a_queue_that_stays_broken_fails_every_read_and_then_heals() {
             broken.store(true, Ordering::Release);
             for page in (0..PAGES).step_by(2) {
                 assert!(handle.pin(page).is_err(), "{prefetch}: page {page}");
-                assert!(handle.has_room() && handle.ask(page + 1, 0).is_err(), "{prefetch}");
+                assert!(handle.has_room() && handle.submit(page + 1, 0).is_err(), "{prefetch}");
             }
             broken.store(false, Ordering::Release);
             for page in 0..PAGES {

@@ -34,9 +34,9 @@ struct Record {
     met: Met,
 }
 
-/// State of a page on the device at one moment: [`Handle::stamp`].
+/// State of a page on the device at one moment: [`Handle::version`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp(u32);
+pub struct PageVersion(u32);
 
 /// Read or change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ enum Access {
 /// it, so it outlives them.
 ///
 /// Pages are asked for in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page
-/// is there; [`Handle::ask`] starts many reads, and [`Handle::take`] gives the pages in the order
+/// is there; [`Handle::submit`] starts many reads, and [`Handle::poll`] gives the pages in the order
 /// in which they arrive.
 pub struct Handle {
     pool: Arc<Pool>,
@@ -142,17 +142,17 @@ impl Handle {
         self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
     }
 
-    /// What [`Handle::is_current`] and [`Handle::offer_since`] want to know: to be taken before
+    /// What [`Handle::is_current`] and [`Handle::insert_if_current`] want to know: to be taken before
     /// the page is read past the pool.
-    pub fn stamp(&self, page: PageId) -> Stamp {
-        Stamp(self.pool.table.stamp(page))
+    pub fn version(&self, page: PageId) -> PageVersion {
+        PageVersion(self.pool.table.version(page))
     }
 
-    /// Whether a copy of the page that was read past the pool after `stamp` was taken is whole
+    /// Whether a copy of the page that was read past the pool after `version` was taken is whole
     /// and the page as it is now. If not, the page is in memory, or was changed there and
     /// written back while the copy was read: pin it. (Sometimes it says no without need.)
-    pub fn is_current(&self, page: PageId, stamp: Stamp) -> bool {
-        self.pool.table.is_current(&self.pool.frames, page, stamp.0)
+    pub fn is_current(&self, page: PageId, version: PageVersion) -> bool {
+        self.pool.table.is_current(&self.pool.frames, page, version.0)
     }
 
     /// Keeps a copy of a page that a planned pass has read, if there is an empty frame. Nothing
@@ -160,13 +160,13 @@ impl Handle {
     /// True where the page was kept.
     ///
     /// Only for pages that nobody changes while the pass is under way; for others there is
-    /// [`Handle::offer_since`].
-    pub fn offer(&self, page: PageId, bytes: &[u8]) -> bool {
-        self.offer_since(page, bytes, self.stamp(page))
+    /// [`Handle::insert_if_current`].
+    pub fn insert_if_free(&self, page: PageId, bytes: &[u8]) -> bool {
+        self.insert_if_current(page, bytes, self.version(page))
     }
 
-    /// As [`Handle::offer`], and refuses a copy that was overtaken by a change after `stamp`.
-    pub fn offer_since(&self, page: PageId, bytes: &[u8], stamp: Stamp) -> bool {
+    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after `version`.
+    pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
         if page >= self.pool.pages() {
             return false;
@@ -176,7 +176,7 @@ impl Handle {
             return false;
         }
         // From here on nobody can change the page.
-        if self.stamp(page) != stamp {
+        if self.version(page) != version {
             self.pool.table.remove(&self.pool.frames, frame);
             self.pool.give_free(frame);
             return false;
@@ -194,25 +194,25 @@ impl Handle {
     pub fn has_room(&self) -> bool {
         let transfer = self.transfer.borrow();
         let depth = self.pool.config.read_depth;
-        transfer.asked_in_flight + self.deferred.borrow().len() < depth
+        transfer.submitted_in_flight + self.deferred.borrow().len() < depth
             && transfer.landed.len() < depth
     }
 
     /// Pages asked for and not yet taken.
-    pub fn asked(&self) -> usize {
+    pub fn pending(&self) -> usize {
         let transfer = self.transfer.borrow();
-        transfer.asked_in_flight + transfer.landed.len() + self.deferred.borrow().len()
+        transfer.submitted_in_flight + transfer.landed.len() + self.deferred.borrow().len()
     }
 
-    /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
+    /// Asks for a page; [`Handle::poll`] will give it, with `tag`. A page in memory is there at
     /// once; others are read while the caller goes on. True where a read was started for it.
     ///
     /// # Errors
-    /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::take`].
+    /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::poll`].
     ///
     /// # Panics
     /// Where [`Handle::has_room`] is false.
-    pub fn ask(&self, page: PageId, tag: u64) -> Result<bool> {
+    pub fn submit(&self, page: PageId, tag: u64) -> Result<bool> {
         assert!(self.has_room(), "ask for a page when there is room");
         self.pool.check_page(page)?;
         loop {
@@ -227,7 +227,7 @@ impl Handle {
                     return Ok(false);
                 }
             }
-            if self.start_miss(page, Purpose::Ask(tag))?.is_some() {
+            if self.start_miss(page, Purpose::Submitted(tag))?.is_some() {
                 return Ok(true);
             }
         }
@@ -238,7 +238,7 @@ impl Handle {
     ///
     /// # Errors
     /// Why a page that was asked for cannot be had. The other pages asked for are not affected.
-    pub fn take(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+    pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         loop {
             if self.transfer.borrow().landed.is_empty() {
                 self.transfer.borrow_mut().collect(&self.pool, false)?;
@@ -246,7 +246,7 @@ impl Handle {
             if let Some((tag, landed)) = self.transfer.borrow_mut().landed.pop_front() {
                 return landed.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
             }
-            if let Some(landed) = self.take_deferred(false)? {
+            if let Some(landed) = self.poll_deferred(false)? {
                 return Ok(Some(landed));
             }
             if !self.transfer.borrow().landed.is_empty() {
@@ -259,10 +259,10 @@ impl Handle {
                 self.transfer.borrow_mut().collect(&self.pool, true)?;
             } else {
                 // Nothing of ours is in flight, so waiting for another's read closes no circle.
-                if !wait || self.asked() == 0 {
+                if !wait || self.pending() == 0 {
                     return Ok(None);
                 }
-                if let Some(landed) = self.take_deferred(true)? {
+                if let Some(landed) = self.poll_deferred(true)? {
                     return Ok(Some(landed));
                 }
             }
@@ -270,7 +270,7 @@ impl Handle {
     }
 
     /// The first of the pages that other handles were reading.
-    fn take_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+    fn poll_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         let next = self.deferred.borrow_mut().pop_front();
         let Some((tag, page)) = next else { return Ok(None) };
         if let Some(guard) = self.resident_counted(page) {
@@ -278,7 +278,7 @@ impl Handle {
         }
         if self.pool.table.find(&self.pool.frames, page).is_none() {
             // It left, or could not be read: then it is ours to read.
-            self.ask(page, tag)?;
+            self.submit(page, tag)?;
             return Ok(None);
         }
         if wait {
