@@ -60,7 +60,7 @@ impl fmt::Debug for PageRef<'_> {
     }
 }
 
-/// A page, pinned for changing; nobody else sees it meanwhile. It is dirty when the guard is
+/// A page, pinned for changing; no other thread sees it meanwhile. It is dirty when the guard is
 /// dropped, if its bytes were borrowed mutably. It is dropped on the thread that pinned it:
 ///
 /// ```compile_fail,E0277

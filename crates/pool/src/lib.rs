@@ -1,4 +1,5 @@
-//! Keeps pages in memory: who leaves, who is written back, who comes early.
+//! A buffer pool (ACE): keeps pages in memory, decides which are evicted and written back together,
+//! and reads pages ahead.
 //!
 //! - [`Pool`]: frames over a device; the order of latches stands there
 //! - [`Handle`]: a thread's way in: [`Handle::pin`], [`Handle::pin_mut`], [`Handle::submit`]

@@ -29,7 +29,7 @@ pub struct Extent<T> {
 /// An extent that has arrived, with its bytes.
 #[derive(Debug)]
 pub struct Arrived<T> {
-    /// What was asked for.
+    /// The extent that was requested.
     pub extent: Extent<T>,
     buffer: Buffer,
 }
@@ -212,7 +212,7 @@ fn show<E: From<PoolError>>(
     let check = handle.pool().config().check.as_ref();
     let is_damaged = || check.is_some_and(|check| check.check(page, bytes).is_err());
     if !handle.is_current(page, version) || is_damaged() {
-        // It may have been written while it was read; a read of its own tells.
+        // It may have been written while it was read; a read of its own shows that.
         return each(page, &handle.pin(page)?);
     }
     handle.insert_if_current(page, bytes, version);

@@ -21,7 +21,7 @@ use crate::pool::Pool;
 pub(crate) enum Purpose {
     /// The calling thread waits for it.
     Pin,
-    /// The client asked for it ahead, under this tag.
+    /// The client submitted it under this tag.
     Submitted(u64),
     /// It may be useful soon.
     Prefetch,
@@ -37,7 +37,7 @@ struct Flight {
     purpose: Option<Purpose>,
 }
 
-/// A page that was asked for and has come, its latch shared, or why it has not.
+/// A submitted page that was read, its latch shared, or why it was not.
 pub(crate) type Landed = (u64, Result<FrameId>);
 
 /// Dirty pages that could not be written.
@@ -49,19 +49,19 @@ pub(crate) struct WriteFaults {
 
 /// Requests in flight of one handle.
 pub(crate) struct Transfer {
-    /// Opened for the first request: who only finds pages in memory needs none.
+    /// Opened for the first request: a handle that only finds pages in memory needs none.
     queue: Option<Box<dyn Queue>>,
     /// For copies of pages that are written.
     staging: Vec<Buffer>,
     flights: Vec<Option<Flight>>,
     free_slots: Vec<usize>,
     completions: Vec<Completion>,
-    /// Pages that were asked for, and their tags.
+    /// Submitted pages that are ready, and their tags.
     pub landed: VecDeque<Landed>,
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
-    /// Of the reads, those that the client asked for ahead.
+    /// Of the reads, those that the client submitted.
     pub submitted_in_flight: usize,
     /// Of the reads; at most n_e - 1.
     pub prefetches_in_flight: usize,
@@ -99,7 +99,7 @@ impl Transfer {
         }
         let config = &pool.config;
         let writes = config.writer.batch();
-        // Pages asked for, one pinned, n_e - 1 prefetched; a batch of writes.
+        // Submitted pages, one pinned, n_e - 1 prefetched; a batch of writes.
         let depth = config.read_depth + config.evict_batch + writes;
         let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
         let arenas = vec![arena, Arc::clone(pool.frames.arena())];
@@ -289,7 +289,7 @@ impl Transfer {
             let source = check.check(page, &completion.buffer).err()?;
             Some(PoolError::Damaged { device: pool.name(), page, source })
         });
-        // SAFETY: whoever starts a read latches the frame exclusively; it still is.
+        // SAFETY: the start of the read latched the frame exclusively; it still is.
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
         let landed = match fault {
             None => {

@@ -202,8 +202,8 @@ fn more_scratch_than_half_of_the_free_space_is_refused_with_both_numbers() {
     };
     let before = free();
     let error = profile_path(dir.path(), &short(), Some(10 << 40), &mut |_| true).unwrap_err();
-    let told = error.to_string();
-    assert!(told.contains("10485760 MiB is more than half of the"), "{told}");
+    let text = error.to_string();
+    assert!(text.contains("10485760 MiB is more than half of the"), "{text}");
     assert!(free() + 256 > before, "it took space first");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -55,8 +55,8 @@ impl Handle {
         }
     }
 
-    /// Writes the claimed pages at once and empties the frame of the first. None where somebody
-    /// pinned or changed it meanwhile.
+    /// Writes the claimed pages at once and empties the frame of the first. None where it was
+    /// pinned or changed meanwhile.
     fn write_and_evict(&self, claimed: &[FrameId]) -> Result<Option<FrameId>> {
         let victim = claimed[0];
         let page = self.pool.frames.page(victim).expect("a claimed page stays");
@@ -99,13 +99,13 @@ impl Handle {
         Ok(faults)
     }
 
-    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] tells when all
+    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] is 0 when all
     /// are done.
     pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
         self.start_claimed(&mut self.transfer.borrow_mut(), claimed)
     }
 
-    /// Starts writing claimed pages; those that a broken queue does not take are given back.
+    /// Starts writing claimed pages; those that a broken queue refuses are released.
     fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
         let mut rest = claimed.iter();
         let started = transfer

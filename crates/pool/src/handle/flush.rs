@@ -11,12 +11,12 @@ impl Handle {
     /// Writes every page that was dirty when it was called, in batches of the writer's size.
     ///
     /// # Errors
-    /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
+    /// [`PoolError::WriteBack`] reports pages that could not be written, once; they stay dirty.
     /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
     pub fn flush(&self) -> Result<()> {
         let mut transfer = self.transfer.borrow_mut();
         transfer.open(&self.pool)?;
-        // Whoever holds what is waited for below may wait for these.
+        // The holder of a latch that is waited for below may wait for these.
         transfer.finish_reads(&self.pool)?;
         drop(transfer);
         let frames = &self.pool.frames;
@@ -75,7 +75,7 @@ impl Handle {
     /// Writes every dirty page and returns when all that was changed before is on stable storage.
     ///
     /// # Errors
-    /// As [`Handle::flush`], and a device that cannot sync. After that nobody can know what it
+    /// As [`Handle::flush`], and a device that cannot sync. After that it is unknown what it
     /// lost: every later sync fails with [`PoolError::Poisoned`]; reading goes on.
     pub fn sync(&self) -> Result<()> {
         if self.pool.is_poisoned() {

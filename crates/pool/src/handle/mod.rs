@@ -25,7 +25,7 @@ pub const RECORDS_MAX: usize = 64;
 /// still holds the page.
 const LATCH_SLICE_MS: u64 = 5;
 
-/// A request that the policy or the prefetcher wants to hear of.
+/// A request that is recorded for the policy or the prefetcher.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     frame: FrameId,
@@ -48,9 +48,9 @@ enum Access {
 /// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
 /// it, so it outlives them.
 ///
-/// Pages are asked for in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page
-/// is there; [`Handle::submit`] starts many reads, and [`Handle::poll`] gives the pages in the order
-/// in which they arrive.
+/// Pages are requested in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page is
+/// in memory; [`Handle::submit`] starts many reads, and [`Handle::poll`] returns the pages in the
+/// order in which they arrive.
 pub struct Handle {
     pool: Arc<Pool>,
     hits: Arc<Counter>,
@@ -58,7 +58,7 @@ pub struct Handle {
     records_hits: bool,
     records: RefCell<Vec<Record>>,
     transfer: RefCell<Transfer>,
-    /// Pages that were asked for and that another handle is reading.
+    /// Submitted pages that another handle is reading.
     deferred: RefCell<VecDeque<(u64, PageId)>>,
     stream: u64,
 }
@@ -134,7 +134,7 @@ impl Handle {
         Ok(guard)
     }
 
-    /// The page if it is in memory. The policy does not hear of it: for planned passes, whose use
+    /// The page if it is in memory. The policy does not see the use: for planned passes, whose use
     /// of a page says nothing about its next.
     #[inline]
     pub fn resident(&self, page: PageId) -> Option<PageRef<'_>> {
@@ -142,8 +142,8 @@ impl Handle {
         self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
     }
 
-    /// What [`Handle::is_current`] and [`Handle::insert_if_current`] want to know: to be taken before
-    /// the page is read past the pool.
+    /// The version of a page on the device, for [`Handle::is_current`] and
+    /// [`Handle::insert_if_current`]: to be taken before the page is read past the pool.
     pub fn version(&self, page: PageId) -> PageVersion {
         PageVersion(self.pool.table.version(page))
     }
@@ -155,11 +155,11 @@ impl Handle {
         self.pool.table.is_current(&self.pool.frames, page, version.0)
     }
 
-    /// Keeps a copy of a page that a planned pass has read, if there is an empty frame. Nothing
-    /// ever leaves for it, so repeated passes find a fixed part of their pages in memory.
-    /// True where the page was kept.
+    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing is
+    /// ever evicted for it, so repeated passes find a fixed part of their pages in memory.
+    /// True where the page was inserted.
     ///
-    /// Only for pages that nobody changes while the pass is under way; for others there is
+    /// Only for pages that do not change while the pass is under way; for others there is
     /// [`Handle::insert_if_current`].
     pub fn insert_if_free(&self, page: PageId, bytes: &[u8]) -> bool {
         self.insert_if_current(page, bytes, self.version(page))
@@ -175,7 +175,7 @@ impl Handle {
         if !self.enter(page, frame) {
             return false;
         }
-        // From here on nobody can change the page.
+        // From here on the page cannot be changed.
         if self.version(page) != version {
             self.pool.table.remove(&self.pool.frames, frame);
             self.pool.give_free(frame);
@@ -188,8 +188,8 @@ impl Handle {
         true
     }
 
-    /// Whether another page can be asked for: fewer than the read depth are on their way, and
-    /// fewer than that wait to be taken. So the device has work while the caller works off what
+    /// Whether another page can be submitted: fewer than the read depth are on their way, and
+    /// fewer than that wait to be polled. So the device has work while the caller works off what
     /// arrived together; a handle pins up to twice the read depth.
     pub fn has_room(&self) -> bool {
         let transfer = self.transfer.borrow();
@@ -198,22 +198,22 @@ impl Handle {
             && transfer.landed.len() < depth
     }
 
-    /// Pages asked for and not yet taken.
+    /// Pages that were submitted and not yet polled.
     pub fn pending(&self) -> usize {
         let transfer = self.transfer.borrow();
         transfer.submitted_in_flight + transfer.landed.len() + self.deferred.borrow().len()
     }
 
-    /// Asks for a page; [`Handle::poll`] will give it, with `tag`. A page in memory is there at
+    /// Requests a page; [`Handle::poll`] will return it, with `tag`. A page in memory is ready at
     /// once; others are read while the caller goes on. True where a read was started for it.
     ///
     /// # Errors
-    /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::poll`].
+    /// As [`Handle::pin`], but the outcome of the read comes from [`Handle::poll`].
     ///
     /// # Panics
     /// Where [`Handle::has_room`] is false.
     pub fn submit(&self, page: PageId, tag: u64) -> Result<bool> {
-        assert!(self.has_room(), "ask for a page when there is room");
+        assert!(self.has_room(), "submit a page when there is room");
         self.pool.check_page(page)?;
         loop {
             if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
@@ -233,11 +233,11 @@ impl Handle {
         }
     }
 
-    /// The next page that was asked for and is there, with its tag; None where none is. With
-    /// `wait` None means that none was asked for.
+    /// The next submitted page that is in memory, with its tag; None where none is. With `wait`
+    /// None means that no page is pending.
     ///
     /// # Errors
-    /// Why a page that was asked for cannot be had. The other pages asked for are not affected.
+    /// Why a submitted page could not be read. Other submitted pages are not affected.
     pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         loop {
             if self.transfer.borrow().landed.is_empty() {
@@ -313,7 +313,7 @@ impl Handle {
         false
     }
 
-    /// Counts a hit and tells those who want to hear of it.
+    /// Counts a hit, and records it where policy or prefetcher need it.
     #[inline]
     fn note(&self, frame: FrameId, page: PageId, write: bool) {
         self.hits.add_one_unshared();
@@ -340,7 +340,7 @@ impl Handle {
         }
     }
 
-    /// Tells the policy and the prefetcher what this handle recorded.
+    /// Passes what this handle recorded to the policy and the prefetcher.
     fn hand_over(&self) {
         let mut records = self.records.borrow_mut();
         if records.is_empty() {
@@ -402,8 +402,8 @@ impl Handle {
     }
 
     /// Waits for the latch of a frame for as long as the frame holds the page; false where the
-    /// page left. Whoever latched the frame for another page, or could not read this one, shall
-    /// not be waited for.
+    /// page left: a thread that latched the frame for another page, or could not read this one, is
+    /// not waited for.
     fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
         let latch = &self.pool.frames.frame(frame).latch;
         let patience_ms = self.pool.config.patience_ms;
@@ -473,7 +473,7 @@ impl Handle {
                 self.pool.counters.prefetched.add(1);
                 let mut transfer = self.transfer.borrow_mut();
                 if let Err(fault) = transfer.read(&self.pool, frame, page, Purpose::Prefetch) {
-                    // Whoever waits for pages will hear of it.
+                    // A thread that waits for the page reads it itself.
                     tracing::debug!("not prefetched: {fault}");
                 }
             }
@@ -500,7 +500,7 @@ impl Drop for Handle {
         let transfer = self.transfer.get_mut();
         while transfer.reads_in_flight + transfer.writes_in_flight > 0 {
             if let Err(fault) = transfer.collect(&self.pool, true) {
-                // The queue is broken: its pages stay latched, and nobody sees them half read.
+                // The queue is broken: its pages stay latched, so that none is seen half read.
                 tracing::warn!("a handle of {} ends with requests lost: {fault}", self.pool.name());
                 break;
             }

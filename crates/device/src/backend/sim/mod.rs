@@ -164,7 +164,7 @@ impl SimDevice {
         self.core.lock().contents.unsynced_bytes()
     }
 
-    /// The virtual clock, to be moved by whoever simulates computing time.
+    /// The virtual clock, to be moved by code that simulates computing time.
     pub fn sim_clock(&self) -> Arc<SimClock> {
         Arc::clone(&self.core.clock)
     }
