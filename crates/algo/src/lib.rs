@@ -27,16 +27,16 @@ mod groups;
 pub mod kcore;
 pub mod lcc;
 pub mod mis;
+mod neighbourhood;
 pub mod pagerank;
 mod plain;
 mod ranks;
 pub mod reach;
 mod report;
-mod residue;
+mod residual;
 pub mod scc;
 pub mod sssp;
 pub mod triangles;
-mod vicinity;
 pub mod walk;
 pub mod wcc;
 
