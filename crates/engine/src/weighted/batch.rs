@@ -14,7 +14,7 @@ struct Piece {
     page: u64,
     skip: u64,
     degree: u64,
-    /// Ordinal of its first entry.
+    /// Address of the weight of its first entry.
     ordinal: u64,
     /// Where its entries stand in the batch.
     start: u32,
@@ -64,6 +64,10 @@ impl Copies for Batch {
     fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().map(Piece::ordinals)
     }
+
+    fn sort(&mut self) {
+        self.pieces.sort_by_key(|piece| piece.ordinal);
+    }
 }
 
 impl Piece {
@@ -72,7 +76,7 @@ impl Piece {
     }
 }
 
-/// Gives the kernel the part of a list whose weights are those from ordinal `first` on.
+/// Gives the kernel the part of a list whose weights are those from address `first` on.
 pub fn serve<K: WeightedKernel>(
     kernel: &K,
     local: &mut K::Local,
@@ -91,7 +95,7 @@ pub fn serve<K: WeightedKernel>(
 
 /// Bytes that the copies of a page's lists take at most.
 pub fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-    let ordinals = column.ordinals_of(page);
+    let ordinals = column.addresses_of(page);
     let lists = adjacency.vertices_in(page);
     (ordinals.end - ordinals.start) * size_of::<VertexId>() as u64
         + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64

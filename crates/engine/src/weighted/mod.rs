@@ -50,7 +50,7 @@ pub trait WeightedKernel: Sync {
 }
 
 /// Bytes that a weighted visit of a direction takes beside the engine's buffers, to be counted in
-/// the state bytes of [`Needs`](crate::Needs). The graph's ordinals are in its own memory, once
+/// the state bytes of [`Needs`](crate::Needs). The graph's weight index is in its own memory, once
 /// [`Graph::load_weights`] was called.
 ///
 /// # Panics
@@ -152,7 +152,7 @@ impl<S: Serve> WeightedVisit<'_, S> {
 
     /// A page of lists as it is to be taken.
     fn arrival<'p>(&self, page: &'p Page<'p>, bytes: &'p [u8], task: PageTask) -> Arrival<'p> {
-        Arrival { page, bytes, task, ordinal: self.column.ordinals_of(task.page).start }
+        Arrival { page, bytes, task, ordinal: self.column.addresses_of(task.page).start }
     }
 
     /// Counts a request of so many pages, of which `wanted` were asked for.

@@ -39,7 +39,7 @@ struct PageCopy {
     /// Words, so that they are aligned as pages are.
     bytes: Box<[u64]>,
     entries: Range<usize>,
-    /// Ordinal of the first of these entries.
+    /// Address of the weight of the first of these entries.
     ordinal: u64,
     /// As they lie in the file, as far as they have come.
     weights: Box<[u64]>,
@@ -72,6 +72,10 @@ pub(crate) struct PageBatch(Vec<PageCopy>);
 impl Copies for PageBatch {
     fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().map(PageCopy::ordinals)
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_by_key(|copy| copy.ordinal);
     }
 }
 
@@ -111,7 +115,7 @@ impl<K: WeightedPageKernel> Serve for Pages<'_, K> {
     }
 
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let ordinals = column.ordinals_of(page);
+        let ordinals = column.addresses_of(page);
         let weights = (ordinals.end - ordinals.start) * column.kind().bytes() as u64;
         (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
     }

@@ -18,17 +18,21 @@ pub(crate) struct Arrival<'p> {
     /// The page as it lies in the file.
     pub bytes: &'p [u8],
     pub task: PageTask,
-    /// Ordinal of its first entry.
+    /// Address of the weight of its first entry.
     pub ordinal: u64,
 }
 
 /// Copies that wait for their weights.
 pub(crate) trait Copies: Default {
-    /// The entries whose weights they wait for, ascending; none of the ranges is empty.
+    /// The addresses of the weights that they wait for; none of the ranges is empty.
     fn ordinals(&self) -> impl Iterator<Item = Range<u64>>;
 
+    /// Puts them in the order of their addresses, which need not be that of their pages.
+    fn sort(&mut self);
+
     /// The pages of weights that they need, ascending, each once.
-    fn weight_pages(&self, column: &WeightColumn) -> Vec<u64> {
+    fn weight_pages(&mut self, column: &WeightColumn) -> Vec<u64> {
+        self.sort();
         let mut pages = Vec::new();
         for ordinals in self.ordinals() {
             let wanted = column.pages_of(ordinals);
@@ -58,7 +62,7 @@ pub(crate) trait Serve: Sync {
         now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
     );
 
-    /// A list whose weights, from that of ordinal `first` on, are there at once.
+    /// A list whose weights, from address `first` on, are there at once.
     fn list(
         &self,
         local: &mut Self::Local,
@@ -68,7 +72,7 @@ pub(crate) trait Serve: Sync {
         weights: Weights<'_>,
     );
 
-    /// Weights, from that of ordinal `first` on, for all that waits for them.
+    /// Weights, from address `first` on, for all that waits for them.
     fn weights(
         &self,
         local: &mut Self::Local,
