@@ -1,6 +1,6 @@
 //! Which pages move between tiers: policies, one file each. A page goes up a tier
 //!
-//! - [`fixed`]: never
+//! - never ([`fixed`])
 //! - [`ideal`]: if it is one of the workload's hot pages, known beforehand
 //! - [`tlru`]: if it was used more recently than the least recent page above
 //! - [`tlfu`]: if it was used more often than the least often used page above
