@@ -2,12 +2,12 @@
 //!
 //! - [`spec`]: what a tier can do, and how much it holds
 //! - [`placement`]: which page lies on which tier
-//! - [`policy`]: who moves, one file each
+//! - [`policy`]: which pages move, one file each
 //! - [`device`]: the tiers as one device, with a map that outlives power cuts
 //! - [`replay`]: the tiers in virtual time: what a policy is worth
 //!
-//! Tiers are numbered from 0, the fastest. A policy hears of every access and answers with moves;
-//! whoever owns the placement carries them out and tells the policy. No part of this looks at a
+//! Tiers are numbered from 0, the fastest. A policy sees every access and returns moves;
+//! the owner of the placement carries them out and notifies the policy. No part of this looks at a
 //! clock: time is what the caller says.
 //!
 //! ```
