@@ -5,7 +5,6 @@
 //! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
-//! - [`replay`]: page loads through the buffer pool
 //! - [`tiers`]: a graph over several devices
 //! - [`svg`]: what the pictures of all verbs share
 //! - [`partial`]: a file that appears under its name only when it is whole
@@ -23,7 +22,6 @@ mod memory;
 mod output;
 mod partial;
 mod progress;
-mod replay;
 mod svg;
 mod tiers;
 mod verb;

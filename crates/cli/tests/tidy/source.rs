@@ -27,7 +27,7 @@ const TIMELESS: &[&str] = &[
     "crates/import/src/",
     "crates/engine/src/",
     "crates/algo/src/",
-    "crates/cli/src/replay/",
+    "crates/replay/src/",
 ];
 
 fn size_faults(file: &str, text: &str) -> Vec<String> {

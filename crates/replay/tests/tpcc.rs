@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cenote_workload::page::tpcc::{
+use cenote_replay::load::tpcc::{
     Area, Index, Table, Tpcc, TpccConfig, TpccMix, Transaction, WAREHOUSES_MAX,
 };
 use cenote_workload::page::{PageLoad, PageOp};
