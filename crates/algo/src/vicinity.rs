@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageKernel,
-    PageTask, VertexId, Wanted, Whole,
+    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageTask,
+    Purpose, VertexId, Wanted, Whole,
 };
 
 use crate::estimate::Reads;
 use crate::report::{AlgoError, Result};
-use crate::residue::{Kept, Residue};
+use crate::residue::{Kept, Place, Residue};
 
 /// Room for out-lists that is worth taking even from little.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
@@ -235,7 +235,7 @@ struct Hold<'a> {
     fault: Mutex<Option<AlgoError>>,
 }
 
-impl PageKernel for Hold<'_> {
+impl Kernel for Hold<'_> {
     type Local = Option<Residue>;
 
     /// Address space for the whole room; memory only for what comes.
@@ -252,7 +252,7 @@ impl PageKernel for Hold<'_> {
         }
     }
 
-    fn page(&self, residue: &mut Option<Residue>, page: &Page<'_>, _: PageTask) {
+    fn page(&self, residue: &mut Option<Residue>, page: &Page<'_>, _: &Purpose<'_>) {
         let Some(residue) = residue else { return };
         for list in page.lists() {
             let vertex = list.vertex;
@@ -275,16 +275,14 @@ impl PageKernel for Hold<'_> {
 /// Out-lists in memory, found by vertex.
 struct Held {
     parts: Vec<Residue>,
-    /// Vertex, part, where its piece is there; ascending.
-    index: Vec<(VertexId, u32, u32)>,
+    /// Vertices and where the pieces of their lists are; ascending.
+    index: Vec<(VertexId, Place)>,
 }
 
 impl Held {
     fn of(parts: Vec<Residue>) -> Self {
         let mut index = Vec::with_capacity(parts.iter().map(Residue::lists).sum());
-        for (number, part) in (0..).zip(&parts) {
-            index.extend(part.positions().map(|(vertex, at)| (vertex, number, at)));
-        }
+        index.extend(Residue::places(&parts));
         index.sort_unstable();
         Self { parts, index }
     }
@@ -292,7 +290,7 @@ impl Held {
     fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
         let first = self.index.partition_point(|&(vertex, ..)| vertex < v);
         let pieces = self.index[first..].iter().take_while(move |&&(vertex, ..)| vertex == v);
-        pieces.map(|&(_, part, at)| self.parts[part as usize].targets(at))
+        pieces.map(|&(_, place)| Residue::targets(&self.parts, place))
     }
 }
 
@@ -303,14 +301,14 @@ struct Join<'a, V> {
     whole: Whole<'a, Partner<'a, V>>,
 }
 
-impl<V: Vicinity> PageKernel for Join<'_, V> {
+impl<V: Vicinity> Kernel for Join<'_, V> {
     type Local = V::Local;
 
     fn local(&self) -> V::Local {
         self.whole.local()
     }
 
-    fn page(&self, local: &mut V::Local, page: &Page<'_>, _: PageTask) {
+    fn page(&self, local: &mut V::Local, page: &Page<'_>, _: &Purpose<'_>) {
         for list in page.lists() {
             if self.range.contains(&list.vertex) && self.wanted.contains(list.vertex) {
                 self.whole.list(local, &list);

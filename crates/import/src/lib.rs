@@ -33,6 +33,7 @@ pub mod input;
 mod long_list;
 mod mapper;
 mod order;
+pub mod output;
 pub mod parse;
 mod partition;
 mod report;

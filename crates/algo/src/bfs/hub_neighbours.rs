@@ -6,9 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{
-    Bitmap, Frontier, FrontierPart, HubNeighbours, HubNeighboursKernel, List, VertexId,
-};
+use cenote_engine::{Bitmap, Frontier, FrontierPart, HubNeighbours, Kernel, List, VertexId};
 
 use super::stash::StashPart;
 
@@ -25,7 +23,7 @@ pub(super) struct BottomUpHubNeighbours<'a> {
     pub symmetric: bool,
 }
 
-impl HubNeighboursKernel for BottomUpHubNeighbours<'_> {
+impl Kernel for BottomUpHubNeighbours<'_> {
     /// What it found, and lists of vertices without more neighbours.
     type Local = (FrontierPart, StashPart);
 

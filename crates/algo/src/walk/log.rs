@@ -6,6 +6,7 @@ use std::ops::Add;
 use cenote_engine::VertexId;
 
 use super::corpus::{Corpus, Stage};
+use crate::ranks::Ranks;
 
 /// Counts over walks. Sums, so the same in any order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(super) struct Tally {
     pub restarts: u64,
     /// Walks that ended for want of a neighbour.
     pub dead_ends: u64,
-    /// Sum of a hash of every (walk, step, vertex).
+    /// Sum of a hash of every (walk, step, rank of the vertex).
     pub fingerprint: u64,
 }
 
@@ -46,6 +47,8 @@ pub(super) struct Log<'a> {
     pub first: u64,
     /// Keeps them, where they are wanted.
     pub corpus: Option<&'a Corpus>,
+    /// Of the vertices in the fingerprint.
+    pub ranks: &'a Ranks,
 }
 
 /// One worker's part of a log.
@@ -65,8 +68,8 @@ impl Log<'_> {
     /// Walk number `row` of the batch is at `vertex` after `step` steps.
     #[inline]
     pub fn at(&self, part: &mut LogPart, row: u32, step: u32, vertex: VertexId) {
-        let hash =
-            mix(mix(self.first + u64::from(row)) ^ u64::from(step) << 32 ^ u64::from(vertex));
+        let place = u64::from(step) << 32 ^ u64::from(self.ranks.of(vertex));
+        let hash = mix(mix(self.first + u64::from(row)) ^ place);
         part.tally.fingerprint = part.tally.fingerprint.wrapping_add(hash);
         if let Some(corpus) = self.corpus {
             corpus.put(&mut part.stage, row, step, vertex);

@@ -7,7 +7,7 @@
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
 //! - A vertex without out-neighbours is a dead end: the walk ends there, or with
 //!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list is proposed, all alike, or with
+//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or with
 //!   [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at which
 //!   the sum of the weights, from the start of the list, is above a random number below the sum of
 //!   all. Edges of weight 0 are never proposed; a vertex with no others is a dead end. Weights are
@@ -26,7 +26,7 @@
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together
+//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of ids
 //! - [`sweep`]: walks wait at pages
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
@@ -34,6 +34,7 @@
 //! - [`corpus`]: from steps in any order to rows
 //! - [`verify`](mod@verify): walks again, one by one
 
+mod by_id;
 mod corpus;
 mod draw;
 mod fixed;
@@ -50,9 +51,10 @@ mod weigh;
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy};
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for};
 
 use crate::estimate::{Estimate, Reads};
+use crate::ranks::is_natural;
 use crate::report::{Result, Run, pages};
 use corpus::{Corpus, Layout};
 use log::{Log, Tally};
@@ -81,6 +83,7 @@ pub struct Output<'a> {
 
 /// What walks did.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Walks {
     /// Steps along edges.
     pub steps: u64,
@@ -88,7 +91,8 @@ pub struct Walks {
     pub restarts: u64,
     /// Walks that ended for want of a neighbour.
     pub dead_ends: u64,
-    /// Sum, modulo 2^64, of a hash of every (walk, step, vertex): equal for equal walks.
+    /// Sum, modulo 2^64, of a hash of every walk, step and place of the vertex's id among all:
+    /// equal for equal walks.
     pub fingerprint: u64,
     /// Batches that the walks were taken in, so that their state fits the budget.
     pub batches: u64,
@@ -110,6 +114,8 @@ enum Method {
 impl Method {
     fn of(graph: &Graph, config: &EngineConfig, walk: &WalkConfig) -> Self {
         match config.strategy {
+            // A list whose entries do not lie in the order of their ids is wanted as a whole.
+            _ if !is_natural(graph) => Self::Frontier,
             Strategy::Auto if sweep::can_sweep(pages(graph, Direction::Out)) => {
                 if walk.is_second_order() { Self::SweepRemembering } else { Self::Sweep }
             }
@@ -168,8 +174,16 @@ impl Batch {
             Starts::Listed(list) => list.len() as u64 * 4,
             _ => 0,
         };
-        let weighing = if walk.weighted { Weighing::bytes(graph, config)? } else { 0 };
-        let fixed = starts + sink_bytes.unwrap_or(0) + weighing;
+        let weighing = match walk.weighted {
+            true if is_natural(graph) => Weighing::bytes(graph, config)?,
+            true => {
+                graph.load_weights(Direction::Out)?;
+                weighted_bytes_for(graph, config, Direction::Out)
+            }
+            false => 0,
+        };
+        let by_id = Rule::bytes_for(walk, graph) + by_id::bytes_for(graph, config, walk.weighted);
+        let fixed = starts + sink_bytes.unwrap_or(0) + weighing + by_id;
         let method = Method::of(graph, config, walk);
         let columns = u64::from(walk.steps) + 1;
         let state_bytes = |rows| {
@@ -207,7 +221,7 @@ pub fn needs(
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
-    EngineConfig { weighted: walk.weighted, ..config.clone() }
+    config.clone().weighted(walk.weighted)
 }
 
 /// What a run will need.
@@ -263,8 +277,9 @@ pub fn run(
     let config = with_weights(&config, walk);
     let batch = Batch::plan(graph, &config, walk, output.as_ref().map(|o| o.sink_bytes))?;
     let engine = Engine::new(Arc::clone(graph), config, &batch.needs)?;
-    let rule = Rule::new(walk, graph);
-    let mut weighing = if walk.weighted { Some(Weighing::new(graph)?) } else { None };
+    let rule = Rule::new(walk, graph)?;
+    let by_weight = walk.weighted && is_natural(graph);
+    let mut weighing = if by_weight { Some(Weighing::new(graph)?) } else { None };
     let mut tally = Tally::default();
     let mut spill_bytes = 0;
     let mut first = 0;
@@ -275,7 +290,7 @@ pub fn run(
             Some(output) => Some(Corpus::new(layout, output.folder)?),
             None => None,
         };
-        let log = Log { first, corpus: corpus.as_ref() };
+        let log = Log { first, corpus: corpus.as_ref(), ranks: &rule.ranks };
         let rows = u32::try_from(rows).expect("a batch counts in 32 bits");
         let moved = engine.install(|| batch.method.run(&engine, &rule, &mut weighing, log, rows));
         tally = tally + moved?;

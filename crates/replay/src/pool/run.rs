@@ -289,7 +289,7 @@ impl Replay<'_> {
         let begin = OnceLock::new();
         let work = || if *begin.wait() { self.work(setting, &barrier) } else { Ok(0) };
         std::thread::scope(|scope| {
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, &work);
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work);
             let threads: std::io::Result<Vec<_>> = (0..setting.threads).map(spawn).collect();
             begin.get_or_init(|| threads.is_ok());
             let refused = |source| ReplayError::Threads { threads: setting.threads, source };

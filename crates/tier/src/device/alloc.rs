@@ -5,11 +5,10 @@ use std::sync::atomic::Ordering;
 use cenote_device::IoFault;
 
 use super::entry::{Entry, Place, Stage};
-use super::error::TieredError;
 use super::grace::Quarantine;
 use super::io;
 use super::page::errno_of;
-use super::set::{Core, EIO, ENOSPC};
+use super::set::{Core, ENOSPC};
 use super::slots::Slots;
 
 /// Slots by which a tier's file grows at least.
@@ -136,10 +135,7 @@ impl Core {
         if alloc.slots[tier].touch(place.slot) && zeros {
             let zeros = vec![0; self.header.block_bytes as usize];
             let written = io::write(device.as_ref(), &self.buffer, self.offset_of(place), &zeros);
-            written.map_err(|error| match error {
-                TieredError::Device(error) => fault(&error),
-                _ => IoFault { errno: EIO },
-            })?;
+            written.map_err(|error| error.fault())?;
         }
         Ok(())
     }

@@ -86,6 +86,7 @@ impl Migrator {
             return Err(TieredError::Options("a queue of the migration broke: open anew".into()));
         }
         let mut outcomes = Vec::with_capacity(moves.len());
+        core.before_change()?;
         for part in moves.chunks(self.batch()) {
             let mut journeys: Vec<Journey> = Vec::with_capacity(part.len());
             for step in part {

@@ -49,6 +49,7 @@ mod alloc;
 mod buffers;
 mod entry;
 mod error;
+mod generation;
 mod grace;
 pub mod header;
 mod io;

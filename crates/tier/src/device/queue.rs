@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request};
 
 use super::buffers::{Buffers, Slab, THROUGH};
+use super::error::TieredError;
 use super::map::Pin;
 use super::set::{Core, EBUSY, EIO, ENOSPC};
 use super::split::{Piece, Run, add_zeros, bridge};
@@ -171,6 +172,8 @@ impl TieredQueue {
 
     /// Each block of a write gets a slot.
     fn allocate(&self, offset: u64, len: usize) -> Result<(), Hold> {
+        let fault = |error: TieredError| Hold::Fail(error.fault());
+        self.core.before_change().map_err(fault)?;
         for block in self.blocks(offset, len)? {
             let is_absent = self.core.map.get(block).place().is_none();
             if is_absent && !self.core.allocate(block).map_err(Hold::Fail)? {

@@ -9,6 +9,7 @@ use cenote_device::Device;
 use super::alloc::Alloc;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
+use super::generation;
 use super::grace::{Grace, Quarantine};
 use super::header::{Role, SetHeader, SetId, TierHeader};
 use super::io::{self, Spare};
@@ -85,6 +86,8 @@ pub(super) struct Core {
     /// The length that stable storage knows.
     len_synced: AtomicU64,
     journal: Mutex<Journal>,
+    /// Whether the generation of changes since the set was opened is confirmed.
+    is_generation_begun: AtomicBool,
     alloc: Mutex<Alloc>,
     /// How many commits ended; for writes that wait for one.
     commits: Mutex<u64>,
@@ -135,14 +138,16 @@ impl Core {
         for (tier, part) in (0..).zip(&parts) {
             header.write(part.device.as_ref(), Role::Tier(tier))?;
             part.device.set_len(header.data_start())?;
-            part.device.sync()?;
+            generation::create(part.device.as_ref(), &header.id)?;
         }
         let journal = Journal::create(Arc::clone(&map_device), &header)?;
         header.write(map_device.as_ref(), Role::Map)?;
         map_device.sync()?;
         let devices = parts.into_iter().map(|part| part.device).collect();
         let empty = Recovered::empty(&header);
-        Self::assemble(map_device, devices, header, journal, empty)
+        let set = Self::assemble(map_device, devices, header, journal, empty)?;
+        set.is_generation_begun.store(true, Ordering::Release);
+        Ok(set)
     }
 
     /// Opens a set whose members are given in the order of its header.
@@ -156,6 +161,10 @@ impl Core {
             check_member(device.as_ref(), &header, tier, &buffer)?;
         }
         let (journal, recovered) = recover(Arc::clone(&map_device), &header)?;
+        for device in &devices {
+            let (map, tier) = (map_device.as_ref(), device.as_ref());
+            generation::check(map, tier, &header, journal.generation, &buffer)?;
+        }
         Self::assemble(map_device, devices, header, journal, recovered)
     }
 
@@ -166,7 +175,7 @@ impl Core {
         journal: Journal,
         recovered: Recovered,
     ) -> Result<Self> {
-        let Recovered { map, len_bytes } = recovered;
+        let Recovered { map, len_bytes, .. } = recovered;
         let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, &map)?;
         let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
         let tiers = devices.into_iter().zip(&header.tiers).map(|(device, tier)| TierState {
@@ -194,6 +203,7 @@ impl Core {
             len_bytes: AtomicU64::new(len_bytes),
             len_synced: AtomicU64::new(len_bytes),
             journal: Mutex::new(journal),
+            is_generation_begun: AtomicBool::new(false),
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
             commit_ended: Condvar::new(),
@@ -288,8 +298,43 @@ impl Core {
         self.commit(journal, len_bytes, &records)
     }
 
+    /// To be called before anything is written: the first call after the set was opened begins a
+    /// new generation.
+    pub(super) fn before_change(&self) -> Result<()> {
+        if self.is_generation_begun.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.begin_generation(&mut self.journal())
+    }
+
+    fn begin_generation(&self, journal: &mut Journal) -> Result<()> {
+        if self.is_generation_begun.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let number = journal.generation.begun.saturating_add(1);
+        journal.generation.begun = number;
+        self.commit_records(journal, self.len_synced.load(Ordering::SeqCst), &[])?;
+        for tier in &self.tiers {
+            generation::advance(tier.device.as_ref(), &self.header.id, number, &self.buffer)?;
+        }
+        journal.generation.confirmed = number;
+        self.commit_records(journal, self.len_synced.load(Ordering::SeqCst), &[])?;
+        self.is_generation_begun.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Makes records durable; they are fresh no more.
     pub(super) fn commit(
+        &self,
+        journal: &mut Journal,
+        len_bytes: u64,
+        records: &[Record],
+    ) -> Result<()> {
+        self.begin_generation(journal)?;
+        self.commit_records(journal, len_bytes, records)
+    }
+
+    fn commit_records(
         &self,
         journal: &mut Journal,
         len_bytes: u64,
@@ -318,6 +363,7 @@ impl Core {
         let mut journal = self.journal();
         let before = self.len_bytes();
         if bytes < before {
+            self.begin_generation(&mut journal)?;
             self.clear_tail(bytes, before)?;
             self.commit(&mut journal, bytes, &[])?;
             let mut alloc = self.alloc();

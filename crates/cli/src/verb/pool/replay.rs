@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use cenote::memory::MemorySize;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_replay::load::LoadKind;
@@ -14,7 +15,6 @@ use super::sweep::{pool_size, sweep};
 use super::table;
 use crate::args::{Report, whole};
 use crate::cancel::Guard;
-use crate::memory::MemorySize;
 use crate::output::{self, count};
 use crate::progress;
 use crate::svg;

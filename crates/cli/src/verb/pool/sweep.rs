@@ -2,9 +2,8 @@
 
 use std::str::FromStr;
 
+use cenote::memory::MemorySize;
 use cenote_replay::pool::{PoolSize, Sweep};
-
-use crate::memory::MemorySize;
 
 /// A size of the pool as the command line has it.
 pub fn pool_size(size: MemorySize) -> PoolSize {

@@ -8,8 +8,8 @@ use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
 use crate::args::{Threads, whole};
 use crate::cancel;
 use crate::graph_file::{GraphArg, Opening};
-use crate::memory::{self, MemorySize};
-use crate::tiers::members::Access;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::members::Access;
 
 /// Flags that say how a run is to be done.
 #[derive(Debug, clap::Args)]
@@ -70,16 +70,14 @@ impl PlanArgs {
                     / 2
             }
         };
-        let config = EngineConfig {
-            threads: self.threads.count(),
-            strategy: self.strategy,
-            profile,
-            depth: self.depth,
-            cache_bytes: self.cache.map(|size| size.bytes_of(page_bytes)),
-            explain,
-            cancel: Cancel::asking(cancel::cancelled),
-            ..EngineConfig::with_memory(memory_bytes)
-        };
+        let config = EngineConfig::with_memory(memory_bytes)
+            .threads(self.threads.count())
+            .strategy(self.strategy)
+            .profile(profile)
+            .depth(self.depth)
+            .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
+            .explain(explain)
+            .cancel(Cancel::when(cancel::cancelled));
         Ok((graph, config))
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use cenote::memory::MemorySize;
 use cenote_replay::tier::PAPER_PAGES;
 use cenote_replay::tier::capacity::Capacities;
 use cenote_replay::tier::load::TierLoadKind;
@@ -14,7 +15,6 @@ use cenote_workload::page::trace::TraceFormat;
 
 use super::table;
 use crate::args::Report;
-use crate::memory::MemorySize;
 use crate::output::{self, count};
 use crate::svg;
 use crate::verb::Outcome;
