@@ -262,3 +262,11 @@ fn impossible_parameters_are_errors_that_name_them() {
         assert!(message.starts_with(name) && message.contains("expected"), "{message}");
     }
 }
+
+#[test]
+fn a_load_moves_between_threads_as_any_other() {
+    let config = TpccConfig { transactions: 1, ..TpccConfig::default() };
+    let load: Box<dyn PageLoad + Send> = Box::new(Tpcc::new(config).expect("valid"));
+    let name = std::thread::spawn(move || load.name()).join().expect("no panic");
+    assert_eq!(name, "TPC-C");
+}
