@@ -1,26 +1,10 @@
-//! Replays a load through a buffer pool, once for each combination of policy, writer and
-//! prefetcher, and tells how long each took.
-//!
-//! - [`load`]: what is replayed
-//! - [`fill`]: makes a file to replay on
-//! - [`target`]: what it is replayed on
-//! - [`predict`]: what the device's model says it should cost
-//! - [`row`]: what is told of a combination
-//!
-//! Seconds are the device's: virtual on a simulated one, where computing costs nothing.
-
-pub mod fill;
-pub mod load;
-pub mod predict;
-pub mod row;
-pub mod target;
+//! One replay: a load through a new pool, with one policy, writer and prefetcher.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 
-use anyhow::{Result, ensure};
 use cenote_device::wrapper::{Stats, StatsDevice};
 use cenote_device::{Device, Op};
 use cenote_pool::policy::PolicyKind;
@@ -29,10 +13,11 @@ use cenote_pool::{Cleaner, CleanerThread, Handle, Pool, PoolConfig, PoolStats, W
 use cenote_workload::page::PageOp;
 use serde::Serialize;
 
-use crate::cancel;
-use load::{Load, Ops};
-use predict::Requests;
-use target::Target;
+use super::predict::Requests;
+use super::target::Target;
+use crate::control::Meter;
+use crate::error::{ReplayError, Result, require};
+use crate::load::{Load, Ops};
 
 /// Accesses that a thread takes from the load at a time.
 const CHUNK: usize = 64;
@@ -85,7 +70,7 @@ impl fmt::Display for WriterKind {
 impl FromStr for WriterKind {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             format!("no writer is called '{name}'; there are classical, cleaner, ace, ace-bg")
         })
@@ -94,18 +79,18 @@ impl FromStr for WriterKind {
 
 /// One of the combinations that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Combination {
-    /// Who leaves.
+pub(crate) struct Combination {
+    /// Replacement policy.
     pub policy: PolicyKind,
-    /// Who is written back.
+    /// Writer of dirty pages.
     pub writer: WriterKind,
-    /// Who comes early.
+    /// Prefetcher.
     pub prefetch: PrefetchKind,
 }
 
 /// What all combinations have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// Bytes of a page.
     pub page_bytes: usize,
     /// Pages of the pool.
@@ -123,8 +108,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Pages that may be written at once in the background: these cannot leave meanwhile, and
-    /// somebody has to.
+    /// Pages that may be written at once in the background: these cannot be evicted meanwhile, and
+    /// others must be.
     pub fn background_max(frames: usize) -> usize {
         (frames / 2).max(1)
     }
@@ -140,7 +125,7 @@ impl Setting {
 
 /// What one replay did, after the warm-up and before the last dirty pages were flushed.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// Time on the device's clock.
     pub seconds: f64,
     /// Accesses.
@@ -167,39 +152,36 @@ pub struct Measured {
     pub device: Stats,
 }
 
-/// Replays `load` on a new pool. Calls `done` with the number of accesses done, now and then.
-pub fn run(
+/// Replays `load` on a new pool.
+pub(crate) fn run(
     target: &Target,
     load: &Load,
     combination: Combination,
     setting: &Setting,
-    done: &(dyn Fn(u64) + Sync),
+    meter: &Meter<'_>,
 ) -> Result<Measured> {
     let config = pool_config(target, combination, setting);
     let device = target.device(load.pages * setting.page_bytes as u64)?;
     let device = Arc::new(StatsDevice::new(device));
     let pool = Pool::new(Arc::clone(&device) as Arc<dyn Device>, config)?;
-    ensure!(
-        load.pages <= pool.pages(),
-        "{}: {load} asks for {} pages, and there are {}",
-        target.name,
-        load.pages,
-        pool.pages()
-    );
-    ensure!(
-        setting.warm_up < load.ops,
-        "{}: a warm-up of {} accesses leaves nothing of {}: give more --ops or less --warm-up",
-        load.name,
-        setting.warm_up,
-        load.ops
-    );
+    require(load.pages <= pool.pages(), || {
+        let (name, pages) = (&target.name, pool.pages());
+        format!("{name}: {load} needs {} pages, and there are {pages}", load.pages)
+    })?;
+    require(setting.warm_up < load.ops, || {
+        let (warm_up, ops) = (setting.warm_up, load.ops);
+        format!(
+            "{load}: `warm_up` of {warm_up} accesses leaves nothing of {ops}: give more `ops` or \
+             a shorter `warm_up`"
+        )
+    })?;
     let replay = Replay {
         pool: &pool,
         device: &device,
         source: Source::new(load.open()?, load.ops),
         failed: AtomicBool::new(false),
         is_simulated: target.is_simulated(),
-        done,
+        meter,
     };
     let measured = replay.measure(setting);
     // After a fault too: a pool warns where it is dropped with dirty pages.
@@ -258,7 +240,7 @@ struct Replay<'a> {
     /// Whether a thread failed, so that the others end too.
     failed: AtomicBool,
     is_simulated: bool,
-    done: &'a (dyn Fn(u64) + Sync),
+    meter: &'a Meter<'a>,
 }
 
 /// Time and counts at one moment.
@@ -301,26 +283,17 @@ impl Replay<'_> {
     }
 
     /// Several threads share the load. All keep their handles from the warm-up, and meet before
-    /// and after each of the two moments.
+    /// and after each of the two moments. None begins before all run.
     fn measure_together(&self, setting: &Setting) -> Result<(u64, Moment, Moment)> {
         let barrier = Barrier::new(setting.threads + 1);
-        let share = setting.warm_up / setting.threads as u64;
-        let work = || -> Result<u64> {
-            let handle = self.pool.handle();
-            let warmed = self.drive(&handle, share, None);
-            self.failed.fetch_or(warmed.is_err(), Ordering::Relaxed);
-            barrier.wait();
-            barrier.wait();
-            let done = warmed.and_then(|_| {
-                let done = self.drive(&handle, u64::MAX, None);
-                self.failed.fetch_or(done.is_err(), Ordering::Relaxed);
-                done
-            });
-            barrier.wait();
-            done
-        };
+        let begin = OnceLock::new();
+        let work = || if *begin.wait() { self.work(setting, &barrier) } else { Ok(0) };
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..setting.threads).map(|_| scope.spawn(work)).collect();
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work);
+            let threads: std::io::Result<Vec<_>> = (0..setting.threads).map(spawn).collect();
+            begin.get_or_init(|| threads.is_ok());
+            let refused = |source| ReplayError::Threads { threads: setting.threads, source };
+            let threads = threads.map_err(refused)?;
             barrier.wait();
             let before = self.moment();
             barrier.wait();
@@ -332,6 +305,22 @@ impl Replay<'_> {
             }
             Ok((ops, before, after))
         })
+    }
+
+    /// One of several threads: its share of the warm-up, then accesses until the load ends.
+    fn work(&self, setting: &Setting, barrier: &Barrier) -> Result<u64> {
+        let handle = self.pool.handle();
+        let drive = |most| {
+            let done = self.drive(&handle, most, None);
+            self.failed.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
+        };
+        let warmed = drive(setting.warm_up / setting.threads as u64);
+        barrier.wait();
+        barrier.wait();
+        let done = warmed.and_then(|_| drive(u64::MAX));
+        barrier.wait();
+        done
     }
 
     /// Replays up to `most` accesses; how many there were.
@@ -350,8 +339,8 @@ impl Replay<'_> {
                 access(handle, *op)?;
             }
             ops += chunk.len() as u64;
-            (self.done)(chunk.len() as u64);
-            cancel::check()?;
+            self.meter.advance(chunk.len() as u64);
+            self.meter.control.check()?;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cenote_workload::page::tpcc::{
+use cenote_replay::load::tpcc::{
     Area, Index, Table, Tpcc, TpccConfig, TpccMix, Transaction, WAREHOUSES_MAX,
 };
 use cenote_workload::page::{PageLoad, PageOp};
@@ -261,4 +261,12 @@ fn impossible_parameters_are_errors_that_name_them() {
         let message = Tpcc::new(config).expect_err(name).to_string();
         assert!(message.starts_with(name) && message.contains("expected"), "{message}");
     }
+}
+
+#[test]
+fn a_load_moves_between_threads_as_any_other() {
+    let config = TpccConfig { transactions: 1, ..TpccConfig::default() };
+    let load: Box<dyn PageLoad + Send> = Box::new(Tpcc::new(config).expect("valid"));
+    let name = std::thread::spawn(move || load.name()).join().expect("no panic");
+    assert_eq!(name, "TPC-C");
 }

@@ -1,10 +1,10 @@
 //! The replay against times computed by hand and a second one that scans for whatever is next; and
 //! what policies must be worth on the loads of the tiering chapter.
 
+use cenote_replay::tier::simulation::{Arrivals, Replay, Report, Request};
 use cenote_tier::TierError;
 use cenote_tier::placement::{Move, Placement};
 use cenote_tier::policy::{Access, Context, Oracle, OraclePhase, Policy, PolicySpec};
-use cenote_tier::replay::{Arrivals, Replay, Report, Request};
 use cenote_tier::spec::TierSpec;
 use cenote_workload::page::phases::{Phases, PhasesConfig};
 use cenote_workload::random::Counter;

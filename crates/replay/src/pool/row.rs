@@ -1,10 +1,10 @@
-//! What is told of a combination.
+//! The result of one combination of load, policy, writer and prefetcher.
 
 use serde::Serialize;
 
-use super::load::Load;
+use super::run::{Combination, Measured, Setting};
 use super::target::Target;
-use super::{Combination, Measured, Setting};
+use crate::load::Load;
 
 /// A parameter that is varied, and its value in a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,18 +15,19 @@ pub struct Varied {
     pub value: f64,
 }
 
-/// One line of the table. The names are a contract: scripts read them.
+/// One combination with one load. The names are a contract: scripts read them.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Row {
     /// The load.
     pub workload: String,
-    /// Who leaves.
+    /// Replacement policy.
     pub policy: &'static str,
-    /// Who is written back.
+    /// Writer of dirty pages.
     pub writer: &'static str,
-    /// Who comes early.
+    /// Prefetcher.
     pub prefetch: &'static str,
-    /// Where the pages lie.
+    /// Device of the pages.
     pub device: String,
     /// Time on the device's clock; the median of the repetitions.
     pub seconds: f64,
@@ -98,7 +99,7 @@ pub struct Row {
 
 impl Row {
     /// The row of a combination from its repetitions, at least one.
-    pub fn new(
+    pub(crate) fn new(
         target: &Target,
         load: &Load,
         combination: Combination,
@@ -168,7 +169,7 @@ impl Row {
 }
 
 /// Fills in what compares a row with the classical writer's.
-pub fn compare(rows: &mut [Row]) {
+pub(crate) fn compare(rows: &mut [Row]) {
     let compared: Vec<_> = rows
         .iter()
         .map(|row| {

@@ -1,14 +1,17 @@
-//! What is told of a combination.
+//! The result of one combination of load, capacities and policy.
 
-use cenote_tier::replay::Report;
 use serde::Serialize;
 
-/// One line of the table. The names are a contract: scripts read them.
+use super::simulation::Report;
+
+/// One load with one policy and one choice of capacities. The names are a contract: scripts read
+/// them.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Row {
     /// The load.
     pub workload: String,
-    /// Who moves.
+    /// Migration policy.
     pub policy: String,
     /// What the tiers above the slowest hold.
     pub capacity: String,
@@ -70,7 +73,7 @@ pub struct TierRow {
 
 /// Which load and which policy a report is of.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(crate) struct Case {
     /// See [`Row::workload`].
     pub workload: String,
     /// See [`Row::policy`].
@@ -85,7 +88,7 @@ pub struct Case {
 
 impl Row {
     /// The row of a replay.
-    pub fn new(case: Case, report: &Report, cpu_us_per_access: f64) -> Self {
+    pub(crate) fn new(case: Case, report: &Report, cpu_us_per_access: f64) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let us = |ns: f64| ns / 1e3;
         let tiers = report.tiers.iter().map(|tier| TierRow {

@@ -1,17 +1,17 @@
-//! What is replayed: made loads and traces, and what there is to know of them beforehand.
+//! Loads of tiers: generated or read from a trace, and what an oracle knows of them.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, ensure};
 use cenote_tier::policy::{Oracle, OraclePhase};
-use cenote_tier::replay::Request;
 use cenote_workload::page::drift::{Drift, DriftConfig};
 use cenote_workload::page::phases::{Phases, PhasesConfig, Shape};
 use cenote_workload::page::zipf::ZipfConfig;
 
-use crate::cancel;
-use crate::replay::load::{Load, LoadConfig, LoadKind, Ops};
+use super::simulation::Request;
+use crate::control::Control;
+use crate::error::{ReplayError, Result, require};
+use crate::load::{Load, LoadConfig, LoadKind, Ops};
 
 /// Which load.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub enum TierLoadKind {
 impl FromStr for TierLoadKind {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
         Ok(match name {
             "uniform" => Self::Uniform,
             "zipf" => Self::Zipf,
@@ -41,9 +41,9 @@ impl FromStr for TierLoadKind {
     }
 }
 
-/// The parameters that loads are made with.
+/// The parameters of loads.
 #[derive(Clone, Debug)]
-pub struct TierLoadConfig {
+pub(crate) struct TierLoadConfig {
     /// Those of all loads; a trace ends after `ops` if it is longer.
     pub load: LoadConfig,
     /// How often Zipf's ranks go round.
@@ -52,7 +52,7 @@ pub struct TierLoadConfig {
 
 /// A load whose size is known.
 #[derive(Clone, Debug)]
-pub struct TierLoad {
+pub(crate) struct TierLoad {
     kind: TierLoadKind,
     config: TierLoadConfig,
     /// A trace, once it was read.
@@ -67,11 +67,16 @@ pub struct TierLoad {
 
 impl TierLoad {
     /// Finds out how large a load is. A trace is read once.
-    pub fn survey(kind: TierLoadKind, config: TierLoadConfig) -> Result<Self> {
+    pub fn survey(
+        kind: TierLoadKind,
+        config: TierLoadConfig,
+        control: &Control<'_>,
+    ) -> Result<Self> {
         let mut trace = None;
         let (name, pages, ops) = match &kind {
             TierLoadKind::Trace(path) => {
-                let load = Load::survey(LoadKind::Trace(path.clone()), config.load.clone())?;
+                let kind = LoadKind::Trace(path.clone());
+                let load = Load::survey(kind, config.load.clone(), control)?;
                 let sizes = (load.name.clone(), load.pages, load.ops);
                 trace = Some(load);
                 sizes
@@ -87,8 +92,9 @@ impl TierLoad {
             }
         };
         let pages = u32::try_from(pages).ok().filter(|&pages| pages < u32::MAX);
-        let pages = pages.with_context(|| format!("{name}: more than 4294967294 pages"))?;
-        ensure!(ops > 0, "{name}: the load has no accesses");
+        let many = || ReplayError::Config(format!("{name}: more than 4294967294 pages"));
+        let pages = pages.ok_or_else(many)?;
+        require(ops > 0, || format!("{name}: the load has no accesses"))?;
         let load = Self { kind, config, trace, name, pages, ops };
         load.open()?;
         Ok(load)
@@ -125,8 +131,12 @@ impl TierLoad {
         Ok(Drift::new(DriftConfig { name: self.name.clone(), zipf, drift })?)
     }
 
-    /// The accesses as the tiers take them; calls `each` until it says stop.
-    pub fn for_each(&self, mut each: impl FnMut(Request) -> Result<bool>) -> Result<()> {
+    /// The accesses as tiers take them, until `each` returns false.
+    pub fn for_each(
+        &self,
+        control: &Control<'_>,
+        mut each: impl FnMut(Request) -> Result<bool>,
+    ) -> Result<()> {
         let mut ops = self.open()?;
         for done in 0..self.ops {
             let Some(op) = ops.next() else { break };
@@ -135,28 +145,29 @@ impl TierLoad {
                 break;
             }
             if done.is_multiple_of(1 << 16) {
-                cancel::check()?;
+                control.check()?;
             }
         }
         Ok(())
     }
 
-    /// The hot pages: those that a made load was made with, the most frequent ones of a trace.
-    pub fn oracle(&self) -> Result<Oracle> {
+    /// The hot pages: those that a generated load was generated with, the most frequent ones of a
+    /// trace.
+    pub fn oracle(&self, control: &Control<'_>) -> Result<Oracle> {
         let narrow = |pages: Vec<u64>| pages.into_iter().map(|page| page as u32).collect();
         let phases = match &self.kind {
             TierLoadKind::Phases(_) => self.phases()?.hot_pages(),
             TierLoadKind::Uniform => vec![(0, Vec::new())],
             TierLoadKind::Zipf => vec![(0, self.drift()?.hottest(self.pages.into()))],
-            TierLoadKind::Trace(_) => vec![(0, self.most_frequent()?)],
+            TierLoadKind::Trace(_) => vec![(0, self.most_frequent(control)?)],
         };
         let phase = |(start, pages)| OraclePhase { start, hottest: narrow(pages) };
         Ok(Oracle { phases: phases.into_iter().map(phase).collect() })
     }
 
-    fn most_frequent(&self) -> Result<Vec<u64>> {
+    fn most_frequent(&self, control: &Control<'_>) -> Result<Vec<u64>> {
         let mut counts = vec![0u32; self.pages as usize];
-        self.for_each(|request| {
+        self.for_each(control, |request| {
             counts[request.page as usize] += 1;
             Ok(true)
         })?;
@@ -191,16 +202,17 @@ mod tests {
     #[test]
     fn every_load_yields_what_its_survey_said() {
         for name in Shape::NAMES.into_iter().chain(["uniform", "zipf", "7hf70"]) {
-            let load = TierLoad::survey(name.parse().unwrap(), config()).unwrap();
+            let load =
+                TierLoad::survey(name.parse().unwrap(), config(), &Control::default()).unwrap();
             let mut ops = 0;
-            load.for_each(|request| {
+            load.for_each(&Control::default(), |request| {
                 assert!(request.page < load.pages);
                 ops += 1;
                 Ok(true)
             })
             .unwrap();
             assert_eq!((ops, load.pages), (3_000, 1_000), "{name}");
-            let oracle = load.oracle().unwrap();
+            let oracle = load.oracle(&Control::default()).unwrap();
             assert_eq!(oracle.phases[0].start, 0);
         }
     }
@@ -210,8 +222,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, "R 900\nR 7\nW 7\nR 8\nR 7\nR 900\n").unwrap();
-        let load = TierLoad::survey(TierLoadKind::Trace(path), config()).unwrap();
+        let load =
+            TierLoad::survey(TierLoadKind::Trace(path), config(), &Control::default()).unwrap();
         assert_eq!((load.pages, load.ops), (3, 6));
-        assert_eq!(load.oracle().unwrap().phases[0].hottest, [1, 0, 2]);
+        assert_eq!(load.oracle(&Control::default()).unwrap().phases[0].hottest, [1, 0, 2]);
     }
 }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::spec::TierSpec;
+use cenote_tier::spec::TierSpec;
 
 /// Requests in service and what they take, and those that wait.
 #[derive(Debug)]

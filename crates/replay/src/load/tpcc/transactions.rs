@@ -4,7 +4,7 @@ use super::book::Order;
 use super::layout::{CUSTOMERS, DISTRICTS, ITEMS, LINES, NAMES, ORDERS, UNDELIVERED};
 use super::plan::{Naming, Plan};
 use super::{Index, Table, Tpcc, Transaction};
-use crate::page::PageOp;
+use cenote_workload::page::PageOp;
 
 /// Orders that a Stock-Level looks at (clause 2.8.2.2).
 const RECENT_ORDERS: u64 = 20;

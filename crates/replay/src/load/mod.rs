@@ -1,40 +1,44 @@
-//! What is replayed: a made load or a trace, opened anew for each combination.
+//! Loads: generated or read from a trace, and opened anew for each combination.
+//!
+//! - [`tpcc`]: the pages that TPC-C's five transactions touch
+
+pub mod tpcc;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, ensure};
 use cenote_workload::page::dense::Dense;
 use cenote_workload::page::mix::{Mix, MixConfig};
-use cenote_workload::page::tpcc::{Tpcc, TpccConfig, TpccMix, Transaction};
 use cenote_workload::page::trace::{Trace, TraceFormat};
 use cenote_workload::page::zipf::{Zipf, ZipfConfig};
 use cenote_workload::page::{PageLoad, PageOp};
 
-use crate::cancel;
+use crate::control::Control;
+use crate::error::{Result, require};
+use tpcc::{Tpcc, TpccConfig, TpccMix, Transaction};
 
 /// Pages and accesses of the ACE evaluation (dissertation 4.5, and its simulator's script).
-pub const PAPER_PAGES: u64 = 344_066;
+pub(crate) const PAPER_PAGES: u64 = 344_066;
 /// See [`PAPER_PAGES`].
-pub const PAPER_OPS: u64 = 2_000_000;
+pub(crate) const PAPER_OPS: u64 = 2_000_000;
 
 /// Bytes of one warehouse at the start.
 const WAREHOUSE_BYTES: u64 = 85 << 20;
 
-/// Transactions that tell how many accesses one has on average.
+/// Transactions from which the mean number of accesses is taken.
 const SAMPLE: u64 = 2_000;
 
 /// Which load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// Mixed skewed.
+    /// Half reads; 90% of the accesses to 10% of the pages.
     Ms,
-    /// Write-intensive skewed.
+    /// The same with 90% writes.
     Wis,
-    /// Read-intensive skewed.
+    /// The same with 90% reads.
     Ris,
-    /// Mixed uniform.
+    /// Half reads, all pages alike.
     Mu,
     /// Zipf's law.
     Zipf,
@@ -47,7 +51,7 @@ pub enum LoadKind {
 impl FromStr for LoadKind {
     type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, String> {
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
         let name = name.to_ascii_lowercase();
         Ok(match name.as_str() {
             "ms" => Self::Ms,
@@ -73,18 +77,18 @@ impl FromStr for LoadKind {
     }
 }
 
-/// The parameters that loads are made with; each takes what concerns it.
+/// The parameters of loads; each load takes those that concern it.
 #[derive(Clone, Debug)]
-pub struct LoadConfig {
-    /// Pages of a made load.
+pub(crate) struct LoadConfig {
+    /// Pages of a generated load.
     pub pages: u64,
-    /// Accesses of a made load; a trace ends there if it is longer.
+    /// Accesses of a generated load; a longer trace ends there.
     pub ops: Option<u64>,
-    /// Accesses of a made load if `ops` does not say.
+    /// Accesses of a generated load without `ops`.
     pub ops_default: u64,
     /// The same seed gives the same load.
     pub seed: u64,
-    /// Share of reads, where the load's own is not wanted.
+    /// Share of reads in place of the load's own.
     pub read_share: Option<f64>,
     /// Zipf's exponent.
     pub skew: f64,
@@ -100,7 +104,7 @@ pub struct LoadConfig {
 
 /// A load whose size is known.
 #[derive(Clone, Debug)]
-pub struct Load {
+pub(crate) struct Load {
     kind: LoadKind,
     config: LoadConfig,
     /// What tables call it.
@@ -116,26 +120,32 @@ pub struct Load {
 }
 
 /// An opened load.
-pub type Ops = Box<dyn PageLoad<Item = cenote_workload::Result<PageOp>> + Send>;
+pub(crate) type Ops = Box<dyn PageLoad<Item = cenote_workload::Result<PageOp>> + Send>;
 
 impl Load {
     /// Finds out how large a load is. A trace is read once.
-    pub fn survey(kind: LoadKind, config: LoadConfig) -> Result<Self> {
+    pub fn survey(kind: LoadKind, config: LoadConfig, control: &Control<'_>) -> Result<Self> {
         let ops = config.ops.unwrap_or(config.ops_default);
         let (name, name_plain) = Default::default();
         let pages = config.pages;
+        let pages_max = i64::MAX as u64 / config.page_bytes.max(1);
+        let fits = |pages: u64| {
+            require(pages <= pages_max, || format!("{pages} pages: expected at most {pages_max}"))
+        };
+        fits(pages)?;
         let mut load = Self { kind, name, name_plain, pages, ops, writes: true, config };
         if let LoadKind::Trace(path) = load.kind.clone() {
-            load.survey_trace(&path)?;
+            load.survey_trace(&path, control)?;
         } else {
             let opened = load.open()?;
             load.name_plain = opened.name();
             load.name = load.spell(opened.name());
-            load.pages = opened.pages().context("a made load knows its pages")?;
+            load.pages = opened.pages().unwrap_or(pages);
             let all_read = load.config.read_share == Some(1.0);
             load.writes = !all_read || matches!(load.kind, LoadKind::Tpcc(_));
         }
-        ensure!(load.ops > 0, "{}: the load has no accesses", load.name);
+        require(load.ops > 0, || format!("{}: the load has no accesses", load.name))?;
+        fits(load.pages)?;
         Ok(load)
     }
 
@@ -147,7 +157,7 @@ impl Load {
         }
     }
 
-    fn survey_trace(&mut self, path: &Path) -> Result<()> {
+    fn survey_trace(&mut self, path: &Path, control: &Control<'_>) -> Result<()> {
         let (mut ops, mut end, mut writes) = (0u64, 0, false);
         let limit = self.config.ops.unwrap_or(u64::MAX);
         let mut opened = self.open()?;
@@ -160,10 +170,10 @@ impl Load {
             writes |= op.write;
             ops += 1;
             if ops.is_multiple_of(1 << 16) {
-                cancel::check()?;
+                control.check()?;
             }
         }
-        ensure!(ops > 0, "{}: the trace holds no accesses", path.display());
+        require(ops > 0, || format!("{}: the trace holds no accesses", path.display()))?;
         (self.pages, self.ops, self.writes) = (end, ops, writes);
         Ok(())
     }
@@ -200,7 +210,7 @@ impl Load {
     /// As many transactions as make the accesses that are wanted.
     fn open_tpcc(&self, only: Option<Transaction>) -> Result<Ops> {
         let LoadConfig { page_bytes, seed, pages, warehouses, .. } = self.config;
-        let by_pages = (pages * page_bytes / WAREHOUSE_BYTES).max(1);
+        let by_pages = (pages.saturating_mul(page_bytes) / WAREHOUSE_BYTES).max(1);
         let tpcc = TpccConfig {
             warehouses: warehouses.unwrap_or(by_pages),
             transactions: SAMPLE,
@@ -245,12 +255,16 @@ mod tests {
         }
     }
 
+    fn survey(kind: LoadKind, config: LoadConfig) -> Result<Load> {
+        Load::survey(kind, config, &Control::default())
+    }
+
     #[test]
-    fn every_made_load_yields_what_its_survey_said() {
+    fn every_generated_load_yields_what_its_survey_said() {
         for name in ["ms", "wis", "ris", "mu", "zipf", "tpcc", "tpcc-stock-level"] {
-            let load = Load::survey(name.parse().unwrap(), config()).unwrap();
+            let load = survey(name.parse().unwrap(), config()).unwrap();
             let ops: Vec<PageOp> =
-                load.open().unwrap().take(3_000).collect::<Result<_, _>>().unwrap();
+                load.open().unwrap().take(3_000).collect::<std::result::Result<_, _>>().unwrap();
             assert_eq!((ops.len() as u64, load.ops), (3_000, 3_000), "{name}");
             assert!(ops.iter().all(|op| op.page < load.pages), "{name}");
         }
@@ -259,9 +273,9 @@ mod tests {
     #[test]
     fn a_load_of_reads_alone_is_known_to_write_nothing() {
         let reads = LoadConfig { read_share: Some(1.0), ..config() };
-        assert!(!Load::survey(LoadKind::Ms, reads.clone()).unwrap().writes);
-        assert!(Load::survey(LoadKind::Tpcc(None), reads).unwrap().writes);
-        assert!(Load::survey(LoadKind::Ms, config()).unwrap().writes);
+        assert!(!survey(LoadKind::Ms, reads.clone()).unwrap().writes);
+        assert!(survey(LoadKind::Tpcc(None), reads).unwrap().writes);
+        assert!(survey(LoadKind::Ms, config()).unwrap().writes);
     }
 
     #[test]
@@ -269,10 +283,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, "R 900\nR 7\nR 900\n").unwrap();
-        let load = Load::survey(LoadKind::Trace(path.clone()), config()).unwrap();
+        let load = survey(LoadKind::Trace(path.clone()), config()).unwrap();
         assert_eq!((load.pages, load.ops, load.writes), (2, 3, false));
         let kept = LoadConfig { keep_numbers: true, ops: Some(2), ..config() };
-        let load = Load::survey(LoadKind::Trace(path), kept).unwrap();
+        let load = survey(LoadKind::Trace(path), kept).unwrap();
         assert_eq!((load.pages, load.ops, load.writes), (901, 2, false));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`queue`](TierQueue): one tier's device, which does k_r reads or k_w writes at once
 //! - [`histogram`](Responses): response times
-//! - [`report`](Report): what is told at the end
+//! - [`report`](Report): the result
 //!
 //! A request goes to the tier where its page lies; then the policy hears of it. A page that moves
 //! is read where it was and then written where it goes, both in line with all requests; from the
@@ -17,10 +17,11 @@ mod histogram;
 mod queue;
 mod report;
 
-use crate::error::{Result, TierError, require};
-use crate::placement::{Move, Page, Placement};
-use crate::policy::{Access, Policy};
-use crate::spec::TierSpec;
+use cenote_tier::placement::{Move, Page, Placement};
+use cenote_tier::policy::{Access, Policy};
+use cenote_tier::spec::TierSpec;
+use cenote_tier::{Result, TierError};
+
 use events::{Event, Events};
 pub use histogram::Responses;
 pub use queue::TierQueue;
@@ -48,6 +49,19 @@ pub enum Arrivals {
         /// Time between two of them.
         interval_ns: u64,
     },
+}
+
+fn require(
+    holds: bool,
+    what: &str,
+    found: impl ToString,
+    expected: impl Into<String>,
+) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    let (what, found) = (what.to_owned(), found.to_string());
+    Err(TierError::Spec { what, found, expected: expected.into() })
 }
 
 /// Tiers, a placement and a policy at work.

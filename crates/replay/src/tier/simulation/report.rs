@@ -1,6 +1,6 @@
 //! What is told of a replay.
 
-use crate::placement::Tier;
+use cenote_tier::placement::Tier;
 
 /// What one tier did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

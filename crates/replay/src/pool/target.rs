@@ -1,17 +1,18 @@
-//! What is replayed on: a simulated device or a file.
+//! Devices that a pool is replayed on: simulated, a file or a block device.
 
 use std::fs::OpenOptions as OpenOptionsOfStd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
 use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_device::model::{DeviceModel, Pio};
 use cenote_device::profile::ProfileStore;
+
+use crate::error::{ReplayError, Result, file_error, require};
 
 /// How a simulated device is named.
 const SIMULATED: &str = "sim:";
@@ -28,19 +29,19 @@ const K: u32 = 8;
 
 /// Where pages lie.
 #[derive(Clone, Debug)]
-pub struct Target {
-    /// As the user names it.
+pub(crate) struct Target {
+    /// Its name as it was given.
     pub name: String,
     /// How fast it is: simulated, measured or assumed.
     pub model: DeviceModel,
     /// alpha of PIO for a page.
     pub alpha: f64,
-    /// Whether nobody measured the drive.
+    /// Whether the drive was not measured.
     pub assumed: bool,
     file: Option<Arc<dyn Device>>,
 }
 
-/// Parameters of an ideal device where the user gives them.
+/// Parameters of an ideal device in place of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ideal {
     /// Cost of a write in reads.
@@ -53,7 +54,7 @@ pub struct Ideal {
 
 /// What may be done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permission {
+pub(crate) enum Permission {
     /// It is only read.
     Read,
     /// Its bytes may be replaced.
@@ -68,16 +69,17 @@ impl Target {
 
     /// A simulated device by its name: `sim:PRESET`, `sim:PRESET-ideal` or `sim:ideal`.
     pub fn simulated(device: &str, page_bytes: u64, ideal: Ideal) -> Result<Self> {
-        let name = device.strip_prefix(SIMULATED).context("simulated devices begin with sim:")?;
+        let name = device.strip_prefix(SIMULATED).unwrap_or(device);
         let model = if name.eq_ignore_ascii_case("ideal") {
             let pio = ideal.over(Pio::new(0, K, K, ALPHA))?;
             DeviceModel::pio("ideal", page_bytes, IDEAL_READ_US, &pio)
         } else if let Some(preset) = Preset::by_name(name) {
-            ensure!(
-                ideal == Ideal::default(),
-                "{device} is as it was measured: --alpha, --k, --k-r and --k-w are for ideal \
-                 devices, such as {device}{IDEAL}"
-            );
+            require(ideal == Ideal::default(), || {
+                format!(
+                    "{device} is as it was measured: `alpha`, `k`, `k_r` and `k_w` are for ideal \
+                     devices, such as {device}{IDEAL}"
+                )
+            })?;
             preset.model()
         } else if let Some(preset) = name.strip_suffix(IDEAL).and_then(Preset::by_name) {
             let size = preset.model().at(page_bytes);
@@ -85,11 +87,11 @@ impl Target {
             DeviceModel::pio(name, page_bytes, size.read_us_qd1, &pio)
         } else {
             let names: Vec<&str> = Preset::all().iter().map(|preset| preset.name).collect();
-            bail!(
-                "no simulated device is called `{name}`; there are sim:ideal and sim: with {}, \
+            return Err(ReplayError::Config(format!(
+                "no simulated device is called '{name}'; there are sim:ideal and sim: with {}, \
                  each also with {IDEAL} behind",
                 names.join(", ")
-            );
+            )));
         };
         let alpha = model.at(page_bytes).alpha;
         Ok(Self { name: device.to_owned(), model, alpha, assumed: false, file: None })
@@ -137,28 +139,26 @@ impl Target {
 }
 
 /// A block device that is mounted, or part of another, must not be written behind its user's back.
-/// Linux opens a block device exclusively only where nobody uses it.
+/// Linux opens a block device exclusively only where it is not in use.
 fn refuse_in_use(path: &Path) -> Result<()> {
     let Ok(metadata) = path.metadata() else { return Ok(()) };
     if !metadata.file_type().is_block_device() {
         return Ok(());
     }
     let opened = OpenOptionsOfStd::new().read(true).custom_flags(libc::O_EXCL).open(path);
-    opened.with_context(|| {
-        format!("{}: a block device in use is not overwritten: unmount it first", path.display())
-    })?;
-    Ok(())
+    opened.map(drop).map_err(file_error(path, "overwrite a block device in use: unmount"))
 }
 
 impl Ideal {
     fn over(self, pio: Pio) -> Result<Pio> {
         let alpha = self.alpha.unwrap_or(pio.alpha);
         let (k_r, k_w) = (self.k_r.unwrap_or(pio.k_r), self.k_w.unwrap_or(pio.k_w));
-        let holds = alpha.is_finite() && (0.001..=1000.0).contains(&alpha);
-        ensure!(holds, "alpha is {alpha}: expected 0.001 to 1000");
-        let possible = 1..=K_MAX;
-        ensure!(possible.contains(&k_r), "k_r is {k_r}: expected 1 to {K_MAX}");
-        ensure!(possible.contains(&k_w), "k_w is {k_w}: expected 1 to {K_MAX}");
+        require((0.001..=1000.0).contains(&alpha), || {
+            format!("alpha is {alpha:?}: expected 0.001 to 1000")
+        })?;
+        for (name, k) in [("k_r", k_r), ("k_w", k_w)] {
+            require((1..=K_MAX).contains(&k), || format!("{name} is {k}: expected 1 to {K_MAX}"))?;
+        }
         Ok(Pio::new(0, k_r, k_w, alpha))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::layout::{CUSTOMERS, DISTRICTS, ITEMS, NAMES};
 use super::{TpccConfig, Transaction};
-use crate::random::Counter;
+use cenote_workload::random::Counter;
 
 /// Lines of a New-Order (clause 2.4.1.3).
 const LINES_FEWEST: u64 = 5;

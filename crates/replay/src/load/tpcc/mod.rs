@@ -34,9 +34,9 @@ mod layout;
 mod plan;
 mod transactions;
 
-use crate::error::{Result, require};
-use crate::page::{PageLoad, PageOp};
 use book::Book;
+use cenote_workload::page::{PageLoad, PageOp};
+use cenote_workload::{Result, WorkloadError};
 pub use layout::{Area, Index, Layout, Table};
 use layout::{DISTRICTS, ORDERS};
 use plan::{Constants, Plan};
@@ -60,6 +60,19 @@ pub enum Transaction {
     Delivery,
     /// Counts recently sold items that run short (clause 2.8); only reads.
     StockLevel,
+}
+
+fn require(
+    holds: bool,
+    name: &'static str,
+    value: impl std::fmt::Debug,
+    expected: impl Into<String>,
+) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    let (value, expected) = (format!("{value:?}"), expected.into());
+    Err(WorkloadError::Parameter { name, value, expected })
 }
 
 impl Transaction {
