@@ -29,6 +29,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::residue::{Kept, Residue};
 
@@ -43,6 +44,7 @@ pub struct MisConfig {
 
 /// A maximal independent set.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Mis {
     states: States,
     /// Vertices in the set.
@@ -60,19 +62,19 @@ impl Mis {
     }
 }
 
-/// The priority of `v`, least first. The mixer is a bijection, so there are no ties for the
-/// vertex itself to break.
+/// The priority of the vertex with this rank, least first. The mixer is a bijection, so there are
+/// no ties.
 #[inline(always)]
-fn priority(seed: u64, v: VertexId) -> u64 {
+fn priority(seed: u64, rank: VertexId) -> u64 {
     // Stafford's mixer 13, as in SplitMix64.
-    let mut x = seed ^ u64::from(v).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut x = seed ^ u64::from(rank).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
 
-/// Memory: two bits a vertex for its state, three sets; up to half of the lists are kept in memory
-/// where the budget has room for them.
+/// Memory: two bits a vertex for its state, three sets; 4 bytes where the graph is not in
+/// the order of its ids; up to half of the lists are kept where the budget has room for them.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     // Of an undirected edge one end is kept, with the two words before each list.
@@ -80,7 +82,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let scratch_bytes = if config.strategy == Strategy::Auto { kept + 8 * n as u64 } else { 0 };
     Needs {
         what: NAME,
-        state_bytes: States::bytes_for(n) + 3 * Bitmap::bytes_for(n),
+        state_bytes: States::bytes_for(n) + 3 * Bitmap::bytes_for(n) + Ranks::bytes_for(graph),
         scratch_bytes,
     }
 }
@@ -109,6 +111,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, mis: &MisConfig) -> Result<
         let n = graph.vertices();
         let round = Round {
             seed: mis.seed,
+            ranks: Ranks::load(graph)?,
             directed: graph.is_directed(),
             states: States::new(n)?,
             settled: Bitmap::new(n)?,
@@ -156,6 +159,7 @@ impl States {
 
 struct Round {
     seed: u64,
+    ranks: Ranks,
     directed: bool,
     states: States,
     /// Vertices whose list nobody needs any more: they are out, or in and have told it.
@@ -165,6 +169,11 @@ struct Round {
 }
 
 impl Round {
+    #[inline(always)]
+    fn priority(&self, v: VertexId) -> u64 {
+        priority(self.seed, self.ranks.of(v))
+    }
+
     /// Looks at the list, or a piece of the list, of `v`; `keep` takes the targets that matter
     /// later. Returns whether the list is needed again.
     #[inline(always)]
@@ -185,7 +194,7 @@ impl Round {
             }
             _ => {}
         }
-        let mine = priority(self.seed, v);
+        let mine = self.priority(v);
         let mut blocked = false;
         for &target in targets {
             match self.states.get(target) {
@@ -195,7 +204,7 @@ impl Round {
                     return false;
                 }
                 _ if target == v => {}
-                _ if priority(self.seed, target) < mine => {
+                _ if self.priority(target) < mine => {
                     blocked = true;
                     keep(target);
                 }
@@ -390,6 +399,8 @@ impl Rounds<'_> {
 /// outside has a neighbour of earlier priority in it (so the set is maximal, and by induction over
 /// the priorities it is the one that the greedy choice takes); the size is that of the set.
 pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
+    let ranks = Ranks::load(graph)?;
+    let priority = |v| priority(config.seed, ranks.of(v));
     let mut covered = vec![false; graph.vertices()];
     let mut both: Option<(VertexId, VertexId)> = None;
     for_each_list(graph, Direction::Out, |list| {
@@ -398,7 +409,7 @@ pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
             if mis.contains(v) && mis.contains(target) {
                 both.get_or_insert((v, target));
             }
-            let (first, second) = match priority(config.seed, v) < priority(config.seed, target) {
+            let (first, second) = match priority(v) < priority(target) {
                 true => (v, target),
                 false => (target, v),
             };

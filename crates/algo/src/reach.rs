@@ -23,6 +23,7 @@ use cenote_engine::{
 use crate::dfs::pseudo;
 use crate::estimate::{Estimate, Reads};
 use crate::in_memory::InMemory;
+use crate::ranks::default_source;
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 
 const NAME: &str = "reach";
@@ -79,7 +80,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// # Errors
 /// A source or target that is not a vertex, no target; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Result<Reach> {
-    let source = reach.source.unwrap_or(graph.superblock().degree_max_vertex);
+    let source = reach.source.map_or_else(|| default_source(graph), Ok)?;
     check_vertices(graph, "--source", &[source])?;
     check_vertices(graph, "--target", &reach.targets)?;
     if reach.targets.is_empty() {

@@ -201,6 +201,20 @@ impl<T: Zeroable + NoUninit + AnyBitPattern> HugeVec<T> {
     }
 }
 
+macro_rules! plain {
+    ($($atomic:ty => $plain:ty),*) => {$(
+        impl HugeVec<$atomic> {
+            /// The same array for one thread at a time.
+            pub fn into_plain(self) -> HugeVec<$plain> {
+                // An atomic has the size and the bits of its integer.
+                HugeVec { mapping: self.mapping, len: self.len, _type: std::marker::PhantomData }
+            }
+        }
+    )*};
+}
+
+plain!(std::sync::atomic::AtomicU32 => u32, std::sync::atomic::AtomicU64 => u64);
+
 impl<T> Deref for HugeVec<T> {
     type Target = [T];
 

@@ -59,7 +59,7 @@ pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Direction, Graph, HubNeighbours, List, Page, StoreError, VertexId, Weight,
+    Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,
     WeightColumn, WeightType, Weights,
 };
 pub use config::{Cancel, EngineConfig, Strategy};

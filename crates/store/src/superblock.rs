@@ -266,9 +266,7 @@ impl Superblock {
 
     /// Whether each vertex has its hub neighbours.
     pub fn has_hub_neighbours(&self) -> bool {
-        self.sections
-            .iter()
-            .any(|section| section.kind.page_kind() == PageKind::HubNeighbours)
+        self.sections.iter().any(|section| section.kind.page_kind() == PageKind::HubNeighbours)
     }
 
     /// Bytes of the whole file.

@@ -17,7 +17,8 @@ use cenote_engine::{
     VertexId, Wanted,
 };
 
-use super::{UNREACHED, set};
+use super::UNREACHED;
+use crate::ranks::Parents;
 use crate::report::Result;
 
 /// No vertex of the page is active.
@@ -220,20 +221,20 @@ impl Within {
 pub(super) fn find_parents(
     engine: &Engine,
     levels: &[AtomicU32],
-    parents: &[AtomicU32],
+    parents: &Parents,
     unreached: &Bitmap,
 ) -> Result<()> {
-    let kernel = Parents { levels, parents };
+    let kernel = FindParents { levels, parents };
     engine.visit("parents", Direction::Out, Wanted::NotIn(unreached), &kernel)?;
     Ok(())
 }
 
-struct Parents<'a> {
+struct FindParents<'a> {
     levels: &'a [AtomicU32],
-    parents: &'a [AtomicU32],
+    parents: &'a Parents,
 }
 
-impl Kernel for Parents<'_> {
+impl Kernel for FindParents<'_> {
     type Local = ();
 
     fn local(&self) {}
@@ -242,7 +243,7 @@ impl Kernel for Parents<'_> {
         let next = self.levels[list.vertex as usize].load(Ordering::Relaxed).saturating_add(1);
         for &target in list.targets {
             if next != UNREACHED && self.levels[target as usize].load(Ordering::Relaxed) == next {
-                set(Some(self.parents), target, list.vertex);
+                self.parents.propose(target, list.vertex);
             }
         }
     }

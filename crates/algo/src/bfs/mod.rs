@@ -1,8 +1,8 @@
 //! Breadth-first search from one source or several.
 //!
 //! **Returns** for every vertex its level (least number of edges from the nearest source) and,
-//! where asked for, its parent: the smallest vertex of the level before that has an edge to it. A
-//! source has level 0 and is its own parent; an unreached vertex has neither. With targets the
+//! where asked for, its parent: of the vertices of the level before that have an edge to it the one
+//! with the smallest id. A source has level 0 and is its own parent; an unreached vertex has neither. With targets the
 //! search ends with the level on which the last of them is reached; vertices of further levels
 //! then count as unreached.
 //!
@@ -38,6 +38,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::ranks::{NO_PARENT, Parents, Ranks, default_source, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, pages};
 use asynchronous::Asynchronous;
 use hub_neighbours::BottomUpHubNeighbours;
@@ -45,8 +46,9 @@ use rest::{Patience, Rest};
 use stash::{Stash, StashPart};
 
 const NAME: &str = "bfs";
-const UNREACHED: u32 = u32::MAX;
-const NO_PARENT: u32 = u32::MAX;
+
+/// The level of a vertex that was not reached.
+pub const UNREACHED: u32 = u32::MAX;
 
 /// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
 /// all unvisited vertices.
@@ -84,13 +86,14 @@ impl BfsConfig {
 
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Bfs {
-    /// Where it started, ascending.
+    /// Where it started, in the order of the ids.
     pub sources: Vec<VertexId>,
     /// Whether all targets were reached: what is behind the last of them was not looked at.
     pub ended_early: bool,
-    levels: HugeVec<AtomicU32>,
-    parents: Option<HugeVec<AtomicU32>>,
+    levels: HugeVec<u32>,
+    parents: Option<HugeVec<VertexId>>,
     /// Vertices reached, the sources among them.
     pub reached: u64,
     /// The largest level.
@@ -102,14 +105,23 @@ pub struct Bfs {
 impl Bfs {
     /// Level of `v`, if it was reached.
     pub fn level(&self, v: VertexId) -> Option<u32> {
-        let level = self.levels[v as usize].load(Ordering::Relaxed);
-        (level != UNREACHED).then_some(level)
+        Some(self.levels[v as usize]).filter(|level| *level != UNREACHED)
+    }
+
+    /// The levels of all vertices, [`UNREACHED`] where there is none.
+    pub fn levels(&self) -> &[u32] {
+        &self.levels
+    }
+
+    /// The parents of all vertices, [`NO_PARENT`] where there is none; `None` where they were not
+    /// asked for.
+    pub fn parents(&self) -> Option<&[VertexId]> {
+        self.parents.as_deref()
     }
 
     /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
-        let parent = self.parents.as_ref()?[v as usize].load(Ordering::Relaxed);
-        (parent != NO_PARENT).then_some(parent)
+        Some(self.parents()?[v as usize]).filter(|parent| *parent != NO_PARENT)
     }
 
     /// The vertices from a source to `v`, by parents; `None` where `v` was not reached or parents
@@ -131,18 +143,19 @@ impl Bfs {
     }
 }
 
-/// Memory: 4 bytes a vertex for levels, 4 for parents, 3 sets; up to 16 bytes a vertex more are
+/// Memory: 4 bytes a vertex for levels, 4 for parents (8 where the graph is not in the order of its
+/// ids), 3 sets; up to 16 bytes a vertex more are
 /// used where the budget has them, and on a graph of few edges a vertex as much as its lists take.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
-    let per_vertex = if bfs.parents { 8 } else { 4 };
+    let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };
     let settled =
         if asks_hub_neighbours(graph, config.strategy, bfs) { Bitmap::bytes_for(n) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads) + settled;
     let stash_bytes = if stashes(graph, config.strategy) { 16 * n as u64 } else { 0 };
     let rest_bytes = if keeps_rest(graph, config.strategy) { rest::bytes_for(graph) } else { 0 };
     let scratch_bytes = stash_bytes.max(rest_bytes);
-    Needs { what: NAME, state_bytes: per_vertex * n as u64 + sets, scratch_bytes }
+    Needs { what: NAME, state_bytes: 4 * n as u64 + parents + sets, scratch_bytes }
 }
 
 fn stashes(graph: &Graph, strategy: Strategy) -> bool {
@@ -209,12 +222,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<Bfs> {
     let mut sources = bfs.sources.clone();
     if sources.is_empty() {
-        sources.push(graph.superblock().degree_max_vertex);
+        sources.push(default_source(graph)?);
     }
     check_vertices(graph, "--source", &sources)?;
     check_vertices(graph, "--target", &bfs.targets)?;
-    sources.sort_unstable();
-    sources.dedup();
+    sort_by_id(graph, &mut sources)?;
     let needs = needs(graph, &config, bfs);
     let config = with_room(graph, config, &needs)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
@@ -231,7 +243,7 @@ struct Search<'e> {
     sources: Vec<VertexId>,
     goal: Goal,
     levels: HugeVec<AtomicU32>,
-    parents: Option<HugeVec<AtomicU32>>,
+    parents: Option<Parents>,
     visited: Bitmap,
     frontier: Frontier,
     next: Frontier,
@@ -249,16 +261,13 @@ struct Search<'e> {
 impl<'e> Search<'e> {
     fn new(engine: &'e Engine, sources: Vec<VertexId>, bfs: &BfsConfig) -> Result<Self> {
         let n = engine.graph().vertices();
-        let unset = || -> Result<HugeVec<AtomicU32>> {
-            let items = HugeVec::<AtomicU32>::zeroed(n)?;
-            items.par_iter().for_each(|item| item.store(u32::MAX, Ordering::Relaxed));
-            Ok(items)
-        };
+        let levels = HugeVec::<AtomicU32>::zeroed(n)?;
+        levels.par_iter().for_each(|level| level.store(UNREACHED, Ordering::Relaxed));
         let search = Self {
             engine,
             goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
-            levels: unset()?,
-            parents: if bfs.parents { Some(unset()?) } else { None },
+            levels,
+            parents: if bfs.parents { Some(Parents::new(engine.graph())?) } else { None },
             visited: Bitmap::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
@@ -274,7 +283,7 @@ impl<'e> Search<'e> {
         };
         for &source in &search.sources {
             search.levels[source as usize].store(0, Ordering::Relaxed);
-            set(search.parents.as_deref(), source, source);
+            set(search.parents.as_ref(), source, source);
             search.visited.insert(source);
         }
         Ok(search)
@@ -400,7 +409,7 @@ impl<'e> Search<'e> {
 
     /// Searches on from the frontier, one vertex after another; how many were reached.
     fn queue_in_memory(&mut self, rest: &Rest) -> Result<u64> {
-        let parents = self.parents.as_deref();
+        let parents = self.parents.as_ref();
         let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
         let mut queue = Vec::with_capacity(self.levels.len());
         queue.extend(self.frontier.bits().iter());
@@ -497,7 +506,7 @@ impl<'e> Search<'e> {
     fn top_down_visit(&self) -> Result<Vec<FrontierPart>> {
         let kernel = TopDown {
             levels: &self.levels,
-            parents: self.parents.as_deref(),
+            parents: self.parents.as_ref(),
             visited: &self.visited,
             next: &self.next,
             level: self.level + 1,
@@ -522,7 +531,7 @@ impl<'e> Search<'e> {
     ) -> Result<(Vec<FrontierPart>, Vec<StashPart>)> {
         let kernel = BottomUp {
             levels: &self.levels,
-            parents: self.parents.as_deref(),
+            parents: self.parents.as_ref(),
             visited: &self.visited,
             frontier: &self.frontier,
             next: &self.next,
@@ -569,9 +578,7 @@ impl<'e> Search<'e> {
     fn adjacent_in_memory(&self, stash: &Stash) -> Vec<VertexId> {
         let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
         let (open, frontier) = (|v| level_of(v) == UNREACHED, |v| level_of(v) == self.level);
-        let found = stash.adjacent_to(open, frontier);
-        found.iter().for_each(|&(v, parent)| set(self.parents.as_deref(), v, parent));
-        found.into_iter().map(|(v, _)| v).collect()
+        stash.select(|v, list| open(v) && joins(self.parents.as_ref(), v, list, frontier))
     }
 
     fn expand_in_memory(
@@ -580,7 +587,7 @@ impl<'e> Search<'e> {
         vertices: impl Iterator<Item = VertexId>,
     ) -> Vec<VertexId> {
         let mut next = Vec::new();
-        let parents = self.parents.as_deref();
+        let parents = self.parents.as_ref();
         for v in vertices {
             stash.for_each_target(v, |target| {
                 let level = self.levels[target as usize].load(Ordering::Relaxed);
@@ -598,11 +605,12 @@ impl<'e> Search<'e> {
     }
 
     fn finish(mut self) -> Result<Bfs> {
+        let graph = self.engine.graph();
         Ok(Bfs {
             ended_early: self.goal.is_reached(&self.levels),
             sources: self.sources,
-            levels: self.levels,
-            parents: self.parents,
+            levels: self.levels.into_plain(),
+            parents: self.parents.map(|parents| parents.finish(graph)).transpose()?,
             reached: self.reached,
             depth: self.level,
             run: Run::of(self.engine),
@@ -631,18 +639,35 @@ impl Goal {
     }
 }
 
-/// Makes `parent` the parent of `v` unless a smaller one is known.
+/// Makes `parent` the parent of `v` unless one with a smaller id is known.
 #[inline(always)]
-fn set(parents: Option<&[AtomicU32]>, v: VertexId, parent: VertexId) {
+fn set(parents: Option<&Parents>, v: VertexId, parent: VertexId) {
     if let Some(parents) = parents {
-        parents[v as usize].fetch_min(parent, Ordering::Relaxed);
+        parents.propose(v, parent);
     }
+}
+
+/// Whether one of the `candidates`, which ascend, is in the frontier; those that are may become
+/// the parent of `v`.
+#[inline(always)]
+fn joins(
+    parents: Option<&Parents>,
+    v: VertexId,
+    candidates: &[VertexId],
+    in_frontier: impl Fn(VertexId) -> bool,
+) -> bool {
+    let mut found = candidates.iter().copied().filter(|&candidate| in_frontier(candidate));
+    let Some(first) = found.next() else { return false };
+    if let Some(parents) = parents {
+        parents.propose_all(v, std::iter::once(first).chain(found));
+    }
+    true
 }
 
 /// Each frontier vertex marks its unvisited neighbours.
 struct TopDown<'a> {
     levels: &'a [AtomicU32],
-    parents: Option<&'a [AtomicU32]>,
+    parents: Option<&'a Parents>,
     visited: &'a Bitmap,
     next: &'a Frontier,
     level: u32,
@@ -705,7 +730,7 @@ impl TopDown<'_> {
 /// Each unvisited vertex looks for its smallest in-neighbour in the frontier.
 struct BottomUp<'a> {
     levels: &'a [AtomicU32],
-    parents: Option<&'a [AtomicU32]>,
+    parents: Option<&'a Parents>,
     visited: &'a Bitmap,
     frontier: &'a Frontier,
     next: &'a Frontier,
@@ -722,14 +747,10 @@ impl Kernel for BottomUp<'_> {
     }
 
     fn list(&self, (part, stash): &mut Self::Local, list: &List<'_>) {
-        match list.targets.iter().find(|&&target| self.frontier.contains(target)) {
-            Some(&parent) => {
-                if self.next.add(list.vertex, part) {
-                    self.levels[list.vertex as usize].store(self.level, Ordering::Relaxed);
-                }
-                set(self.parents, list.vertex, parent);
-            }
-            None => stash.keep(list, self.visited),
+        if !joins(self.parents, list.vertex, list.targets, |v| self.frontier.contains(v)) {
+            stash.keep(list, self.visited);
+        } else if self.next.add(list.vertex, part) {
+            self.levels[list.vertex as usize].store(self.level, Ordering::Relaxed);
         }
     }
 }
@@ -740,9 +761,10 @@ impl Kernel for BottomUp<'_> {
 /// Asserts, in one serial pass over the edges: only sources have level 0; no edge leads from a
 /// reached vertex to one that is unreached or more than one level further, but from the last level
 /// of a search that ended early; every other reached vertex has an edge from the level before; its
-/// parent is the smallest such vertex; the counts follow from the levels. Takes 4 bytes a vertex.
+/// parent is the one with the smallest id; the counts follow from the levels. Takes 4 bytes a vertex.
 pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
     let n = graph.vertices();
+    let ranks = Ranks::load(graph)?;
     let mut least_parent = vec![NO_PARENT; n];
     let mut fault = None;
     for_each_list(graph, Direction::Out, |list| {
@@ -751,7 +773,9 @@ pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
             match bfs.level(target) {
                 Some(further) if further == level + 1 => {
                     let least = &mut least_parent[target as usize];
-                    *least = (*least).min(list.vertex);
+                    if *least == NO_PARENT || ranks.of(list.vertex) < ranks.of(*least) {
+                        *least = list.vertex;
+                    }
                 }
                 Some(further) if further <= level => {}
                 None if bfs.ended_early && level == bfs.depth => {}
@@ -771,11 +795,13 @@ pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
 
 fn verify_vertices(n: usize, bfs: &Bfs, least_parent: &[u32]) -> Result<()> {
     let (mut reached, mut depth) = (0, 0);
+    let mut is_source = vec![false; n];
+    bfs.sources.iter().for_each(|&source| is_source[source as usize] = true);
     for v in 0..n as VertexId {
         let Some(level) = bfs.level(v) else { continue };
         reached += 1;
         depth = depth.max(level);
-        let is_source = bfs.sources.binary_search(&v).is_ok();
+        let is_source = is_source[v as usize];
         let expected = if is_source { v } else { least_parent[v as usize] };
         if (level == 0) != is_source || expected == NO_PARENT {
             return Err(wrong(format!("vertex {v} has level {level} without a parent")));

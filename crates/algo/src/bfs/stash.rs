@@ -79,7 +79,7 @@ impl Stash {
         }
     }
 
-    /// Lists; 0 where they are not symmetric, so that [`Stash::adjacent_to`] would find nothing.
+    /// Lists; 0 where they are not symmetric, so that [`Stash::select`] would find nothing.
     pub fn lists(&self) -> usize {
         let lists = |part: &StashPart| match part {
             StashPart::Lists(part) => part.starts.len(),
@@ -88,13 +88,8 @@ impl Stash {
         self.parts.iter().map(lists).sum()
     }
 
-    /// The `open` vertices with a neighbour in the `frontier`, each with the smallest, by a look at
-    /// every list.
-    pub fn adjacent_to(
-        &self,
-        open: impl Fn(VertexId) -> bool + Sync,
-        frontier: impl Fn(VertexId) -> bool + Sync,
-    ) -> Vec<(VertexId, VertexId)> {
+    /// The vertices that `test` chooses by their lists.
+    pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
         let lists = self.parts.iter().filter_map(|part| match part {
             StashPart::Lists(part) => Some(part),
             StashPart::Arcs(_) => None,
@@ -102,8 +97,7 @@ impl Stash {
         let mut found = Vec::new();
         for part in lists {
             found.par_extend(part.starts.par_iter().filter_map(|&(v, start)| {
-                let parent = || part.list_at(start).iter().find(|&&target| frontier(target));
-                open(v).then(parent).flatten().map(|&parent| (v, parent))
+                test(v, part.list_at(start)).then_some(v)
             }));
         }
         found

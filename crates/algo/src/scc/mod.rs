@@ -1,6 +1,6 @@
 //! Strongly connected components.
 //!
-//! **Returns** for every vertex the smallest vertex of its component; two vertices are in one
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are in one
 //! component if a path of edges leads from each to the other. On an undirected graph these are
 //! the connected components, and [`crate::wcc`] finds them.
 //!
@@ -26,14 +26,13 @@ mod rounds;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::groups::{Groups, Labels};
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::wcc;
 use rounds::Rounds;
@@ -43,14 +42,15 @@ const NAME: &str = "scc";
 
 /// Components of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Scc {
-    labels: HugeVec<AtomicU32>,
+    groups: Groups,
     /// Number of components.
     pub components: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// The smallest vertex of the largest component (of the first of them, if several are largest);
-    /// `None` in a graph without vertices.
+    /// The label of the largest component, the smallest by id if several are largest; `None` in a
+    /// graph without vertices.
     pub largest_label: Option<VertexId>,
     /// Components of one vertex.
     pub single: u64,
@@ -59,9 +59,14 @@ pub struct Scc {
 }
 
 impl Scc {
-    /// The smallest vertex of the component of `v`.
+    /// The vertex with the smallest id in the component of `v`.
     pub fn label(&self, v: VertexId) -> VertexId {
-        self.labels[v as usize].load(Ordering::Relaxed)
+        self.groups.labels[v as usize]
+    }
+
+    /// The labels of all vertices.
+    pub fn labels(&self) -> &[VertexId] {
+        &self.groups.labels
     }
 }
 
@@ -102,32 +107,20 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// Finds the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
     if !graph.is_directed() {
-        let found = wcc::run(graph, config)?;
-        let run = found.run.clone();
-        return summarise(found.into_labels(), run);
+        let components = wcc::run(graph, config)?;
+        return Ok(found(components.groups, components.run));
     }
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let labels = Rounds::new(&engine)?.labels()?;
-        summarise(labels, Run::of(&engine))
+        let memory = HugeVec::zeroed(labels.len())?;
+        Ok(found(Groups::new(graph, Labels::Members, labels, memory)?, Run::of(&engine)))
     })
 }
 
-fn summarise(labels: HugeVec<AtomicU32>, run: Run) -> Result<Scc> {
-    let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
-    labels.par_iter().for_each(|label| {
-        sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
-    });
-    let mut scc = Scc { labels, components: 0, largest: 0, largest_label: None, single: 0, run };
-    for (v, size) in (0..).zip(sizes.iter()) {
-        let size = u64::from(size.load(Ordering::Relaxed));
-        scc.components += u64::from(size > 0);
-        scc.single += u64::from(size == 1);
-        if size > scc.largest {
-            (scc.largest, scc.largest_label) = (size, Some(v));
-        }
-    }
-    Ok(scc)
+fn found(groups: Groups, run: Run) -> Scc {
+    let Groups { count, single, largest, largest_label, .. } = groups;
+    Scc { groups, components: count, largest, largest_label, single, run }
 }
 
 fn wrong(fault: String) -> AlgoError {

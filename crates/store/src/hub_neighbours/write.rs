@@ -165,11 +165,8 @@ impl Pages<'_> {
 
     fn seal(&mut self) -> Result<()> {
         let entries = std::mem::take(&mut self.filled) as u32;
-        let header = PageHeader {
-            first: self.first,
-            entries,
-            ..PageHeader::new(PageKind::HubNeighbours)
-        };
+        let header =
+            PageHeader { first: self.first, entries, ..PageHeader::new(PageKind::HubNeighbours) };
         self.first += entries;
         self.pages += 1;
         self.sink.seal(header)

@@ -16,11 +16,11 @@ use comfy_table::Table;
 
 use crate::args::Report;
 use crate::cancel;
-use crate::memory::MemorySize;
 use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
 use crate::svg;
 use crate::verb::Outcome;
+use cenote::memory::MemorySize;
 
 /// Buffers that the printed plan assumes.
 const PLAN_BUFFER_BYTES: usize = 16 << 20;

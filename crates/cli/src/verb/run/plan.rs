@@ -8,8 +8,8 @@ use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
 use crate::args::Threads;
 use crate::cancel;
 use crate::graph_file::{GraphArg, Opening};
-use crate::memory::{self, MemorySize};
-use crate::tiers::members::Access;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::members::Access;
 
 /// Flags that say how a run is to be done.
 #[derive(Debug, clap::Args)]
