@@ -1,21 +1,71 @@
-//! Standard input that may have to be read twice: `auto` ids may turn out to be strings late.
+//! Inputs that give their bytes only once, but may have to be read twice: `auto` ids may turn out
+//! to be strings late.
 //!
-//! While it is read for the first time, its bytes go to a spill file; the second reading takes
-//! them from there and then goes on with the rest.
+//! While such an input is read for the first time, its bytes go to a spill file; the second reading
+//! takes them from there and then goes on with the rest.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_device::{Buffer, Device, read_exact, write_all};
 
+use crate::config::{IdKind, ImportConfig, Input};
+use crate::edges::RowReader;
 use crate::error::Result;
+use crate::input;
 use crate::spill::full_disk;
+use crate::workspace::Workspace;
 
 /// Bytes moved at a time.
 const BLOCK_BYTES: usize = 256 << 10;
 
+/// Memory of a copy and of a second reading.
+const MEMORY: usize = 2 * BLOCK_BYTES;
+
+/// The copies of an import, by input.
+pub(super) struct Copies<'a>(Vec<Option<Copied<RowReader<'a>>>>);
+
+impl<'a> Copies<'a> {
+    /// Copies what can be read only once, where its ids or those of another input may turn out to
+    /// be strings after all.
+    pub fn new(
+        inputs: &'a [Input<'_>],
+        workspace: &dyn Workspace,
+        config: &ImportConfig,
+    ) -> Result<Self> {
+        let may_turn = config.ids == IdKind::Auto && inputs.iter().any(Input::may_have_names);
+        let copy = |input: &'a Input<'_>| {
+            let stream = match input {
+                _ if !may_turn || !input.is_read_once() => return Ok(None),
+                Input::Edges(edges) => edges.open(config.weights)?,
+                Input::File(spec) => input::open_raw(spec)?,
+            };
+            Copied::new(stream, workspace.spill()?).map(Some)
+        };
+        inputs.iter().map(copy).collect::<Result<_>>().map(Self)
+    }
+
+    /// Memory of all copies.
+    pub fn memory(&self) -> usize {
+        self.0.iter().flatten().count() * MEMORY
+    }
+}
+
+/// Opens the inputs that are copied.
+pub(super) trait OpenCopies: Sync {
+    /// The bytes of an input, if it is copied, for the first or the second pass.
+    fn open(&self, input: usize, again: bool) -> Result<Option<RowReader<'_>>>;
+}
+
+impl OpenCopies for Copies<'_> {
+    fn open(&self, input: usize, again: bool) -> Result<Option<RowReader<'_>>> {
+        let Some(copied) = &self.0[input] else { return Ok(None) };
+        Ok(Some(if again { Box::new(copied.second()?) } else { Box::new(copied.first()) }))
+    }
+}
+
 /// A stream and a copy of what was read of it.
-pub(super) struct Copied<R>(Arc<Mutex<State<R>>>);
+struct Copied<R>(Arc<Mutex<State<R>>>);
 
 struct State<R> {
     stream: R,
@@ -27,22 +77,19 @@ struct State<R> {
 }
 
 impl<R: Read> Copied<R> {
-    /// Memory of the copy and of a second reading.
-    pub const MEMORY: usize = 2 * BLOCK_BYTES;
-
-    pub fn new(stream: R, device: Arc<dyn Device>) -> Result<Self> {
+    fn new(stream: R, device: Arc<dyn Device>) -> Result<Self> {
         let tail = Some(Buffer::new(BLOCK_BYTES)?);
         let state = State { stream, device, tail, tail_bytes: 0, device_bytes: 0 };
         Ok(Self(Arc::new(Mutex::new(state))))
     }
 
     /// Reads on, and copies.
-    pub fn first(&self) -> First<R> {
+    fn first(&self) -> First<R> {
         First(Self(Arc::clone(&self.0)))
     }
 
     /// Reads the copy from its beginning, then what was never read.
-    pub fn second(&self) -> Result<Second<R>> {
+    fn second(&self) -> Result<Second<R>> {
         let block = Some(Buffer::new(BLOCK_BYTES)?);
         Ok(Second { copied: Self(Arc::clone(&self.0)), block, at: 0 })
     }
@@ -64,7 +111,7 @@ impl<R: Read> State<R> {
             if self.tail_bytes == BLOCK_BYTES {
                 let offset = self.device_bytes;
                 tail = write_all(self.device.as_ref(), offset, BLOCK_BYTES, tail).map_err(|e| {
-                    full_disk(e, offset, offset * 2, "the copy of standard input", "--temp-dir")
+                    full_disk(e, offset, offset * 2, "the copy of an input", "temp_dir")
                 })?;
                 self.device_bytes += BLOCK_BYTES as u64;
                 self.tail_bytes = 0;
@@ -76,7 +123,7 @@ impl<R: Read> State<R> {
 }
 
 /// The first reading.
-pub(super) struct First<R>(Copied<R>);
+struct First<R>(Copied<R>);
 
 impl<R: Read> Read for First<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -88,7 +135,7 @@ impl<R: Read> Read for First<R> {
 }
 
 /// The second reading.
-pub(super) struct Second<R> {
+struct Second<R> {
     copied: Copied<R>,
     block: Option<Buffer>,
     at: u64,
