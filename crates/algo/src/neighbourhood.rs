@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageKernel,
-    PageTask, VertexId, Wanted, Whole,
+    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageTask,
+    Purpose, VertexId, Wanted, Whole,
 };
 
 use crate::estimate::Reads;
@@ -223,7 +223,7 @@ struct Hold<'a> {
     fault: Mutex<Option<AlgoError>>,
 }
 
-impl PageKernel for Hold<'_> {
+impl Kernel for Hold<'_> {
     type Local = Option<ResidualPart>;
 
     /// Address space for the whole room; memory only for what comes.
@@ -240,7 +240,7 @@ impl PageKernel for Hold<'_> {
         }
     }
 
-    fn page(&self, part: &mut Option<ResidualPart>, page: &Page<'_>, _: PageTask) {
+    fn page(&self, part: &mut Option<ResidualPart>, page: &Page<'_>, _: &Purpose<'_>) {
         let Some(part) = part else { return };
         for list in page.lists() {
             let vertex = list.vertex;
@@ -265,14 +265,14 @@ struct Join<'a, V> {
     whole: Whole<'a, Partner<'a, V>>,
 }
 
-impl<V: Neighbourhood> PageKernel for Join<'_, V> {
+impl<V: Neighbourhood> Kernel for Join<'_, V> {
     type Local = V::Local;
 
     fn local(&self) -> V::Local {
         self.whole.local()
     }
 
-    fn page(&self, local: &mut V::Local, page: &Page<'_>, _: PageTask) {
+    fn page(&self, local: &mut V::Local, page: &Page<'_>, _: &Purpose<'_>) {
         for list in page.lists() {
             if self.range.contains(&list.vertex) && self.wanted.contains(list.vertex) {
                 self.whole.list(local, &list);

@@ -19,9 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours,
-    HubNeighboursKernel, HugeVec, Kernel, List, Needs, Page, Strategy, VertexId, Wanted,
-    for_each_list,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours, HugeVec,
+    Kernel, List, Needs, Page, Purpose, Strategy, VertexId, Wanted, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -195,7 +194,7 @@ impl Kernel for JoinUntilGiant<'_> {
         }
     }
 
-    fn page(&self, (): &mut (), page: &Page<'_>, _: &Wanted<'_>) {
+    fn page(&self, (): &mut (), page: &Page<'_>, _: &Purpose<'_>) {
         for list in page.lists() {
             self.list(&mut (), &list);
         }
@@ -227,7 +226,7 @@ struct JoinHubNeighbours<'a> {
     done: Option<&'a Bitmap>,
 }
 
-impl HubNeighboursKernel for JoinHubNeighbours<'_> {
+impl Kernel for JoinHubNeighbours<'_> {
     type Local = ();
 
     fn local(&self) {}

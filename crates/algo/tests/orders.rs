@@ -393,7 +393,7 @@ fn configs(threads: &[usize]) -> Vec<EngineConfig> {
         for &threads in threads {
             let roomy = config(strategy, threads);
             // The least that does, and no page stays in memory.
-            configs.push(EngineConfig { memory_bytes: 1, cache_bytes: Some(0), ..roomy.clone() });
+            configs.push(roomy.clone().memory_bytes(1).cache_bytes(Some(0)));
             configs.push(roomy);
         }
     }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_store::{Adjacency, VertexId};
 
+use crate::error::{EngineError, Result};
 use crate::frontier::Wanted;
 
 /// A page that is wanted, and who wants it.
@@ -51,26 +52,38 @@ impl<'a> TaskSource<'a> {
 
     /// Hands out exactly these tasks.
     ///
-    /// # Panics
-    /// If a page is none of the adjacency's, or they do not ascend.
+    /// # Errors
+    /// A page that is none of the adjacency's, or does not ascend.
     pub fn of_tasks(
         adjacency: &'a Adjacency,
         tasks: &'a [PageTask],
         chunk_pages: u64,
         workers: usize,
-    ) -> Self {
+    ) -> Result<Self> {
         let pages = adjacency.pages();
-        assert!(tasks.last().is_none_or(|last| last.page < pages), "pages of the adjacency");
-        assert!(tasks.is_sorted_by(|a, b| a.page < b.page), "ascending pages, each once");
+        if let Some(two) = tasks.windows(2).find(|two| two[0].page >= two[1].page) {
+            return Err(EngineError::Tasks { page: two[1].page, before: two[0].page, pages });
+        }
+        if let Some(last) = tasks.last().filter(|last| last.page >= pages) {
+            return Err(EngineError::Tasks { page: last.page, before: 0, pages });
+        }
         let chunk = chunk_of(tasks, chunk_pages, workers);
         // The tasks decide: `wanted` is asked about none of them.
         let (wanted, tasks) = (Wanted::All, Some(Cow::Borrowed(tasks)));
-        Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) }
+        Ok(Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) })
     }
 
     /// Whether every page will come: then which of them stay in memory is a matter of the whole.
     pub fn is_whole_pass(&self) -> bool {
         self.tasks.is_none() && matches!(self.wanted, Wanted::All)
+    }
+
+    /// Vertices of the frontier, where there is one.
+    pub fn frontier(&self) -> Option<u64> {
+        match self.wanted {
+            Wanted::In(frontier) => Some(frontier.count()),
+            _ => None,
+        }
     }
 
     /// Page tasks, where the frontier is a list.

@@ -1,10 +1,11 @@
 //! Opens a stored graph and reads it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
-use cenote_pool::Handle;
 use cenote_pool::check::PageCheck;
+use cenote_pool::{Handle, PageId};
 
 use crate::degrees;
 use crate::error::{PageError, PageFault, Result, StoreError};
@@ -30,6 +31,17 @@ const LOOKUP_PAGES_MAX: u64 = 4;
 #[derive(Debug)]
 pub struct Graph {
     pages: Arc<Pages>,
+}
+
+/// Consecutive logical pages that are also consecutive on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageRun {
+    /// The first logical page.
+    pub logical: PageId,
+    /// The physical page that holds it.
+    pub physical: PageId,
+    /// How many there are.
+    pub pages: u64,
 }
 
 impl Graph {
@@ -128,6 +140,27 @@ impl Graph {
         let section = section.iter().find_map(|&kind| superblock.section(kind))?;
         let file = Arc::clone(self.file());
         Some(HubNeighboursSection::new(file, *section, self.page_bytes(), superblock.salt))
+    }
+
+    /// The physical page that holds a logical one: its place on the device, in pages, and its number
+    /// in a pool over the device. Sections, indexes and errors speak of logical pages.
+    #[inline]
+    pub fn physical(&self, page: PageId) -> PageId {
+        page
+    }
+
+    /// The logical page that a physical one holds.
+    #[inline]
+    pub fn logical(&self, physical: PageId) -> PageId {
+        physical
+    }
+
+    /// Where consecutive logical pages lie: as few runs as possible, in logical order. A request
+    /// must not reach from one run into the next.
+    pub fn extents(&self, pages: Range<PageId>) -> impl Iterator<Item = PageRun> {
+        let Range { start, end } = pages;
+        let run = PageRun { logical: start, physical: start, pages: end.saturating_sub(start) };
+        std::iter::once(run).filter(|run| run.pages > 0)
     }
 
     /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
@@ -324,7 +357,7 @@ impl Graph {
     fn scan_pages(
         &self,
         adjacency: &Adjacency,
-        pages: std::ops::Range<u64>,
+        pages: Range<u64>,
         visit: &mut dyn FnMut(u64, Page<'_>) -> Result<()>,
     ) -> Result<()> {
         let first = adjacency.first_page();

@@ -43,7 +43,7 @@ pub mod writer;
 pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
-pub use graph::Graph;
+pub use graph::{Graph, PageRun};
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;

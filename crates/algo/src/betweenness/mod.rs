@@ -167,7 +167,7 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
     let per_lane = LANE_BYTES * graph.vertices().max(1) as u64;
     let scratch_bytes = per_lane * (most as u64 - 1);
     let needs = |config: &EngineConfig| Needs { scratch_bytes, ..needs(graph, config, 1) };
-    let config = EngineConfig { cache_bytes: Some(0), ..config.clone() };
+    let config = config.clone().cache_bytes(Some(0));
     let (_, memory) = plan_for(graph, &config, needs)?;
     let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
     // Batches of like size: the last one of a few sources costs as much as a full one.

@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageKernel, PageTask,
-    VertexId, Wanted,
+    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask, Purpose, VertexId,
+    Wanted,
 };
 
 use super::UNREACHED;
@@ -139,14 +139,15 @@ pub(super) struct Within {
     found: VecDeque<(u32, VertexId)>,
 }
 
-impl PageKernel for Asynchronous<'_> {
+impl Kernel for Asynchronous<'_> {
     type Local = Within;
 
     fn local(&self) -> Within {
         Within::default()
     }
 
-    fn page(&self, within: &mut Within, page: &Page<'_>, task: PageTask) {
+    fn page(&self, within: &mut Within, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
         self.take_active(within, page, task.page);
         let starting =
             self.adjacency.starts_from(task.page)..self.adjacency.vertices_in(task.page).end;

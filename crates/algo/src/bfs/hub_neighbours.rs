@@ -6,9 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{
-    Bitmap, Frontier, FrontierPart, HubNeighbours, HubNeighboursKernel, List, VertexId,
-};
+use cenote_engine::{Bitmap, Frontier, FrontierPart, HubNeighbours, Kernel, List, VertexId};
 
 use super::unvisited::{Keep, UnvisitedPart};
 
@@ -24,7 +22,7 @@ pub(super) struct BottomUpHubNeighbours<'a> {
     pub keep: &'a Keep,
 }
 
-impl HubNeighboursKernel for BottomUpHubNeighbours<'_> {
+impl Kernel for BottomUpHubNeighbours<'_> {
     /// What it found, and lists of vertices without more neighbours.
     type Local = (FrontierPart, UnvisitedPart);
 

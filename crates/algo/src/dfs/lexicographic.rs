@@ -108,7 +108,7 @@ fn serial(config: EngineConfig) -> EngineConfig {
         Strategy::Auto => Strategy::Block,
         other => other,
     };
-    EngineConfig { strategy, threads: 1, ..config }
+    config.strategy(strategy).threads(1)
 }
 
 /// What a run will need.
@@ -197,7 +197,7 @@ impl<'e> Search<'e> {
     }
 
     fn run(&mut self) -> Result<()> {
-        let mut lists = self.engine.lookup(Direction::Out);
+        let mut lists = self.engine.lookup(Direction::Out)?;
         let mut last = None;
         while let Some(v) = self.waiting.pop() {
             if self.visits.is_multiple_of(CANCEL_VISITS) {

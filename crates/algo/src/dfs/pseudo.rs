@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Graph, List, Needs, RoamConfig, Roamer, Strategy,
+    Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs, RoamConfig, Strategy,
     VertexId,
 };
 
@@ -156,7 +156,7 @@ struct Visit<'a> {
     targets: &'a [VertexId],
 }
 
-impl Roamer for Visit<'_> {
+impl Kernel for Visit<'_> {
     /// Targets that are known to be reached: the first so many.
     type Local = usize;
 
@@ -164,7 +164,7 @@ impl Roamer for Visit<'_> {
         0
     }
 
-    fn list(&self, _: &mut usize, list: &List<'_>, next: &mut Vec<VertexId>) {
+    fn expand(&self, _: &mut usize, list: &List<'_>, next: &mut Vec<VertexId>) {
         for &target in list.targets {
             if !self.visited.contains(target) && self.visited.insert(target) {
                 next.push(target);

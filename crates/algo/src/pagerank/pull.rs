@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, VertexId, Wanted, prefetch,
+    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId, Wanted, prefetch,
 };
 
 use rayon::prelude::*;
@@ -176,7 +176,7 @@ impl Kernel for Gather<'_> {
         self.take(masses, list, sum);
     }
 
-    fn page(&self, masses: &mut Masses, page: &Page<'_>, _: &Wanted<'_>) {
+    fn page(&self, masses: &mut Masses, page: &Page<'_>, _: &Purpose<'_>) {
         let entries = page.entries();
         for &target in &entries[..entries.len().min(PREFETCH_ENTRIES)] {
             prefetch(self.shares, target as usize);

@@ -194,7 +194,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
-    EngineConfig { weighted: graph.is_weighted(), ..config }
+    config.weighted(graph.is_weighted())
 }
 
 /// What a run will need.
@@ -263,7 +263,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
     if let Some(delta) = sssp.delta.filter(|delta| !(delta.is_finite() && *delta > 0.0)) {
         return Err(AlgoError::Parameter {
             parameter: "--delta",
-            given: delta.to_string(),
+            given: format!("{delta:?}"),
             expected: "a positive number".into(),
         });
     }

@@ -268,7 +268,8 @@ impl Job {
 
 /// Lists in memory save passes, cached pages only parts of them.
 fn without_cache(config: EngineConfig) -> EngineConfig {
-    EngineConfig { cache_bytes: config.cache_bytes.or(Some(0)), ..config }
+    let cache_bytes = config.cache_bytes.or(Some(0));
+    config.cache_bytes(cache_bytes)
 }
 
 /// The state of a count between chunks.

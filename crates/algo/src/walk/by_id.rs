@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use cenote_engine::{EngineConfig, Graph, Kernel, List, VertexId, WeightedKernel, Weights, Whole};
+use cenote_engine::{EngineConfig, Graph, Kernel, List, VertexId, Weights, Whole};
 use rustc_hash::FxHashMap;
 
 use super::draw::below;
@@ -126,16 +126,8 @@ impl Kernel for ProposeById<'_> {
     fn list(&self, memory: &mut Memory, list: &List<'_>) {
         self.take(memory, list, None);
     }
-}
 
-impl WeightedKernel for ProposeById<'_> {
-    type Local = Memory;
-
-    fn local(&self) -> Memory {
-        Memory::default()
-    }
-
-    fn list(&self, memory: &mut Memory, list: &List<'_>, weights: Weights<'_>) {
+    fn weighted_list(&self, memory: &mut Memory, list: &List<'_>, weights: Weights<'_>) {
         self.take(memory, list, Some(weights));
     }
 }

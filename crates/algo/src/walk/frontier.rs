@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, VertexId,
-    Wanted, WeightedPageKernel, Weights,
+    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, Purpose,
+    VertexId, Wanted,
 };
 use rayon::prelude::*;
 
@@ -144,7 +144,7 @@ impl ProposeByWeight<'_> {
     }
 }
 
-impl WeightedPageKernel for ProposeByWeight<'_> {
+impl Kernel for ProposeByWeight<'_> {
     type Local = Sums;
 
     fn local(&self) -> Sums {
@@ -159,14 +159,9 @@ impl WeightedPageKernel for ProposeByWeight<'_> {
         walkers.iter().map(entries).fold(0..0, hull)
     }
 
-    fn page(
-        &self,
-        sums: &mut Sums,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    ) {
+    fn page(&self, sums: &mut Sums, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
+        let Some((entries, weights)) = purpose.weights.clone() else { return };
         let mut there = There::new(entries, weights, sums);
         for i in task.from as usize..task.to as usize {
             let walker = &self.propose.walkers[i];

@@ -9,8 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, Page, PageTask, VertexId, WeightColumn, WeightedPageKernel,
-    Weights,
+    Adjacency, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId, WeightColumn,
 };
 use rustc_hash::FxHashMap;
 
@@ -229,7 +228,7 @@ fn places(page: &Page<'_>, vertex: VertexId) -> Range<usize> {
     page.start(i)..page.end(i)
 }
 
-impl WeightedPageKernel for Learn<'_> {
+impl Kernel for Learn<'_> {
     type Local = Learned;
 
     fn local(&self) -> Learned {
@@ -242,14 +241,9 @@ impl WeightedPageKernel for Learn<'_> {
         places(page, first).start..places(page, last).end
     }
 
-    fn page(
-        &self,
-        local: &mut Learned,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    ) {
+    fn page(&self, local: &mut Learned, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
+        let Some((entries, weights)) = purpose.weights.clone() else { return };
         let Learned { pieces, scratch } = local;
         let page_ordinal = self.column.ordinals_of(task.page).start;
         for &vertex in &self.vertices[task.from as usize..task.to as usize] {

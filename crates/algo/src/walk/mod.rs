@@ -223,7 +223,7 @@ pub fn needs(
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
-    EngineConfig { weighted: walk.weighted, ..config.clone() }
+    config.clone().weighted(walk.weighted)
 }
 
 /// What a run will need.

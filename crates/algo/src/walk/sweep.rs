@@ -18,8 +18,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, List, Page, PageKernel, PageTask, VertexId, WeightedPageKernel,
-    Weights,
+    Adjacency, Direction, Engine, Kernel, List, Page, PageTask, Purpose, VertexId,
 };
 use rayon::prelude::*;
 
@@ -110,19 +109,7 @@ impl<P: Past> Serve<'_, '_, P> {
     }
 }
 
-impl<P: Past> PageKernel for Serve<'_, '_, P> {
-    type Local = Outbox<P>;
-
-    fn local(&self) -> Outbox<P> {
-        self.mover.waiting.outbox(&self.mover.log)
-    }
-
-    fn page(&self, outbox: &mut Outbox<P>, page: &Page<'_>, task: PageTask) {
-        self.serve(outbox, Stop { page, number: task.page, there: None }, task);
-    }
-}
-
-impl<P: Past> WeightedPageKernel for Serve<'_, '_, P> {
+impl<P: Past> Kernel for Serve<'_, '_, P> {
     type Local = Outbox<P>;
 
     fn local(&self) -> Outbox<P> {
@@ -143,16 +130,10 @@ impl<P: Past> WeightedPageKernel for Serve<'_, '_, P> {
         walkers.iter().map(entries).fold(0..0, hull)
     }
 
-    fn page(
-        &self,
-        outbox: &mut Outbox<P>,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    ) {
+    fn page(&self, outbox: &mut Outbox<P>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let Purpose { task, weights, .. } = purpose.clone();
         let mut sums = std::mem::take(&mut outbox.sums);
-        let there = Some(There::new(entries, weights, &mut sums));
+        let there = weights.map(|(entries, weights)| There::new(entries, weights, &mut sums));
         self.serve(outbox, Stop { page, number: task.page, there }, task);
         outbox.sums = sums;
     }

@@ -1,36 +1,16 @@
-//! Pages as a whole, with the weights of some of their entries put together: for kernels that look
-//! about on a page.
+//! Visits with weights by pages, with the weights of some of their entries put together: for
+//! kernels that look about on a page.
 
 use std::ops::Range;
 
-use cenote_store::{Adjacency, Decoded, List, Page, WeightColumn, Weights};
+use cenote_store::{Adjacency, Decoded, List, WeightColumn, Weights};
 
-use super::serve::{Arrival, Copies, Serve};
+use super::copies::Copies;
+use super::dispatch::{Dispatch, Fetched};
+use crate::error::Result;
+use crate::frontier::Wanted;
+use crate::kernel::{Kernel, Purpose};
 use crate::tasks::PageTask;
-
-/// A step that works by pages and weights:
-/// [`Engine::visit_weighted_pages`](crate::Engine::visit_weighted_pages) brings it the pages that
-/// it names, in no fixed order, from many threads.
-pub trait WeightedPageKernel: Sync {
-    /// What a worker gathers by itself during a visit, given back at its end.
-    type Local: Send;
-
-    /// A fresh local for one worker.
-    fn local(&self) -> Self::Local;
-
-    /// The entries of a page, by their places in [`Page::entries`], whose weights its task needs.
-    fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize>;
-
-    /// Takes a page, the weights of these entries, and the task that named it.
-    fn page(
-        &self,
-        local: &mut Self::Local,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    );
-}
 
 /// A page that waits for weights.
 #[derive(Debug)]
@@ -67,22 +47,22 @@ impl PageCopy {
 
 /// Pages of one extent of lists, ascending.
 #[derive(Debug, Default)]
-pub(crate) struct PageBatch(Vec<PageCopy>);
+pub(crate) struct PageCopies(Vec<PageCopy>);
 
-impl Copies for PageBatch {
+impl Copies for PageCopies {
     fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().map(PageCopy::ordinals)
     }
 }
 
 /// Whole pages go to a kernel, each for its task.
-pub(crate) struct Pages<'a, K> {
+pub(crate) struct WeightedPages<'a, K> {
     pub adjacency: &'a Adjacency,
     pub column: &'a WeightColumn,
     pub kernel: &'a K,
 }
 
-impl<K: WeightedPageKernel> Pages<'_, K> {
+impl<K: Kernel> WeightedPages<'_, K> {
     fn give(&self, local: &mut PageLocal<K::Local>, copy: &PageCopy) {
         let PageLocal { local, decoded } = local;
         let bytes = bytemuck::cast_slice(&copy.bytes);
@@ -91,7 +71,8 @@ impl<K: WeightedPageKernel> Pages<'_, K> {
         let len = copy.entries.len() * self.column.kind().bytes();
         let weights = &bytemuck::cast_slice(&copy.weights)[..len];
         let weights = Weights::from_bytes(self.column.kind(), weights);
-        self.kernel.page(local, &page, copy.entries.clone(), weights, copy.task);
+        let weights = Some((copy.entries.clone(), weights));
+        self.kernel.page(local, &page, &Purpose { wanted: Wanted::All, task: copy.task, weights });
     }
 }
 
@@ -102,12 +83,45 @@ pub(crate) struct PageLocal<L> {
     decoded: Decoded,
 }
 
-impl<K: WeightedPageKernel> Serve for Pages<'_, K> {
+impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
     type Local = PageLocal<K::Local>;
-    type Batch = PageBatch;
+    type Copies = PageCopies;
 
     fn local(&self) -> Self::Local {
         PageLocal { local: self.kernel.local(), decoded: Decoded::new() }
+    }
+
+    fn page(
+        &self,
+        local: &mut Self::Local,
+        page: Fetched<'_>,
+        decoded: &mut Decoded,
+        copies: &mut PageCopies,
+        _: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
+    ) -> Result<()> {
+        let Fetched { adjacency, bytes, task } = page;
+        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let entries = self.kernel.entries(&page, task);
+        if entries.is_empty() {
+            let none = bytemuck::cast_slice::<u64, u8>(&[]);
+            let weights = Some((0..0, Weights::from_bytes(self.column.kind(), none)));
+            let purpose = Purpose { wanted: Wanted::All, task, weights };
+            self.kernel.page(&mut local.local, &page, &purpose);
+            return Ok(());
+        }
+        let ordinal = self.column.ordinals_of(task.page).start;
+        let weight_bytes = entries.len() * self.column.kind().bytes();
+        let mut words = vec![0u64; bytes.len() / 8].into_boxed_slice();
+        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytes);
+        copies.0.push(PageCopy {
+            task,
+            bytes: words,
+            ordinal: ordinal + entries.start as u64,
+            weights: vec![0; weight_bytes.div_ceil(8)].into_boxed_slice(),
+            missing: entries.len() as u64,
+            entries,
+        });
+        Ok(())
     }
 
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
@@ -116,48 +130,16 @@ impl<K: WeightedPageKernel> Serve for Pages<'_, K> {
         (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
     }
 
-    fn take(
-        &self,
-        local: &mut Self::Local,
-        arrival: Arrival<'_>,
-        batch: &mut PageBatch,
-        _: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
-    ) {
-        let Arrival { page, bytes, task, ordinal } = arrival;
-        let entries = self.kernel.entries(page, task);
-        if entries.is_empty() {
-            let none =
-                Weights::from_bytes(self.column.kind(), bytemuck::cast_slice::<u64, u8>(&[]));
-            return self.kernel.page(&mut local.local, page, 0..0, none, task);
-        }
-        let weight_bytes = entries.len() * self.column.kind().bytes();
-        let mut words = vec![0u64; bytes.len() / 8].into_boxed_slice();
-        bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytes);
-        batch.0.push(PageCopy {
-            task,
-            bytes: words,
-            ordinal: ordinal + entries.start as u64,
-            weights: vec![0; weight_bytes.div_ceil(8)].into_boxed_slice(),
-            missing: entries.len() as u64,
-            entries,
-        });
-    }
-
-    fn list(&self, _: &mut Self::Local, _: &List<'_>, _: u64, _: u64, _: Weights<'_>) {}
-
     fn weights(
         &self,
         local: &mut Self::Local,
-        batch: &mut PageBatch,
+        copies: &mut PageCopies,
         first: u64,
         weights: Weights<'_>,
     ) {
         let end = first + weights.len() as u64;
-        let from = batch.0.partition_point(|copy| copy.ordinals().end <= first);
-        for copy in &mut batch.0[from..] {
-            if copy.ordinal >= end {
-                break;
-            }
+        let from = copies.0.partition_point(|copy| copy.ordinals().end <= first);
+        for copy in copies.0[from..].iter_mut().take_while(|copy| copy.ordinal < end) {
             if copy.fill(first, weights) {
                 self.give(local, copy);
             }

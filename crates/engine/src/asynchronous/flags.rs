@@ -1,4 +1,4 @@
-//! Bits that workers set and clear to tell each other what is to be done.
+//! Bits that workers set and clear to share what is to be done.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::error::Result;
 const BITS: u64 = u64::BITS as u64;
 
 /// A bit per vertex or page. Setting and clearing are read-modify-write in acquire-release order:
-/// what a worker did before it touched a bit is seen by whoever touches the bit after it.
+/// what a worker did before it touched a bit is seen by a worker that touches the bit after it.
 #[derive(Debug)]
 pub(super) struct Flags {
     words: HugeVec<AtomicU64>,

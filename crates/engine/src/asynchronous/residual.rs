@@ -1,5 +1,5 @@
-//! What a page leaves when it has been worked off: the lists of its vertices that may still come,
-//! side by side in memory, so that the page need not be read again.
+//! The residual graph: of a page that has been worked at, the lists of those vertices that may still
+//! come, side by side in memory, so that the page need not be read again.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -22,15 +22,15 @@ const TAIL_DEGREE: usize = 6;
 /// that piece's position and list's length; length of the last entry's list, which the next page
 /// may continue; then for each entry its vertex and where its targets end; then the targets.
 #[derive(Debug)]
-pub(super) struct Leftovers {
+pub(super) struct Residual {
     words: HugeVec<AtomicU32>,
     used: AtomicU64,
     /// For each page one more than where its block starts; 0 without a block.
     blocks: HugeVec<AtomicU64>,
 }
 
-impl Leftovers {
-    /// Room for `bytes` of leftovers of `pages`; none at all where `bytes` is 0.
+impl Residual {
+    /// Space for `bytes` of lists of `pages`; none at all where `bytes` is 0.
     pub fn new(pages: u64, bytes: u64) -> Result<Self> {
         let pages = if bytes == 0 { 0 } else { pages };
         Ok(Self {
@@ -40,12 +40,12 @@ impl Leftovers {
         })
     }
 
-    /// Bytes beside the leftovers themselves.
+    /// Bytes beside the lists themselves.
     pub fn bytes_for(pages: u64) -> u64 {
         pages * 8
     }
 
-    /// Bytes of the leftovers of all pages, if nothing was ever wanted.
+    /// Bytes of the lists of all pages, if nothing was ever active.
     pub fn bytes_of(vertices: u64, pages: u64, entries: u64) -> u64 {
         // A list that runs over pages is in the block of each.
         4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
@@ -76,16 +76,16 @@ impl Leftovers {
         true
     }
 
-    /// Takes words only where they fit: what was given back afterwards would pull room from under
-    /// those who took some in between.
+    /// Takes words only where they fit: giving words back afterwards would take them from workers
+    /// that took theirs in between.
     fn take(&self, len: u64) -> Option<u64> {
-        let room = self.words.len() as u64;
-        let with = |used| (len <= room - used).then_some(used + len);
+        let space = self.words.len() as u64;
+        let with = |used| (len <= space - used).then_some(used + len);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()
     }
 
-    /// Whether a page of which nothing is wanted yet had better be kept: it has no block, and half
-    /// of the room is left for pages of which most is done.
+    /// Whether a page is to be kept of which nothing is active yet: it has no block, and half of the
+    /// space is left for pages of which most is done.
     pub fn has_room_for(&self, number: u64) -> bool {
         let used = self.used.load(Ordering::Relaxed);
         2 * used < self.words.len() as u64 && self.block(number).is_none()
@@ -99,7 +99,7 @@ impl Leftovers {
 }
 
 /// Builds the block of those lists whose vertices may come. Others make vertices come meanwhile, so
-/// each is asked for once: whose targets follow is what the entries say.
+/// `may_come` is called once for each: the entries say whose targets follow.
 fn build<'a, I: Iterator<Item = List<'a>>>(
     lists: impl Fn() -> I,
     may_come: impl Fn(VertexId) -> bool,
@@ -133,7 +133,7 @@ fn set_long(words: &mut [u32], at: usize, value: u64) {
     words[at + 1] = (value >> 32) as u32;
 }
 
-/// What a page left.
+/// The residual lists of a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block<'a> {
     words: &'a [AtomicU32],
@@ -210,7 +210,7 @@ mod tests {
                 targets,
             })
         };
-        // Whoever is asked for comes right after.
+        // A vertex comes right after the question.
         let visited = std::cell::RefCell::new(vec![7]);
         let may_come = |v| {
             let may = !visited.borrow().contains(&v);
@@ -227,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_fill_the_room_to_its_end_take_words_of_their_own() {
+    fn workers_that_fill_the_space_to_its_end_take_words_of_their_own() {
         for seed in 0..200 {
-            let left = Leftovers::new(1, 4 * 5000).unwrap();
+            let residual = Residual::new(1, 4 * 5000).unwrap();
             let take = |worker: u64| {
                 let lengths = (0..400).map(|i| (i * 7919 + worker * 31 + seed) % 97 + 1);
                 let taken =
-                    lengths.filter_map(|len| left.take(len).map(|start| start..start + len));
+                    lengths.filter_map(|len| residual.take(len).map(|start| start..start + len));
                 taken.collect::<Vec<_>>()
             };
             let take = &take;

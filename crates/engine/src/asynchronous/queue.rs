@@ -1,4 +1,4 @@
-//! Where workers meet: stacks for those who have none, how many there may be, and the end.
+//! The work-sharing queue: stacks for workers that have none, how many there may be, and the end.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use super::stack::{Link, Links, Stack};
 
-/// A worker that waits for a stack looks up so often whether the run is to stop.
+/// How often a waiting worker looks whether the run is to stop.
 const LOOK_UP: Duration = Duration::from_millis(10);
 
-/// The stacks that nobody works at, and who waits for one.
+/// The stacks that no worker holds, and how many workers wait for one.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct WorkQueue {
     state: Mutex<State>,
     changed: Condvar,
     /// Workers that wait less stacks that lie here; read without the lock as a hint.
-    hungry: AtomicUsize,
+    waiting: AtomicUsize,
     /// Stacks that exist.
     stacks: AtomicUsize,
     stacks_max: usize,
@@ -29,13 +29,13 @@ struct State {
     waiting: usize,
 }
 
-impl Board {
+impl WorkQueue {
     /// `first` is the only stack to begin with.
     pub fn new(workers: usize, stacks_max: usize, first: Stack) -> Self {
         Self {
             state: Mutex::new(State { stacks: vec![first], waiting: 0 }),
             changed: Condvar::new(),
-            hungry: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             stacks: AtomicUsize::new(1),
             stacks_max: stacks_max.max(1),
             workers,
@@ -43,8 +43,8 @@ impl Board {
         }
     }
 
-    /// Takes a slot for another stack. Where none is free the stack stays whole, and is asked
-    /// again when it has grown further: nobody waits for a slot.
+    /// Takes a slot for another stack. Where none is free the stack stays whole until it has grown
+    /// further: no worker waits for a slot.
     pub fn may_split(&self) -> bool {
         let more = |count| (count < self.stacks_max).then_some(count + 1);
         self.stacks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -55,9 +55,9 @@ impl Board {
         self.stacks.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether somebody waits for a stack.
-    pub fn is_hungry(&self) -> bool {
-        self.hungry.load(Ordering::Relaxed) > 0
+    /// Whether a worker waits for a stack.
+    pub fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// Whether there is nothing more to do.
@@ -65,7 +65,7 @@ impl Board {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// Lets everybody stop.
+    /// Ends the work of all workers.
     pub fn end(&self) {
         let _state = self.lock();
         self.ended.store(true, Ordering::Relaxed);
@@ -114,8 +114,8 @@ impl Board {
     }
 
     fn note(&self, state: &State) {
-        let hungry = state.waiting.saturating_sub(state.stacks.len());
-        self.hungry.store(hungry, Ordering::Relaxed);
+        let waiting = state.waiting.saturating_sub(state.stacks.len());
+        self.waiting.store(waiting, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -124,7 +124,7 @@ impl Board {
 }
 
 /// Ends the others' work too if a worker leaves by an error or a panic.
-pub(super) struct EndsOthers<'a>(pub &'a Board);
+pub(super) struct EndsOthers<'a>(pub &'a WorkQueue);
 
 impl Drop for EndsOthers<'_> {
     fn drop(&mut self) {
@@ -135,35 +135,42 @@ impl Drop for EndsOthers<'_> {
 /// The stacks of one worker that can go on.
 #[derive(Debug)]
 pub(super) struct Own<'a> {
-    pub board: &'a Board,
+    pub queue: &'a WorkQueue,
     pub ready: Vec<Stack>,
     threshold: u64,
 }
 
 impl<'a> Own<'a> {
     /// A stack of more than `threshold` entries, at least 1, is split.
-    pub fn new(board: &'a Board, threshold: u64) -> Self {
-        Self { board, ready: Vec::new(), threshold: threshold.max(1) }
+    pub fn new(queue: &'a WorkQueue, threshold: u64) -> Self {
+        Self { queue, ready: Vec::new(), threshold: threshold.max(1) }
     }
 
-    /// A stack to go on with, if there is one; whoever is `busy`, or has another, gives one away
-    /// first where somebody waits.
+    /// A stack to go on with, if there is one. A worker that is `busy`, or has another stack, first
+    /// gives one to a worker that waits.
     pub fn next(&mut self, busy: bool) -> Option<Stack> {
         let has_other = busy || self.ready.len() > 1;
         if has_other
-            && self.board.is_hungry()
+            && self.queue.is_awaited()
             && let Some(stack) = self.ready.pop()
         {
-            self.board.give(stack);
+            self.queue.give(stack);
         }
-        self.ready.pop().or_else(|| self.board.take())
+        self.ready.pop().or_else(|| self.queue.take())
     }
 
     /// A stack has been worked at: splits it where it has grown too large, while there may be more.
     pub fn settle<L: Link>(&mut self, mut stack: Stack, links: &Links<L>) {
-        while stack.len() > self.threshold && self.board.may_split() {
+        while stack.len() > self.threshold && self.queue.may_split() {
             self.ready.push(stack.split(links));
         }
         self.ready.push(stack);
+    }
+    /// Waits for a stack of another worker; false at the end.
+    pub fn wait(&mut self, stopped: impl Fn() -> bool) -> bool {
+        let stack = self.queue.wait(stopped);
+        let goes_on = stack.is_some();
+        self.ready.extend(stack);
+        goes_on
     }
 }
