@@ -11,6 +11,32 @@ use crate::report::Result;
 /// Words before a list's targets: its vertex; its length and whether it is whole.
 const HEAD_WORDS: usize = 2;
 
+/// Targets of a list at most: the top bit of its length is taken.
+const TARGETS_MAX: usize = (1 << 31) - 1;
+
+/// Where a list is: the number of its residue, and a word there, of which there may be more than 32
+/// bits can number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place([u32; 2]);
+
+impl Place {
+    /// Bits for the word: 4 TiB of a residue.
+    const WORD_BITS: u32 = 40;
+
+    fn new(part: usize, word: usize) -> Self {
+        let (part, word) = (part as u64, word as u64);
+        assert!(part >> (64 - Self::WORD_BITS) == 0 && word >> Self::WORD_BITS == 0);
+        let place = part << Self::WORD_BITS | word;
+        Self([(place >> 32) as u32, place as u32])
+    }
+
+    fn split(self) -> (usize, usize) {
+        let place = u64::from(self.0[0]) << 32 | u64::from(self.0[1]);
+        let part = place >> Self::WORD_BITS;
+        (part as usize, (place & ((1 << Self::WORD_BITS) - 1)) as usize)
+    }
+}
+
 /// One worker's lists.
 #[derive(Debug)]
 pub(crate) struct Residue {
@@ -82,13 +108,13 @@ impl Residue {
 
     /// Ends the list that was begun, or takes it back where it did not fit.
     pub fn end(&mut self, list: Kept) {
-        if self.full || self.room() < self.words_beside {
+        let targets = (self.len - self.open).saturating_sub(HEAD_WORDS);
+        if self.full || self.room() < self.words_beside || targets > TARGETS_MAX {
             self.len = self.open;
             self.full = true;
             return;
         }
         self.lists += 1;
-        let targets = self.len - self.open - HEAD_WORDS;
         self.write_head(self.open, list, targets);
     }
 
@@ -105,10 +131,9 @@ impl Residue {
     }
 
     fn write_head(&mut self, at: usize, list: Kept, targets: usize) {
-        let length = u32::try_from(targets).expect("a page's targets are counted in u32");
-        assert!(length < 1 << 31, "the top bit is free");
+        assert!(targets <= TARGETS_MAX, "longer lists are not kept");
         self.words[at] = list.vertex;
-        self.words[at + 1] = length << 1 | u32::from(list.whole);
+        self.words[at + 1] = (targets as u32) << 1 | u32::from(list.whole);
     }
 
     fn head(&self, at: usize) -> (Kept, usize) {
@@ -116,24 +141,33 @@ impl Residue {
         (Kept { vertex: self.words[at], whole: word & 1 == 1 }, (word >> 1) as usize)
     }
 
-    /// Every list: its vertex, and where it is for [`Residue::targets`].
-    pub fn positions(&self) -> impl Iterator<Item = (VertexId, u32)> {
+    /// Every list of these residues: its vertex, and where it is for [`Residue::targets`].
+    pub fn places(parts: &[Self]) -> impl Iterator<Item = (VertexId, Place)> {
+        parts.iter().enumerate().flat_map(|(number, part)| {
+            part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
+        })
+    }
+
+    /// The vertex of every list, and where the list begins.
+    fn heads(&self) -> impl Iterator<Item = (VertexId, usize)> {
         let mut at = 0;
         std::iter::from_fn(move || {
             let here = at;
             (here < self.len).then(|| {
                 let (list, length) = self.head(here);
                 at += HEAD_WORDS + length;
-                (list.vertex, u32::try_from(here).expect("16 GiB are room enough"))
+                (list.vertex, here)
             })
         })
     }
 
-    /// The targets of the list at a position.
+    /// The targets of a list of these residues.
     #[inline]
-    pub fn targets(&self, at: u32) -> &[VertexId] {
-        let (_, length) = self.head(at as usize);
-        &self.words[at as usize + HEAD_WORDS..][..length]
+    pub fn targets(parts: &[Self], place: Place) -> &[VertexId] {
+        let (part, at) = place.split();
+        let part = &parts[part];
+        let (_, length) = part.head(at);
+        &part.words[at + HEAD_WORDS..][..length]
     }
 
     /// Shows every list; `keep` moves the targets that stay to the front and tells how many they
@@ -187,6 +221,29 @@ mod tests {
             (list.vertex != 6).then(|| targets.len() - 1)
         });
         assert_eq!(lists(&mut residue), [(5, false, vec![3, 2]), (7, true, vec![9])]);
+    }
+
+    #[test]
+    fn lists_beyond_16_gib_have_places() {
+        let word = (1 << 32) + 5;
+        for place in [(0, word), (3, word), (1 << 23, (1 << 40) - 1)] {
+            assert_eq!(Place::new(place.0, place.1).split(), place);
+        }
+        // Address space for two lists as long as lists may be and a short one; memory only for
+        // their heads.
+        let Ok(words) = HugeVec::zeroed((2 << 31) + 8) else { return };
+        let mut residue = Residue { words, ..Residue::with_bytes(0, 0).unwrap() };
+        for (vertex, targets) in [(0, TARGETS_MAX), (1, TARGETS_MAX), (2, 1)] {
+            residue.write_head(residue.len, Kept { vertex, whole: true }, targets);
+            residue.len += HEAD_WORDS + targets;
+        }
+        let last = residue.len - 1;
+        assert!(last > u32::MAX as usize);
+        residue.words[last] = 77;
+        let parts = [Residue::with_bytes(0, 0).unwrap(), residue];
+        let places: Vec<_> = Residue::places(&parts).collect();
+        let [(0, _), (1, _), (2, place)] = places[..] else { panic!("{places:?}") };
+        assert_eq!(Residue::targets(&parts, place), [77]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use cenote_engine::{
 
 use crate::estimate::Reads;
 use crate::report::{AlgoError, Result};
-use crate::residue::{Kept, Residue};
+use crate::residue::{Kept, Place, Residue};
 
 /// Room for out-lists that is worth taking even from little.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
@@ -275,16 +275,14 @@ impl Kernel for Hold<'_> {
 /// Out-lists in memory, found by vertex.
 struct Held {
     parts: Vec<Residue>,
-    /// Vertex, part, where its piece is there; ascending.
-    index: Vec<(VertexId, u32, u32)>,
+    /// Vertices and where the pieces of their lists are; ascending.
+    index: Vec<(VertexId, Place)>,
 }
 
 impl Held {
     fn of(parts: Vec<Residue>) -> Self {
         let mut index = Vec::with_capacity(parts.iter().map(Residue::lists).sum());
-        for (number, part) in (0..).zip(&parts) {
-            index.extend(part.positions().map(|(vertex, at)| (vertex, number, at)));
-        }
+        index.extend(Residue::places(&parts));
         index.sort_unstable();
         Self { parts, index }
     }
@@ -292,7 +290,7 @@ impl Held {
     fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
         let first = self.index.partition_point(|&(vertex, ..)| vertex < v);
         let pieces = self.index[first..].iter().take_while(move |&&(vertex, ..)| vertex == v);
-        pieces.map(|&(_, part, at)| self.parts[part as usize].targets(at))
+        pieces.map(|&(_, place)| Residue::targets(&self.parts, place))
     }
 }
 

@@ -106,11 +106,11 @@ fn stored(plain: &Plain, order: Order, codec: Codec, weights: Option<WeightType>
         None => GraphWriter::create_with_codec(file.clone(), spec, codec),
     };
     let hub_neighbours = match weights {
-        None if plain.vertices() % 2 == 0 => HubNeighboursChoice::Yes,
+        None if plain.vertices().is_multiple_of(2) => HubNeighboursChoice::Yes,
         _ => HubNeighboursChoice::No,
     };
     let mut writer = writer.unwrap().with_hub_neighbours(hub_neighbours);
-    let mut push = |writer: &mut GraphWriter, lists: &[Vec<u32>]| {
+    let push = |writer: &mut GraphWriter, lists: &[Vec<u32>]| {
         for &rank in &rank_of {
             let mut list: Vec<u32> =
                 lists[rank as usize].iter().map(|&target| vertex_of[target as usize]).collect();
@@ -267,7 +267,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         Ok(answer)
     }),
     ("walk", |case| {
-        let walkers = 2 * case.graph.vertices() as u64;
+        let walkers = (2 * case.graph.vertices() as u64).min(100);
         walk_of(case, WalkConfig { walkers, seed: 9, ..WalkConfig::default() })
     }),
     ("walk, node2vec", |case| {
@@ -434,7 +434,7 @@ fn compare(plain: &Plain, weights: Option<WeightType>, threads: &[usize]) {
 
 #[test]
 fn small_graphs_give_the_answers_of_the_natural_order() {
-    for seed in 0..8 {
+    for seed in 0..6 {
         compare(&random_graph(seed, seed % 2 == 0).named("random"), None, &[1, 3]);
     }
 }

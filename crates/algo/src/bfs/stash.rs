@@ -96,9 +96,11 @@ impl Stash {
         });
         let mut found = Vec::new();
         for part in lists {
-            found.par_extend(part.starts.par_iter().filter_map(|&(v, start)| {
-                test(v, part.list_at(start)).then_some(v)
-            }));
+            found.par_extend(
+                part.starts
+                    .par_iter()
+                    .filter_map(|&(v, start)| test(v, part.list_at(start)).then_some(v)),
+            );
         }
         found
     }

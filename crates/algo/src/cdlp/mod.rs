@@ -211,15 +211,7 @@ impl<'e> Passing<'e> {
         let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
         let Groups { count, largest, largest_label, .. } = groups;
         let run = Run::of(self.engine);
-        Ok(Cdlp {
-            groups,
-            iterations,
-            converged,
-            communities: count,
-            largest,
-            largest_label,
-            run,
-        })
+        Ok(Cdlp { groups, iterations, converged, communities: count, largest, largest_label, run })
     }
 }
 

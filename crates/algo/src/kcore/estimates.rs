@@ -104,7 +104,7 @@ impl Estimates {
             support = 0;
             for &u in neighbours.iter().copied().flatten().filter(|&&u| u != v) {
                 let estimate = self.get(u);
-                support += i32::from(estimate >= now);
+                support = support.saturating_add(i32::from(estimate >= now));
                 if now < estimate && estimate <= before {
                     let left = self.support[u as usize].fetch_sub(1, Ordering::AcqRel) - 1;
                     if i64::from(left) < i64::from(estimate) {
@@ -141,7 +141,7 @@ impl Estimates {
         let mut support = counts[h as usize];
         while support < h {
             h -= 1;
-            support += counts[h as usize];
+            support = support.saturating_add(counts[h as usize]);
         }
         (h, i32::try_from(support).unwrap_or(i32::MAX))
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use cenote_engine::{Graph, VertexId};
 
 use super::rounds::Known;
-use crate::residue::Residue;
+use crate::residue::{Place, Residue};
 
 /// Words that the search takes for each kept list: the fields of [`Search`], one word each, two
 /// for `places` and `path`, and a byte.
@@ -23,9 +23,7 @@ pub(super) fn bytes_for(graph: &Graph) -> u64 {
 pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
     let vertices: Vec<VertexId> = {
         let mut vertices = Vec::with_capacity(residues.iter().map(Residue::lists).sum());
-        for residue in &residues {
-            vertices.extend(residue.positions().map(|(v, _)| v));
-        }
+        vertices.extend(Residue::places(&residues).map(|(v, _)| v));
         vertices
     };
     let mut reaches_giant = vec![false; vertices.len()];
@@ -52,9 +50,7 @@ pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
         });
     }
     let mut places = Vec::with_capacity(vertices.len());
-    for (part, residue) in (0..).zip(&residues) {
-        places.extend(residue.positions().map(|(_, at)| (part, at)));
-    }
+    places.extend(Residue::places(&residues).map(|(_, place)| place));
     let count = vertices.len();
     Search {
         known,
@@ -78,8 +74,8 @@ struct Search<'a> {
     known: &'a Known,
     residues: &'a [Residue],
     vertices: Vec<VertexId>,
-    /// Part and position of each list.
-    places: Vec<(u32, u32)>,
+    /// Where each list is.
+    places: Vec<Place>,
     /// When a vertex was found, from 1; 0 before.
     order: Vec<u32>,
     /// The earliest found open vertex that it is known to reach.
@@ -113,8 +109,7 @@ impl Search<'_> {
     fn search(&mut self, found: &mut u32) {
         while let Some((v, next)) = self.path.last_mut() {
             let v = *v;
-            let (part, at) = self.places[v as usize];
-            let targets = self.residues[part as usize].targets(at);
+            let targets = Residue::targets(self.residues, self.places[v as usize]);
             match targets.get(*next as usize) {
                 Some(&target) => {
                     if self.order[target as usize] == 0 {
