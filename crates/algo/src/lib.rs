@@ -27,6 +27,7 @@ mod groups;
 pub mod kcore;
 pub mod lcc;
 pub mod mis;
+mod mix;
 pub mod pagerank;
 mod plain;
 mod ranks;

@@ -29,6 +29,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::mix::{GOLDEN, mix};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::residue::{Kept, Residue};
@@ -66,11 +67,7 @@ impl Mis {
 /// no ties.
 #[inline(always)]
 fn priority(seed: u64, rank: VertexId) -> u64 {
-    // Stafford's mixer 13, as in SplitMix64.
-    let mut x = seed ^ u64::from(rank).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
+    mix(seed ^ u64::from(rank).wrapping_mul(GOLDEN))
 }
 
 /// Memory: two bits a vertex for its state, three sets; 4 bytes where the graph is not in

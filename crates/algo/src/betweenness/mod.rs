@@ -28,6 +28,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
+use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
@@ -143,10 +144,8 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
 
 /// A number below `bound`, by SplitMix64 of seed and index.
 fn below(seed: u64, index: u64, bound: u64) -> u64 {
-    let mut x = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((u128::from(x ^ x >> 31) * u128::from(bound)) >> 64) as u64
+    let x = mix(seed.wrapping_add((index + 1).wrapping_mul(GOLDEN)));
+    ((u128::from(x) * u128::from(bound)) >> 64) as u64
 }
 
 /// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
