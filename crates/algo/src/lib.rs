@@ -28,16 +28,16 @@ pub mod kcore;
 pub mod lcc;
 pub mod mis;
 mod mix;
+mod neighbourhood;
 pub mod pagerank;
 mod plain;
 mod ranks;
 pub mod reach;
 mod report;
-mod residue;
+mod residual;
 pub mod scc;
 pub mod sssp;
 pub mod triangles;
-mod vicinity;
 pub mod walk;
 pub mod wcc;
 

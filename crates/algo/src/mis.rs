@@ -19,8 +19,8 @@
 //! A directed graph needs no in-edges: an edge shown at its source tells both ends. A vertex may
 //! then learn of its earlier neighbours from their lists, so it is decided at the end of a round.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Strategy,
@@ -32,7 +32,7 @@ use crate::estimate::{Estimate, Reads, kept};
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
-use crate::residue::{Kept, Residue};
+use crate::residual::{Kept, Parts, ResidualPart};
 
 const NAME: &str = "mis";
 
@@ -260,43 +260,40 @@ impl Round {
 /// A round over lists on the device.
 struct Look<'a> {
     round: &'a Round,
-    residues: Mutex<Vec<Residue>>,
+    parts: Parts,
 }
 
 impl Kernel for Look<'_> {
-    type Local = Residue;
+    type Local = ResidualPart;
 
-    fn local(&self) -> Residue {
-        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
-        residues.pop().expect("there is one for each worker")
+    fn local(&self) -> ResidualPart {
+        self.parts.take()
     }
 
-    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+    fn list(&self, part: &mut ResidualPart, list: &List<'_>) {
         let (v, whole) = (list.vertex, list.is_whole());
-        if residue.is_full() {
+        if part.is_full() {
             self.round.look(v, whole, list.targets, |_| {});
             return;
         }
-        residue.begin();
-        if self.round.look(v, whole, list.targets, |target| residue.push(target)) {
-            residue.end(Kept { vertex: v, whole });
-            if residue.is_full() {
-                self.make_room(residue, list);
+        part.begin();
+        if self.round.look(v, whole, list.targets, |target| part.push(target)) {
+            part.end(Kept { vertex: v, whole });
+            if part.is_full() {
+                self.make_room(part, list);
             }
         } else {
-            residue.abandon();
+            part.abandon();
         }
     }
 }
 
 impl Look<'_> {
     /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
-    fn make_room(&self, residue: &mut Residue, list: &List<'_>) {
-        residue.retain(|kept, targets| self.round.shorten(kept, targets));
-        if residue.reopen() {
-            residue.begin();
-            list.targets.iter().for_each(|&target| residue.push(target));
-            residue.end(Kept { vertex: list.vertex, whole: list.is_whole() });
+    fn make_room(&self, part: &mut ResidualPart, list: &List<'_>) {
+        part.retain(|kept, targets| self.round.shorten(kept, targets));
+        if part.reopen() {
+            part.keep(Kept { vertex: list.vertex, whole: list.is_whole() }, list.targets);
         }
     }
 }
@@ -317,10 +314,10 @@ impl Rounds<'_> {
         let n = self.engine.graph().vertices() as u64;
         while self.round.settled.count() < n {
             self.count += 1;
-            let residues = self.by_pass()?;
+            let parts = self.by_pass()?;
             self.end_round();
-            if residues.iter().all(|residue| !residue.is_full()) {
-                self.in_memory(residues)?;
+            if parts.iter().all(|part| !part.is_full()) {
+                self.in_memory(parts)?;
                 break;
             }
         }
@@ -330,11 +327,11 @@ impl Rounds<'_> {
     }
 
     /// One round over the lists of the vertices that are not settled; what it leaves over.
-    fn by_pass(&mut self) -> Result<Vec<Residue>> {
+    fn by_pass(&mut self) -> Result<Vec<ResidualPart>> {
         self.done.merge(&self.round.settled);
         let workers = self.engine.config().threads;
-        let residues = Residue::shared(self.engine.memory().scratch_bytes, workers, 0)?;
-        let kernel = Look { round: &self.round, residues: Mutex::new(residues) };
+        let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
+        let kernel = Look { round: &self.round, parts };
         let wanted = match (self.count, self.round.directed) {
             (1, _) => Wanted::All,
             // A list need not be looked at once its vertex is decided.
@@ -371,13 +368,13 @@ impl Rounds<'_> {
     }
 
     /// The rest, from the lists that were kept.
-    fn in_memory(&mut self, mut residues: Vec<Residue>) -> Result<()> {
-        while residues.iter().any(|residue| residue.lists() > 0) {
+    fn in_memory(&mut self, mut parts: Vec<ResidualPart>) -> Result<()> {
+        while parts.iter().any(|part| part.lists() > 0) {
             self.engine.check_cancel()?;
             self.count += 1;
             let round = &self.round;
-            residues.par_iter_mut().for_each(|residue| {
-                residue.retain(|list, targets| {
+            parts.par_iter_mut().for_each(|part| {
+                part.retain(|list, targets| {
                     let shorter = round.shorten(list, targets)?;
                     let targets = &targets[..shorter];
                     round.look(list.vertex, list.whole, targets, |_| {}).then_some(shorter)

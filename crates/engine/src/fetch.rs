@@ -257,7 +257,7 @@ impl<'f> Reads<'f> {
         let load = loads.insert(load);
         match self.handle.filter(|_| self.single) {
             Some(handle) => {
-                if !handle.ask(first_page, load as u64)? {
+                if !handle.submit(first_page, load as u64)? {
                     self.counts.pages_cached += 1;
                     return Ok(());
                 }
@@ -292,7 +292,7 @@ impl<'f> Reads<'f> {
     /// Requests under way, or arrived and not yet polled.
     fn in_flight(&self) -> usize {
         match (self.handle, &*self.scan) {
-            (Some(handle), _) if self.single => handle.asked(),
+            (Some(handle), _) if self.single => handle.pending(),
             (_, Some(scan)) => scan.in_flight(),
             (_, None) => 0,
         }
@@ -301,7 +301,7 @@ impl<'f> Reads<'f> {
     /// Something that has arrived, and the slot of its load; waits for it where asked to.
     fn poll(&mut self, wait: bool) -> Result<Option<(usize, Pages<'f>)>> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            let landed = handle.take(wait)?;
+            let landed = handle.poll(wait)?;
             return Ok(landed.map(|(tag, guard)| (tag as usize, Pages::Frame(guard))));
         }
         let Some(scan) = &mut *self.scan else { return Ok(None) };
@@ -322,7 +322,7 @@ impl<'f> Reads<'f> {
     /// Waits until nothing is in flight, and drops what comes.
     fn drain(&mut self) -> Result<()> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            while handle.take(true)?.is_some() {}
+            while handle.poll(true)?.is_some() {}
         }
         let Some(scan) = &mut *self.scan else { return Ok(()) };
         loop {

@@ -20,6 +20,7 @@ use crate::parse::{
 };
 use crate::report::Progress;
 use crate::stdin::Copied;
+use crate::threads;
 use cenote_store::WeightType;
 
 /// A piece of input.
@@ -133,15 +134,16 @@ pub(super) fn run<W: Worker>(
     let mut reader = Reader::new(pass, full_in, free_out, &faults);
     let mut outputs = Vec::new();
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..pass.workers)
-            .map(|_| {
-                let free_in = free_in.clone();
-                let (faults, totals, full_out, make) = (&faults, &totals, &full_out, &make);
-                scope.spawn(move || work(pass, make, full_out, free_in, faults, totals))
-            })
-            .collect();
+        let (handles, refused) = threads::spawn(scope, pass.workers, || {
+            let free_in = free_in.clone();
+            let (faults, totals, full_out, make) = (&faults, &totals, &full_out, &make);
+            move || work(pass, make, full_out, free_in, faults, totals)
+        });
         drop(free_in);
-        reader.run();
+        match refused {
+            Ok(()) => reader.run(),
+            Err(error) => faults.add(0, PassFault::Import(error)),
+        }
         reader.hang_up();
         reader.report();
         for handle in handles {

@@ -19,6 +19,7 @@ use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader, records, weigh
 use crate::report::Progress;
 use crate::sort;
 use crate::spill::{Extent, SpillFile, SpillReader};
+use crate::threads;
 use cenote_store::{GraphWriter, VertexId};
 
 /// Sizes that the budget allows.
@@ -128,18 +129,17 @@ pub(super) fn build(
     let ended = AtomicBool::new(false);
     let job = Job { source, reversed, sizes, sets: &set_out, next: &next, ended: &ended, progress };
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..sizes.workers)
-            .map(|_| {
-                let (sent, back, job) = (sent_in.clone(), set_in.clone(), &job);
-                scope.spawn(move || sort_ranges(job, sent, back))
-            })
-            .collect();
+        let (handles, refused) = threads::spawn(scope, sizes.workers, || {
+            let (sent, back, job) = (sent_in.clone(), set_in.clone(), &job);
+            move || sort_ranges(job, sent, back)
+        });
         drop((sent_in, set_in));
         let weighted = sizes.weight_bytes > 0;
         let lists = Lists { writer, long_list, weighted, vertices, next_vertex: 0 };
-        let written = write_parts(lists, sent_out, source.ranges.as_slice().len(), progress);
-        // `sent_out` is gone by now: after an error, workers find nobody to send to, and no set
-        // comes back to those that wait for one.
+        let ranges = source.ranges.as_slice().len();
+        let written = refused.and_then(|()| write_parts(lists, &sent_out, ranges, progress));
+        // After an error, workers cannot send any more, and no set comes back to those that wait.
+        drop(sent_out);
         ended.store(true, Ordering::Relaxed);
         let mut built = Built::default();
         let mut spread = reversed.map(|r| Spread::new(r.ranges.as_slice().len()));
@@ -181,7 +181,7 @@ struct Lists<'a> {
 
 fn write_parts(
     mut lists: Lists<'_>,
-    sent: Receiver<Sent>,
+    sent: &Receiver<Sent>,
     ranges: usize,
     progress: &dyn Progress,
 ) -> Result<()> {

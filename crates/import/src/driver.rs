@@ -25,6 +25,7 @@ use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use crate::report::{ImportReport, Phase, Progress};
 use crate::spill::{Extent, SpillFile, SpillReader, full_disk};
 use crate::stdin::Copied;
+use crate::threads;
 use crate::workspace::{FileWorkspace, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Tables;
@@ -369,13 +370,9 @@ impl<'a> Import<'a> {
         let extents = Shared::new(narrow.chain(wide).collect());
         let block = self.collector_sizes().spill_block;
         let results = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.config.workers() {
-                scope.spawn(|| {
-                    let result = self.map_spilled(make, spill, block, &extents);
-                    results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
-                });
-            }
+        threads::share(self.config.workers(), || {
+            let result = self.map_spilled(make, spill, block, &extents);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
         });
         results.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
     }

@@ -7,6 +7,8 @@ use cenote_pool::PoolError;
 
 use cenote_store::StoreError;
 
+use crate::output::OutputRefused;
+
 /// The result of an import step.
 pub type Result<T> = std::result::Result<T, ImportError>;
 
@@ -85,6 +87,9 @@ pub enum ImportError {
         /// The output.
         path: PathBuf,
     },
+    /// The output would destroy what is no graph of an earlier import.
+    #[error(transparent)]
+    Refused(#[from] OutputRefused),
     /// The output or a spill file could not be made or moved to its place.
     #[error("{}: cannot {action}: {source}", path.display())]
     Output {
@@ -122,6 +127,12 @@ pub enum ImportError {
         device: String,
         /// Where the block begins.
         offset: u64,
+    },
+    /// The system refused a worker thread.
+    #[error("cannot start a worker thread: {source}: give fewer threads")]
+    Threads {
+        /// What the system says.
+        source: std::io::Error,
     },
     /// Stopped by the user.
     #[error("import was stopped; nothing was left behind")]

@@ -33,12 +33,14 @@ pub mod input;
 mod long_list;
 mod mapper;
 mod order;
+pub mod output;
 pub mod parse;
 mod partition;
 mod report;
 mod sort;
 mod spill;
 mod stdin;
+mod threads;
 pub mod workspace;
 
 pub use config::{Format, Header, IdKind, ImportConfig, InputSpec};

@@ -1,5 +1,6 @@
 //! What can be wrong with a request for a workload, or with the file that holds one.
 
+use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,15 @@ pub enum WorkloadError {
         source: io::Error,
     },
 
+    /// The system refused a thread.
+    #[error("cannot start {threads} threads: {source}: give fewer threads")]
+    Threads {
+        /// Threads that were to run.
+        threads: usize,
+        /// What the system says.
+        source: io::Error,
+    },
+
     /// A trace could not be written.
     #[error("cannot write the trace: {source}")]
     Write {
@@ -72,13 +82,13 @@ pub type Result<T> = std::result::Result<T, WorkloadError>;
 pub(crate) fn require(
     holds: bool,
     name: &'static str,
-    value: impl ToString,
+    value: impl Debug,
     expected: impl Into<String>,
 ) -> Result<()> {
     if holds {
         return Ok(());
     }
-    Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
+    Err(WorkloadError::Parameter { name, value: format!("{value:?}"), expected: expected.into() })
 }
 
 /// The error of a file that could not be read on `after` some lines or records.

@@ -28,10 +28,10 @@ use cenote_engine::{
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
 use crate::report::{AlgoError, Result, Run, graph_pages};
-use crate::vicinity::{self, Vicinity};
 use frequent::Frequent;
 
 const NAME: &str = "cdlp";
@@ -87,7 +87,7 @@ impl Cdlp {
 /// neighbourhood.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
     let longest: u64 = [Direction::Out, Direction::In]
         .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
         .iter()
@@ -109,12 +109,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
     let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
     let because = "a pass over the pages for each iteration at most, less what is cached; later \
                    ones leave out what has come to rest";
-    let reads = vicinity::using(graph, config, &plan.1, reads);
+    let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
 fn check(graph: &Graph) -> Result<()> {
-    vicinity::demand_in_edges(graph, NAME)
+    neighbourhood::demand_in_edges(graph, NAME)
 }
 
 /// Passes labels on.
@@ -187,7 +187,7 @@ impl<'e> Passing<'e> {
             touched: naming.then_some(&self.touched),
         };
         let wanted = if self.named { Wanted::In(&self.frontier) } else { Wanted::All };
-        vicinity::visit(self.engine, label, wanted, &step)?;
+        neighbourhood::visit(self.engine, label, wanted, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
             let label = self.next[v as usize].load(Ordering::Relaxed);
@@ -223,7 +223,7 @@ struct Step<'a> {
     touched: Option<&'a Bitmap>,
 }
 
-impl Vicinity for Step<'_> {
+impl Neighbourhood for Step<'_> {
     type Local = Frequent;
 
     fn local(&self) -> Frequent {

@@ -27,8 +27,8 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::report::{AlgoError, Result, Run, graph_pages};
-use crate::vicinity::{self, Vicinity};
 use estimates::{Estimates, Histogram, bound_max};
 pub use verify::verify;
 
@@ -72,7 +72,7 @@ impl Kcore {
 /// Memory: 8 bytes a vertex for estimate and support, sets; a histogram per thread.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
     let sets = Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
     let histograms = (config.threads as u64 + 1) * Histogram::bytes_for(bound_max(graph));
     Needs { what: NAME, state_bytes: 8 * n as u64 + sets + histograms + lists, scratch_bytes }
@@ -90,12 +90,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
     let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more));
     let because = "a pass over the pages and what makes about ten more, less what is cached; many \
                    more where cores are chains";
-    let reads = vicinity::using(graph, config, &plan.1, reads);
+    let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
 fn check(graph: &Graph) -> Result<()> {
-    vicinity::demand_in_edges(graph, NAME)
+    neighbourhood::demand_in_edges(graph, NAME)
 }
 
 /// Finds the core numbers.
@@ -130,7 +130,7 @@ impl Decline<'_> {
             return Ok(0);
         }
         let mut frontier = Frontier::new(engine.graph().vertices())?;
-        vicinity::visit(engine, "round 1", Wanted::All, self)?;
+        neighbourhood::visit(engine, "round 1", Wanted::All, self)?;
         let mut rounds = 1;
         loop {
             frontier.clear();
@@ -144,12 +144,12 @@ impl Decline<'_> {
             }
             rounds += 1;
             let label = format!("round {rounds}");
-            vicinity::visit(engine, &label, Wanted::In(&frontier), self)?;
+            neighbourhood::visit(engine, &label, Wanted::In(&frontier), self)?;
         }
     }
 }
 
-impl Vicinity for Decline<'_> {
+impl Neighbourhood for Decline<'_> {
     type Local = Histogram;
 
     fn local(&self) -> Histogram {

@@ -101,7 +101,7 @@ impl PageRankConfig {
         let bad = |parameter, given: f64, expected: &str| {
             Err(AlgoError::Parameter {
                 parameter,
-                given: given.to_string(),
+                given: format!("{given:?}"),
                 expected: expected.to_string(),
             })
         };

@@ -6,22 +6,22 @@
 //!
 //! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
 //! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
-//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for what is left.
+//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for the residual graph.
 //!
 //! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
 //! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
 //! at once (where passes add little and there are in-edges, they lead to the rest). The same
-//! passes keep the lists of whoever did not join in memory, without targets that can be on no
-//! cycle with them. As soon as what is left fits, one serial search in memory finishes everything
-//! ([`left`]): the giant is then one vertex in it, so the backward search need not have ended.
+//! passes keep the residual graph in memory: the lists of vertices that did not join, without targets
+//! that can be on no cycle with them. As soon as it fits, one serial search in memory finishes it all
+//! ([`in_memory`]): the giant is then one vertex in it, so the backward search need not have ended.
 //! Small graphs go there at once.
 //!
-//! **Bound.** Where the rest does not fit, each pass must shrink it: by joining the giant, by
-//! trimming vertices without successors, or by a round of colouring, which finds every component
-//! that no other left over leads into. A graph whose rest is a long chain of components beyond the
-//! budget may take as many rounds as the chain is long.
+//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the giant,
+//! by trimming vertices without successors, or by a round of colouring, which finds every component
+//! that no other component in it leads into. A long chain of components beyond the budget may take
+//! as many rounds as the chain is long.
 
-mod left;
+mod in_memory;
 mod rounds;
 mod verify;
 
@@ -81,7 +81,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs {
         what: NAME,
         state_bytes: 8 * n as u64 + sets + Whole::bytes_for(graph, config),
-        scratch_bytes: left::bytes_for(graph),
+        scratch_bytes: in_memory::bytes_for(graph),
     }
 }
 
@@ -92,7 +92,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     }
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = pages(graph, Direction::Out) as f64;
-    let (reads, because) = if plan.1.scratch_bytes >= left::bytes_for(graph) {
+    let (reads, because) = if plan.1.scratch_bytes >= in_memory::bytes_for(graph) {
         (Reads::about(pass), "one pass over the pages: all lists fit in memory")
     } else {
         // Of social and generated graphs, whose giant is most of what is on cycles.

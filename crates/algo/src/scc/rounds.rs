@@ -1,7 +1,6 @@
 //! Passes over lists on the device: the giant, trimming, colouring.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
     Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
@@ -9,15 +8,15 @@ use cenote_engine::{
 };
 use rayon::prelude::*;
 
-use super::left::{self, WORDS_BESIDE};
+use super::in_memory::{self, WORDS_BESIDE};
 use crate::report::Result;
-use crate::residue::{Kept, Residue};
+use crate::residual::{Kept, Parts, ResidualPart};
 
-/// A pass over what is left is repeated while it settles at least this share of it, before
+/// A pass over the residual graph is repeated while it settles at least this share of it, before
 /// colouring is tried.
 const TRIMMING_SHARE: u64 = 16;
 
-/// The backward search goes by in-edges once a pass settles less than this share of what is left.
+/// The backward search goes by in-edges once a pass settles less than this share of the residual graph.
 const BACKWARD_SHARE: u64 = 4;
 
 /// What is known of the components.
@@ -113,7 +112,7 @@ impl<'e> Rounds<'e> {
     pub fn labels(mut self) -> Result<HugeVec<AtomicU32>> {
         let graph = self.engine.graph();
         let first = graph.superblock().degree_max_vertex;
-        let mut searched = self.engine.memory().scratch_bytes < left::bytes_for(graph);
+        let mut searched = self.engine.memory().scratch_bytes < in_memory::bytes_for(graph);
         if searched {
             self.reach(first)?;
         }
@@ -188,28 +187,28 @@ impl<'e> Rounds<'e> {
         std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
-    /// A pass over the lists of who is not settled. How many it settled, or `None` where it kept
-    /// all others in memory and they are settled too by now.
+    /// A pass over the lists of the residual graph. How many vertices it settled, or `None` where
+    /// it kept all other lists in memory and those vertices are settled too by now.
     fn pass_or_finish(&mut self) -> Result<Option<u64>> {
         self.passes += 1;
         let before = self.known.settled.count();
         let threads = self.engine.config().threads;
         let bytes = self.engine.memory().scratch_bytes;
-        let residues = Residue::shared(bytes, threads, WORDS_BESIDE)?;
-        let pull = Pull { known: &self.known, residues: Mutex::new(residues) };
+        let parts = Parts::new(bytes, threads, WORDS_BESIDE)?;
+        let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
         let wanted = Wanted::NotIn(&self.known.settled);
-        let residues = self.engine.visit(label, Direction::Out, wanted, &Whole::new(&pull))?;
+        let parts = self.engine.visit(label, Direction::Out, wanted, &Whole::new(&pull))?;
         drop(pull);
-        if residues.iter().any(Residue::is_full) {
+        if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));
         }
         self.engine.check_cancel()?;
-        left::finish(residues, &self.known);
+        in_memory::finish(parts, &self.known);
         Ok(None)
     }
 
-    /// Components that no other one left over leads into: the smallest vertex that reaches a
+    /// Components of the residual graph that no other leads into: the smallest vertex that reaches a
     /// vertex is its colour; a root has its own; who has a root's colour and reaches it is in its
     /// component, of which the root is the smallest vertex.
     fn colour(&mut self) -> Result<()> {
@@ -308,40 +307,39 @@ impl Kernel for ReachBack<'_> {
 /// Backward search by passes, trimming, and keeping the lists of the rest.
 struct Pull<'a> {
     known: &'a Known,
-    residues: Mutex<Vec<Residue>>,
+    parts: Parts,
 }
 
 impl Kernel for Pull<'_> {
-    type Local = Residue;
+    type Local = ResidualPart;
 
-    fn local(&self) -> Residue {
-        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
-        residues.pop().expect("there is one for each worker")
+    fn local(&self) -> ResidualPart {
+        self.parts.take()
     }
 
-    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+    fn list(&self, part: &mut ResidualPart, list: &List<'_>) {
         let v = list.vertex;
         if self.known.settled.contains(v) {
             return;
         }
-        if residue.is_full() {
+        if part.is_full() {
             self.known.look(v, list.targets, |_| {});
             return;
         }
-        residue.begin();
-        if !self.known.look(v, list.targets, |target| residue.push(target)) {
-            residue.abandon();
+        part.begin();
+        if !self.known.look(v, list.targets, |target| part.push(target)) {
+            part.abandon();
             return;
         }
-        residue.end(Kept { vertex: v, whole: true });
-        if residue.is_full() {
-            residue.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
-            if residue.reopen() {
+        part.end(Kept { vertex: v, whole: true });
+        if part.is_full() {
+            part.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
+            if part.reopen() {
                 // Its targets are looked at again: only those that matter may be kept.
-                residue.begin();
-                match self.known.look(v, list.targets, |target| residue.push(target)) {
-                    true => residue.end(Kept { vertex: v, whole: true }),
-                    false => residue.abandon(),
+                part.begin();
+                match self.known.look(v, list.targets, |target| part.push(target)) {
+                    true => part.end(Kept { vertex: v, whole: true }),
+                    false => part.abandon(),
                 }
             }
         }

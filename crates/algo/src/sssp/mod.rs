@@ -263,7 +263,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
     if let Some(delta) = sssp.delta.filter(|delta| !(delta.is_finite() && *delta > 0.0)) {
         return Err(AlgoError::Parameter {
             parameter: "--delta",
-            given: delta.to_string(),
+            given: format!("{delta:?}"),
             expected: "a positive number".into(),
         });
     }

@@ -95,11 +95,15 @@ impl WalkConfig {
             Err(AlgoError::Parameter { parameter, given, expected: expected.to_owned() })
         };
         if !(0.0..=1.0).contains(&self.restart) {
-            return wrong("--restart", self.restart.to_string(), "expected a probability, 0 to 1");
+            return wrong(
+                "--restart",
+                format!("{:?}", self.restart),
+                "expected a probability, 0 to 1",
+            );
         }
         for (parameter, bias) in [("--p", self.p), ("--q", self.q)] {
             if !(BIAS_MIN..=1.0 / BIAS_MIN).contains(&bias) {
-                return wrong(parameter, bias.to_string(), "expected 0.001 to 1000");
+                return wrong(parameter, format!("{bias:?}"), "expected 0.001 to 1000");
             }
         }
         if self.steps == u32::MAX {

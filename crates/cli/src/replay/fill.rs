@@ -7,8 +7,8 @@ use anyhow::{Context, Result, ensure};
 use cenote_workload::random::Counter;
 
 use crate::cancel;
-use crate::partial::PartialFile;
 use crate::progress::{Progress, Unit};
+use cenote::partial::PartialFile;
 
 const PIECE_BYTES: usize = 1 << 20;
 

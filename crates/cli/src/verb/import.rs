@@ -14,13 +14,13 @@ use serde::Serialize;
 
 use crate::args::{Report, Threads};
 use crate::cancel::{Guard, cancelled};
-use crate::memory::{self, MemorySize};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
-use crate::tiers::spec::{self, TierArg};
-use crate::tiers::workspace::TieredWorkspace;
-use crate::tiers::{kept, members};
 use crate::verb::Outcome;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::spec::{self, TierArg};
+use cenote::tiers::workspace::TieredWorkspace;
+use cenote::tiers::{kept, members};
 
 /// Build a graph file from edge lists
 ///

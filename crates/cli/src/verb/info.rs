@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::args::Report;
 use crate::graph_file::{GraphArg, JsonId, JsonWeight};
 use crate::output::{self, count, size};
-use crate::tiers::graph::TieredGraph;
 use crate::verb::Outcome;
 use crate::verb::tier::status::{self, TierStatus};
+use cenote::tiers::graph::TieredGraph;
 
 /// Describe a graph file
 #[derive(Debug, clap::Args)]

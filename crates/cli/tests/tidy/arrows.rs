@@ -123,7 +123,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
         .take_while(|line| !line.starts_with('['))
         .filter_map(|line| line.split_once('='))
         .map(|(name, _)| name.trim().to_owned())
-        .filter(|name| !name.starts_with(PREFIX) && !name.starts_with('#'))
+        .filter(|name| !name.starts_with("cenote") && !name.starts_with('#'))
         .collect()
 }
 

@@ -13,7 +13,7 @@ use crate::model::knee;
 use crate::request::Op;
 use crate::{Clock, Device};
 
-/// How far a profile is, told before each step. The callback returns whether to go on.
+/// Progress of a profile, reported before each step. The callback returns whether to go on.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Steps done.
@@ -24,7 +24,7 @@ pub struct Progress {
     pub step: String,
 }
 
-/// Tells a caller how far the profile is; `false` ends it.
+/// Reports progress to the caller; `false` ends the profile.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(&Progress) -> bool;
 
 /// All repetitions of a cell so far.
@@ -166,7 +166,7 @@ impl Sweep<'_> {
         let bytes = self.config.sizes[0];
         let depth = *self.config.depths.last().expect("checked");
         let cell = Cell { op: Op::Read, pattern: Pattern::Random, bytes, depth };
-        self.tell("warming up")?;
+        self.report("warming up")?;
         let clock = self.device.clock();
         let start_ns = clock.now_ns();
         while elapsed_seconds(&*clock, start_ns) < self.config.warm_up_seconds {
@@ -221,7 +221,7 @@ impl Sweep<'_> {
 
     fn measure(&mut self, index: usize, repetition: u32) -> Result<()> {
         let cell = self.cells[index].cell;
-        self.tell(&format!("{} {} KiB, depth {}", cell.op, cell.bytes >> 10, cell.depth))?;
+        self.report(&format!("{} {} KiB, depth {}", cell.op, cell.bytes >> 10, cell.depth))?;
         self.done += 1;
         if self.too_slow(index) {
             self.left_out += 1;
@@ -234,7 +234,7 @@ impl Sweep<'_> {
     }
 
     /// Whether there is no time left, or a single round of the cell's requests would take four
-    /// times as long as a cell should: deeper queues tell nothing more then.
+    /// times as long as a cell should: deeper queues show nothing more then.
     fn too_slow(&self, index: usize) -> bool {
         let cell = self.cells[index].cell;
         let measured_before = !self.cells[index].results.is_empty();
@@ -250,7 +250,7 @@ impl Sweep<'_> {
         best > 0.0 && f64::from(cell.depth) / best > 4.0 * self.config.cell_seconds
     }
 
-    fn tell(&mut self, step: &str) -> Result<()> {
+    fn report(&mut self, step: &str) -> Result<()> {
         let progress = Progress { done: self.done, total: self.total, step: step.to_owned() };
         if (self.progress)(&progress) { Ok(()) } else { Err(interrupted(self.device.name())) }
     }

@@ -262,7 +262,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             };
             let is_kept = self.work_page(page, &view, stack, !self.single);
             if let Some(handle) = self.resident.filter(|_| !is_kept) {
-                handle.offer(number, bytes);
+                handle.insert_if_free(number, bytes);
             }
         }
         self.decoded = decoded;

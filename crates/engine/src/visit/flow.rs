@@ -184,7 +184,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
     /// those of weights.
     fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
         if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
-            handle.offer(physical, bytes);
+            handle.insert_if_free(physical, bytes);
         }
     }
 

@@ -15,6 +15,7 @@ use rustc_hash::FxHasher;
 use crate::budget::{Budget, Held};
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
+use crate::threads;
 use cenote_store::VertexId;
 
 const SHARDS: usize = 64;
@@ -188,15 +189,11 @@ fn sort_shards(shards: &mut [Shard<'_>], workers: usize) -> Vec<Vec<u32>> {
     let work: Vec<Mutex<(&mut Shard<'_>, &mut Vec<u32>)>> =
         shards.iter_mut().zip(&mut sorted).map(Mutex::new).collect();
     let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(pair) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut pair = pair.lock().unwrap_or_else(PoisonError::into_inner);
-                    let (shard, order) = &mut *pair;
-                    **order = shard.sorted();
-                }
-            });
+    threads::share(workers, || {
+        while let Some(pair) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut pair = pair.lock().unwrap_or_else(PoisonError::into_inner);
+            let (shard, order) = &mut *pair;
+            **order = shard.sorted();
         }
     });
     drop(work);

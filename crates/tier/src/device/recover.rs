@@ -6,6 +6,7 @@ use cenote_device::Device;
 
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
+use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::journal::Journal;
@@ -14,7 +15,7 @@ use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
-/// Epochs are below this: nobody lives to see it, and it can be counted on from there.
+/// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
 
 /// What the map file says.
@@ -22,12 +23,14 @@ const EPOCHS: u64 = 1 << 62;
 pub(super) struct Recovered {
     pub(super) map: BlockMap,
     pub(super) len_bytes: u64,
+    generation: Generation,
 }
 
 impl Recovered {
     /// Of an empty set.
     pub(super) fn empty(header: &SetHeader) -> Self {
-        Self { map: BlockMap::new(header.slots()), len_bytes: 0 }
+        let map = BlockMap::new(header.slots());
+        Self { map, len_bytes: 0, generation: Generation::FIRST }
     }
 }
 
@@ -74,6 +77,7 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         set: header.id,
         layout,
         epoch,
+        generation: recovered.generation,
         step: if epoch == base { 1 } else { 2 },
         next: if is_whole { end.next } else { layout.journal_pages },
         previous: end.previous,
@@ -118,7 +122,8 @@ impl Reader<'_> {
     fn base(&mut self, heads: &[PageHead]) -> Result<(u64, Recovered)> {
         for head in heads {
             let len_bytes = self.checked_len(head.len_bytes)?;
-            let recovered = Recovered { len_bytes, ..Recovered::empty(self.header) };
+            let generation = head.generation;
+            let recovered = Recovered { len_bytes, generation, ..Recovered::empty(self.header) };
             if self.copy(head, &recovered)? {
                 return Ok((head.epoch, recovered));
             }
@@ -243,6 +248,7 @@ impl Reader<'_> {
         let block_bytes = u64::from(self.header.block_bytes);
         let before = recovered.len_bytes.div_ceil(block_bytes) as u32;
         recovered.len_bytes = self.checked_len(head.len_bytes)?;
+        recovered.generation = head.generation;
         let blocks = head.len_bytes.div_ceil(block_bytes) as u32;
         if blocks < before {
             recovered.map.truncate(blocks);

@@ -112,8 +112,8 @@ impl Policy for CostBenefit {
 
 impl Load for CostBenefit {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (heats, ledger): ((Vec<Cell>, u64), f64) = self.owner.unpack(bytes)?;
-        self.heats.load(heats)?;
+        let ((heats, ledger), pages): (((Vec<Cell>, u64), f64), _) = self.owner.unpack(bytes)?;
+        self.heats.load(heats, pages)?;
         self.ledger.load(ledger)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
         Ok(())

@@ -35,6 +35,6 @@ impl Policy for Fixed {
 
 impl Load for Fixed {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        self.owner.unpack(bytes)
+        self.owner.unpack(bytes).map(|((), _)| ())
     }
 }

@@ -125,7 +125,7 @@ impl Policy for Ideal {
 
 impl Load for Ideal {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        let (coming, accesses): (Vec<OraclePhase>, u64) = self.owner.unpack(bytes)?;
+        let ((coming, accesses), _): ((Vec<OraclePhase>, u64), _) = self.owner.unpack(bytes)?;
         let mut named = coming.iter().flat_map(|phase| &phase.hottest);
         let unknown = named.find(|page| **page >= self.pages);
         check(unknown.is_none(), || format!("page {} does not exist", unknown.unwrap_or(&0)))?;

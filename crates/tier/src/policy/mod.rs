@@ -183,7 +183,8 @@ impl PolicySpec {
 
     /// The policy as it was when it was saved, for pages that lie as they lay then: it will decide
     /// as if nothing had happened in between. `context` may name other devices, but not another
-    /// number of tiers or pages. Refuses what is damaged, or of another policy or other options.
+    /// number of tiers or fewer pages. Where it has more, the first ones are as hot as they were,
+    /// and the others as new. Refuses what is damaged, or of another policy or other options.
     pub fn restore(&self, context: &Context<'_>, bytes: &[u8]) -> Result<Box<dyn Policy>> {
         self.make(context, Some(bytes))
     }

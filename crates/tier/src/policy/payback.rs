@@ -384,7 +384,9 @@ impl Policy for Payback {
     fn memory_bytes(&self) -> usize {
         let watched = self.watched_as.capacity() * size_of::<u16>();
         let watches = self.watches.capacity() * size_of::<Watch>();
-        self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches
+        let trials: usize = self.trials.iter().map(|trials| trials.queue.capacity()).sum();
+        let on_trial = self.on_trial.capacity() + trials * size_of::<Trial>();
+        self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches + on_trial
     }
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -404,9 +406,11 @@ type Learned = (Vec<Kind>, VecDeque<Watch>, Vec<Trials>, Vec<f32>);
 impl Payback {
     fn load_learned(&mut self, (kinds, watches, trials, rush): Learned) -> Result<()> {
         let now = self.heats.accesses();
-        take_all(&mut self.kinds, kinds, "kinds of pages", Kind::can_be)?;
-        take_all(&mut self.rush, rush, "rush by tier", |&rush| is_share(rush.into()))?;
-        take_all(&mut self.trials, trials, "trials by tier", |trials| trials.can_be(now))?;
+        let tiers = self.trials.len();
+        let count = self.kinds.len();
+        take_all(&mut self.kinds, kinds, count, "kinds of pages", Kind::can_be)?;
+        take_all(&mut self.rush, rush, tiers, "rush by tier", |&rush| is_share(rush.into()))?;
+        take_all(&mut self.trials, trials, tiers, "trials by tier", |t| t.can_be(now))?;
         self.watched_as.fill(0);
         for &Watch { page, kind, begun } in &watches {
             let watched_as = self.watched_as.get_mut(page as usize).filter(|kind| **kind == 0);
@@ -434,9 +438,9 @@ impl Payback {
 
 impl Load for Payback {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (heats, ledger, learned): ((Vec<Cell>, u64), f64, Learned) =
-            self.owner.unpack(bytes)?;
-        self.heats.load(heats)?;
+        type Saved = ((Vec<Cell>, u64), f64, Learned);
+        let ((heats, ledger, learned), pages): (Saved, _) = self.owner.unpack(bytes)?;
+        self.heats.load(heats, pages)?;
         self.ledger.load(ledger)?;
         self.load_learned(learned)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));

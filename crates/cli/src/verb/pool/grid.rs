@@ -5,8 +5,8 @@ use std::str::FromStr;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 
-use crate::memory::MemorySize;
 use crate::replay::WriterKind;
+use cenote::memory::MemorySize;
 
 /// A choice that has a last word: all there is.
 pub trait Choice: Copy + PartialEq + FromStr<Err = String> + 'static {

@@ -15,7 +15,6 @@ use super::grid::{List, Sweep, Value, share, threads};
 use super::{plot, table};
 use crate::args::Report;
 use crate::cancel;
-use crate::memory::MemorySize;
 use crate::output::{self, count};
 use crate::progress::{self, Progress, Unit};
 use crate::replay::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES};
@@ -24,6 +23,7 @@ use crate::replay::target::{Ideal, Permission, Target};
 use crate::replay::{self, Combination, Setting, WriterKind, fill};
 use crate::svg;
 use crate::verb::Outcome;
+use cenote::memory::MemorySize;
 
 /// Frames of the ACE evaluation for [`PAPER_PAGES`].
 const PAPER_FRAMES: usize = 20_000;

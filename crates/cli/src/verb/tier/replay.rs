@@ -15,13 +15,13 @@ use super::load::{TierLoad, TierLoadConfig, TierLoadKind};
 use super::row::{Case, Row};
 use super::{plot, table};
 use crate::args::Report;
-use crate::memory::MemorySize;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::replay::load::LoadConfig;
 use crate::svg;
 use crate::verb::Outcome;
 use crate::verb::pool::share;
+use cenote::memory::MemorySize;
 
 /// Pages and accesses of the dissertation's evaluation (6.6.1).
 const PAGES: u64 = 10_000;

@@ -349,7 +349,8 @@ impl Policy for ReStore {
 
 impl Load for ReStore {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (temperatures, learned): (temperature::Saved, _) = self.owner.unpack(bytes)?;
+        let ((temperatures, learned), pages): ((temperature::Saved, _), _) =
+            self.owner.unpack(bytes)?;
         let (agents, responses, accesses, seed): (Vec<Agent>, Vec<Responses>, u64, u64) = learned;
         let tiers = self.agents.len();
         check(agents.len() == tiers && responses.len() == tiers, || {
@@ -361,7 +362,7 @@ impl Load for ReStore {
         for (agent, saved) in self.agents.iter_mut().zip(agents) {
             agent.load(saved)?;
         }
-        self.temperatures.load(placement, temperatures)?;
+        self.temperatures.load(placement, temperatures, pages)?;
         (self.responses, self.accesses, self.seed) = (responses, accesses, seed);
         self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
         Ok(())

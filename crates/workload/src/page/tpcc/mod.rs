@@ -156,7 +156,7 @@ impl Tpcc {
         let within = (1024..=1 << 24).contains(&page_bytes);
         require(within, "page-bytes", page_bytes, "1024 (a customer takes 655) to 16777216")?;
         let weight: u64 = mix.0.iter().copied().map(u64::from).sum();
-        require(weight > 0, "mix", format!("{:?}", mix.0), "a weight above 0")?;
+        require(weight > 0, "mix", mix.0, "a weight above 0")?;
         let constants = Constants::new(&config);
         let (rows, orders_before) = rows_at_end(&config, &constants);
         Ok(Self {

@@ -7,8 +7,7 @@ use anyhow::{Context, Result, ensure};
 use cenote_tier::device::header::{NAME_BYTES_MAX, SetHeader, TierHeader};
 use cenote_tier::spec::TIERS_MAX;
 
-use crate::memory::MemorySize;
-use crate::output::size;
+use crate::memory::{MemorySize, size};
 
 const EXPECTED: &str = "expected NAME=DIR or NAME=DIR:CAPACITY, such as fast=/nvme:20GiB";
 

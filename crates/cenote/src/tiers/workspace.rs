@@ -16,7 +16,7 @@ use cenote_tier::policy::PolicySpec;
 use super::kept::{self, Kept};
 use super::members;
 use super::spec::{TierArg, member_name};
-use crate::cancel::{Guard, partial_name};
+use crate::partial::partial_name;
 
 /// The files of a new graph: all of them appear under their names only when they are whole, the
 /// graph file last.
@@ -38,7 +38,6 @@ struct NewTier {
     path: PathBuf,
     partial: PathBuf,
     capacity_bytes: u64,
-    _guard: Guard,
 }
 
 impl TieredWorkspace {
@@ -71,7 +70,6 @@ impl NewTier {
             member_name: member_name(&tier.name, &path)?,
             partial: folder.join(partial_name(&path)),
             capacity_bytes: tier.bytes()?,
-            _guard: Guard::new(&path),
             path,
         })
     }

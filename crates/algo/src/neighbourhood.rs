@@ -15,7 +15,7 @@ use cenote_engine::{
 
 use crate::estimate::Reads;
 use crate::report::{AlgoError, Result};
-use crate::residue::{Kept, Place, Residue};
+use crate::residual::{Kept, Residual, ResidualPart};
 
 /// Room for out-lists that is worth taking even from little.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
@@ -23,11 +23,11 @@ const ROOM_BYTES_MIN: u64 = 1 << 20;
 /// Room beyond which longer ranges gain nothing.
 const ROOM_BYTES_MAX: u64 = 32 << 20;
 
-/// Words that a piece of a list takes beside its targets: its head, and an index entry of three.
-const PIECE_WORDS: usize = 5;
+/// Words that a piece of a list takes beside its targets: its head of two, and an index entry.
+const PIECE_WORDS: usize = 2 + Residual::INDEX_WORDS;
 
 /// What is done with a neighbourhood. As [`Kernel`], but for whole neighbourhoods.
-pub(crate) trait Vicinity: Sync {
+pub(crate) trait Neighbourhood: Sync {
     type Local: Send;
 
     fn local(&self) -> Self::Local;
@@ -75,25 +75,25 @@ pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// Brings the neighbourhoods of all wanted vertices to `vicinity`, once each. `wanted` must not
+/// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must not
 /// change meanwhile.
-pub(crate) fn visit<V: Vicinity>(
+pub(crate) fn visit<V: Neighbourhood>(
     engine: &Engine,
     label: &str,
     wanted: Wanted<'_>,
-    vicinity: &V,
+    neighbourhood: &V,
 ) -> Result<Vec<V::Local>> {
     if !engine.graph().is_directed() {
-        let single = Single(vicinity);
+        let single = Single(neighbourhood);
         return Ok(engine.visit(label, Direction::Out, wanted, &Whole::new(&single))?);
     }
-    Ranges::new(engine, wanted)?.visit(label, vicinity)
+    Ranges::new(engine, wanted)?.visit(label, neighbourhood)
 }
 
 /// An undirected graph: the list is the neighbourhood.
 struct Single<'a, V>(&'a V);
 
-impl<V: Vicinity> Kernel for Single<'_, V> {
+impl<V: Neighbourhood> Kernel for Single<'_, V> {
     type Local = V::Local;
 
     fn local(&self) -> V::Local {
@@ -138,7 +138,7 @@ impl<'a> Ranges<'a> {
         })
     }
 
-    fn visit<V: Vicinity>(&self, label: &str, vicinity: &V) -> Result<Vec<V::Local>> {
+    fn visit<V: Neighbourhood>(&self, label: &str, neighbourhood: &V) -> Result<Vec<V::Local>> {
         let vertices = self.engine.graph().vertices() as VertexId;
         let mut locals = Vec::new();
         let (mut from, mut pages) = (0, self.pages);
@@ -154,7 +154,7 @@ impl<'a> Ranges<'a> {
                     None => return Err(self.contradiction(from)),
                 }
             };
-            locals.extend(self.join(label, from..to, &held, vicinity)?);
+            locals.extend(self.join(label, from..to, &held, neighbourhood)?);
             from = to;
             pages = self.pages.min(pages * 2);
         }
@@ -192,7 +192,7 @@ impl<'a> Ranges<'a> {
     }
 
     /// Brings the wanted out-lists of a range into memory; `None` where they do not fit.
-    fn hold(&self, label: &str, range: Range<VertexId>) -> Result<Option<Held>> {
+    fn hold(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
         let tasks = self.tasks(self.outward, &range);
         let hold = Hold {
             wanted: self.wanted,
@@ -208,18 +208,18 @@ impl<'a> Ranges<'a> {
             return Err(fault);
         }
         let over = hold.over.load(Ordering::Relaxed);
-        Ok((!over).then(|| Held::of(parts.into_iter().flatten().collect())))
+        Ok((!over).then(|| Residual::new(parts.into_iter().flatten().collect())))
     }
 
-    fn join<V: Vicinity>(
+    fn join<V: Neighbourhood>(
         &self,
         label: &str,
         range: Range<VertexId>,
-        held: &Held,
-        vicinity: &V,
+        held: &Residual,
+        neighbourhood: &V,
     ) -> Result<Vec<V::Local>> {
         let tasks = self.tasks(self.inward, &range);
-        let partner = Partner { held, vicinity };
+        let partner = Partner { held, neighbourhood };
         let join = Join { wanted: self.wanted, range, whole: Whole::new(&partner) };
         Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
     }
@@ -236,12 +236,12 @@ struct Hold<'a> {
 }
 
 impl Kernel for Hold<'_> {
-    type Local = Option<Residue>;
+    type Local = Option<ResidualPart>;
 
     /// Address space for the whole room; memory only for what comes.
-    fn local(&self) -> Option<Residue> {
-        match Residue::with_bytes(self.room_words as u64 * 4, 0) {
-            Ok(residue) => Some(residue),
+    fn local(&self) -> Option<ResidualPart> {
+        match ResidualPart::with_bytes(self.room_words as u64 * 4, 0) {
+            Ok(part) => Some(part),
             Err(error) => {
                 self.over.store(true, Ordering::Relaxed);
                 if let Ok(mut fault) = self.fault.lock() {
@@ -252,8 +252,8 @@ impl Kernel for Hold<'_> {
         }
     }
 
-    fn page(&self, residue: &mut Option<Residue>, page: &Page<'_>, _: &Purpose<'_>) {
-        let Some(residue) = residue else { return };
+    fn page(&self, part: &mut Option<ResidualPart>, page: &Page<'_>, _: &Purpose<'_>) {
+        let Some(part) = part else { return };
         for list in page.lists() {
             let vertex = list.vertex;
             let needless = list.targets.is_empty() || self.over.load(Ordering::Relaxed);
@@ -265,32 +265,8 @@ impl Kernel for Hold<'_> {
                 self.over.store(true, Ordering::Relaxed);
                 return;
             }
-            residue.begin();
-            list.targets.iter().for_each(|&target| residue.push(target));
-            residue.end(Kept { vertex, whole: list.is_whole() });
+            part.keep(Kept { vertex, whole: list.is_whole() }, list.targets);
         }
-    }
-}
-
-/// Out-lists in memory, found by vertex.
-struct Held {
-    parts: Vec<Residue>,
-    /// Vertices and where the pieces of their lists are; ascending.
-    index: Vec<(VertexId, Place)>,
-}
-
-impl Held {
-    fn of(parts: Vec<Residue>) -> Self {
-        let mut index = Vec::with_capacity(parts.iter().map(Residue::lists).sum());
-        index.extend(Residue::places(&parts));
-        index.sort_unstable();
-        Self { parts, index }
-    }
-
-    fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
-        let first = self.index.partition_point(|&(vertex, ..)| vertex < v);
-        let pieces = self.index[first..].iter().take_while(move |&&(vertex, ..)| vertex == v);
-        pieces.map(|&(_, place)| Residue::targets(&self.parts, place))
     }
 }
 
@@ -301,7 +277,7 @@ struct Join<'a, V> {
     whole: Whole<'a, Partner<'a, V>>,
 }
 
-impl<V: Vicinity> Kernel for Join<'_, V> {
+impl<V: Neighbourhood> Kernel for Join<'_, V> {
     type Local = V::Local;
 
     fn local(&self) -> V::Local {
@@ -319,26 +295,28 @@ impl<V: Vicinity> Kernel for Join<'_, V> {
 
 /// Puts an in-list and the out-list that is held together.
 struct Partner<'a, V> {
-    held: &'a Held,
-    vicinity: &'a V,
+    held: &'a Residual,
+    neighbourhood: &'a V,
 }
 
-impl<V: Vicinity> Kernel for Partner<'_, V> {
+impl<V: Neighbourhood> Kernel for Partner<'_, V> {
     type Local = V::Local;
 
     fn local(&self) -> V::Local {
-        self.vicinity.local()
+        self.neighbourhood.local()
     }
 
     fn list(&self, local: &mut V::Local, list: &List<'_>) {
         let mut pieces = self.held.pieces(list.vertex);
         match (pieces.next(), pieces.next()) {
-            (None, _) => self.vicinity.take(local, list.vertex, &[list.targets]),
-            (Some(only), None) => self.vicinity.take(local, list.vertex, &[only, list.targets]),
+            (None, _) => self.neighbourhood.take(local, list.vertex, &[list.targets]),
+            (Some(only), None) => {
+                self.neighbourhood.take(local, list.vertex, &[only, list.targets])
+            }
             (Some(first), Some(second)) => {
                 let mut all = vec![list.targets, first, second];
                 all.extend(pieces);
-                self.vicinity.take(local, list.vertex, &all);
+                self.neighbourhood.take(local, list.vertex, &all);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the worker's thread does: it listens, asks the policy, and moves blocks.
+//! The migration loop of a worker: hands recorded accesses to the policy and moves blocks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::worker::WorkerConfig;
 use crate::placement::{Move, Placement};
 use crate::policy::{Access, Context, Policy};
 
-/// How long it sleeps between two looks at what was heard; longer where nothing was for a while.
+/// How long it sleeps between two rounds; longer after a while without accesses.
 const NAP: Duration = Duration::from_millis(1);
 const LONG_NAP: Duration = Duration::from_millis(10);
 const IDLE_NAPS: u32 = 100;
 
-/// Naps without growth after which blocks that came are taken in.
+/// Naps without growth after which the policy takes in the new blocks.
 const CALM_NAPS: u32 = 100;
 
 /// Naps for which it waits for readers to leave the slots that it needs.
@@ -31,7 +31,7 @@ const REST_NAPS_MAX: u32 = 1024;
 /// Naps between two looks at the policy's memory.
 const MEASURE_NAPS: u32 = 256;
 
-/// What the thread tells and is told.
+/// What the thread and its owner share: commands and counters.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
@@ -65,7 +65,7 @@ fn begin(config: &WorkerConfig, placement: &Placement) -> Result<Box<dyn Policy>
     config.policy.build(&context).map_err(|error| TieredError::Options(error.to_string()))
 }
 
-/// The policy that was kept hears of what moved since.
+/// The policy that was kept in an earlier run.
 fn restore(
     device: &TieredDevice,
     config: &WorkerConfig,
@@ -73,11 +73,22 @@ fn restore(
     bytes: &[u8],
 ) -> Result<Box<dyn Policy>> {
     let (set, name) = (&device.core.header.id, config.policy.name());
-    let state = State::decode(bytes, set, name, placement.pages())?;
+    adopt(device, config, placement, State::decode(bytes, set, name, placement.pages())?)
+}
+
+/// A policy that goes on from a state. It is notified of the blocks that have moved since. Blocks
+/// that have come since are new to it.
+fn adopt(
+    device: &TieredDevice,
+    config: &WorkerConfig,
+    placement: &Placement,
+    mut state: State,
+) -> Result<Box<dyn Policy>> {
     let wrong = |error: crate::TierError| TieredError::State { reason: error.to_string() };
     if let Some(&tier) = state.map.iter().find(|&&tier| usize::from(tier) >= placement.tiers()) {
         return Err(TieredError::State { reason: format!("it names tier {tier}") });
     }
+    state.map.extend_from_slice(&placement.map()[state.map.len()..]);
     let before = device.placement_of(state.map).map_err(wrong)?;
     let context =
         Context { tiers: &config.tiers, placement: &before, seed: config.seed, oracle: None };
@@ -91,8 +102,8 @@ fn restore(
     Ok(policy)
 }
 
-/// What the thread works with.
-pub(super) struct Labour<'a> {
+/// The loop's state.
+pub(super) struct MigrationLoop<'a> {
     device: &'a TieredDevice,
     config: &'a WorkerConfig,
     shared: &'a Shared,
@@ -136,7 +147,7 @@ impl Growth {
     }
 }
 
-impl<'a> Labour<'a> {
+impl<'a> MigrationLoop<'a> {
     pub(super) fn new(
         device: &'a TieredDevice,
         config: &'a WorkerConfig,
@@ -157,27 +168,27 @@ impl<'a> Labour<'a> {
         })
     }
 
-    /// Works until it is told to stop; the state to keep.
+    /// Runs until `stop` is set; returns the state to save.
     pub(super) fn run(mut self) -> Result<Vec<u8>> {
         let clock = self.device.clock();
-        let (mut heard, mut now_ns, mut idle) = (Vec::new(), 0, 0);
+        let (mut accesses, mut now_ns, mut idle) = (Vec::new(), 0, 0);
         for round in 0u32.. {
             if self.shared.stop.load(Ordering::SeqCst) {
                 break;
             }
             self.follow_growth()?;
-            self.device.core.take_heard(&mut heard);
+            self.device.core.take_accesses(&mut accesses);
             now_ns = clock.now_ns().max(now_ns);
-            self.listen(&heard, now_ns)?;
+            self.decide(&accesses, now_ns)?;
             self.carry_out()?;
             if round % MEASURE_NAPS == 0 {
                 self.measure();
             }
-            idle = if heard.is_empty() { idle + 1 } else { 0 };
+            idle = if accesses.is_empty() { idle + 1 } else { 0 };
             std::thread::sleep(if idle > IDLE_NAPS { LONG_NAP } else { NAP });
             self.rest.left = self.rest.left.saturating_sub(1);
         }
-        self.keep()
+        Ok(self.state()?.encode(&self.device.core.header.id))
     }
 
     fn measure(&self) {
@@ -187,30 +198,35 @@ impl<'a> Labour<'a> {
         self.shared.memory_bytes.store(own, Ordering::Relaxed);
     }
 
-    fn keep(&self) -> Result<Vec<u8>> {
+    fn state(&self) -> Result<State> {
         let wrong = |error: crate::TierError| TieredError::State { reason: error.to_string() };
         let knowledge = self.policy.save().map_err(wrong)?;
         let policy = self.config.policy.name().to_owned();
-        let state = State { policy, map: self.placement.map().to_vec(), knowledge };
-        Ok(state.encode(&self.device.core.header.id))
+        Ok(State { policy, map: self.placement.map().to_vec(), knowledge })
     }
 
-    /// A policy knows a fixed number of blocks: where others came or went, it begins anew.
+    /// A policy knows a fixed number of blocks. Where the device grew, the policy goes on with more;
+    /// where it shrank, it begins anew.
     fn follow_growth(&mut self) -> Result<()> {
         let (blocks, pages) = (self.device.blocks(), self.placement.pages());
         if blocks == pages || !self.growth.is_over(blocks, pages) {
             return Ok(());
         }
-        self.placement = self.device.placement()?;
-        self.policy = begin(self.config, &self.placement)?;
+        let placement = self.device.placement()?;
+        self.policy = if placement.pages() < pages {
+            begin(self.config, &placement)?
+        } else {
+            adopt(self.device, self.config, &placement, self.state()?)?
+        };
+        self.placement = placement;
         self.measure();
         Ok(())
     }
 
-    /// Tells the policy what was heard.
-    fn listen(&mut self, heard: &[u64], now_ns: u64) -> Result<()> {
+    /// Hands accesses to the policy and collects the moves that it wants.
+    fn decide(&mut self, accesses: &[u64], now_ns: u64) -> Result<()> {
         let mut moves = Vec::new();
-        for access in heard {
+        for access in accesses {
             let (page, write) = (access & !(1 << 63), access >> 63 == 1);
             if page >= u64::from(self.placement.pages()) {
                 continue;
@@ -223,7 +239,7 @@ impl<'a> Labour<'a> {
                 self.want(&moves)?;
             }
         }
-        self.shared.accesses.fetch_add(heard.len() as u64, Ordering::SeqCst);
+        self.shared.accesses.fetch_add(accesses.len() as u64, Ordering::SeqCst);
         Ok(())
     }
 
@@ -271,7 +287,7 @@ impl<'a> Labour<'a> {
         moved
     }
 
-    /// A block that did not move lies where it lay, whatever the policy was told.
+    /// A block that did not move lies where it lay, although the policy assumed the move.
     fn correct(&mut self, page: u32) {
         let slowest = self.placement.tiers() as u8 - 1;
         let to = self.device.tier_of(page).unwrap_or(slowest);

@@ -1,5 +1,8 @@
 //! A thread's way into the pool.
 
+mod evict;
+mod flush;
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,26 +10,22 @@ use std::time::Duration;
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
-use crate::frame::{DIRTY, WRITING};
 use crate::guard::{PageMut, PageRef};
 use crate::policy::{Entrance, FrameId, HitRecording};
-use crate::pool::{Choice, Pool};
+use crate::pool::Pool;
 use crate::prefetch::Met;
 use crate::stats::Counter;
-use crate::sync::{self, PAUSE_US};
-use crate::transfer::{Purpose, Transfer, WriteFaults};
+use crate::transfer::{Purpose, Transfer};
+use evict::PrefetchRoom;
 
 /// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
 pub const RECORDS_MAX: usize = 64;
-
-/// Batches that are tried in place of a victim that could not be written.
-const OTHER_BATCHES_MAX: usize = 3;
 
 /// A latch is waited for in slices of this length, with a look between them at whether the frame
 /// still holds the page.
 const LATCH_SLICE_MS: u64 = 5;
 
-/// A request that the policy or the prefetcher wants to hear of.
+/// A request that is recorded for the policy or the prefetcher.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     frame: FrameId,
@@ -35,9 +34,9 @@ struct Record {
     met: Met,
 }
 
-/// State of a page on the device at one moment: [`Handle::stamp`].
+/// State of a page on the device at one moment: [`Handle::version`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp(u32);
+pub struct PageVersion(u32);
 
 /// Read or change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,20 +45,12 @@ enum Access {
     Write,
 }
 
-/// How a handle waited for a frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Waited {
-    us: u64,
-    /// No other handle was there at the last look.
-    alone: bool,
-}
-
 /// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
 /// it, so it outlives them.
 ///
-/// Pages are asked for in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page
-/// is there; [`Handle::ask`] starts many reads, and [`Handle::take`] gives the pages in the order
-/// in which they arrive.
+/// Pages are requested in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page is
+/// in memory; [`Handle::submit`] starts many reads, and [`Handle::poll`] returns the pages in the
+/// order in which they arrive.
 pub struct Handle {
     pool: Arc<Pool>,
     hits: Arc<Counter>,
@@ -67,7 +58,7 @@ pub struct Handle {
     records_hits: bool,
     records: RefCell<Vec<Record>>,
     transfer: RefCell<Transfer>,
-    /// Pages that were asked for and that another handle is reading.
+    /// Submitted pages that another handle is reading.
     deferred: RefCell<VecDeque<(u64, PageId)>>,
     stream: u64,
 }
@@ -143,7 +134,7 @@ impl Handle {
         Ok(guard)
     }
 
-    /// The page if it is in memory. The policy does not hear of it: for planned passes, whose use
+    /// The page if it is in memory. The policy does not see the use: for planned passes, whose use
     /// of a page says nothing about its next.
     #[inline]
     pub fn resident(&self, page: PageId) -> Option<PageRef<'_>> {
@@ -151,31 +142,31 @@ impl Handle {
         self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
     }
 
-    /// What [`Handle::is_current`] and [`Handle::offer_since`] want to know: to be taken before
-    /// the page is read past the pool.
-    pub fn stamp(&self, page: PageId) -> Stamp {
-        Stamp(self.pool.table.stamp(page))
+    /// The version of a page on the device, for [`Handle::is_current`] and
+    /// [`Handle::insert_if_current`]: to be taken before the page is read past the pool.
+    pub fn version(&self, page: PageId) -> PageVersion {
+        PageVersion(self.pool.table.version(page))
     }
 
-    /// Whether a copy of the page that was read past the pool after `stamp` was taken is whole
+    /// Whether a copy of the page that was read past the pool after `version` was taken is whole
     /// and the page as it is now. If not, the page is in memory, or was changed there and
     /// written back while the copy was read: pin it. (Sometimes it says no without need.)
-    pub fn is_current(&self, page: PageId, stamp: Stamp) -> bool {
-        self.pool.table.is_current(&self.pool.frames, page, stamp.0)
+    pub fn is_current(&self, page: PageId, version: PageVersion) -> bool {
+        self.pool.table.is_current(&self.pool.frames, page, version.0)
     }
 
-    /// Keeps a copy of a page that a planned pass has read, if there is an empty frame. Nothing
-    /// ever leaves for it, so repeated passes find a fixed part of their pages in memory.
-    /// True where the page was kept.
+    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing is
+    /// ever evicted for it, so repeated passes find a fixed part of their pages in memory.
+    /// True where the page was inserted.
     ///
-    /// Only for pages that nobody changes while the pass is under way; for others there is
-    /// [`Handle::offer_since`].
-    pub fn offer(&self, page: PageId, bytes: &[u8]) -> bool {
-        self.offer_since(page, bytes, self.stamp(page))
+    /// Only for pages that do not change while the pass is under way; for others there is
+    /// [`Handle::insert_if_current`].
+    pub fn insert_if_free(&self, page: PageId, bytes: &[u8]) -> bool {
+        self.insert_if_current(page, bytes, self.version(page))
     }
 
-    /// As [`Handle::offer`], and refuses a copy that was overtaken by a change after `stamp`.
-    pub fn offer_since(&self, page: PageId, bytes: &[u8], stamp: Stamp) -> bool {
+    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after `version`.
+    pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
         if page >= self.pool.pages() {
             return false;
@@ -184,8 +175,8 @@ impl Handle {
         if !self.enter(page, frame) {
             return false;
         }
-        // From here on nobody can change the page.
-        if self.stamp(page) != stamp {
+        // From here on the page cannot be changed.
+        if self.version(page) != version {
             self.pool.table.remove(&self.pool.frames, frame);
             self.pool.give_free(frame);
             return false;
@@ -197,33 +188,32 @@ impl Handle {
         true
     }
 
-    /// Whether another page can be asked for: fewer than the read depth are on their way, and
-    /// fewer than that wait to be taken. So the device has work while the caller works off what
+    /// Whether another page can be submitted: fewer than the read depth are on their way, and
+    /// fewer than that wait to be polled. So the device has work while the caller works off what
     /// arrived together; a handle pins up to twice the read depth.
     pub fn has_room(&self) -> bool {
         let transfer = self.transfer.borrow();
-        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
         let depth = self.pool.config.read_depth;
-        reads + self.deferred.borrow().len() < depth && transfer.landed.len() < depth
+        transfer.submitted_in_flight + self.deferred.borrow().len() < depth
+            && transfer.landed.len() < depth
     }
 
-    /// Pages asked for and not yet taken.
-    pub fn asked(&self) -> usize {
+    /// Pages that were submitted and not yet polled.
+    pub fn pending(&self) -> usize {
         let transfer = self.transfer.borrow();
-        let reads = transfer.reads_in_flight - transfer.prefetches_in_flight;
-        reads + transfer.landed.len() + self.deferred.borrow().len()
+        transfer.submitted_in_flight + transfer.landed.len() + self.deferred.borrow().len()
     }
 
-    /// Asks for a page; [`Handle::take`] will give it, with `tag`. A page in memory is there at
+    /// Requests a page; [`Handle::poll`] will return it, with `tag`. A page in memory is ready at
     /// once; others are read while the caller goes on. True where a read was started for it.
     ///
     /// # Errors
-    /// As [`Handle::pin`], but what the device says of this page comes from [`Handle::take`].
+    /// As [`Handle::pin`], but the outcome of the read comes from [`Handle::poll`].
     ///
     /// # Panics
     /// Where [`Handle::has_room`] is false.
-    pub fn ask(&self, page: PageId, tag: u64) -> Result<bool> {
-        assert!(self.has_room(), "ask for a page when there is room");
+    pub fn submit(&self, page: PageId, tag: u64) -> Result<bool> {
+        assert!(self.has_room(), "submit a page when there is room");
         self.pool.check_page(page)?;
         loop {
             if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
@@ -237,18 +227,18 @@ impl Handle {
                     return Ok(false);
                 }
             }
-            if self.start_miss(page, Purpose::Ask(tag))?.is_some() {
+            if self.start_miss(page, Purpose::Submitted(tag))?.is_some() {
                 return Ok(true);
             }
         }
     }
 
-    /// The next page that was asked for and is there, with its tag; None where none is. With
-    /// `wait` None means that none was asked for.
+    /// The next submitted page that is in memory, with its tag; None where none is. With `wait`
+    /// None means that no page is pending.
     ///
     /// # Errors
-    /// Why a page that was asked for cannot be had. The other pages asked for are not affected.
-    pub fn take(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+    /// Why a submitted page could not be read. Other submitted pages are not affected.
+    pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         loop {
             if self.transfer.borrow().landed.is_empty() {
                 self.transfer.borrow_mut().collect(&self.pool, false)?;
@@ -256,7 +246,7 @@ impl Handle {
             if let Some((tag, landed)) = self.transfer.borrow_mut().landed.pop_front() {
                 return landed.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
             }
-            if let Some(landed) = self.take_deferred(false)? {
+            if let Some(landed) = self.poll_deferred(false)? {
                 return Ok(Some(landed));
             }
             if !self.transfer.borrow().landed.is_empty() {
@@ -269,10 +259,10 @@ impl Handle {
                 self.transfer.borrow_mut().collect(&self.pool, true)?;
             } else {
                 // Nothing of ours is in flight, so waiting for another's read closes no circle.
-                if !wait || self.asked() == 0 {
+                if !wait || self.pending() == 0 {
                     return Ok(None);
                 }
-                if let Some(landed) = self.take_deferred(true)? {
+                if let Some(landed) = self.poll_deferred(true)? {
                     return Ok(Some(landed));
                 }
             }
@@ -280,7 +270,7 @@ impl Handle {
     }
 
     /// The first of the pages that other handles were reading.
-    fn take_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+    fn poll_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         let next = self.deferred.borrow_mut().pop_front();
         let Some((tag, page)) = next else { return Ok(None) };
         if let Some(guard) = self.resident_counted(page) {
@@ -288,7 +278,7 @@ impl Handle {
         }
         if self.pool.table.find(&self.pool.frames, page).is_none() {
             // It left, or could not be read: then it is ours to read.
-            self.ask(page, tag)?;
+            self.submit(page, tag)?;
             return Ok(None);
         }
         if wait {
@@ -323,7 +313,7 @@ impl Handle {
         false
     }
 
-    /// Counts a hit and tells those who want to hear of it.
+    /// Counts a hit, and records it where policy or prefetcher need it.
     #[inline]
     fn note(&self, frame: FrameId, page: PageId, write: bool) {
         self.hits.add_one_unshared();
@@ -350,7 +340,7 @@ impl Handle {
         }
     }
 
-    /// Tells the policy and the prefetcher what this handle recorded.
+    /// Passes what this handle recorded to the policy and the prefetcher.
     fn hand_over(&self) {
         let mut records = self.records.borrow_mut();
         if records.is_empty() {
@@ -412,8 +402,8 @@ impl Handle {
     }
 
     /// Waits for the latch of a frame for as long as the frame holds the page; false where the
-    /// page left. Whoever latched the frame for another page, or could not read this one, shall
-    /// not be waited for.
+    /// page left: a thread that latched the frame for another page, or could not read this one, is
+    /// not waited for.
     fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
         let latch = &self.pool.frames.frame(frame).latch;
         let patience_ms = self.pool.config.patience_ms;
@@ -441,7 +431,7 @@ impl Handle {
     /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
     /// The page's frame; None where another thread came first.
     fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
-        self.transfer.borrow_mut().open(&self.pool)?;
+        self.transfer.borrow_mut().make_read_room(&self.pool)?;
         let (frame, prefetch_room) = self.make_room(page)?;
         if !self.enter(page, frame) {
             return Ok(None);
@@ -483,7 +473,7 @@ impl Handle {
                 self.pool.counters.prefetched.add(1);
                 let mut transfer = self.transfer.borrow_mut();
                 if let Err(fault) = transfer.read(&self.pool, frame, page, Purpose::Prefetch) {
-                    // Whoever waits for pages will hear of it.
+                    // A thread that waits for the page reads it itself.
                     tracing::debug!("not prefetched: {fault}");
                 }
             }
@@ -502,210 +492,6 @@ impl Handle {
         self.pool.table.insert(&self.pool.frames, page, frame, &lock);
         true
     }
-
-    /// An empty frame for `page`, latched exclusively, and where prefetched pages may go. Writes
-    /// back what the writer chooses if the victim is dirty.
-    fn make_room(&self, page: PageId) -> Result<(FrameId, PrefetchRoom)> {
-        if let Some(frame) = self.pool.take_free() {
-            return Ok((frame, PrefetchRoom::Free));
-        }
-        self.hand_over();
-        let mut waited = Waited::default();
-        loop {
-            match self.pool.choose() {
-                Choice::Emptied(frame) => return Ok((frame, PrefetchRoom::None)),
-                Choice::Write(claimed) => {
-                    if let Some(frame) = self.write_and_evict(&claimed)? {
-                        return Ok((frame, PrefetchRoom::Evict));
-                    }
-                }
-                Choice::Nothing => self.wait_for_frame(page, &mut waited)?,
-            }
-            if let Some(frame) = self.pool.take_free() {
-                return Ok((frame, PrefetchRoom::None));
-            }
-        }
-    }
-
-    /// Writes the claimed pages at once and empties the frame of the first. None where somebody
-    /// pinned or changed it meanwhile.
-    fn write_and_evict(&self, claimed: &[FrameId]) -> Result<Option<FrameId>> {
-        let victim = claimed[0];
-        let page = self.pool.frames.page(victim).expect("a claimed page stays");
-        let faults = self.write_back(claimed)?;
-        if let Some(frame) = self.pool.evict_written(victim, page) {
-            return Ok(Some(frame));
-        }
-        let Some((page, source)) = faults.first else { return Ok(None) };
-        if let Some(frame) = self.evict_another(victim)? {
-            return Ok(Some(frame));
-        }
-        let (failed, tried) = (faults.failed, claimed.len());
-        Err(PoolError::WriteBack { device: self.pool.name(), failed, tried, page, source })
-    }
-
-    /// The victim could not be written: another page that is clean, or can be written, may leave
-    /// instead.
-    fn evict_another(&self, victim: FrameId) -> Result<Option<FrameId>> {
-        let mut emptied = Vec::new();
-        self.pool.evict_clean(1, &mut emptied);
-        for _ in 0..OTHER_BATCHES_MAX {
-            if !emptied.is_empty() {
-                break;
-            }
-            let others = self.pool.claim_others(victim);
-            self.write_back(&others)?;
-            self.pool.evict_clean(1, &mut emptied);
-        }
-        Ok(emptied.pop())
-    }
-
-    /// Writes claimed pages, all at once, and waits for them.
-    pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
-        let started = self.pool.clock.now_ns();
-        let mut transfer = self.transfer.borrow_mut();
-        self.start_claimed(&mut transfer, claimed)?;
-        let faults = transfer.finish_writes(&self.pool)?;
-        self.pool.counters.write_wait_ns.add(self.pool.clock.now_ns() - started);
-        tracing::trace!(pages = claimed.len(), failed = faults.failed, "write-back");
-        Ok(faults)
-    }
-
-    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] tells when all
-    /// are done.
-    pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
-        self.start_claimed(&mut self.transfer.borrow_mut(), claimed)
-    }
-
-    /// Starts writing claimed pages; those that a broken queue does not take are given back.
-    fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
-        let mut rest = claimed.iter();
-        let started = transfer
-            .make_write_room(&self.pool, claimed.len())
-            .and_then(|()| rest.try_for_each(|&frame| transfer.write(&self.pool, frame)));
-        rest.for_each(|&frame| self.pool.unclaim(frame));
-        self.pool.counters.count_batch(claimed.len());
-        started
-    }
-
-    /// Takes what has arrived; writes that are still on their way.
-    pub(crate) fn writes_pending(&self) -> Result<usize> {
-        let mut transfer = self.transfer.borrow_mut();
-        if transfer.writes_in_flight > 0 {
-            transfer.collect(&self.pool, false)?;
-        }
-        Ok(transfer.writes_in_flight)
-    }
-
-    /// No frame can be emptied at the moment: waits for one, or says that none will be.
-    fn wait_for_frame(&self, page: PageId, waited: &mut Waited) -> Result<()> {
-        let mut transfer = self.transfer.borrow_mut();
-        if transfer.reads_in_flight > 0 {
-            return transfer.collect(&self.pool, true);
-        }
-        drop(transfer);
-        let alone = !self.pool.is_shared();
-        let patience_us = self.pool.config.patience_ms.saturating_mul(1000);
-        if waited.us >= patience_us || (alone && waited.alone) {
-            let frames = self.pool.frames.len();
-            return Err(PoolError::AllPinned { device: self.pool.name(), page, frames });
-        }
-        // The last of the others may have released a frame on its way out: one more look.
-        waited.alone = alone;
-        if !alone {
-            waited.us += PAUSE_US;
-            sync::pause();
-        }
-        Ok(())
-    }
-
-    /// Writes every page that was dirty when it was called, in batches of the writer's size.
-    ///
-    /// # Errors
-    /// [`PoolError::WriteBack`] tells of pages that could not be written, once; they stay dirty.
-    /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
-    pub fn flush(&self) -> Result<()> {
-        let mut transfer = self.transfer.borrow_mut();
-        transfer.open(&self.pool)?;
-        // Whoever holds what is waited for below may wait for these.
-        transfer.finish_reads(&self.pool)?;
-        drop(transfer);
-        let frames = &self.pool.frames;
-        let mut dirty: Vec<(PageId, FrameId)> = frames
-            .ids()
-            .filter(|&frame| frames.state(frame) & (DIRTY | WRITING) != 0)
-            .filter_map(|frame| Some((frames.page(frame)?, frame)))
-            .collect();
-        // The device likes neighbours together, whatever the order in which they became dirty.
-        dirty.sort_unstable();
-        let tried = dirty.len();
-        let started = self.start_writing(&dirty);
-        // What was started ends, whatever became of the others.
-        let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
-        self.pool.counters.count_stream(started?, self.pool.config.writer.batch());
-        let Some((page, source)) = faults.first else { return Ok(()) };
-        let device = self.pool.name();
-        Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
-    }
-
-    /// Writes pages, as many at once as the writer may; returns how many were still dirty.
-    fn start_writing(&self, dirty: &[(PageId, FrameId)]) -> Result<usize> {
-        let mut started = 0;
-        for &(page, frame) in dirty {
-            self.transfer.borrow_mut().make_write_room(&self.pool, 1)?;
-            if self.claim_within_patience(page, frame)? {
-                // Copied at once, so that no latch is held while the next page is waited for.
-                self.transfer.borrow_mut().write(&self.pool, frame)?;
-                started += 1;
-            }
-        }
-        Ok(started)
-    }
-
-    /// Claims a dirty page for writing; false where another thread has written it, and it is.
-    fn claim_within_patience(&self, page: PageId, frame: FrameId) -> Result<bool> {
-        let frames = &self.pool.frames;
-        let patience_ms = self.pool.config.patience_ms;
-        for _ in 0..=patience_ms.saturating_mul(1000) / PAUSE_US {
-            if !frames.holds(frame, page) || frames.state(frame) & (DIRTY | WRITING) == 0 {
-                return Ok(false);
-            }
-            if self.pool.claim(frame) {
-                if frames.holds(frame, page) {
-                    return Ok(true);
-                }
-                self.pool.unclaim(frame);
-                return Ok(false);
-            }
-            sync::pause();
-        }
-        let seconds = patience_ms as f64 / 1000.0;
-        Err(PoolError::Held { device: self.pool.name(), page, seconds })
-    }
-
-    /// Writes every dirty page and returns when all that was changed before is on stable storage.
-    ///
-    /// # Errors
-    /// As [`Handle::flush`], and a device that cannot sync. After that nobody can know what it
-    /// lost: every later sync fails with [`PoolError::Poisoned`]; reading goes on.
-    pub fn sync(&self) -> Result<()> {
-        if self.pool.is_poisoned() {
-            return Err(PoolError::Poisoned { device: self.pool.name() });
-        }
-        self.flush()?;
-        self.pool.sync_device()
-    }
-}
-
-/// Where prefetched pages may go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PrefetchRoom {
-    /// Nowhere: the victim was clean (dissertation 4.3.1).
-    None,
-    /// Into free frames.
-    Free,
-    /// Into frames of clean pages that are emptied for them.
-    Evict,
 }
 
 impl Drop for Handle {
@@ -714,7 +500,7 @@ impl Drop for Handle {
         let transfer = self.transfer.get_mut();
         while transfer.reads_in_flight + transfer.writes_in_flight > 0 {
             if let Err(fault) = transfer.collect(&self.pool, true) {
-                // The queue is broken: its pages stay latched, and nobody sees them half read.
+                // The queue is broken: its pages stay latched, so that none is seen half read.
                 tracing::warn!("a handle of {} ends with requests lost: {fault}", self.pool.name());
                 break;
             }

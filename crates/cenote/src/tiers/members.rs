@@ -18,7 +18,7 @@ use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
 use super::spec::named_files;
-use crate::graph_file::budget;
+use crate::drive::budget;
 
 /// How long one who reads waits for one who moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
@@ -36,6 +36,7 @@ pub enum Access {
 /// A graph's tiers, open.
 #[derive(Debug)]
 pub struct Members {
+    /// The tiers as one device.
     pub device: TieredDevice,
     /// What is possible: less than was asked for where the files cannot be written or are in use.
     pub access: Access,

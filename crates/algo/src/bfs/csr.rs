@@ -1,4 +1,5 @@
-//! The rest of a search of many levels: the lists that are left, brought into memory in one pass.
+//! The residual graph of a search of many levels, brought into memory in one pass: the lists of all
+//! vertices whose list the search may still need, side by side.
 //!
 //! **Trick.** On a grid or a road network a level has few vertices, each on a page of its own, and
 //! there are thousands of levels: what costs is neither the drive nor the edges but the step, with
@@ -40,7 +41,7 @@ impl Patience {
         Self { endless: true, ..Self::default() }
     }
 
-    /// Hears of a step that is about to be done; true where the rest had better be done at once.
+    /// Hears of a step that is about to be done; true where all lists that are left had better be read at once.
     pub fn is_lost(&mut self, graph: &Graph, frontier: &Frontier, frontier_pages: u64) -> bool {
         let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
         let all_pages = pages(graph, Direction::Out);
@@ -69,14 +70,14 @@ fn fixed_bytes(vertices: usize) -> u64 {
     8 * (vertices as u64 + 1)
 }
 
-/// Lists side by side.
-pub(super) struct Rest {
+/// Lists side by side (compressed sparse rows).
+pub(super) struct Csr {
     /// Where each vertex's list starts, and the end of the last.
     starts: HugeVec<AtomicU32>,
     targets: HugeVec<AtomicU32>,
 }
 
-impl Rest {
+impl Csr {
     /// The lists of all vertices outside `settled`; `None` where they take more than `bytes_max`.
     pub fn load(engine: &Engine, settled: &Bitmap, bytes_max: u64) -> Result<Option<Self>> {
         let graph = engine.graph();
@@ -96,9 +97,9 @@ impl Rest {
             return Ok(None);
         }
         let targets = HugeVec::zeroed(entries as usize)?;
-        let rest = Self { starts, targets };
-        engine.visit("the rest", Direction::Out, Wanted::NotIn(settled), &Copy(&rest))?;
-        Ok(Some(rest))
+        let csr = Self { starts, targets };
+        engine.visit("residual graph", Direction::Out, Wanted::NotIn(settled), &Copy(&csr))?;
+        Ok(Some(csr))
     }
 
     /// The list of `v`; empty if it was settled.
@@ -111,7 +112,7 @@ impl Rest {
 }
 
 /// Copies lists, or pieces of them, to their places.
-struct Copy<'a>(&'a Rest);
+struct Copy<'a>(&'a Csr);
 
 impl Kernel for Copy<'_> {
     type Local = ();

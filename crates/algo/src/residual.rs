@@ -1,10 +1,18 @@
-//! Lists that a pass keeps in memory, so that the rest of a run reads nothing.
+//! The residual graph: the lists that a pass leaves to be looked at again, kept in memory so that
+//! the rest of a run reads nothing.
 //!
-//! A list is stored as its vertex, its length and its targets. A residue has one fixed size: what
-//! does not fit makes it [`Residue::is_full`], and a full residue is of no use to most algorithms,
-//! which read the lists again instead.
+//! Each worker fills a part of a fixed size. A list is stored as its vertex, its length and its
+//! targets. What does not fit makes the part [`ResidualPart::is_full`]: to most algorithms a
+//! residual graph with a gap is of no use, and they read the lists again.
+//!
+//! - [`Parts`]: one part for each worker of a visit
+//! - [`ResidualPart`]: one worker's lists
+//! - [`Residual`]: all parts, lists found by vertex
+
+use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{HugeVec, VertexId};
+use rayon::prelude::*;
 
 use crate::report::Result;
 
@@ -14,13 +22,13 @@ const HEAD_WORDS: usize = 2;
 /// Targets of a list at most: the top bit of its length is taken.
 const TARGETS_MAX: usize = (1 << 31) - 1;
 
-/// Where a list is: the number of its residue, and a word there, of which there may be more than 32
+/// Where a list is: the number of its part, and a word there, of which there may be more than 32
 /// bits can number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place([u32; 2]);
 
 impl Place {
-    /// Bits for the word: 4 TiB of a residue.
+    /// Bits for the word: a part of 4 TiB.
     const WORD_BITS: u32 = 40;
 
     fn new(part: usize, word: usize) -> Self {
@@ -39,7 +47,7 @@ impl Place {
 
 /// One worker's lists.
 #[derive(Debug)]
-pub(crate) struct Residue {
+pub(crate) struct ResidualPart {
     words: HugeVec<u32>,
     len: usize,
     /// Where the list that is being written begins.
@@ -59,17 +67,11 @@ pub(crate) struct Kept {
     pub whole: bool,
 }
 
-impl Residue {
+impl ResidualPart {
     /// Room for `bytes`, of which `words_beside` for each list are left free.
     pub fn with_bytes(bytes: u64, words_beside: usize) -> Result<Self> {
         let words = HugeVec::zeroed(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
         Ok(Self { words, len: 0, open: 0, full: false, lists: 0, words_beside })
-    }
-
-    /// Shares `bytes` among `workers`.
-    pub fn shared(bytes: u64, workers: usize, words_beside: usize) -> Result<Vec<Self>> {
-        let share = bytes / workers as u64;
-        (0..workers).map(|_| Self::with_bytes(share, words_beside)).collect()
     }
 
     /// Whether something did not fit.
@@ -106,6 +108,19 @@ impl Residue {
         }
     }
 
+    /// Keeps a list, where it fits.
+    pub fn keep(&mut self, list: Kept, targets: &[VertexId]) {
+        self.begin();
+        match self.words.get_mut(self.len..).and_then(|free| free.get_mut(..targets.len())) {
+            Some(words) => {
+                words.copy_from_slice(targets);
+                self.len += targets.len();
+            }
+            None => self.full = true,
+        }
+        self.end(list);
+    }
+
     /// Ends the list that was begun, or takes it back where it did not fit.
     pub fn end(&mut self, list: Kept) {
         let targets = (self.len - self.open).saturating_sub(HEAD_WORDS);
@@ -123,7 +138,7 @@ impl Residue {
         self.len = self.open;
     }
 
-    /// Whether [`Residue::retain`] has freed a good part, so that keeping goes on; else it stays
+    /// Whether [`ResidualPart::retain`] has freed a good part, so that keeping goes on; else it stays
     /// full.
     pub fn reopen(&mut self) -> bool {
         self.full = self.room() < self.words.len() / 4;
@@ -141,13 +156,6 @@ impl Residue {
         (Kept { vertex: self.words[at], whole: word & 1 == 1 }, (word >> 1) as usize)
     }
 
-    /// Every list of these residues: its vertex, and where it is for [`Residue::targets`].
-    pub fn places(parts: &[Self]) -> impl Iterator<Item = (VertexId, Place)> {
-        parts.iter().enumerate().flat_map(|(number, part)| {
-            part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
-        })
-    }
-
     /// The vertex of every list, and where the list begins.
     fn heads(&self) -> impl Iterator<Item = (VertexId, usize)> {
         let mut at = 0;
@@ -159,15 +167,6 @@ impl Residue {
                 (list.vertex, here)
             })
         })
-    }
-
-    /// The targets of a list of these residues.
-    #[inline]
-    pub fn targets(parts: &[Self], place: Place) -> &[VertexId] {
-        let (part, at) = place.split();
-        let part = &parts[part];
-        let (_, length) = part.head(at);
-        &part.words[at + HEAD_WORDS..][..length]
     }
 
     /// Shows every list; `keep` moves the targets that stay to the front and tells how many they
@@ -190,19 +189,102 @@ impl Residue {
     }
 }
 
+/// One part for each worker of a visit.
+#[derive(Debug)]
+pub(crate) struct Parts(Mutex<Vec<ResidualPart>>);
+
+impl Parts {
+    /// Shares `bytes` among `workers`; of each part `words_beside` for each list are left free.
+    pub fn new(bytes: u64, workers: usize, words_beside: usize) -> Result<Self> {
+        let share = bytes / workers as u64;
+        let part = |_| ResidualPart::with_bytes(share, words_beside);
+        Ok(Self(Mutex::new((0..workers).map(part).collect::<Result<_>>()?)))
+    }
+
+    /// The part of one more worker.
+    pub fn take(&self) -> ResidualPart {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.pop().expect("there is one for each worker")
+    }
+}
+
+/// Every list of some parts: its vertex, and where it is for [`targets`].
+pub(crate) fn places(parts: &[ResidualPart]) -> impl Iterator<Item = (VertexId, Place)> {
+    parts.iter().enumerate().flat_map(|(number, part)| {
+        part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
+    })
+}
+
+/// The targets of a list of these parts.
+#[inline]
+pub(crate) fn targets(parts: &[ResidualPart], place: Place) -> &[VertexId] {
+    let (part, at) = place.split();
+    let part = &parts[part];
+    let (_, length) = part.head(at);
+    &part.words[at + HEAD_WORDS..][..length]
+}
+
+/// The lists of all parts, found by vertex.
+#[derive(Debug)]
+pub(crate) struct Residual {
+    parts: Vec<ResidualPart>,
+    /// Vertices and where the pieces of their lists are, ascending.
+    index: Vec<(VertexId, Place)>,
+}
+
+impl Residual {
+    /// Words that it takes for each list beside what is stored.
+    pub const INDEX_WORDS: usize = size_of::<(VertexId, Place)>() / 4;
+
+    /// Finds the lists of these parts.
+    pub fn new(parts: Vec<ResidualPart>) -> Self {
+        let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
+        index.extend(places(&parts));
+        index.par_sort_unstable();
+        Self { parts, index }
+    }
+
+    /// Lists in it; the pieces of a list that came in several count each.
+    pub fn lists(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The pieces of the list of `v`; none if it was not kept.
+    pub fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
+        let first = self.index.partition_point(|&(vertex, _)| vertex < v);
+        let pieces = self.index[first..].iter().take_while(move |&&(vertex, _)| vertex == v);
+        pieces.map(|&(_, place)| targets(&self.parts, place))
+    }
+
+    /// The vertices of which `test` chooses a piece of the list; it is shown all of them.
+    pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
+        let lists = self.index.par_chunk_by(|a, b| a.0 == b.0);
+        let chosen = lists.filter_map(|pieces| {
+            let v = pieces[0].0;
+            let tests = pieces.iter().map(|&(_, place)| test(v, targets(&self.parts, place)));
+            tests.fold(false, |chosen, test| chosen | test).then_some(v)
+        });
+        chosen.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn keep(residue: &mut Residue, vertex: VertexId, targets: &[VertexId]) {
-        residue.begin();
-        targets.iter().for_each(|&target| residue.push(target));
-        residue.end(Kept { vertex, whole: targets.len() < 3 });
+    fn keep(part: &mut ResidualPart, vertex: VertexId, targets: &[VertexId]) {
+        let list = Kept { vertex, whole: targets.len() < 3 };
+        if vertex.is_multiple_of(2) {
+            return part.keep(list, targets);
+        }
+        part.begin();
+        targets.iter().for_each(|&target| part.push(target));
+        part.end(list);
     }
 
-    fn lists(residue: &mut Residue) -> Vec<(VertexId, bool, Vec<VertexId>)> {
+    fn lists(part: &mut ResidualPart) -> Vec<(VertexId, bool, Vec<VertexId>)> {
         let mut lists = Vec::new();
-        residue.retain(|list, targets| {
+        part.retain(|list, targets| {
             lists.push((list.vertex, list.whole, targets.to_vec()));
             Some(targets.len())
         });
@@ -211,16 +293,16 @@ mod tests {
 
     #[test]
     fn lists_shrink_in_place() {
-        let mut residue = Residue::with_bytes(4 * 100, 0).unwrap();
-        keep(&mut residue, 5, &[1, 2, 3]);
-        keep(&mut residue, 6, &[]);
-        keep(&mut residue, 7, &[8, 9]);
-        assert_eq!(residue.lists(), 3);
-        residue.retain(|list, targets| {
+        let mut part = ResidualPart::with_bytes(4 * 100, 0).unwrap();
+        keep(&mut part, 5, &[1, 2, 3]);
+        keep(&mut part, 6, &[]);
+        keep(&mut part, 7, &[8, 9]);
+        assert_eq!(part.lists(), 3);
+        part.retain(|list, targets| {
             targets.reverse();
             (list.vertex != 6).then(|| targets.len() - 1)
         });
-        assert_eq!(lists(&mut residue), [(5, false, vec![3, 2]), (7, true, vec![9])]);
+        assert_eq!(lists(&mut part), [(5, false, vec![3, 2]), (7, true, vec![9])]);
     }
 
     #[test]
@@ -232,32 +314,32 @@ mod tests {
         // Address space for two lists as long as lists may be and a short one; memory only for
         // their heads.
         let Ok(words) = HugeVec::zeroed((2 << 31) + 8) else { return };
-        let mut residue = Residue { words, ..Residue::with_bytes(0, 0).unwrap() };
+        let mut part = ResidualPart { words, ..ResidualPart::with_bytes(0, 0).unwrap() };
         for (vertex, targets) in [(0, TARGETS_MAX), (1, TARGETS_MAX), (2, 1)] {
-            residue.write_head(residue.len, Kept { vertex, whole: true }, targets);
-            residue.len += HEAD_WORDS + targets;
+            part.write_head(part.len, Kept { vertex, whole: true }, targets);
+            part.len += HEAD_WORDS + targets;
         }
-        let last = residue.len - 1;
+        let last = part.len - 1;
         assert!(last > u32::MAX as usize);
-        residue.words[last] = 77;
-        let parts = [Residue::with_bytes(0, 0).unwrap(), residue];
-        let places: Vec<_> = Residue::places(&parts).collect();
+        part.words[last] = 77;
+        let parts = [ResidualPart::with_bytes(0, 0).unwrap(), part];
+        let places: Vec<_> = places(&parts).collect();
         let [(0, _), (1, _), (2, place)] = places[..] else { panic!("{places:?}") };
-        assert_eq!(Residue::targets(&parts, place), [77]);
+        assert_eq!(targets(&parts, place), [77]);
     }
 
     #[test]
     fn what_does_not_fit_is_left_out_and_told() {
-        let mut residue = Residue::with_bytes(4 * 6, 0).unwrap();
-        keep(&mut residue, 1, &[2, 3]);
-        assert!(!residue.is_full());
-        keep(&mut residue, 4, &[5]);
-        assert!(residue.is_full());
-        assert_eq!(lists(&mut residue), [(1, true, vec![2, 3])]);
-        let mut none = Residue::with_bytes(0, 0).unwrap();
+        let mut part = ResidualPart::with_bytes(4 * 6, 0).unwrap();
+        keep(&mut part, 1, &[2, 3]);
+        assert!(!part.is_full());
+        keep(&mut part, 4, &[5]);
+        assert!(part.is_full());
+        assert_eq!(lists(&mut part), [(1, true, vec![2, 3])]);
+        let mut none = ResidualPart::with_bytes(0, 0).unwrap();
         keep(&mut none, 1, &[]);
         assert!(none.is_full() && lists(&mut none).is_empty());
-        let mut beside = Residue::with_bytes(4 * 10, 2).unwrap();
+        let mut beside = ResidualPart::with_bytes(4 * 10, 2).unwrap();
         keep(&mut beside, 1, &[2, 3]);
         keep(&mut beside, 4, &[5]);
         assert!(beside.is_full(), "11 words are needed");

@@ -111,6 +111,22 @@ fn control_group_bytes() -> Option<u64> {
         .min()
 }
 
+/// A size as a person reads it: `1.5 GiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    // 1023.95 would print as 1024.0.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +190,19 @@ mod tests {
         assert_eq!(kibibytes(status, "MemUsed:"), None);
         assert!(peak_rss_bytes() > 1 << 20);
         assert!(machine_bytes().is_none_or(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn sizes_choose_their_unit() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            ((1 << 20) - 1, "1.0 MiB"),
+            (3 << 29, "1.5 GiB"),
+            (u64::MAX, "16384.0 PiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
     }
 }

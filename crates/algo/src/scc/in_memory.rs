@@ -1,4 +1,4 @@
-//! What is left over, in memory: Tarjan's search, with a stack of its own and the giant as one
+//! The residual graph in memory: Tarjan's search, with a stack of its own and the giant as one
 //! vertex.
 
 use std::sync::atomic::Ordering;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use cenote_engine::{Graph, VertexId};
 
 use super::rounds::Known;
-use crate::residue::{Place, Residue};
+use crate::residual::{self, Place, ResidualPart};
 
 /// Words that the search takes for each kept list: the fields of [`Search`], one word each, two
 /// for `places` and `path`, and a byte.
@@ -20,10 +20,10 @@ pub(super) fn bytes_for(graph: &Graph) -> u64 {
 }
 
 /// Settles everybody whose list was kept. Everybody else is settled already.
-pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
+pub(super) fn finish(mut parts: Vec<ResidualPart>, known: &Known) {
     let vertices: Vec<VertexId> = {
-        let mut vertices = Vec::with_capacity(residues.iter().map(Residue::lists).sum());
-        vertices.extend(Residue::places(&residues).map(|(v, _)| v));
+        let mut vertices = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
+        vertices.extend(residual::places(&parts).map(|(v, _)| v));
         vertices
     };
     let mut reaches_giant = vec![false; vertices.len()];
@@ -31,8 +31,8 @@ pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
         known.labels[v as usize].store(i, Ordering::Relaxed);
     }
     let mut i = 0;
-    for residue in &mut residues {
-        residue.retain(|kept, targets| {
+    for part in &mut parts {
+        part.retain(|kept, targets| {
             let here = i;
             i += 1;
             let inside = known.reached.contains(kept.vertex);
@@ -50,11 +50,11 @@ pub(super) fn finish(mut residues: Vec<Residue>, known: &Known) {
         });
     }
     let mut places = Vec::with_capacity(vertices.len());
-    places.extend(Residue::places(&residues).map(|(_, place)| place));
+    places.extend(residual::places(&parts).map(|(_, place)| place));
     let count = vertices.len();
     Search {
         known,
-        residues: &residues,
+        parts: &parts,
         vertices,
         places,
         order: vec![0; count],
@@ -72,7 +72,7 @@ const CLOSED: u32 = u32::MAX;
 /// Tarjan's search over numbered lists.
 struct Search<'a> {
     known: &'a Known,
-    residues: &'a [Residue],
+    parts: &'a [ResidualPart],
     vertices: Vec<VertexId>,
     /// Where each list is.
     places: Vec<Place>,
@@ -109,7 +109,7 @@ impl Search<'_> {
     fn search(&mut self, found: &mut u32) {
         while let Some((v, next)) = self.path.last_mut() {
             let v = *v;
-            let targets = Residue::targets(self.residues, self.places[v as usize]);
+            let targets = residual::targets(self.parts, self.places[v as usize]);
             match targets.get(*next as usize) {
                 Some(&target) => {
                     if self.order[target as usize] == 0 {

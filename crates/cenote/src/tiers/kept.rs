@@ -141,6 +141,7 @@ impl Kept {
         }
     }
 
+    /// What was done so far.
     pub fn done(&self) -> Done {
         self.about.done
     }

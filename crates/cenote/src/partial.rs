@@ -1,12 +1,19 @@
 //! A file that appears under its name only when it is whole.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cancel::{self, Guard};
+/// How the unfinished files of `out` are called beside it: this name, or longer.
+pub fn partial_name(out: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(out.file_name().unwrap_or_default());
+    name.push(format!(".partial-{}", std::process::id()));
+    name
+}
 
 /// A new file beside its final place. Dropped before [`PartialFile::finish`], it is removed.
 #[derive(Debug)]
@@ -14,18 +21,17 @@ pub struct PartialFile {
     path: PathBuf,
     partial: PathBuf,
     file: Option<File>,
-    guard: Option<Guard>,
+    is_finished: bool,
 }
 
 impl PartialFile {
     /// Creates a hidden file in the same directory, so that the rename is atomic.
     pub fn create(path: &Path) -> Result<Self> {
         ensure!(path.file_name().is_some(), "{} names no file", path.display());
-        let partial = path.with_file_name(cancel::partial_name(path));
-        let guard = Guard::new(path);
+        let partial = path.with_file_name(partial_name(path));
         let file =
             File::create(&partial).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), partial, file: Some(file), guard: Some(guard) })
+        Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
     }
 
     /// Gives the file its name. Returns its size in bytes.
@@ -35,7 +41,7 @@ impl PartialFile {
         let bytes = file.metadata().with_context(failed)?.len();
         file.sync_all().with_context(failed)?;
         std::fs::rename(&self.partial, &self.path).with_context(failed)?;
-        self.guard = None;
+        self.is_finished = true;
         Ok(bytes)
     }
 
@@ -56,7 +62,7 @@ impl Write for PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if self.guard.is_some() {
+        if !self.is_finished {
             // Nothing better can be done here than to try.
             let _ = std::fs::remove_file(&self.partial);
         }
