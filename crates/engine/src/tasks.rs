@@ -9,7 +9,7 @@ use cenote_store::{Adjacency, VertexId};
 use crate::error::{EngineError, Result};
 use crate::frontier::Wanted;
 
-/// A page that is wanted, and who wants it.
+/// A page that is to be fetched, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
     /// Page, relative to the adjacency's first.
@@ -20,6 +20,22 @@ pub struct PageTask {
     pub from: u32,
     /// End of the range.
     pub to: u32,
+}
+
+impl PageTask {
+    /// The pages that hold the lists of ascending `vertices`, each once, for the indexes of those.
+    pub fn of_lists(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<Self> {
+        let mut tasks: Vec<Self> = Vec::with_capacity(vertices.len());
+        for (i, &v) in (0..).zip(vertices) {
+            for page in adjacency.pages_of(v) {
+                match tasks.last_mut() {
+                    Some(last) if last.page == page => last.to = i + 1,
+                    _ => tasks.push(Self { page, from: i, to: i + 1 }),
+                }
+            }
+        }
+        tasks
+    }
 }
 
 /// Hands out the page tasks of one visit. Shared by the workers.
@@ -42,7 +58,7 @@ impl<'a> TaskSource<'a> {
         let next = AtomicU64::new(0);
         match wanted.list() {
             Some(list) => {
-                let tasks = Cow::Owned(tasks_of_list(adjacency, list));
+                let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
                 let chunk = chunk_of(&tasks, chunk_pages, workers);
                 Self { adjacency, wanted, tasks: Some(tasks), chunk, next }
             }
@@ -115,21 +131,6 @@ impl<'a> TaskSource<'a> {
 /// Tasks that a worker takes at a time from a list of them.
 fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
     (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
-}
-
-/// The pages of each listed vertex, each page once.
-fn tasks_of_list(adjacency: &Adjacency, list: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::with_capacity(list.len());
-    for (i, &v) in list.iter().enumerate() {
-        let i = u32::try_from(i).expect("a list of u32 vertices is indexed by u32");
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
 }
 
 /// Pages that hold a wanted list: what a visit would have to fetch.

@@ -2,21 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod graph;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote_device::backend::sim::{SimConfig, SimDevice};
-use cenote_device::model::preset::Preset;
 use cenote_engine::{
     Cancel, Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, PageTask,
     RoamConfig, Strategy, THREADS_MAX, VertexId, Wanted,
 };
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
-/// Vertices of [`graph`], and the length of the list of vertex 0.
+/// Vertices of the graph.
 const VERTICES: u32 = 20_000;
 
 /// The list of a vertex: all others of vertex 0, the next ten of the others.
@@ -29,28 +28,9 @@ fn list(v: u32) -> Vec<u32> {
     list
 }
 
-/// A directed graph without in-edges on a simulated drive.
-fn graph() -> Arc<Graph> {
-    let model = Preset::by_name("p4510").unwrap().model();
-    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
-    let spec = GraphSpec {
-        page_bytes: 4096,
-        vertices: u64::from(VERTICES),
-        directed: true,
-        in_edges: false,
-        duplicates_kept: false,
-        self_loops_kept: false,
-        salt: 7,
-    };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
-    (0..VERTICES).for_each(|v| writer.push_list(&list(v)).unwrap());
-    let edges = u64::from(VERTICES - 1) * 11;
-    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
-    Arc::new(Graph::open(device).unwrap())
-}
-
 fn engine_of(config: EngineConfig) -> Result<Engine, EngineError> {
-    Engine::new(graph(), config, &Needs { what: "test", state_bytes: 0, scratch_bytes: 0 })
+    let graph = graph::of((0..VERTICES).map(list).collect());
+    Engine::new(graph, config, &Needs { what: "test", state_bytes: 0, scratch_bytes: 0 })
 }
 
 fn engine(strategy: Strategy) -> Engine {

@@ -145,7 +145,7 @@ impl Hubs {
             rest = later;
             let wrong = AtomicBool::new(false);
             let kernel = Learn { column, scale, vertices: now, wrong: &wrong };
-            let tasks = tasks_of(adjacency, now);
+            let tasks = PageTask::of_lists(adjacency, now);
             let label = format!("weights of {} long lists", now.len());
             let pieces = engine.visit_weighted_pages(label, Direction::Out, &tasks, &kernel)?;
             let pieces = pieces.into_iter().flat_map(|local| local.pieces).collect();
@@ -183,20 +183,6 @@ impl Hubs {
         }
         Ok(())
     }
-}
-
-/// The pages of some lists, ascending, each once; a task's range counts in `vertices`.
-fn tasks_of(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::new();
-    for (i, &v) in (0..).zip(vertices) {
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
 }
 
 /// A part of a list as it is learned.
