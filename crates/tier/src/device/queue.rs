@@ -16,7 +16,7 @@ use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, Queue
 use super::buffers::{Buffers, Slab, THROUGH};
 use super::error::TieredError;
 use super::map::Pin;
-use super::set::{Core, EBUSY, EIO, ENOSPC};
+use super::set::{Core, EBUSY, EIO, ENOMEM, ENOSPC};
 use super::split::{Piece, Run, add_zeros, bridge};
 
 /// Accesses that a queue collects before it hands them to the policy.
@@ -25,9 +25,6 @@ const RECORD_AT: usize = 64;
 /// Naps of a millisecond, without a commit, after which a waiting request fails: the holder of what
 /// it needs is waiting for this thread.
 const NAPS_MAX: u32 = 30_000;
-
-/// The errno of a failed allocation.
-const ENOMEM: i32 = 12;
 
 pub(super) struct TieredQueue {
     core: Arc<Core>,
@@ -466,8 +463,7 @@ impl TieredQueue {
             while let Some(request) = self.lanes[tier].backlog.pop_front() {
                 self.arrive(answer(request, Err(IoFault { errno: EIO }), 0));
             }
-            let in_flight = |lane: &Lane| lane.queue.in_flight();
-            while in_flight(&self.lanes[tier]) > 0 && self.collect(tier, 1).is_ok() {}
+            while self.lanes[tier].queue.in_flight() > 0 && self.collect(tier, 1).is_ok() {}
         }
     }
 

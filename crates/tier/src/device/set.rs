@@ -26,6 +26,9 @@ pub(super) const ACCESSES_MAX: usize = 1 << 16;
 pub(super) const ENOSPC: i32 = 28;
 pub(super) const EIO: i32 = 5;
 
+/// The errno of a failed allocation.
+pub(super) const ENOMEM: i32 = 12;
+
 /// The errno of a resource that another user holds.
 pub(super) const EBUSY: i32 = 16;
 
