@@ -13,6 +13,7 @@ use crate::report::{Result, graph_pages};
 /// index tells, such as how much of it a search reaches, there is a range, as wide as it is on the
 /// graphs that were measured.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Where the memory will go, at most.
     pub memory: MemoryPlan,

@@ -63,18 +63,6 @@ pub(crate) fn using(
     reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
 }
 
-/// Refuses directed graphs without in-edges: a vertex could not know half of its neighbours.
-pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
-    if graph.is_directed() && !graph.has_in_edges() {
-        return Err(AlgoError::Unsupported {
-            what,
-            needs: "in-edges on a directed graph",
-            remedy: "import with --in-edges, or with --undirected",
-        });
-    }
-    Ok(())
-}
-
 /// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must not
 /// change meanwhile.
 pub(crate) fn visit<V: Neighbourhood>(

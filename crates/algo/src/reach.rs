@@ -39,6 +39,7 @@ pub struct ReachConfig {
 
 /// The answers.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reach {
     /// Where the way starts.
     pub source: VertexId,

@@ -30,7 +30,7 @@ use cenote_engine::{
 use crate::estimate::{Estimate, Reads, plan_for};
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
-use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
+use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
 pub use verify::verify;
@@ -144,8 +144,8 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
 
 /// A number below `bound`, by SplitMix64 of seed and index.
 fn below(seed: u64, index: u64, bound: u64) -> u64 {
-    let x = mix(seed.wrapping_add((index + 1).wrapping_mul(GOLDEN)));
-    ((u128::from(x) * u128::from(bound)) >> 64) as u64
+    let random = mix(seed.wrapping_add((index + 1).wrapping_mul(GOLDEN)));
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
 /// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
@@ -174,17 +174,6 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
     Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
 }
 
-fn check(graph: &Graph) -> Result<()> {
-    if graph.has_in_edges() {
-        return Ok(());
-    }
-    Err(AlgoError::Unsupported {
-        what: NAME,
-        needs: "in-edges on a directed graph",
-        remedy: "import with --in-edges, or with --undirected",
-    })
-}
-
 fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexId>> {
     let mut sources = betweenness.sources.clone();
     if sources.is_empty() && graph.vertices() > 0 {
@@ -204,7 +193,7 @@ pub fn estimate(
     config: &EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?.len();
     let lanes = lanes(graph, config, sources)?;
     let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
@@ -241,7 +230,7 @@ pub fn run(
     config: EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Betweenness> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?;
     let lanes = lanes(graph, &config, sources.len())?;
     let needs = needs(graph, &config, lanes);

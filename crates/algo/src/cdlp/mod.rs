@@ -31,7 +31,7 @@ use crate::groups::{Groups, Labels};
 use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
-use crate::report::{AlgoError, Result, Run, graph_pages};
+use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use frequent::Frequent;
 
 const NAME: &str = "cdlp";
@@ -99,7 +99,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     let uncached = 1.0 - plan.1.cached_fraction(graph);
@@ -113,16 +113,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-fn check(graph: &Graph) -> Result<()> {
-    neighbourhood::demand_in_edges(graph, NAME)
-}
-
 /// Passes labels on.
 ///
 /// # Errors
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let mut passing = Passing::new(&engine)?;

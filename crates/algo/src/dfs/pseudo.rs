@@ -40,6 +40,7 @@ pub struct PseudoDfsConfig {
 
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PseudoDfs {
     /// Where it started.
     pub source: VertexId,

@@ -20,15 +20,14 @@ mod estimates;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cenote_engine::{
-    Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted,
+    Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs, VertexId, Wanted,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::neighbourhood::{self, Neighbourhood};
-use crate::report::{AlgoError, Result, Run, graph_pages};
+use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use estimates::{Estimates, Histogram, bound_max};
 pub use verify::verify;
 
@@ -43,8 +42,9 @@ pub struct KcoreConfig {
 
 /// Core numbers of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Kcore {
-    estimates: Estimates,
+    cores: HugeVec<u32>,
     /// The k that was asked for.
     pub k: Option<u32>,
     /// The largest core number; at most [`KcoreConfig::k`].
@@ -60,7 +60,12 @@ pub struct Kcore {
 impl Kcore {
     /// The core number of `v`; at most [`KcoreConfig::k`].
     pub fn core(&self, v: VertexId) -> u32 {
-        self.estimates.of[v as usize].load(Ordering::Relaxed)
+        self.cores[v as usize]
+    }
+
+    /// The core numbers of all vertices.
+    pub fn cores(&self) -> &[u32] {
+        &self.cores
     }
 
     /// Vertices whose core number is `k` or more.
@@ -80,7 +85,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     // On social and generated graphs; few estimates fall where they start at a small k.
@@ -94,16 +99,12 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-fn check(graph: &Graph) -> Result<()> {
-    neighbourhood::demand_in_edges(graph, NAME)
-}
-
 /// Finds the core numbers.
 ///
 /// # Errors
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let n = graph.vertices();
@@ -112,7 +113,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
         let rounds = decline.run(&engine)?;
         let shells = estimates.shells();
         let degeneracy = shells.last().map_or(0, |&(core, _)| core);
-        Ok(Kcore { estimates, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
+        let cores = estimates.of.into_plain();
+        Ok(Kcore { cores, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
     })
 }
 

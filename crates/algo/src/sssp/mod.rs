@@ -36,7 +36,7 @@ use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
-use crate::report::{AlgoError, Result, Run, check_vertices, pages};
+use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
 use parents::{Found, fill};
@@ -267,15 +267,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
             expected: "a positive number".into(),
         });
     }
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
-        None => Ok(()),
-        Some(min) => Err(AlgoError::Parameter {
-            parameter: "the smallest weight of the graph",
-            given: min.to_string(),
-            expected: "shortest paths are found over weights that are not negative".into(),
-        }),
-    }
+    check_weights(graph, "shortest paths are found over weights that are not negative")
 }
 
 /// The width of buckets where none is asked for.

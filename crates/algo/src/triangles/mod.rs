@@ -34,7 +34,7 @@ use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Vert
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::report::{AlgoError, Result, Run, graph_pages, pages};
+use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
@@ -61,6 +61,7 @@ pub struct TrianglesConfig {
 
 /// A finished count.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Triangles {
     /// Triangles of the graph.
     pub triangles: u64,
@@ -173,17 +174,6 @@ impl Job {
         self.at == At::Edges
     }
 
-    fn check(&self, graph: &Graph) -> Result<()> {
-        if graph.has_in_edges() {
-            return Ok(());
-        }
-        Err(AlgoError::Unsupported {
-            what: self.name,
-            needs: "in-edges on a directed graph",
-            remedy: "import with --in-edges, or with --undirected",
-        })
-    }
-
     fn shape(&self, order: &Order) -> Shape {
         Shape { list_words_max: order.list_words_max, unit: order.unit, doubles: self.doubles() }
     }
@@ -240,7 +230,7 @@ impl Job {
 
     /// What a run will need.
     pub fn estimate(&self, graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config.clone());
         let order = Order::new(graph, self.doubles())?;
         let plan = plan_for(graph, &config, |config| self.needs(graph, config, &order))?;
@@ -262,7 +252,7 @@ impl Job {
 
     /// Counts.
     pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config);
         let order = Order::new(graph, self.doubles())?;
         let engine = engine_for(graph, config, |config| self.needs(graph, config, &order))?;

@@ -27,7 +27,7 @@
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
 //! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of ids
-//! - [`sweep`]: walks wait at pages
+//! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
 //! - [`past`]: what node2vec remembers
@@ -42,10 +42,12 @@ mod frontier;
 mod hubs;
 mod log;
 mod long;
+mod passes;
 mod past;
 mod rule;
 mod sweep;
 mod verify;
+mod waiting;
 mod weigh;
 
 use std::path::Path;
@@ -241,7 +243,7 @@ pub fn estimate(
     let lists = pages(graph, Direction::Out);
     let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
     let weight_pages = weights.map_or(0, |column| column.pages());
-    let columns = [(lists, sweep::GAPS_OF_LISTS), (weight_pages, sweep::GAPS_OF_WEIGHTS)];
+    let columns = [(lists, passes::GAPS_OF_LISTS), (weight_pages, passes::GAPS_OF_WEIGHTS)];
     let page_bytes = graph.page_bytes() as u64;
     let all_bytes = (lists + weight_pages) * page_bytes;
     let cached = (plan.1.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
@@ -252,7 +254,7 @@ pub fn estimate(
             let crowd = batch.rows as f64 / pages as f64;
             batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
         }
-        _ => sweep::passes(walk, batch.rows, (pages, gaps), cached, batches),
+        _ => passes::passes(walk, batch.rows, (pages, gaps), cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
     // Some pages of long lists are read with others before they stay in memory.

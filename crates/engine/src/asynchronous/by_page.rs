@@ -342,6 +342,8 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
 impl<K: Kernel> Work for Worker<'_, '_, K> {
     type Load = Load;
 
+    const ARRIVED_FIRST: bool = true;
+
     fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Load>> {
         let Some(stack) = self.own.next(busy) else { return Ok(Next::Nothing) };
         match self.advance(stack, counts)? {

@@ -76,7 +76,8 @@ impl<K: Kernel> Work for ByVertex<'_, K> {
     /// The page.
     type Load = u64;
 
-    const EAGER: bool = true;
+    const ARRIVED_FIRST: bool = true;
+    const SUBMITTED_MAX: usize = 1;
 
     fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<u64>> {
         while let Some(v) = self.next_vertex() {
