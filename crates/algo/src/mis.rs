@@ -10,14 +10,15 @@
 //! maximal independent set and matching are parallel on average", SPAA 2012 (O(log² n) rounds with
 //! high probability). GraphSSD, section 4.1, has it among its algorithms.
 //!
-//! **Trick.** A decision is never taken back, so nobody waits for a round to end: a vertex whose
+//! **Trick.** A decision is never taken back, so no vertex waits for a round to end: a vertex whose
 //! list shows that all earlier neighbours are out is in at once, and its neighbours are out before
 //! their lists are looked at. What a pass leaves undecided is kept in memory, and of each list
 //! only the earlier, undecided neighbours (on a directed graph all undecided); if that does not
 //! fit, the next pass reads the lists of the undecided only.
 //!
-//! A directed graph needs no in-edges: an edge shown at its source tells both ends. A vertex may
-//! then learn of its earlier neighbours from their lists, so it is decided at the end of a round.
+//! A directed graph needs no in-edges: an edge seen at its source decides at both ends. A vertex
+//! may then learn of its earlier neighbours from their lists, so it is decided at the end of a
+//! round.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -126,7 +127,8 @@ const UNDECIDED: u32 = 0;
 const IN: u32 = 1;
 const OUT: u32 = 2;
 
-/// Two bits a vertex. One atomic holds a vertex's whole state, so nobody sees half of a decision.
+/// Two bits a vertex. One atomic holds a vertex's whole state, so no thread sees half of a
+/// decision.
 #[derive(Debug)]
 struct States(HugeVec<AtomicU32>);
 
@@ -159,7 +161,8 @@ struct Round {
     ranks: Ranks,
     directed: bool,
     states: States,
-    /// Vertices whose list nobody needs any more: they are out, or in and have told it.
+    /// Vertices whose list is not needed any more: they are out, or in and have excluded their
+    /// neighbours.
     settled: Bitmap,
     /// Vertices with an earlier neighbour that was undecided in this round.
     blocked: Bitmap,
@@ -342,7 +345,8 @@ impl Rounds<'_> {
         Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)
     }
 
-    /// Who was looked at and not blocked is in; who was in before has told it by now.
+    /// A vertex that was looked at and not blocked is in; one that was in before has excluded its
+    /// neighbours by now.
     fn end_round(&mut self) {
         let Self { round, done, .. } = self;
         let n = done.len() as VertexId;
@@ -422,7 +426,7 @@ pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
         }
     }
     if size != mis.size {
-        return Err(wrong(format!("{} vertices are told, {size} are in the set", mis.size)));
+        return Err(wrong(format!("{} vertices are counted, {size} are in the set", mis.size)));
     }
     Ok(())
 }

@@ -63,8 +63,8 @@ pub(crate) fn using(
     reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
 }
 
-/// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must not
-/// change meanwhile.
+/// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must
+/// not change meanwhile.
 pub(crate) fn visit<V: Neighbourhood>(
     engine: &Engine,
     label: &str,
@@ -152,7 +152,7 @@ impl<'a> Ranges<'a> {
     fn contradiction(&self, v: VertexId) -> AlgoError {
         AlgoError::Contradiction {
             file: self.engine.graph().device().name(),
-            fault: format!("the out-list of vertex {v} is longer than the index tells"),
+            fault: format!("the out-list of vertex {v} is longer than the index has it"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reachability: can each target be reached from the source?
 //!
-//! **Returns** yes or no for each target. How far it is is not told: `bfs` does that.
+//! **Returns** yes or no for each target. How far it is `bfs` finds.
 //!
 //! **Source.** Bidirectional search, Pohl 1971.
 //!
@@ -196,7 +196,7 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Each frontier vertex marks its unvisited neighbours, and tells whether the other side had them.
+/// Each frontier vertex marks its unvisited neighbours, and notes whether the other side had them.
 struct Expand<'a> {
     visited: &'a Bitmap,
     next: &'a Frontier,

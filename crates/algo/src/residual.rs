@@ -138,8 +138,8 @@ impl ResidualPart {
         self.len = self.open;
     }
 
-    /// Whether [`ResidualPart::retain`] has freed a good part, so that keeping goes on; else it stays
-    /// full.
+    /// Whether [`ResidualPart::retain`] has freed a good part, so that keeping goes on; else it
+    /// stays full.
     pub fn reopen(&mut self) -> bool {
         self.full = self.room() < self.words.len() / 4;
         !self.full
@@ -169,7 +169,7 @@ impl ResidualPart {
         })
     }
 
-    /// Shows every list; `keep` moves the targets that stay to the front and tells how many they
+    /// Shows every list; `keep` moves the targets that stay to the front and returns how many they
     /// are, or `None` where the list is no longer needed.
     pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {
         let (mut read, mut write) = (0, 0);

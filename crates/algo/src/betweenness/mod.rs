@@ -110,8 +110,8 @@ impl Betweenness {
     }
 }
 
-/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the same
-/// for the same seed.
+/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the
+/// same for the same seed.
 ///
 /// # Errors
 /// More than the graph has, or none.

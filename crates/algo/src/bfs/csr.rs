@@ -41,7 +41,8 @@ impl Patience {
         Self { endless: true, ..Self::default() }
     }
 
-    /// Hears of a step that is about to be done; true where all lists that are left had better be read at once.
+    /// Counts a step that is about to be done; true where all lists that are left had better be
+    /// read at once.
     pub fn is_lost(&mut self, graph: &Graph, frontier: &Frontier, frontier_pages: u64) -> bool {
         let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
         let all_pages = pages(graph, Direction::Out);
@@ -89,7 +90,7 @@ impl Csr {
         graph.degrees(Direction::Out, &mut |first, degrees| {
             for (v, degree) in (first..).zip(degrees) {
                 entries = entries.saturating_add(if settled.contains(v) { 0 } else { *degree });
-                // Too many are told below; until then any number does.
+                // Too many are refused below; until then any number does.
                 starts[v as usize + 1].store(entries as u32, Ordering::Relaxed);
             }
         })?;

@@ -2,9 +2,9 @@
 //!
 //! **Returns** for every vertex its level (least number of edges from the nearest source) and,
 //! where asked for, its parent: of the vertices of the level before that have an edge to it the one
-//! with the smallest id. A source has level 0 and is its own parent; an unreached vertex has neither.
-//! With targets the search ends with the level on which the last of them is reached; vertices of
-//! further levels then count as unreached.
+//! with the smallest id. A source has level 0 and is its own parent; an unreached vertex has
+//! neither. With targets the search ends with the level on which the last of them is reached;
+//! vertices of further levels then count as unreached.
 //!
 //! **Source.** Top-down: the CAVE paper's Algorithm 2. Bottom-up: Beamer, Asanovic and Patterson,
 //! SC 2012.
@@ -13,9 +13,9 @@
 //! (each unvisited vertex looks for a neighbour in the frontier and stops at the first), and what
 //! it does not find is kept: the lists of the vertices that stay unvisited are few and short, and
 //! with them in memory ([`unvisited`]) the rest of the search reads nothing. A directed graph is
-//! searched so where it was stored with its in-edges. Where the graph stores hub neighbours (of each
-//! vertex the neighbours of largest degree), they are looked at first ([`hub_neighbours`]), and hardly
-//! any lists are left to be read.
+//! searched so where it was stored with its in-edges. Where the graph stores hub neighbours (of
+//! each vertex the neighbours of largest degree), they are looked at first ([`hub_neighbours`]),
+//! and hardly any lists are left to be read.
 //!
 //! A search of many small levels is brought to its end in memory too ([`csr`]), or without a
 //! barrier a level where that does not fit ([`asynchronous`]).
@@ -146,7 +146,7 @@ fn keeps_unvisited(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && graph.adjacency(Direction::In).is_some()
 }
 
-/// Hub neighbours do not tell who the smallest of all possible parents is.
+/// Hub neighbours do not decide which of all possible parents is the smallest.
 fn asks_hub_neighbours(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bool {
     strategy == Strategy::Auto && graph.superblock().has_hub_neighbours() && !bfs.parents
 }

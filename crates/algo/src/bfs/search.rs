@@ -46,8 +46,8 @@ pub(super) struct Search<'e> {
     /// unvisited lists did not fit in memory halves it.
     bottom_up_pages_max: u64,
     patience: Patience,
-    /// Vertices that a bottom-up step need not ask for more than their hub neighbours; `None` where hub neighbours
-    /// are not asked.
+    /// Vertices that a bottom-up step need not ask for more than their hub neighbours; `None` where
+    /// hub neighbours are not asked.
     settled: Option<Bitmap>,
 }
 
@@ -248,9 +248,9 @@ impl<'e> Search<'e> {
         hub_neighbours.is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
     }
 
-    /// One step that asks the hub neighbours first, and then whichever is fewer: the lists of vertices that
-    /// they do not lead to, or those of the frontier. Gives the lists
-    /// of the vertices that stay unvisited if all fit in memory.
+    /// One step that asks the hub neighbours first, and then whichever is fewer: the lists of
+    /// vertices that they do not lead to, or those of the frontier. Gives the lists of the vertices
+    /// that stay unvisited if all fit in memory.
     fn bottom_up_by_hub_neighbours(&mut self, frontier_pages: u64) -> Result<Option<Unvisited>> {
         let mut settled = self.settled.take().expect("hub neighbours are asked");
         settled.clear();

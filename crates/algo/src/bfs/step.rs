@@ -69,8 +69,8 @@ impl Kernel for TopDown<'_> {
 }
 
 impl TopDown<'_> {
-    /// The level itself decides who is a candidate: it is unset or this step's, whoever marks it
-    /// first, so the least parent wins whatever the order.
+    /// The level itself decides which parents are candidates: it is unset or this step's, whichever
+    /// thread marks it first, so the smallest parent wins whatever the order.
     #[inline(always)]
     fn mark_with_parent(&self, target: VertexId, parent: VertexId, part: &mut FrontierPart) {
         let cell = &self.levels[target as usize];

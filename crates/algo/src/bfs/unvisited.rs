@@ -1,7 +1,7 @@
 //! The residual graph of a search: the lists of the vertices that a bottom-up step left unvisited,
 //! kept in memory.
 //!
-//! Where lists are symmetric, a vertex's own list tells what it can reach: lists are kept as they
+//! Where lists are symmetric, a vertex's own list has what it can reach: lists are kept as they
 //! are. Otherwise the step saw in-lists: their entries are kept turned round, as arcs sorted by
 //! source.
 

@@ -2,7 +2,7 @@
 //!
 //! **Returns** which vertices can be reached from the source, and whether each target can. With
 //! targets the search ends as soon as all are reached; what else it had seen by then depends on
-//! which page arrived first and is not told.
+//! which page arrived first and is not reported.
 //!
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.

@@ -36,7 +36,7 @@ const NAME: &str = "kcore";
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KcoreConfig {
-    /// Core numbers only up to this one, which tells the members of that core and is found faster.
+    /// Core numbers only up to this one, which gives the members of that core and is found faster.
     pub k: Option<u32>,
 }
 
@@ -159,7 +159,7 @@ impl Neighbourhood for Decline<'_> {
     }
 
     fn take(&self, histogram: &mut Histogram, v: VertexId, neighbours: &[&[VertexId]]) {
-        // From here on whoever takes support away makes it active again.
+        // From here on a thread that takes support away makes it active again.
         self.active.remove(v);
         let lost = |u| {
             if !self.active.contains(u) {

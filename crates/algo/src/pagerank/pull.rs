@@ -25,7 +25,7 @@ pub(super) struct Pull<'e> {
     damping: f64,
     restart: Restart,
     /// What a vertex gives each out-neighbour: rank / out-degree; of a vertex without out-edges
-    /// its rank, which nobody asks for.
+    /// its rank, which is not used.
     shares: HugeVec<AtomicU64>,
     next: HugeVec<AtomicU64>,
     /// Of a directed graph: the lists at hand are of in-edges.
@@ -224,7 +224,7 @@ impl Gather<'_> {
         let page = (list.page - self.adjacency.first_page()) as usize;
         let slot = if list.skip == 0 { page + 1 } else { page };
         if slot >= self.pieces.degrees.len() {
-            // It says that it goes on behind the last page: `check` tells.
+            // It says that it goes on behind the last page: `check` reports that.
             return;
         }
         self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(super) fn bytes_for(graph: &Graph) -> u64 {
     words * 4 * 2 + 4096
 }
 
-/// Settles everybody whose list was kept. Everybody else is settled already.
+/// Settles all vertices whose lists were kept. All others are settled already.
 pub(super) fn finish(mut parts: Vec<ResidualPart>, known: &Known) {
     let vertices: Vec<VertexId> = {
         let mut vertices = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
@@ -134,7 +134,7 @@ impl Search<'_> {
     }
 
     /// `v` and whatever was found after it and is open are a component, or a part of the giant:
-    /// the giant reaches whoever the first vertex reaches.
+    /// the giant reaches every vertex that the first vertex reaches.
     fn close(&mut self, v: u32) {
         let from = self.open.iter().rposition(|&u| u == v).expect("it is open");
         let members = &self.open[from..];

@@ -1,8 +1,8 @@
 //! Strongly connected components.
 //!
-//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are in one
-//! component if a path of edges leads from each to the other. On an undirected graph these are
-//! the connected components, and [`crate::wcc`] finds them.
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
+//! in one component if a path of edges leads from each to the other. On an undirected graph these
+//! are the connected components, and [`crate::wcc`] finds them.
 //!
 //! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
 //! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
@@ -11,15 +11,15 @@
 //! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
 //! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
 //! at once (where passes add little and there are in-edges, they lead to the rest). The same
-//! passes keep the residual graph in memory: the lists of vertices that did not join, without targets
-//! that can be on no cycle with them. As soon as it fits, one serial search in memory finishes it all
-//! ([`in_memory`]): the giant is then one vertex in it, so the backward search need not have ended.
-//! Small graphs go there at once.
+//! passes keep the residual graph in memory: the lists of vertices that did not join, without
+//! targets that can be on no cycle with them. As soon as it fits, one serial search in memory
+//! finishes it all ([`in_memory`]): the giant is then one vertex in it, so the backward search need
+//! not have ended. Small graphs go there at once.
 //!
-//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the giant,
-//! by trimming vertices without successors, or by a round of colouring, which finds every component
-//! that no other component in it leads into. A long chain of components beyond the budget may take
-//! as many rounds as the chain is long.
+//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the
+//! giant, by trimming vertices without successors, or by a round of colouring, which finds every
+//! component that no other component in it leads into. A long chain of components beyond the budget
+//! may take as many rounds as the chain is long.
 
 mod in_memory;
 mod rounds;

@@ -16,7 +16,8 @@ use crate::residual::{Kept, Parts, ResidualPart};
 /// colouring is tried.
 const TRIMMING_SHARE: u64 = 16;
 
-/// The backward search goes by in-edges once a pass settles less than this share of the residual graph.
+/// The backward search goes by in-edges once a pass settles less than this share of the residual
+/// graph.
 const BACKWARD_SHARE: u64 = 4;
 
 /// What is known of the components.
@@ -31,7 +32,7 @@ pub(super) struct Known {
     pub giant: Bitmap,
     /// Vertices outside the giant whose component is known.
     pub done: Bitmap,
-    /// The giant and the done: nobody needs their lists.
+    /// The giant and the done: their lists are not needed.
     pub settled: Bitmap,
 }
 
@@ -48,7 +49,7 @@ impl Known {
     }
 
     /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
-    /// first vertex reaches leads back to nobody whom it does not reach.
+    /// first vertex reaches leads back to no vertex that it does not reach.
     #[inline(always)]
     pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
         target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
@@ -61,7 +62,7 @@ impl Known {
         let inside = self.reached.contains(v);
         let mut kept = false;
         for &target in targets {
-            // Asked once: who joins meanwhile is kept.
+            // Read once: a vertex that joins meanwhile is kept.
             if self.giant.contains(target) {
                 if inside {
                     self.join_giant(v);
@@ -162,7 +163,7 @@ impl<'e> Rounds<'e> {
         Ok(())
     }
 
-    /// Whoever the first vertex reaches and who reaches what is known of its component.
+    /// The vertices that the first vertex reaches and that reach what is known of its component.
     fn reach_back(&mut self) -> Result<()> {
         let mut part = FrontierPart::default();
         self.known.giant.iter().for_each(|v| {
@@ -208,9 +209,9 @@ impl<'e> Rounds<'e> {
         Ok(None)
     }
 
-    /// Components of the residual graph that no other leads into: the smallest vertex that reaches a
-    /// vertex is its colour; a root has its own; who has a root's colour and reaches it is in its
-    /// component, of which the root is the smallest vertex.
+    /// Components of the residual graph that no other leads into: the smallest vertex that reaches
+    /// a vertex is its colour; a root has its own; a vertex of a root's colour that reaches it is
+    /// in its component, of which the root is the smallest vertex.
     fn colour(&mut self) -> Result<()> {
         let known = &self.known;
         known.labels.par_iter().enumerate().for_each(|(v, label)| {
@@ -400,7 +401,7 @@ impl Kernel for Spread<'_> {
     }
 }
 
-/// Who has an edge to a member of the same colour is a member.
+/// A vertex with an edge to a member of the same colour is a member.
 struct Back<'a> {
     known: &'a Known,
 }

@@ -5,9 +5,9 @@
 //! floating-point weights add up as `f64`, so a distance is the minimum over all paths of the
 //! rounded sum from left to right, whatever the order in which paths are found. Edges of a graph
 //! without weights have length 1. Where asked for, parents: of the vertices over which a path of
-//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of weight 0). A source has
-//! distance 0 and is its own parent. With targets only vertices as near as the farthest target
-//! count as reached. Negative weights are an error.
+//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of
+//! weight 0). A source has distance 0 and is its own parent. With targets only vertices as near as
+//! the farthest target count as reached. Negative weights are an error.
 //!
 //! **Source.** Delta-stepping: Meyer and Sanders, Journal of Algorithms 49 (2003). The default of
 //! delta, 32 times the mean weight over the mean degree, is that of Davidson, Baxter, Garland and

@@ -85,7 +85,7 @@ pub struct Relax<'a> {
     /// Shortened otherwise: of a later bucket.
     pub far: &'a Bitmap,
     pub end: u64,
-    /// Longer paths matter to nobody.
+    /// Longer paths do not matter.
     pub bound: u64,
 }
 

@@ -117,7 +117,7 @@ fn at(triangles: &TrianglesConfig) -> At {
     if triangles.per_vertex { At::Triangles } else { At::Nowhere }
 }
 
-/// What is to be counted, and for whom.
+/// What is to be counted, and for which algorithm.
 pub(crate) struct Job {
     pub name: &'static str,
     pub at: At,
@@ -202,7 +202,7 @@ impl Job {
         Needs { what: self.name, state_bytes, scratch_bytes }
     }
 
-    /// Bytes of an arena that holds all lists, as far as can be told beforehand.
+    /// Bytes of an arena that holds all lists, as far as can be known beforehand.
     fn expected_bytes(&self, order: &Order, workers: usize) -> u64 {
         self.shape(order).bytes_for(order.words_expected, workers)
     }

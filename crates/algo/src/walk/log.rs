@@ -1,4 +1,4 @@
-//! What walks do, told as they do it: counts, a fingerprint, and the cells of the corpus.
+//! What walks do, recorded as they do it: counts, a fingerprint, and the cells of the corpus.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -41,7 +41,7 @@ impl Sum for Tally {
     }
 }
 
-/// Where the walks of a batch are told.
+/// Where the walks of a batch are recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log<'a> {
     /// Number of the batch's first walk.

@@ -7,14 +7,14 @@
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
 //! - A vertex without out-neighbours is a dead end: the walk ends there, or with
 //!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or with
-//!   [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at which
-//!   the sum of the weights, from the start of the list, is above a random number below the sum of
-//!   all. Edges of weight 0 are never proposed; a vertex with no others is a dead end. Weights are
-//!   added up as integers ([`fixed`]). A walk that came from `t`
-//!   takes the proposal `x` with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has
-//!   an edge to `x`, and to 1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it
-//!   draws another. With p = q = 1, and on the first step, every proposal is taken.
+//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or
+//!   with [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at
+//!   which the sum of the weights, from the start of the list, is above a random number below the
+//!   sum of all. Edges of weight 0 are never proposed; a vertex with no others is a dead end.
+//!   Weights are added up as integers ([`fixed`]). A walk that came from `t` takes the proposal `x`
+//!   with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has an edge to `x`, and to
+//!   1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it draws another. With p = q
+//!   = 1, and on the first step, every proposal is taken.
 //!
 //! **Source.** `block` and `vertex`: the CAVE paper's Algorithm 5, a frontier of the vertices of
 //! all walks per step. `auto`: walks wait at pages, after GraphWalker (ATC 2020) and NosWalker
@@ -26,7 +26,8 @@
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of ids
+//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of
+//!   ids
 //! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers

@@ -1,4 +1,4 @@
-//! Walks wait at pages, pages pass by in file order, each serves all who wait for it.
+//! Walks wait at pages; pages pass by in file order, and each serves all walks that wait for it.
 //!
 //! A walk goes on as far as it can on the page that serves it, then waits for its next page. The
 //! file is swept in windows, some 64 to a sweep, and a walk whose next page lies further on is
@@ -311,7 +311,7 @@ impl<P: Past> Mover<'_, '_, P> {
         self.set_out(outbox, walker)
     }
 
-    /// Takes the steps that need no page; then tells the walk its page.
+    /// Takes the steps that need no page; then sets its page.
     fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
         while walker.step <= self.rule.steps() {
             if !self.rule.restarts(|| self.rule.draw(self.walk(walker.row), walker.step, 0)) {
@@ -356,7 +356,7 @@ pub(super) struct Sweeps<'a, 'g, P> {
     taken: Vec<Chunk<P>>,
 }
 
-/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+/// Takes all steps of walks `0..rows` of the batch of `log`.
 pub(super) fn run<P: Past>(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -470,7 +470,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
         });
     }
 
-    /// The next buckets, from `first` on, with walks enough; empty where nobody waits there.
+    /// The next buckets, from `first` on, with walks enough; empty where no walk waits there.
     fn window(&self, counts: &[usize], first: usize, alive: usize) -> std::ops::Range<usize> {
         let enough = (alive / WINDOWS).clamp(WINDOW_MIN, self.walkers.capacity() / 2);
         let Some(start) = (first..counts.len()).find(|&bucket| counts[bucket] > 0) else {

@@ -37,7 +37,7 @@ pub(super) fn chunk_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64
     chunks * chunk
 }
 
-/// One worker's walks on their way to chunks, and what it tells.
+/// One worker's walks on their way to chunks, and its part of the log.
 pub(super) struct Outbox<P> {
     open: Vec<Chunk<P>>,
     pub log: LogPart,
