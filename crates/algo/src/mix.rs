@@ -1,12 +1,12 @@
-//! The mixer of hashes, priorities and samples.
+//! The mixer that priorities, samples and hashes share.
 
-/// 2^64 over the golden ratio: multiples of it spread evenly, and 0 is no fixed point behind it.
+/// What SplitMix64 adds from number to number.
 pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Stafford's mixer 13, as in SplitMix64: a bijection.
+/// Stafford's mixer 13, as in SplitMix64: a bijection of which 0 is a fixed point.
 #[inline(always)]
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+pub(crate) fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }

@@ -4,7 +4,6 @@
 //! - [`args`]: groups of flags that several verbs share
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
-//! - [`replay`]: page loads through the buffer pool
 //! - [`svg`]: what the pictures of all verbs share
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
@@ -18,7 +17,6 @@ mod edge_file;
 mod graph_file;
 mod output;
 mod progress;
-mod replay;
 mod svg;
 mod verb;
 mod warning;

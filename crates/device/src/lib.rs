@@ -2,6 +2,7 @@
 //!
 //! - [`memory`]: aligned buffers for direct I/O, huge-page arrays, prefetch hints
 //! - [`request`]: what goes into a queue and what comes out of it
+//! - [`LogHistogram`], [`mix`]: counts of latencies, and the mixer behind seeded choices
 //! - [`clock`]: the only clock of the rooms above; real or virtual
 //! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
 //! - [`wrapper`]: devices around devices: counting, sharing a budget, slower, failing
@@ -34,10 +35,12 @@
 pub mod backend;
 pub mod clock;
 mod error;
+mod histogram;
 pub mod memory;
 pub mod model;
 pub mod plan;
 pub mod profile;
+mod random;
 pub mod request;
 pub mod wrapper;
 
@@ -47,7 +50,9 @@ use std::sync::Arc;
 
 pub use clock::Clock;
 pub use error::{DeviceError, Result};
+pub use histogram::LogHistogram;
 pub use memory::{Arena, Buffer, HugeVec};
+pub use random::mix;
 pub use request::{Completion, IoFault, Op, Request};
 
 /// How a queue is opened.

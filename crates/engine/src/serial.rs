@@ -32,9 +32,14 @@ pub fn for_each_weighted_list(
     let page_bytes = graph.page_bytes();
     let per_page = column.per_page() as u64;
     let mut buffer = Buffer::new(page_bytes)?;
-    let (mut at, mut held) = (0, u64::MAX);
+    let adjacency = graph.adjacency(direction).expect("the caller asked for in-edges");
+    let (mut at, mut held, mut of_page) = (0, u64::MAX, u64::MAX);
     let mut failed = Ok(());
     for_each_list(graph, direction, |list| {
+        if list.page != of_page {
+            of_page = list.page;
+            at = column.addresses_of(of_page - adjacency.first_page()).start;
+        }
         let mut rest = *list;
         while !rest.targets.is_empty() && failed.is_ok() {
             let page = at / per_page;

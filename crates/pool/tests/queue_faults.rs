@@ -1,7 +1,6 @@
 //! Queues that break, or are used to their depth: no latch is lost, and nothing panics.
 
 #![cfg(not(feature = "model"))]
-#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod support;
 

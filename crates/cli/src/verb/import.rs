@@ -176,7 +176,9 @@ impl Args {
         config: &ImportConfig,
         bar: &Bar,
     ) -> Result<ImportReport> {
-        let workspace = FileWorkspace::new(&self.out, self.temp_dir.as_deref(), self.overwrite)?;
+        let paths: Vec<&Path> = self.inputs.iter().map(PathBuf::as_path).collect();
+        let temp_dir = self.temp_dir.as_deref();
+        let workspace = FileWorkspace::new(&self.out, &paths, temp_dir, self.overwrite)?;
         if self.tiers.is_empty() {
             // Tiers of the graph that is replaced.
             let mut replaced = members::files_of_replaced(&self.out)?;

@@ -9,7 +9,6 @@
 mod cell;
 mod config;
 mod data;
-mod histogram;
 mod identity;
 mod scratch;
 mod store;

@@ -1,6 +1,6 @@
 //! The sweep over sizes and depths: fair to every cell, and narrow around k.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::cell::{Bench, Cell, CellResult};
 use super::config::ProfileConfig;
@@ -11,7 +11,7 @@ use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 use crate::model::knee;
 use crate::request::Op;
-use crate::{Clock, Device};
+use crate::{Clock, Device, LogHistogram};
 
 /// Progress of a profile, reported before each step. The callback returns whether to go on.
 #[derive(Clone, Debug)]
@@ -290,8 +290,8 @@ impl Measured {
             iops: median(&iops),
             iops_min: iops[0],
             iops_max: iops[iops.len() - 1],
-            p50_us: median(&of(&|r| r.latencies.quantile_us(0.5))),
-            p99_us: median(&of(&|r| r.latencies.quantile_us(0.99))),
+            p50_us: median(&of(&|r| quantile_us(&r.latencies, 0.5))),
+            p99_us: median(&of(&|r| quantile_us(&r.latencies, 0.99))),
             repetitions: self.results.len() as u32,
             cpu_share: median(&of(&|r| r.cpu_share)),
         }
@@ -316,4 +316,12 @@ pub(super) fn elapsed_seconds(clock: &dyn Clock, start_ns: u64) -> f64 {
 fn unix_seconds() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
+}
+
+/// The latency in microseconds that a share (0 to 1) of requests does not exceed, within 1%; 0 if
+/// none were counted.
+fn quantile_us(latencies: &LogHistogram<128>, share: f64) -> f64 {
+    let middle =
+        |bucket: RangeInclusive<u64>| (*bucket.start() as f64 + *bucket.end() as f64) / 2.0;
+    latencies.quantile(share).map_or(0.0, middle) / 1e3
 }

@@ -198,7 +198,7 @@ fn more_scratch_than_half_of_the_free_space_is_refused_with_both_numbers() {
     let dir = tempfile::tempdir().unwrap();
     let free = || {
         let space = rustix::fs::statvfs(dir.path()).unwrap();
-        space.f_bavail * space.f_frsize >> 20
+        (space.f_bavail * space.f_frsize) >> 20
     };
     let before = free();
     let error = profile_path(dir.path(), &short(), Some(10 << 40), &mut |_| true).unwrap_err();

@@ -26,7 +26,7 @@ pub(crate) trait Dispatch: Sync {
     fn local(&self) -> Self::Local;
 
     /// Takes a page of lists. With weights it copies what needs them, unless `now` has given them
-    /// to a list already; that takes the list and the ordinal of its first entry.
+    /// to a list already; that takes the list and the address of its first entry.
     fn page(
         &self,
         local: &mut Self::Local,
@@ -41,10 +41,10 @@ pub(crate) trait Dispatch: Sync {
         0
     }
 
-    /// A list whose weights, from that of ordinal `first` on, are in memory.
-    fn list(&self, _: &mut Self::Local, _: &List<'_>, _ordinal: u64, _first: u64, _: Weights<'_>) {}
+    /// A list whose weights, from address `first` on, are in memory.
+    fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}
 
-    /// Weights, from that of ordinal `first` on, for all that waits for them.
+    /// Weights, from address `first` on, for all that waits for them.
     fn weights(&self, _: &mut Self::Local, _: &mut Self::Copies, _first: u64, _: Weights<'_>) {}
 }
 

@@ -263,8 +263,8 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
         let mut copies = D::Copies::default();
         let mut memory = Memory { visit: self.visit, handle: self.resident, near: None };
         let page = Fetched { adjacency, bytes: &bytes, task };
-        let now = |local: &mut D::Local, list: &List<'_>, ordinal| {
-            memory.list(local, list, ordinal, counts)
+        let now = |local: &mut D::Local, list: &List<'_>, address| {
+            memory.list(local, list, address, counts)
         };
         dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
         if let Some(column) = column {
@@ -297,11 +297,11 @@ impl<D: Dispatch> Memory<'_, '_, D> {
         &mut self,
         local: &mut D::Local,
         list: &List<'_>,
-        ordinal: u64,
+        address: u64,
         counts: &mut Counts,
     ) -> bool {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
-        let places = column.pages_of(ordinal..ordinal + list.targets.len() as u64);
+        let places = column.pages_of(address..address + list.targets.len() as u64);
         let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
         // All or nothing: a page that leaves meanwhile cannot take a part of the list with it.
         let is_near = |place| self.near.as_ref().is_some_and(|(near, _)| *near == place);
@@ -319,7 +319,7 @@ impl<D: Dispatch> Memory<'_, '_, D> {
             counts.pages_cached += u64::from(is_new);
             let weights = column.reparse(place, &page);
             let first = place * column.per_page() as u64;
-            self.visit.dispatch.list(local, list, ordinal, first, weights);
+            self.visit.dispatch.list(local, list, address, first, weights);
             self.near = Some((place, page));
         }
         true

@@ -36,7 +36,7 @@ use weighted_lists::WeightedLists;
 use weighted_pages::WeightedPages;
 
 /// Bytes that a weighted visit of a direction takes beside the engine's buffers, to be counted in
-/// the state bytes of [`Needs`](crate::Needs). The graph's ordinals are in its own memory, once
+/// the state bytes of [`Needs`](crate::Needs). The graph's weight index is in its own memory, once
 /// [`Graph::load_weights`] was called.
 ///
 /// # Panics

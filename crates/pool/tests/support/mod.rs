@@ -188,14 +188,15 @@ pub fn number_from(name: &str, default: u64) -> u64 {
 
 /// A pool over a simulated device.
 pub fn pool(device: &Arc<SimDevice>, config: PoolConfig) -> Arc<Pool> {
-    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).unwrap()
+    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).expect("a pool that works")
 }
 
 /// No latch and no frame is lost: all frames can be had exclusively at once. The pages start at
 /// `first`.
 pub fn expect_all_frames(handle: &Handle, first: u64) {
     let frames = handle.pool().config().frames as u64;
-    let guards: Vec<_> = (first..first + frames).map(|p| handle.pin_mut(p).unwrap()).collect();
+    let guards: Vec<_> =
+        (first..first + frames).map(|p| handle.pin_mut(p).expect("no latch is lost")).collect();
     assert_eq!(guards.len(), frames as usize);
 }
 

@@ -63,8 +63,7 @@ impl<'a> ListsAgain<'a> {
         let adjacency =
             graph.adjacency(Direction::In).expect("a graph with hub neighbours has in-edges");
         let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-        let device = graph.device().as_ref();
-        let stream = PageStream::new(device, graph.page_bytes(), pages, Ahead::FAR)?;
+        let stream = graph.stream_pages(pages, Ahead::FAR)?;
         let finder = Finder::new(classes);
         Ok(Self { graph, stream, decoded: Decoded::new(), finder, given: 0 })
     }

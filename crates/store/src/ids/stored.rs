@@ -61,7 +61,7 @@ impl StoredIds {
         page: u64,
         read: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        read(&handle.pin(self.section.first_page + page)?)
+        read(&self.pages.pin(handle, self.section.first_page + page)?)
     }
 
     /// Passes the pages from `pages` on, verified, in order, until `visit` says no.

@@ -1,5 +1,5 @@
 //! How hot pages are: two moving averages of their accesses, one that forgets fast and one that
-//! forgets slowly, and an order by heat for whoever has to leave.
+//! forgets slowly, and an order by heat for evictions to a slower tier.
 //!
 //! Cooling is lazy: a page's averages are those of its last access, and are worth
 //! e^(-idle / window) of that now. The order is that of the slow average, which never changes while

@@ -33,6 +33,7 @@
 
 mod value;
 
+use cenote_device::mix;
 use serde::{Deserialize, Serialize};
 
 use super::lowest::Lowest;
@@ -40,7 +41,7 @@ use super::saved::{ACCESSES_MAX, Load, Owner, check};
 use super::temperature::{self, ONE, Temperatures};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
-use crate::placement::{Move, Page, Placement, Tier, mix};
+use crate::placement::{Move, Page, Placement, Tier};
 use crate::spec::TierSpec;
 pub use value::Rules;
 use value::{Agent, Learning, Spread};
@@ -63,7 +64,7 @@ pub enum Criterion {
     Weighted,
 }
 
-/// What the agents are told.
+/// What the agents learn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
     /// Response times of their own tier.
@@ -281,10 +282,10 @@ impl ReStore {
         }
     }
 
-    /// A page of the slower tiers, by lot.
+    /// Whether a page of the slower tiers goes up at random.
     fn explores(&self, above: Tier) -> bool {
-        let lot = mix(mix(self.seed) ^ self.accesses) >> 11;
-        above > 0 && (lot as f64) < self.config.explore * (1u64 << 53) as f64
+        let random = mix(mix(self.seed) ^ self.accesses) >> 11;
+        above > 0 && (random as f64) < self.config.explore * (1u64 << 53) as f64
     }
 }
 
