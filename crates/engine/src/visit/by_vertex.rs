@@ -58,14 +58,14 @@ impl<'v, K: Kernel> ByVertex<'v, K> {
                 continue;
             };
             self.page = task.page;
-            match dispatch.wanted.list() {
+            match dispatch.active.list() {
                 Some(list) => {
                     let listed = &list[task.from as usize..task.to as usize];
                     self.vertices.extend(listed.iter().rev());
                 }
                 None => {
                     let there = adjacency.vertices_in(task.page).rev();
-                    self.vertices.extend(there.filter(|&v| dispatch.wanted.contains(v)));
+                    self.vertices.extend(there.filter(|&v| dispatch.active.contains(v)));
                 }
             }
         }
