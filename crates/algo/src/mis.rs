@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Strategy,
-    VertexId, Wanted, for_each_list,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs,
+    Strategy, VertexId, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -336,10 +336,10 @@ impl Rounds<'_> {
         let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
         let kernel = Look { round: &self.round, parts };
         let wanted = match (self.count, self.round.directed) {
-            (1, _) => Wanted::All,
+            (1, _) => ActiveSet::All,
             // A list need not be looked at once its vertex is decided.
-            (_, false) => Wanted::NotIn(&self.round.settled),
-            (_, true) => Wanted::NotIn(&self.done),
+            (_, false) => ActiveSet::NotIn(&self.round.settled),
+            (_, true) => ActiveSet::NotIn(&self.done),
         };
         let label = format!("round {}", self.count);
         Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)

@@ -1,4 +1,4 @@
-//! Whole neighbourhoods: the list of a vertex, or on a directed graph both of its lists together.
+//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists together.
 //!
 //! Out-lists and in-lists lie in different pages. A directed graph is therefore visited range by
 //! range of vertices: the out-lists of a range are brought into memory, then its in-lists are
@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Kernel, List, MemoryPlan, Page, PageTask,
-    Purpose, VertexId, Wanted, Whole,
+    ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List,
+    MemoryPlan, Page, PageTask, Purpose, VertexId,
 };
 
 use crate::estimate::Reads;
@@ -39,7 +39,7 @@ pub(crate) trait Neighbourhood: Sync {
 
 /// Bytes that visits take whatever happens, and bytes that make them faster.
 pub(crate) fn bytes_for(graph: &Graph, config: &EngineConfig) -> (u64, u64) {
-    let pieces = Whole::bytes_for(graph, config);
+    let pieces = Assembled::bytes_for(graph, config);
     if !graph.is_directed() {
         return (pieces, 0);
     }
@@ -68,12 +68,12 @@ pub(crate) fn using(
 pub(crate) fn visit<V: Neighbourhood>(
     engine: &Engine,
     label: &str,
-    wanted: Wanted<'_>,
+    wanted: ActiveSet<'_>,
     neighbourhood: &V,
 ) -> Result<Vec<V::Local>> {
     if !engine.graph().is_directed() {
         let single = Single(neighbourhood);
-        return Ok(engine.visit(label, Direction::Out, wanted, &Whole::new(&single))?);
+        return Ok(engine.visit(label, Direction::Out, wanted, &Assembled::new(&single))?);
     }
     Ranges::new(engine, wanted)?.visit(label, neighbourhood)
 }
@@ -96,7 +96,7 @@ impl<V: Neighbourhood> Kernel for Single<'_, V> {
 /// A directed graph, range by range.
 struct Ranges<'a> {
     engine: &'a Engine,
-    wanted: Wanted<'a>,
+    wanted: ActiveSet<'a>,
     outward: &'a Adjacency,
     inward: &'a Adjacency,
     room_words: usize,
@@ -105,7 +105,7 @@ struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    fn new(engine: &'a Engine, wanted: Wanted<'a>) -> Result<Self> {
+    fn new(engine: &'a Engine, wanted: ActiveSet<'a>) -> Result<Self> {
         let graph = engine.graph();
         let adjacency = |direction| graph.adjacency(direction).expect("in-edges were demanded");
         let (outward, inward) = (adjacency(Direction::Out), adjacency(Direction::In));
@@ -208,14 +208,14 @@ impl<'a> Ranges<'a> {
     ) -> Result<Vec<V::Local>> {
         let tasks = self.tasks(self.inward, &range);
         let partner = Partner { held, neighbourhood };
-        let join = Join { wanted: self.wanted, range, whole: Whole::new(&partner) };
+        let join = Join { wanted: self.wanted, range, whole: Assembled::new(&partner) };
         Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
     }
 }
 
 /// Keeps the out-lists of a range.
 struct Hold<'a> {
-    wanted: Wanted<'a>,
+    wanted: ActiveSet<'a>,
     range: Range<VertexId>,
     room_words: usize,
     left_words: AtomicI64,
@@ -260,9 +260,9 @@ impl Kernel for Hold<'_> {
 
 /// Shows in-lists, whole, to [`Partner`].
 struct Join<'a, V> {
-    wanted: Wanted<'a>,
+    wanted: ActiveSet<'a>,
     range: Range<VertexId>,
-    whole: Whole<'a, Partner<'a, V>>,
+    whole: Assembled<'a, Partner<'a, V>>,
 }
 
 impl<V: Neighbourhood> Kernel for Join<'_, V> {

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours, HugeVec,
-    Kernel, List, Needs, Page, Purpose, Strategy, VertexId, Wanted, for_each_list,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    HubNeighbours, HugeVec, Kernel, List, Needs, Page, Purpose, Strategy, VertexId, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -263,9 +263,9 @@ fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
         }
     });
     let rest = "outside of the giant";
-    engine.visit(rest, Direction::In, Wanted::NotIn(&done), &JoinAll(forest))?;
+    engine.visit(rest, Direction::In, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     if graph.is_directed() {
-        engine.visit(rest, Direction::Out, Wanted::NotIn(&done), &JoinAll(forest))?;
+        engine.visit(rest, Direction::Out, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     }
     Ok(())
 }
@@ -276,11 +276,11 @@ fn by_union(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
     if graph.superblock().has_hub_neighbours() {
         by_hub_neighbours(engine, &forest)?;
     } else if graph.is_directed() {
-        engine.visit("pass", Direction::Out, Wanted::All, &JoinAll(&forest))?;
+        engine.visit("pass", Direction::Out, ActiveSet::All, &JoinAll(&forest))?;
     } else {
         let giant = graph.superblock().degree_max_vertex;
         let kernel = JoinUntilGiant { forest: &forest, giant };
-        engine.visit("pass", Direction::Out, Wanted::All, &kernel)?;
+        engine.visit("pass", Direction::Out, ActiveSet::All, &kernel)?;
     }
     forest.0.par_iter().enumerate().for_each(|(v, parent)| {
         parent.store(forest.root(v as VertexId), Ordering::Relaxed);
@@ -338,12 +338,12 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
         while !frontier.is_empty() {
             let kernel = Label { labels: &labels, next: &next, label: start };
             let mut parts =
-                engine.visit("search", Direction::Out, Wanted::In(&frontier), &kernel)?;
+                engine.visit("search", Direction::Out, ActiveSet::In(&frontier), &kernel)?;
             if graph.is_directed() {
                 parts.extend(engine.visit(
                     "search",
                     Direction::In,
-                    Wanted::In(&frontier),
+                    ActiveSet::In(&frontier),
                     &kernel,
                 )?);
             }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel, List, Needs,
-    Result, VertexId, Wanted,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel,
+    List, Needs, Result, VertexId,
 };
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
     for hop in 1..=hops {
         let kernel = Expand { met: &met, next: &next };
         let label = format!("hop {hop}");
-        let parts = engine.visit(label, Direction::Out, Wanted::In(&frontier), &kernel)?;
+        let parts = engine.visit(label, Direction::Out, ActiveSet::In(&frontier), &kernel)?;
         next.seal(parts);
         counts.push(next.count());
         frontier.clear();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_engine::{
-    Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Result, Wanted,
+    ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Result,
 };
 
 #[cfg(test)]
@@ -65,7 +65,8 @@ fn assortativity(graph: Arc<Graph>) -> Result<f64> {
             cell.store(u32::try_from(degree).unwrap_or(u32::MAX), Ordering::Relaxed);
         }
     })?;
-    let parts = engine.visit("edges", Direction::Out, Wanted::All, &Mix { degrees: &degrees })?;
+    let parts =
+        engine.visit("edges", Direction::Out, ActiveSet::All, &Mix { degrees: &degrees })?;
     let mut sums = Sums::default();
     for part in parts {
         sums.edges += part.edges;

@@ -24,7 +24,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cenote_engine::{
-    Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted, Whole,
+    ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
+    VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
@@ -154,7 +155,7 @@ fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     let n = graph.vertices();
     let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
         + 2 * Frontier::bytes_for(n, config.threads)
-        + Whole::bytes_for(graph, config)
+        + Assembled::bytes_for(graph, config)
         + Ranks::bytes_for(graph)
         + config.threads as u64 * Ranks::list_bytes(graph);
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
@@ -211,7 +212,7 @@ pub fn estimate(
     );
     let lane_bytes = LANE_BYTES * lanes as u64 * graph.vertices() as u64;
     let reads = Reads::between(1.0, likely, 4.0 * likely).idling(lane_bytes);
-    Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, config)), because))
+    Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, config)), because))
 }
 
 /// Levels of a social graph whose vertices lie on nearly all pages, of one search.
@@ -325,8 +326,8 @@ impl<'e> Batches<'e> {
                 overflown: &overflown,
             };
             let label = format!("forward {level}");
-            let wanted = Wanted::In(&self.frontier);
-            let locals = self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?;
+            let wanted = ActiveSet::In(&self.frontier);
+            let locals = self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?;
             Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
@@ -352,9 +353,9 @@ impl<'e> Batches<'e> {
         }
         let Self { lanes, ranks, sums, .. } = &*self;
         let kernel = Backward { lanes, ranks, sums, level };
-        let wanted = Wanted::In(&self.frontier);
+        let wanted = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
-        self.engine.visit(label, Direction::Out, wanted, &Whole::new(&kernel))?;
+        self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&kernel))?;
         Ok(())
     }
 

@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask, Purpose, VertexId,
-    Wanted,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask,
+    Purpose, VertexId,
 };
 
 use super::UNREACHED;
@@ -226,7 +226,7 @@ pub(super) fn find_parents(
     unreached: &Bitmap,
 ) -> Result<()> {
     let kernel = FindParents { levels, parents };
-    engine.visit("parents", Direction::Out, Wanted::NotIn(unreached), &kernel)?;
+    engine.visit("parents", Direction::Out, ActiveSet::NotIn(unreached), &kernel)?;
     Ok(())
 }
 

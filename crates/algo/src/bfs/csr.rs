@@ -11,7 +11,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId, Wanted,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List,
+    VertexId,
 };
 
 use crate::report::{Result, pages};
@@ -99,7 +100,7 @@ impl Csr {
         }
         let targets = HugeVec::zeroed(entries as usize)?;
         let csr = Self { starts, targets };
-        engine.visit("residual graph", Direction::Out, Wanted::NotIn(settled), &Copy(&csr))?;
+        engine.visit("residual graph", Direction::Out, ActiveSet::NotIn(settled), &Copy(&csr))?;
         Ok(Some(csr))
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cenote_engine::{Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, VertexId, Wanted};
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, VertexId,
+};
 use rayon::prelude::*;
 
 use super::asynchronous::{self, Asynchronous};
@@ -127,7 +129,7 @@ impl<'e> Search<'e> {
     fn frontier_pages(&self) -> u64 {
         match self.engine.memory().scratch_bytes {
             0 => 0,
-            _ => self.engine.pages_wanted(Direction::Out, &Wanted::In(&self.frontier)),
+            _ => self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier)),
         }
     }
 
@@ -144,7 +146,7 @@ impl<'e> Search<'e> {
             return None;
         }
         let unvisited_pages =
-            self.engine.pages_wanted(Direction::In, &Wanted::NotIn(&self.visited));
+            self.engine.active_pages(Direction::In, &ActiveSet::NotIn(&self.visited));
         let worth = frontier_pages as f64 >= BOTTOM_UP_SHARE * unvisited_pages as f64;
         (worth && unvisited_pages <= self.bottom_up_pages_max).then_some(unvisited_pages)
     }
@@ -270,8 +272,8 @@ impl<'e> Search<'e> {
         let label = format!("level {} by hub neighbours", self.level + 1);
         let locals = self.engine.visit_hub_neighbours(label, &kernel)?;
         let (mut parts, mut kept): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
-        let rest = Wanted::NotIn(&settled);
-        let is_rest_less = self.engine.pages_wanted(Direction::In, &rest) <= frontier_pages;
+        let rest = ActiveSet::NotIn(&settled);
+        let is_rest_less = self.engine.active_pages(Direction::In, &rest) <= frontier_pages;
         if is_rest_less {
             let (more, more_kept) = self.bottom_up_visit(rest, room)?;
             parts.extend(more);
@@ -307,12 +309,12 @@ impl<'e> Search<'e> {
             level: self.level + 1,
         };
         let label = format!("level {} top-down", self.level + 1);
-        Ok(self.engine.visit(label, Direction::Out, Wanted::In(&self.frontier), &kernel)?)
+        Ok(self.engine.visit(label, Direction::Out, ActiveSet::In(&self.frontier), &kernel)?)
     }
 
     /// One step; gives the lists of the vertices that stay unvisited if all fit in memory.
     fn bottom_up(&mut self) -> Result<Option<Unvisited>> {
-        let unvisited = Wanted::NotIn(&self.visited);
+        let unvisited = ActiveSet::NotIn(&self.visited);
         let room = self.engine.memory().scratch_bytes;
         let (parts, kept) = self.bottom_up_visit(unvisited, room)?;
         self.next.seal(parts);
@@ -322,7 +324,7 @@ impl<'e> Search<'e> {
 
     fn bottom_up_visit(
         &self,
-        wanted: Wanted<'_>,
+        wanted: ActiveSet<'_>,
         bytes: u64,
     ) -> Result<(Vec<FrontierPart>, Vec<UnvisitedPart>)> {
         let keep = self.keep(bytes)?;

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec,
-    Needs, VertexId, Wanted,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    HugeVec, Needs, VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -182,7 +182,7 @@ impl<'e> Passing<'e> {
             changed: &self.changed,
             touched: naming.then_some(&self.touched),
         };
-        let wanted = if self.named { Wanted::In(&self.frontier) } else { Wanted::All };
+        let wanted = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
         neighbourhood::visit(self.engine, label, wanted, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {

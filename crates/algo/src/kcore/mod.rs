@@ -22,7 +22,8 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs, VertexId, Wanted,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs,
+    VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -132,7 +133,7 @@ impl Decline<'_> {
             return Ok(0);
         }
         let mut frontier = Frontier::new(engine.graph().vertices())?;
-        neighbourhood::visit(engine, "round 1", Wanted::All, self)?;
+        neighbourhood::visit(engine, "round 1", ActiveSet::All, self)?;
         let mut rounds = 1;
         loop {
             frontier.clear();
@@ -146,7 +147,7 @@ impl Decline<'_> {
             }
             rounds += 1;
             let label = format!("round {rounds}");
-            neighbourhood::visit(engine, &label, Wanted::In(&frontier), self)?;
+            neighbourhood::visit(engine, &label, ActiveSet::In(&frontier), self)?;
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId, Wanted, prefetch,
+    ActiveSet, Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId,
+    prefetch,
 };
 
 use rayon::prelude::*;
@@ -102,7 +103,7 @@ impl<'e> Pull<'e> {
             damping: self.damping,
         };
         let label = format!("iteration {iteration}");
-        let locals = self.engine.visit(label, self.direction, Wanted::All, &kernel)?;
+        let locals = self.engine.visit(label, self.direction, ActiveSet::All, &kernel)?;
         let (change, dangling) = (FixedSum::default(), FixedSum::default());
         for local in locals.into_iter().chain([kernel.finish_pieces()]) {
             change.add(local.change);

@@ -28,7 +28,7 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
+    Assembled, Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -80,7 +80,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let sets = 4 * Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
     Needs {
         what: NAME,
-        state_bytes: 8 * n as u64 + sets + Whole::bytes_for(graph, config),
+        state_bytes: 8 * n as u64 + sets + Assembled::bytes_for(graph, config),
         scratch_bytes: in_memory::bytes_for(graph),
     }
 }
@@ -100,7 +100,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         let because = "a search and two passes, about five times the pages, less what is cached";
         (Reads::between(pass, likely, 2.0 * likely), because)
     };
-    let reads = reads.filling(0.2, 0.5).sparing(Whole::bytes_for(graph, config));
+    let reads = reads.filling(0.2, 0.5).sparing(Assembled::bytes_for(graph, config));
     Ok(Estimate::new(graph, plan, reads, because))
 }
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
-    Whole,
+    ActiveSet, Assembled, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
+    VertexId,
 };
 use rayon::prelude::*;
 
@@ -156,7 +156,7 @@ impl<'e> Rounds<'e> {
             level += 1;
             let kernel = Reach { reached: &self.known.reached, next: &self.next };
             let label = format!("forward {level}");
-            let wanted = Wanted::In(&self.frontier);
+            let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
             self.advance(parts);
         }
@@ -175,7 +175,7 @@ impl<'e> Rounds<'e> {
             level += 1;
             let kernel = ReachBack { known: &self.known, next: &self.next };
             let label = format!("backward {level}");
-            let wanted = Wanted::In(&self.frontier);
+            let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
             self.advance(parts);
         }
@@ -198,8 +198,8 @@ impl<'e> Rounds<'e> {
         let parts = Parts::new(bytes, threads, WORDS_BESIDE)?;
         let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
-        let wanted = Wanted::NotIn(&self.known.settled);
-        let parts = self.engine.visit(label, Direction::Out, wanted, &Whole::new(&pull))?;
+        let wanted = ActiveSet::NotIn(&self.known.settled);
+        let parts = self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&pull))?;
         drop(pull);
         if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));
@@ -223,8 +223,8 @@ impl<'e> Rounds<'e> {
         loop {
             let spread = Spread { known: &self.known, next: &self.next };
             let wanted = match wanted_all {
-                true => Wanted::NotIn(&self.known.settled),
-                false => Wanted::In(&self.frontier),
+                true => ActiveSet::NotIn(&self.known.settled),
+                false => ActiveSet::In(&self.frontier),
             };
             let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
             wanted_all = false;
@@ -248,7 +248,7 @@ impl<'e> Rounds<'e> {
         let mut members = 0;
         while known.reached.count() > members {
             members = known.reached.count();
-            let wanted = Wanted::NotIn(&known.settled);
+            let wanted = ActiveSet::NotIn(&known.settled);
             self.engine.visit("colours back", Direction::Out, wanted, &Back { known })?;
         }
         known.reached.iter().for_each(|v| {

@@ -30,7 +30,7 @@ mod verify;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, Whole};
+use cenote_engine::{Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId};
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -194,7 +194,7 @@ impl Job {
             + counts
             + Loader::bytes_for(graph, order, workers)
             + Workers::bytes_for(n, self.at, workers)
-            + Whole::bytes_for(graph, config)
+            + Assembled::bytes_for(graph, config)
             + arenas * self.least(order, workers);
         let lists = self.expected_bytes(order, workers);
         let targets = if graph.is_directed() { lists / 2 } else { 0 };
@@ -247,7 +247,7 @@ impl Job {
         let most = (sweeps * graph_pages(graph)) as f64;
         let (least, likely) = if sweeps > 1 { (0.65 * most, 0.85 * most) } else { (most, most) };
         let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
-        Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, &config)), because))
+        Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, &config)), because))
     }
 
     /// Counts.

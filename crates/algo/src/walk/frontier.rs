@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, Purpose,
-    VertexId, Wanted,
+    ActiveSet, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask,
+    Purpose, VertexId,
 };
 use rayon::prelude::*;
 
@@ -304,7 +304,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
-        let (label, wanted) = (label(step, trial), Wanted::In(&self.frontier));
+        let (label, wanted) = (label(step, trial), ActiveSet::In(&self.frontier));
         if rule.ranks.is_natural() {
             engine.visit(label, Direction::Out, wanted, &propose)?;
             return Ok(());
@@ -393,7 +393,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
         want(&mut self.frontier, walkers.iter().map(|walker| walker.before));
         let kernel = Ask { walkers, replies };
-        let wanted = Wanted::In(&self.frontier);
+        let wanted = ActiveSet::In(&self.frontier);
         self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
         let mut refused = 0;
         for i in 0..pending {

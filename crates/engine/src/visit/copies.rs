@@ -1,4 +1,4 @@
-//! Copies of what is wanted of pages, which wait for their weights: how many bytes of them a worker
+//! Copies of active lists and of pages, which wait for their weights: how many bytes of them a worker
 //! may have, and where they are.
 
 use std::ops::Range;
@@ -25,9 +25,9 @@ pub(crate) trait Copies: Default {
         self.sort();
         let mut pages = Vec::new();
         for addresses in self.addresses() {
-            let wanted = column.pages_of(addresses);
+            let active = column.pages_of(addresses);
             let known = pages.last().map_or(0, |last| last + 1);
-            pages.extend(wanted.start.max(known)..wanted.end);
+            pages.extend(active.start.max(known)..active.end);
         }
         pages
     }

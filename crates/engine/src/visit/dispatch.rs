@@ -5,7 +5,7 @@ use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
 
 use super::copies::Copies;
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::{Kernel, Purpose};
 use crate::tasks::PageTask;
 
@@ -50,7 +50,7 @@ pub(crate) trait Dispatch: Sync {
 
 /// A visit without weights.
 pub(crate) struct Plain<'a, K> {
-    pub wanted: Wanted<'a>,
+    pub active: ActiveSet<'a>,
     pub kernel: &'a K,
 }
 
@@ -86,12 +86,12 @@ impl<K: Kernel> Dispatch for Plain<'_, K> {
         _: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
-        if let Some(list) = self.wanted.list() {
+        if let Some(list) = self.active.list() {
             let vertices = &list[task.from as usize..task.to as usize];
             return self.lists(local, page, vertices, decoded);
         }
         let page = adjacency.reparse(task.page, bytes, decoded)?;
-        let purpose = Purpose { wanted: self.wanted, task, weights: None };
+        let purpose = Purpose { active: self.active, task, weights: None };
         self.kernel.page(local, &page, &purpose);
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! A worker's way through a visit: pages of lists in file order, as extents or one by one; what is
-//! in memory while those are read; weights as soon as it is known which are wanted.
+//! in memory while those are read; weights as soon as it is known which are needed.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Visits with weights by lists: what is wanted of a page waits in a copy.
+//! Visits with weights by lists: the active lists of a page wait in a copy.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
 use super::copies::Copies;
 use super::dispatch::{Dispatch, Fetched};
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 
-/// A wanted piece of a list.
+/// An active piece of a list.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     vertex: VertexId,
@@ -57,10 +57,10 @@ impl Piece {
     }
 }
 
-/// Wanted lists go to a kernel.
+/// ActiveSet lists go to a kernel.
 pub(crate) struct WeightedLists<'a, K> {
     pub column: &'a WeightColumn,
-    pub wanted: Wanted<'a>,
+    pub active: ActiveSet<'a>,
     pub kernel: &'a K,
 }
 
@@ -89,7 +89,7 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
                 copies.push(list, address);
             }
         };
-        if let Some(vertices) = self.wanted.list() {
+        if let Some(vertices) = self.active.list() {
             for &v in &vertices[task.from as usize..task.to as usize] {
                 let place = (v - page.first_vertex()) as usize;
                 give(&page.list(place), page.start(place));
@@ -98,7 +98,7 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         }
         let mut start = 0;
         for list in page.lists() {
-            if self.wanted.contains(list.vertex) {
+            if self.active.contains(list.vertex) {
                 give(&list, start);
             }
             start += list.targets.len();

@@ -8,7 +8,7 @@ use cenote_store::{Adjacency, Decoded, List, WeightColumn, Weights};
 use super::copies::Copies;
 use super::dispatch::{Dispatch, Fetched};
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::{Kernel, Purpose};
 use crate::tasks::PageTask;
 
@@ -33,11 +33,11 @@ impl PageCopy {
 
     /// Takes what it needs of some weights. Whether it has all of them now.
     fn fill(&mut self, first: u64, weights: Weights<'_>) -> bool {
-        let wanted = self.addresses();
-        let start = wanted.start.max(first);
-        let end = wanted.end.min(first + weights.len() as u64);
+        let active = self.addresses();
+        let start = active.start.max(first);
+        let end = active.end.min(first + weights.len() as u64);
         let found = weights.slice((start - first) as usize..(end - first) as usize).as_bytes();
-        let at = (start - wanted.start) as usize * (found.len() / (end - start) as usize);
+        let at = (start - active.start) as usize * (found.len() / (end - start) as usize);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut self.weights);
         into[at..at + found.len()].copy_from_slice(found);
         self.missing -= end - start;
@@ -59,7 +59,7 @@ impl Copies for PageCopies {
     }
 }
 
-/// Whole pages go to a kernel, each for its task.
+/// Assembled pages go to a kernel, each for its task.
 pub(crate) struct WeightedPages<'a, K> {
     pub adjacency: &'a Adjacency,
     pub column: &'a WeightColumn,
@@ -76,7 +76,11 @@ impl<K: Kernel> WeightedPages<'_, K> {
         let weights = &bytemuck::cast_slice(&copy.weights)[..len];
         let weights = Weights::from_bytes(self.column.kind(), weights);
         let weights = Some((copy.entries.clone(), weights));
-        self.kernel.page(local, &page, &Purpose { wanted: Wanted::All, task: copy.task, weights });
+        self.kernel.page(
+            local,
+            &page,
+            &Purpose { active: ActiveSet::All, task: copy.task, weights },
+        );
     }
 }
 
@@ -109,7 +113,7 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
         if entries.is_empty() {
             let none = bytemuck::cast_slice::<u64, u8>(&[]);
             let weights = Some((0..0, Weights::from_bytes(self.column.kind(), none)));
-            let purpose = Purpose { wanted: Wanted::All, task, weights };
+            let purpose = Purpose { active: ActiveSet::All, task, weights };
             self.kernel.page(&mut local.local, &page, &purpose);
             return Ok(());
         }

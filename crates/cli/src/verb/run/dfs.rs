@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use cenote_algo::Run;
 use cenote_algo::dfs::lexicographic::{self, Lexicographic, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfs, PseudoDfsConfig};
-use cenote_engine::{EngineConfig, Graph, RoamConfig, SPLIT_THRESHOLD, VertexId};
+use cenote_engine::{EngineConfig, Graph, AsynchronousConfig, SPLIT_THRESHOLD, VertexId};
 use serde::Serialize;
 
 use super::RunOf;
@@ -72,9 +72,9 @@ impl Params {
     }
 
     fn pseudo(&self, graph: &Graph) -> Result<PseudoDfsConfig> {
-        let roam = RoamConfig { threshold: self.threshold, stacks: self.stacks };
+        let asynchronous = AsynchronousConfig { threshold: self.threshold, stacks: self.stacks };
         let (source, targets) = (self.source(graph)?, self.targets.vertices(graph)?);
-        Ok(PseudoDfsConfig { source, targets, roam })
+        Ok(PseudoDfsConfig { source, targets, asynchronous })
     }
 
     fn lexicographic(&self, graph: &Graph) -> Result<LexicographicConfig> {

@@ -1,4 +1,4 @@
-//! Whole lists for kernels that cannot work on pieces.
+//! Assembled lists for kernels that cannot work on pieces.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +12,9 @@ use crate::schedule::Schedule;
 /// A [`Kernel`] that puts the pieces of lists that run over pages together, so that the kernel
 /// inside only sees whole ones. A list that lies in one page is passed on as it is.
 ///
-/// Pages are taken in file order, so few lists are in pieces at a time: see [`Whole::bytes_for`].
+/// Pages are taken in file order, so few lists are in pieces at a time: see [`Assembled::bytes_for`].
 #[derive(Debug)]
-pub struct Whole<'a, K> {
+pub struct Assembled<'a, K> {
     kernel: &'a K,
     incomplete: Mutex<FxHashMap<VertexId, Incomplete>>,
 }
@@ -27,14 +27,14 @@ struct Incomplete {
     missing: u64,
 }
 
-impl<'a, K> Whole<'a, K> {
-    /// Whole lists for `kernel`.
+impl<'a, K> Assembled<'a, K> {
+    /// Assembled lists for `kernel`.
     pub fn new(kernel: &'a K) -> Self {
         Self { kernel, incomplete: Mutex::default() }
     }
 }
 
-impl Whole<'_, ()> {
+impl Assembled<'_, ()> {
     /// Bytes that pieces may take during a visit, to be counted in the state bytes of
     /// [`Needs`](crate::Needs): as much as the workers have under way, and the longest list at
     /// either end of it for each.
@@ -60,7 +60,7 @@ impl Whole<'_, ()> {
     }
 }
 
-impl<K: Kernel> Kernel for Whole<'_, K> {
+impl<K: Kernel> Kernel for Assembled<'_, K> {
     type Local = K::Local;
 
     fn local(&self) -> K::Local {
@@ -77,7 +77,7 @@ impl<K: Kernel> Kernel for Whole<'_, K> {
     }
 }
 
-impl<K> Whole<'_, K> {
+impl<K> Assembled<'_, K> {
     /// Puts a piece aside; the list, if it was the last one missing. Pages with right checksums
     /// that contradict each other take no more memory than they have entries: their list may
     /// never be complete, which `check` explains.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn pieces_in_any_order_become_the_list() {
         let shown = Shown::default();
-        let whole = Whole::new(&shown);
+        let whole = Assembled::new(&shown);
         whole.list(&mut (), &piece(7, 4, 6, &[50, 60]));
         whole.list(&mut (), &piece(9, 0, 3, &[1, 2]));
         whole.list(&mut (), &piece(7, 0, 6, &[10, 20]));
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn pieces_that_contradict_each_other_take_no_more_than_they_hold() {
         let shown = Shown::default();
-        let whole = Whole::new(&shown);
+        let whole = Assembled::new(&shown);
         whole.list(&mut (), &piece(1, 0, u64::MAX, &[1]));
         whole.list(&mut (), &piece(2, 0, 2, &[1]));
         whole.list(&mut (), &piece(2, 1, 9, &[1, 2, 3]));
