@@ -5,11 +5,14 @@ VENV := .venv
 REQUIREMENTS := tests/python/requirements.txt
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CENOTE := $(abspath $(TARGET)/release/cenote)
+# What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
+CHECKED := $(abspath $(TARGET)/debug/cenote)
 
 .PHONY: help
 help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
+	@echo 'make soak   the fuzzers with other seeds, longer than in the tests'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
@@ -23,10 +26,17 @@ demo: build
 	$(CENOTE) demo
 
 .PHONY: test
-test: build venv
+test: toolchain venv
 	cargo test --workspace --locked
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	$(VENV)/bin/python -m pytest -p no:cacheprovider tests/python
+	CENOTE=$(CHECKED) $(VENV)/bin/python -m pytest -p no:cacheprovider -n 2 tests/python
+
+# Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
+SOAK_SEED ?= 1000000
+SOAK_TIMES ?= 8
+.PHONY: soak
+soak: toolchain
+	cargo run --locked -p cenote-sim --example fuzz -- all $(SOAK_SEED) $(SOAK_TIMES)
 
 .PHONY: lint
 lint: toolchain

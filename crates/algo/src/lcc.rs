@@ -17,6 +17,7 @@ use std::sync::Arc;
 use cenote_engine::{EngineConfig, Graph, VertexId};
 
 use crate::estimate::Estimate;
+use crate::ranks::for_each_by_id;
 use crate::report::{AlgoError, Result, Run};
 use crate::triangles::{At, Counted, Job, count_serially};
 
@@ -24,6 +25,7 @@ const NAME: &str = "lcc";
 
 /// Coefficients of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Lcc {
     counted: Counted,
     directed: bool,
@@ -74,8 +76,9 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Lcc> {
     let (counted, run) = job(graph).run(graph, config)?;
     let mut lcc = Lcc { counted, directed: graph.is_directed(), mean: 0.0, run };
     let n = graph.vertices();
-    // In the order of the vertices: a sum of floats depends on its order.
-    let sum: f64 = (0..n as VertexId).map(|v| lcc.coefficient(v)).sum();
+    // In the order of the ids: a sum of floats depends on its order.
+    let mut sum = 0.0;
+    for_each_by_id(graph, |v| sum += lcc.coefficient(v))?;
     lcc.mean = sum / n.max(1) as f64;
     Ok(lcc)
 }

@@ -1,6 +1,6 @@
 //! Reachability: can each target be reached from the source?
 //!
-//! **Returns** yes or no for each target. How far it is is not told: `bfs` does that.
+//! **Returns** yes or no for each target. How far it is `bfs` finds.
 //!
 //! **Source.** Bidirectional search, Pohl 1971.
 //!
@@ -22,7 +22,8 @@ use cenote_engine::{
 
 use crate::dfs::pseudo;
 use crate::estimate::{Estimate, Reads};
-use crate::in_memory::InMemory;
+use crate::plain::Lists;
+use crate::ranks::default_source;
 use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 
 const NAME: &str = "reach";
@@ -38,6 +39,7 @@ pub struct ReachConfig {
 
 /// The answers.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reach {
     /// Where the way starts.
     pub source: VertexId,
@@ -79,7 +81,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// # Errors
 /// A source or target that is not a vertex, no target; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Result<Reach> {
-    let source = reach.source.unwrap_or(graph.superblock().degree_max_vertex);
+    let source = reach.source.map_or_else(|| default_source(graph), Ok)?;
     check_vertices(graph, "--source", &[source])?;
     check_vertices(graph, "--target", &reach.targets)?;
     if reach.targets.is_empty() {
@@ -194,7 +196,7 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Each frontier vertex marks its unvisited neighbours, and tells whether the other side had them.
+/// Each frontier vertex marks its unvisited neighbours, and notes whether the other side had them.
 struct Expand<'a> {
     visited: &'a Bitmap,
     next: &'a Frontier,
@@ -226,7 +228,7 @@ impl Kernel for Expand<'_> {
 
 /// Asserts, by a serial search over the whole graph in memory (4 bytes an entry), each answer.
 pub fn verify(graph: &Graph, config: &ReachConfig, reach: &Reach) -> Result<()> {
-    let reachable = InMemory::load(graph)?.reachable_from(reach.source);
+    let reachable = Lists::outward(graph)?.reachable_from(reach.source);
     for (&target, &answer) in config.targets.iter().zip(&reach.reachable) {
         if answer != reachable[target as usize] {
             let fault = format!("vertex {target} is said to be reachable: {answer}");

@@ -1,7 +1,7 @@
 //! Weakly connected components.
 //!
-//! **Returns** for every vertex the smallest vertex of its component; two vertices are in one
-//! component if a path of edges joins them, whatever the edges' directions.
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
+//! in one component if a path of edges joins them, whatever the edges' directions.
 //!
 //! **Source.** Default: one pass over the edges with a concurrent union-find that links the larger
 //! root below the smaller (Jayanti and Tarjan, PODC 2016) and halves paths. `block` and `vertex`
@@ -11,53 +11,51 @@
 //! is known to be in the component of the vertex of largest degree: an edge is passed over at
 //! both ends only if both ends are in that component, so nothing is lost, and of the giant's
 //! lists little more than the first entry is looked at (after Afforest, IPDPS 2018, which needs
-//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the neighbours
-//! of largest degree), they alone join nearly all of the giant, and the lists of its vertices are
-//! not read at all.
+//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the
+//! neighbours of largest degree), they alone join nearly all of the giant, and the lists of its
+//! vertices are not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours,
-    HubNeighboursKernel, HugeVec, Kernel, List, Needs, Page, Strategy, VertexId, Wanted,
-    for_each_list,
+    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours, HugeVec,
+    Kernel, List, Needs, Page, Purpose, Strategy, VertexId, Wanted, for_each_list,
 };
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::groups::{Groups, Labels};
+use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "wcc";
 
-/// Labels that are counted by one thread at a time.
-const COUNT_TOGETHER: usize = 1 << 14;
-
 /// Components of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Wcc {
-    /// For each vertex the smallest vertex of its component.
-    labels: HugeVec<AtomicU32>,
+    pub(crate) groups: Groups,
     /// Number of components.
     pub components: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// The smallest vertex of the largest component (of the first of them, if several are largest);
-    /// `None` in a graph without vertices.
+    /// The label of the largest component, the smallest by id if several are largest; `None` in a
+    /// graph without vertices.
     pub largest_label: Option<VertexId>,
     /// What the run did.
     pub run: Run,
 }
 
 impl Wcc {
-    /// The smallest vertex of the component of `v`.
+    /// The vertex with the smallest id in the component of `v`.
     pub fn label(&self, v: VertexId) -> VertexId {
-        self.labels[v as usize].load(Ordering::Relaxed)
+        self.groups.labels[v as usize]
     }
 
-    /// All labels.
-    pub(crate) fn into_labels(self) -> HugeVec<AtomicU32> {
-        self.labels
+    /// The labels of all vertices.
+    pub fn labels(&self) -> &[VertexId] {
+        &self.groups.labels
     }
 }
 
@@ -84,7 +82,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
             Some(hub_neighbours) => {
                 let hub_neighbours = hub_neighbours.pages() as f64;
                 let because =
-                    "the hub neighbours, and the lists of whom they do not join with the giant";
+                    "the hub neighbours, and the lists of vertices that do not join the giant";
                 (Reads::between(hub_neighbours, hub_neighbours, hub_neighbours + all), because)
             }
             None => (Reads::about(all), "one pass over the pages"),
@@ -107,30 +105,11 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
             Strategy::Auto => by_union(&engine)?,
             Strategy::Block | Strategy::Vertex => by_search(&engine)?,
         };
-        summarise(labels, &engine)
+        let memory = HugeVec::zeroed(labels.len())?;
+        let groups = Groups::new(graph, Labels::Members, labels, memory)?;
+        let Groups { count, largest, largest_label, .. } = groups;
+        Ok(Wcc { groups, components: count, largest, largest_label, run: Run::of(&engine) })
     })
-}
-
-fn summarise(labels: HugeVec<AtomicU32>, engine: &Engine) -> Result<Wcc> {
-    let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
-    labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
-        // Most are the giant's: a run of one label is added at once.
-        let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
-        for run in labels.chunk_by(|a, b| label_of(a) == label_of(b)) {
-            sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
-        }
-    });
-    let mut wcc =
-        Wcc { labels, components: 0, largest: 0, largest_label: None, run: Run::of(engine) };
-    for (v, size) in sizes.iter().enumerate() {
-        let size = u64::from(size.load(Ordering::Relaxed));
-        wcc.components += u64::from(size > 0);
-        if size > wcc.largest {
-            wcc.largest = size;
-            wcc.largest_label = Some(VertexId::try_from(v).expect("vertex ids are u32"));
-        }
-    }
-    Ok(wcc)
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -154,7 +133,8 @@ impl Forest {
     }
 
     /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
-    /// never becomes one again, so a plain store of an ancestor is right whoever else stores.
+    /// never becomes one again, so a plain store of an ancestor is right whatever other threads
+    /// store.
     #[inline(always)]
     fn root(&self, mut v: VertexId) -> VertexId {
         loop {
@@ -215,7 +195,7 @@ impl Kernel for JoinUntilGiant<'_> {
         }
     }
 
-    fn page(&self, (): &mut (), page: &Page<'_>, _: &Wanted<'_>) {
+    fn page(&self, (): &mut (), page: &Page<'_>, _: &Purpose<'_>) {
         for list in page.lists() {
             self.list(&mut (), &list);
         }
@@ -247,7 +227,7 @@ struct JoinHubNeighbours<'a> {
     done: Option<&'a Bitmap>,
 }
 
-impl HubNeighboursKernel for JoinHubNeighbours<'_> {
+impl Kernel for JoinHubNeighbours<'_> {
     type Local = ();
 
     fn local(&self) {}
@@ -267,9 +247,9 @@ impl HubNeighboursKernel for JoinHubNeighbours<'_> {
     }
 }
 
-/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices outside
-/// of it that have more neighbours than their hub neighbours tell. An edge with both ends in the giant
-/// joins nothing; any other is in a list of an end outside.
+/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices
+/// outside of it that have more neighbours than their hub neighbours. An edge with both ends in the
+/// giant joins nothing; any other is in a list of an end outside.
 fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let graph = engine.graph();
     let done = Bitmap::new(graph.vertices())?;
@@ -378,9 +358,11 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Finds the components again, serially, and asserts that every label is the smallest vertex of
-/// its component, and that the counts follow from the labels. Takes 8 bytes a vertex.
+/// Finds the components again, serially, and asserts that every label is the vertex with the
+/// smallest id in its component, and that the counts follow from the labels. Takes 8 bytes a
+/// vertex.
 pub fn verify(graph: &Graph, wcc: &Wcc) -> Result<()> {
+    let ranks = Ranks::load(graph)?;
     let mut parents: Vec<VertexId> = (0..graph.vertices() as VertexId).collect();
     fn root(parents: &mut [VertexId], mut v: VertexId) -> VertexId {
         while parents[v as usize] != v {
@@ -392,7 +374,10 @@ pub fn verify(graph: &Graph, wcc: &Wcc) -> Result<()> {
     for_each_list(graph, Direction::Out, |list| {
         for &target in list.targets {
             let (a, b) = (root(&mut parents, list.vertex), root(&mut parents, target));
-            parents[a.max(b) as usize] = a.min(b);
+            match ranks.of(a) < ranks.of(b) {
+                true => parents[b as usize] = a,
+                false => parents[a as usize] = b,
+            }
         }
     })?;
     let mut sizes = vec![0u32; parents.len()];

@@ -101,7 +101,7 @@ fn sums_over_random_graphs_are_those_of_the_definition() {
 
 /// The smallest budget, in bytes, for these sources.
 fn least(graph: &Arc<Graph>, config: &EngineConfig, sources: &[u32]) -> u64 {
-    let tiny = EngineConfig { memory_bytes: 1, ..config.clone() };
+    let tiny = config.clone().memory_bytes(1);
     match betweenness::estimate(graph, &tiny, &from(sources)) {
         Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => needed + 300_000,
         other => panic!("{other:?}"),
@@ -119,7 +119,7 @@ fn the_budget_changes_the_batch_and_not_a_bit_of_the_answer() {
             let roomy = config(strategy, 2);
             let wide = betweenness::run(&graph, roomy.clone(), &from(&sources)).unwrap();
             let memory_bytes = least(&graph, &roomy, &sources);
-            let tight = EngineConfig { memory_bytes, ..roomy };
+            let tight = roomy.memory_bytes(memory_bytes);
             let narrow = betweenness::run(&graph, tight, &from(&sources)).unwrap();
             assert!(wide.batch == 12 && narrow.batch < 6, "{} {}", wide.batch, narrow.batch);
             assert_eq!(bits(&sums(&wide, n)), bits(&sums(&narrow, n)));

@@ -76,7 +76,7 @@ fn oracle(lists: &[Vec<u32>], source: u32) -> (Vec<Option<u32>>, Vec<Option<u32>
 }
 
 fn run(graph: &Arc<Graph>, strategy: Strategy, threads: usize, memory_bytes: u64) -> Bfs {
-    let config = EngineConfig { strategy, threads, ..EngineConfig::with_memory(memory_bytes) };
+    let config = EngineConfig::with_memory(memory_bytes).strategy(strategy).threads(threads);
     let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
     let found = bfs::run(graph, config, &search).unwrap();
     bfs::verify(graph, &found).unwrap();
@@ -132,7 +132,7 @@ fn a_hub_far_out_has_its_list_over_pages_put_together() {
 
 /// A budget with room for the state, the index and buffers, and `more` beside.
 fn tight(graph: &Arc<Graph>, more: u64) -> u64 {
-    let config = EngineConfig { threads: 2, ..EngineConfig::with_memory(0) };
+    let config = EngineConfig::with_memory(0).threads(2);
     let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
     let needs = bfs::needs(graph, &config, &search);
     needs.state_bytes + graph.memory_bytes() as u64 + more
@@ -146,8 +146,7 @@ fn agree_out_of_core(lists: &[Vec<u32>], directed: bool, more: u64) {
     for threads in 1..=3 {
         for parents_asked in [true, false] {
             let explain = true;
-            let config =
-                EngineConfig { threads, explain, ..EngineConfig::with_memory(memory_bytes) };
+            let config = EngineConfig::with_memory(memory_bytes).threads(threads).explain(explain);
             let search = BfsConfig { parents: parents_asked, ..BfsConfig::from(0) };
             let found = bfs::run(&graph, config, &search).unwrap();
             bfs::verify(&graph, &found).unwrap();
@@ -200,7 +199,7 @@ fn an_asynchronous_search_ends_with_the_level_of_its_last_target() {
     let search = BfsConfig { parents: true, targets, ..BfsConfig::from(0) };
     for threads in 1..=3 {
         let explain = true;
-        let config = EngineConfig { threads, explain, ..EngineConfig::with_memory(memory_bytes) };
+        let config = EngineConfig::with_memory(memory_bytes).threads(threads).explain(explain);
         let found = bfs::run(&graph, config, &search).unwrap();
         bfs::verify(&graph, &found).unwrap();
         assert!(found.run.steps.iter().any(|step| step.label.starts_with("round")));

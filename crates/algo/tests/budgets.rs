@@ -68,11 +68,11 @@ fn a_budget_too_small_names_one_that_is_accepted_at_once() {
             for (name, told) in ALGORITHMS {
                 for memory_bytes in [1, 1 << 20, 3 << 20, 6 << 20] {
                     let case = format!("{name} {strategy} directed {directed} {memory_bytes}");
-                    let given = EngineConfig { memory_bytes, ..config(strategy, 2) };
+                    let given = config(strategy, 2).memory_bytes(memory_bytes);
                     let Some(enough) = suggested(told(&graph, &given), memory_bytes, &case) else {
                         continue;
                     };
-                    let given = EngineConfig { memory_bytes: enough, ..given };
+                    let given = given.memory_bytes(enough);
                     assert_eq!(suggested(told(&graph, &given), enough, &case), None, "{case}");
                 }
             }

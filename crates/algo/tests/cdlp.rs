@@ -94,8 +94,7 @@ fn a_small_budget_gives_the_same_labels() {
         let graph = groups(directed);
         let stored = graph.stored();
         let asked = CdlpConfig::default();
-        let tight =
-            |bytes| EngineConfig { threads: 2, depth: Some(2), ..EngineConfig::with_memory(bytes) };
+        let tight = |bytes| EngineConfig::with_memory(bytes).threads(2).depth(Some(2));
         let needed = cdlp::needs(&stored, &tight(4 << 20)).state_bytes;
         let found = cdlp::run(&stored, tight(needed + (600 << 10)), &asked).unwrap();
         assert_eq!(labels(&found, &graph), labels_by_definition(&graph, 10));

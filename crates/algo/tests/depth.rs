@@ -42,12 +42,8 @@ fn ring_on(name: &str) -> Arc<SimDevice> {
 /// Virtual seconds of one pass, planned by the profile of another drive.
 fn seconds(device: &Arc<SimDevice>, profile: &Profile, depth: Option<usize>) -> f64 {
     let graph = Arc::new(Graph::open(Arc::clone(device) as Arc<dyn Device>).unwrap());
-    let config = EngineConfig {
-        threads: 1,
-        depth,
-        profile: profile.clone(),
-        ..EngineConfig::with_memory(128 << 20)
-    };
+    let config =
+        EngineConfig::with_memory(128 << 20).threads(1).depth(depth).profile(profile.clone());
     let clock = device.clock();
     let started_ns = clock.now_ns();
     wcc::run(&graph, config).unwrap();

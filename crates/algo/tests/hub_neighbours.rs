@@ -88,7 +88,7 @@ fn components_are_the_same_with_heads() {
 fn with_hub_neighbours_a_skewed_graph_is_searched_and_joined_by_few_of_its_bytes() {
     let [without, with] = both(&skewed(3, false));
     let config = EngineConfig::with_memory(64 << 20);
-    let config = EngineConfig { cache_bytes: Some(0), threads: 1, ..config };
+    let config = config.cache_bytes(Some(0)).threads(1);
     let bfs = BfsConfig::default();
     let search = |graph| bfs::run(graph, config.clone(), &bfs).unwrap().run.stats.bytes_read;
     let join = |graph| wcc::run(graph, config.clone()).unwrap().run.stats.bytes_read;

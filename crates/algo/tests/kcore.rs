@@ -104,8 +104,7 @@ fn a_small_budget_gives_the_same_cores() {
         let graph = large(directed);
         let stored = graph.stored();
         let plenty = kcore::run(&stored, config(Strategy::Auto, 2), &ALL).unwrap();
-        let tight =
-            |bytes| EngineConfig { threads: 2, depth: Some(2), ..EngineConfig::with_memory(bytes) };
+        let tight = |bytes| EngineConfig::with_memory(bytes).threads(2).depth(Some(2));
         let needed = kcore::needs(&stored, &tight(4 << 20)).state_bytes;
         let found = kcore::run(&stored, tight(needed + (600 << 10)), &ALL).unwrap();
         assert_eq!(cores(&found, &graph), cores(&plenty, &graph));

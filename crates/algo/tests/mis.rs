@@ -81,12 +81,8 @@ fn a_budget_without_room_for_lists_gives_the_same_set() {
     let stored = graph.stored();
     let plenty = mis::run(&stored, config(Strategy::Auto, 2), &SEED).unwrap();
     for kib in [50, 100, 200, 400] {
-        let config = EngineConfig {
-            threads: 2,
-            depth: Some(2),
-            cache_bytes: Some(0),
-            ..EngineConfig::with_memory(kib << 10)
-        };
+        let config =
+            EngineConfig::with_memory(kib << 10).threads(2).depth(Some(2)).cache_bytes(Some(0));
         let Ok(found) = mis::run(&stored, config, &SEED) else { continue };
         assert_eq!(members(&found, graph), members(&plenty, graph), "{kib} KiB");
         if found.run.stats.steps > plenty.run.stats.steps {

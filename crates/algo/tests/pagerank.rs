@@ -114,7 +114,7 @@ fn ranks_of(graph: &Arc<Graph>, config: &PageRankConfig) -> Vec<u64> {
     let mut first: Option<Vec<u64>> = None;
     for strategy in [Strategy::Auto, Strategy::Block, Strategy::Vertex] {
         for threads in 1..=3 {
-            let engine = EngineConfig { strategy, threads, ..EngineConfig::with_memory(64 << 20) };
+            let engine = EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads);
             let found = pagerank::run(graph, engine, config).unwrap();
             pagerank::verify(graph, config, &found).unwrap();
             let bits = (0..graph.vertices() as u32).map(|v| found.rank(v).to_bits()).collect();

@@ -41,15 +41,13 @@ fn tight(graph: &Plain) -> Vec<EngineConfig> {
     for (strategy, threads, kib) in
         STRATEGIES.into_iter().flat_map(|s| [(s, 1, 60), (s, 2, 90), (s, 3, 160)])
     {
-        let base = EngineConfig {
-            strategy,
-            threads,
-            depth: Some(threads),
-            cache_bytes: Some(0),
-            ..EngineConfig::with_memory(1 << 20)
-        };
+        let base = EngineConfig::with_memory(1 << 20)
+            .strategy(strategy)
+            .threads(threads)
+            .depth(Some(threads))
+            .cache_bytes(Some(0));
         let needed = scc::needs(&stored, &base).state_bytes + stored.memory_bytes() as u64;
-        configs.push(EngineConfig { memory_bytes: needed + (kib << 10), ..base });
+        configs.push(base.memory_bytes(needed + (kib << 10)));
     }
     configs
 }

@@ -144,7 +144,7 @@ fn hub(kind: Option<WeightType>) -> Plain {
 }
 
 fn config(strategy: Strategy, threads: usize, memory_bytes: u64) -> EngineConfig {
-    EngineConfig { strategy, threads, ..EngineConfig::with_memory(memory_bytes) }
+    EngineConfig::with_memory(memory_bytes).strategy(strategy).threads(threads)
 }
 
 fn assert_paths(graph: &Plain, search: &SsspConfig, what: &str) {

@@ -10,7 +10,7 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{AlgoError, wcc};
 use cenote_engine::{
-    Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page, PageKernel, PageTask,
+    Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page, PageTask, Purpose,
     Strategy, Wanted, Whole,
 };
 use cenote_store::Graph;
@@ -22,7 +22,7 @@ fn stored(lists: &[Vec<u32>], directed: bool) -> Arc<Graph> {
 }
 
 fn config(strategy: Strategy) -> EngineConfig {
-    EngineConfig { strategy, threads: 2, ..EngineConfig::with_memory(64 << 20) }
+    EngineConfig::with_memory(64 << 20).strategy(strategy).threads(2)
 }
 
 /// A hub with so many leaves that its list runs over pages, and a tail of two behind leaf 1.
@@ -115,7 +115,7 @@ fn a_list_over_pages_sums_the_same_by_every_strategy() {
 #[test]
 fn a_budget_too_small_names_one_that_does() {
     let graph = stored(&star_with_a_tail(9000), false);
-    let with_memory = |bytes| EngineConfig { threads: 1, ..EngineConfig::with_memory(bytes) };
+    let with_memory = |bytes| EngineConfig::with_memory(bytes).threads(1);
     let refused = wcc::run(&graph, with_memory(1000));
     let Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) = refused else {
         panic!("1,000 bytes were enough: {refused:?}");
@@ -140,25 +140,19 @@ fn a_verifier_sees_answers_of_another_graph() {
 struct Collect(Mutex<Vec<(u32, Vec<u32>)>>);
 
 impl Kernel for Collect {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        self.0.lock().unwrap().push((list.vertex, list.targets.to_vec()));
-    }
-}
-
-impl PageKernel for Collect {
     type Local = Vec<PageTask>;
 
     fn local(&self) -> Vec<PageTask> {
         Vec::new()
     }
 
-    fn page(&self, tasks: &mut Vec<PageTask>, page: &Page<'_>, task: PageTask) {
-        page.lists().for_each(|list| self.list(&mut (), &list));
-        tasks.push(task);
+    fn list(&self, _: &mut Vec<PageTask>, list: &List<'_>) {
+        self.0.lock().unwrap().push((list.vertex, list.targets.to_vec()));
+    }
+
+    fn page(&self, tasks: &mut Vec<PageTask>, page: &Page<'_>, purpose: &Purpose<'_>) {
+        page.lists().for_each(|list| self.list(tasks, &list));
+        tasks.push(purpose.task);
     }
 }
 

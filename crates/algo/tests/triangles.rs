@@ -76,10 +76,10 @@ fn assert_agrees(plain: &Plain, graph: &Arc<Graph>, config: &EngineConfig) -> (u
 
 /// The smallest budget that a run is given without an error.
 fn least(graph: &Arc<Graph>, config: &EngineConfig) -> u64 {
-    let tiny = EngineConfig { memory_bytes: 1, ..config.clone() };
+    let tiny = config.clone().memory_bytes(1);
     let mut budget = 1;
     loop {
-        let config = EngineConfig { memory_bytes: budget, ..tiny.clone() };
+        let config = tiny.clone().memory_bytes(budget);
         match lcc::estimate(graph, &config) {
             Ok(_) => return budget,
             Err(AlgoError::Engine(cenote_engine::EngineError::Budget { needed, .. })) => {
@@ -153,7 +153,7 @@ fn many_chunks_find_what_one_finds() {
             let roomy = config(strategy, 2);
             let one = counted(&graph, roomy.clone());
             let least = least(&graph, &roomy);
-            let tight = counted(&graph, EngineConfig { memory_bytes: least + 40_000, ..roomy });
+            let tight = counted(&graph, roomy.memory_bytes(least + 40_000));
             assert_eq!((one.chunks, one.triangles), (1, expected));
             assert!(tight.chunks > 2, "{} chunks", tight.chunks);
             assert_eq!(tight.triangles, expected);

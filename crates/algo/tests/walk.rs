@@ -144,7 +144,7 @@ fn random_bound(vertices: u32) -> u64 {
 }
 
 fn engine(strategy: Strategy, threads: usize) -> EngineConfig {
-    EngineConfig { strategy, threads, ..EngineConfig::with_memory(64 << 20) }
+    EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads)
 }
 
 fn walked(graph: &Arc<Graph>, config: EngineConfig, walk: &WalkConfig) -> (Walks, Vec<Vec<u32>>) {
@@ -265,7 +265,7 @@ fn a_small_budget_takes_the_same_walks_in_batches() {
     let walk = WalkConfig { walkers: 100_000, steps: 3, ..WalkConfig::default() };
     for strategy in STRATEGIES {
         let (whole, rows) = walked(&graph, engine(strategy, 2), &walk);
-        let small = EngineConfig { memory_bytes: 4 << 20, ..engine(strategy, 2) };
+        let small = engine(strategy, 2).memory_bytes(4 << 20);
         let (parts, same_rows) = walked(&graph, small, &walk);
         assert!(whole.batches == 1 && parts.batches > 1, "{} batches", parts.batches);
         assert_eq!(whole.fingerprint, parts.fingerprint);
@@ -328,7 +328,7 @@ fn a_budget_too_small_names_one_that_does() {
     let lists = random_lists(41, 3000, 9000, false);
     let graph = stored(&lists, false);
     let walk = WalkConfig { walkers: 3000, ..WalkConfig::default() };
-    let with_memory = |bytes| EngineConfig { threads: 1, ..EngineConfig::with_memory(bytes) };
+    let with_memory = |bytes| EngineConfig::with_memory(bytes).threads(1);
     let refused = walk::run(&graph, with_memory(1000), &walk, None);
     let Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) = refused else {
         panic!("1,000 bytes were enough: {refused:?}");

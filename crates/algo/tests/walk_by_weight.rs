@@ -200,7 +200,7 @@ fn random_lists(seed: u64, vertices: u32, directed: bool) -> Lists {
 }
 
 fn engine(strategy: Strategy, threads: usize) -> EngineConfig {
-    EngineConfig { strategy, threads, ..EngineConfig::with_memory(64 << 20) }
+    EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads)
 }
 
 fn walked(graph: &Arc<Graph>, config: EngineConfig, walk: &WalkConfig) -> (Walks, Vec<Vec<u32>>) {
@@ -226,7 +226,7 @@ fn assert_walks(lists: &Lists, graph: &Arc<Graph>, walk: &WalkConfig, what: &str
     for (strategy, threads) in STRATEGIES.into_iter().zip([2, 1, 3]) {
         // Without a page in memory, and with all.
         for cache_bytes in [Some(0), None] {
-            let config = EngineConfig { cache_bytes, ..engine(strategy, threads) };
+            let config = engine(strategy, threads).cache_bytes(cache_bytes);
             let (walks, rows) = walked(graph, config, walk);
             for (number, (row, expected)) in rows.iter().zip(&expected).enumerate() {
                 assert_eq!(row, expected, "walk {number} by {strategy} of {what}, {walk:?}");
@@ -358,7 +358,7 @@ fn a_hub_is_not_read_whole_for_every_step() {
         WalkConfig { walkers: 20, steps: 20, starts: Starts::Listed(vec![0]), ..by_weight() };
     let hub_bytes = 2 * 4 * u64::from(leaves);
     for strategy in STRATEGIES {
-        let config = EngineConfig { cache_bytes: Some(0), ..engine(strategy, 2) };
+        let config = engine(strategy, 2).cache_bytes(Some(0));
         let (walks, _) = walked(&graph, config, &walk);
         let read = walks.run.stats.bytes_read;
         assert!(read >= hub_bytes, "the hub was never read");
@@ -374,7 +374,7 @@ fn a_small_budget_takes_the_same_walks_in_batches() {
     let walk = WalkConfig { walkers: 100_000, steps: 3, ..by_weight() };
     for strategy in STRATEGIES {
         let (whole, rows) = walked(&graph, engine(strategy, 2), &walk);
-        let small = EngineConfig { memory_bytes: 5 << 20, ..engine(strategy, 2) };
+        let small = engine(strategy, 2).memory_bytes(5 << 20);
         let (parts, same_rows) = walked(&graph, small, &walk);
         assert!(whole.batches == 1 && parts.batches > 1, "{} batches", parts.batches);
         assert_eq!(whole.fingerprint, parts.fingerprint);

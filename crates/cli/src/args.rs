@@ -1,23 +1,37 @@
 //! Groups of flags that several verbs share.
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 
 use clap::Args;
+
+/// The most threads that are started: each takes memory and a queue to the drive, and more than
+/// cores only wait for one another.
+pub const THREADS_MAX: usize = 512;
+
+/// Whole numbers of a range, for an option's `value_parser`.
+pub fn whole(
+    range: RangeInclusive<usize>,
+) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let expected = || format!("expected {} to {}", range.start(), range.end());
+        text.parse().ok().filter(|number| range.contains(number)).ok_or_else(expected)
+    }
+}
 
 /// How many threads work.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Threads {
-    /// Threads that work [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    /// Threads that work, at most 512 [default: one per core]
+    #[arg(long, value_name = "N", value_parser = whole(1..=THREADS_MAX))]
+    threads: Option<usize>,
 }
 
 impl Threads {
     /// The number given, or the cores that this process may use.
     pub fn count(self) -> usize {
-        self.threads
-            .or_else(|| std::thread::available_parallelism().ok())
-            .map_or(1, NonZeroUsize::get)
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.unwrap_or_else(|| cores().min(THREADS_MAX))
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use cenote::partial::partial_name;
 
 use crate::{INTERRUPTED, progress};
 
@@ -95,15 +96,6 @@ impl Drop for Guard {
     fn drop(&mut self) {
         unfinished().remove(&self.0);
     }
-}
-
-/// How the unfinished files of `out` are called beside it: this name, or longer. The store's import
-/// follows the same habit.
-pub fn partial_name(out: &Path) -> OsString {
-    let mut name = OsString::from(".");
-    name.push(out.file_name().unwrap_or_default());
-    name.push(format!(".partial-{}", std::process::id()));
-    name
 }
 
 fn unfinished() -> MutexGuard<'static, BTreeSet<Unfinished>> {

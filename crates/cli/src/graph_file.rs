@@ -4,23 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use cenote::drive::budget;
+use cenote::tiers::graph::TieredGraph;
+use cenote::tiers::members::{self, Access};
+use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::profile::{Profile, ProfileStore};
-use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_device::{Device, Op};
+use cenote_device::wrapper::BudgetDevice;
 use cenote_store::superblock::{IdKind, Superblock};
 use cenote_store::{Graph, Id, IdRef, Ids, LookupConfig, VertexId, Weight};
 use serde::{Serialize, Serializer};
-
-use crate::tiers::graph::TieredGraph;
-use crate::tiers::members::{self, Access};
-
-/// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
-const PAGE_BYTES_USUAL: u64 = 4096;
-
-/// Reads in flight that the budget allows at least: a run corrects its depth by what it meets,
-/// which on a shared drive may be more than the k_r of a calm hour.
-const READS_MIN: usize = 128;
 
 /// The graph that a verb reads.
 #[derive(clap::Args, Clone, Debug)]
@@ -46,7 +39,7 @@ pub struct Opening {
 
 impl Opening {
     /// Whoever reads the graph shares the I/O budget of its drive: k_r requests in flight, or
-    /// `depth` or [`READS_MIN`] where that is more.
+    /// `depth` where that is more.
     pub fn new(path: &Path, access: Access, depth: usize) -> Result<Self> {
         if members::is_map(path) {
             let graph = TieredGraph::open(path, access, depth)?;
@@ -83,14 +76,6 @@ impl Opening {
     pub fn open_with(self, plan: impl FnOnce(&Superblock) -> LookupConfig) -> Result<Graph> {
         Ok(Graph::open_with(self.device, plan)?)
     }
-}
-
-/// What all users of a drive may have in flight together.
-pub fn budget(profile: &Profile, depth: usize) -> Arc<IoBudget> {
-    let model = profile.model();
-    let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;
-    let writes = model.channels(Op::Write, PAGE_BYTES_USUAL) as usize;
-    IoBudget::new(reads.max(depth).max(READS_MIN), writes)
 }
 
 /// The vertex that the user calls `id`; an error that says what ids the graph has if there is none.

@@ -2,13 +2,9 @@
 //!
 //! - [`verb`]: one file per verb: its flags, its work, its report
 //! - [`args`]: groups of flags that several verbs share
-//! - [`memory`]: sizes as people write them: `64MiB`, `1GB`, `10%`
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`graph_file`]: a stored graph under its path
-//! - [`replay`]: page loads through the buffer pool
-//! - [`tiers`]: a graph over several devices
 //! - [`svg`]: what the pictures of all verbs share
-//! - [`partial`]: a file that appears under its name only when it is whole
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
 //!
@@ -19,13 +15,9 @@ mod args;
 mod cancel;
 mod edge_file;
 mod graph_file;
-mod memory;
 mod output;
-mod partial;
 mod progress;
-mod replay;
 mod svg;
-mod tiers;
 mod verb;
 mod warning;
 
@@ -55,7 +47,8 @@ Examples:
   cenote neighbors kron.cenote 17
   cenote pool replay --workload ms --device sim:optane-p4800x
 
-Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error.";
+Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error, \
+130 interrupted.";
 
 /// The statuses that are not 0.
 const ANSWERED_NO: u8 = 1;
@@ -69,7 +62,7 @@ fn main() -> ExitCode {
     };
     warning::print_to_stderr();
     let result = cancel::listen().and_then(|()| cli.verb.run());
-    tiers::graph::close();
+    cenote::tiers::graph::close();
     progress::clear();
     if cancel::cancelled() {
         eprintln!("cenote: interrupted");

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use anyhow::{Context, Result};
+pub use cenote::memory::size;
 use comfy_table::{Cell, CellAlignment, Table};
 use serde::Serialize;
 
@@ -65,22 +66,6 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// A size as a person reads it: `1.5 GiB`.
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    // 1023.95 would print as 1024.0.
-    while value >= 1023.95 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,20 +75,6 @@ mod tests {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
         for (number, text) in cases {
             assert_eq!(count(number), text);
-        }
-    }
-
-    #[test]
-    fn sizes_choose_their_unit() {
-        for (bytes, text) in [
-            (0, "0 B"),
-            (1023, "1023 B"),
-            (1024, "1.0 KiB"),
-            ((1 << 20) - 1, "1.0 MiB"),
-            (3 << 29, "1.5 GiB"),
-            (u64::MAX, "16384.0 PiB"),
-        ] {
-            assert_eq!(size(bytes), text);
         }
     }
 }

@@ -28,7 +28,7 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: a mapping is plain memory without thread affinity; who may touch which part of it is
+// SAFETY: a mapping is plain memory without thread affinity; access to its parts is
 // decided by its owners (`Buffer` and `HugeVec`), which follow the rules of ownership.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; `Mapping` itself gives no access.
@@ -65,7 +65,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped in `new` and nobody borrows it: borrows hold `self`.
+        // SAFETY: the range was mapped in `new` and is not borrowed: borrows hold `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
@@ -200,6 +200,20 @@ impl<T: Zeroable + NoUninit + AnyBitPattern> HugeVec<T> {
         Ok(vec)
     }
 }
+
+macro_rules! plain {
+    ($($atomic:ty => $plain:ty),*) => {$(
+        impl HugeVec<$atomic> {
+            /// The same array for one thread at a time.
+            pub fn into_plain(self) -> HugeVec<$plain> {
+                // An atomic has the size and the bits of its integer.
+                HugeVec { mapping: self.mapping, len: self.len, _type: std::marker::PhantomData }
+            }
+        }
+    )*};
+}
+
+plain!(std::sync::atomic::AtomicU32 => u32, std::sync::atomic::AtomicU64 => u64);
 
 impl<T> Deref for HugeVec<T> {
     type Target = [T];

@@ -46,39 +46,46 @@ impl FromStr for Strategy {
     }
 }
 
-/// Ends a run early: a flag that anybody who holds a clone may raise, or a question that is asked
-/// again and again (whether a signal was heard).
-#[derive(Clone, Debug)]
+/// Ends a run early: any clone may be raised, and a closure may be asked whether to stop.
+#[derive(Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
-    ask: fn() -> bool,
-}
-
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::asking(|| false)
-    }
+    asked: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 impl Cancel {
-    /// Also ends the run when `ask` answers yes.
-    pub fn asking(ask: fn() -> bool) -> Self {
-        Self { flag: Arc::default(), ask }
+    /// Also ends the run when `is_cancelled` returns true. All workers call it, between pages.
+    pub fn when(is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { flag: Arc::default(), asked: Some(Arc::new(is_cancelled)) }
     }
 
-    /// Asks every run that holds this flag to stop.
+    /// Stops every run that holds a clone of this.
     pub fn raise(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether the run is to stop.
+    #[inline]
     pub fn is_raised(&self) -> bool {
-        self.flag.load(Ordering::Relaxed) || (self.ask)()
+        self.flag.load(Ordering::Relaxed) || self.asked.as_ref().is_some_and(|asked| asked())
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cancel(raised: {})", self.flag.load(Ordering::Relaxed))
     }
 }
 
 /// How a run is to be done; the defaults are the good choice.
+///
+/// ```
+/// # use cenote_engine::{EngineConfig, Strategy};
+/// let config = EngineConfig::with_memory(256 << 20).threads(2).strategy(Strategy::Block);
+/// assert_eq!(config.threads, 2);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct EngineConfig {
     /// Everything that a run may keep in memory, bytes: vertex state, index, buffers, cached pages.
     pub memory_bytes: u64,
@@ -100,6 +107,16 @@ pub struct EngineConfig {
     pub cancel: Cancel,
 }
 
+/// Setters: each gives the configuration back with one field set.
+macro_rules! setters {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty),* $(,)?) => {
+        $($(#[$doc])* #[must_use] pub fn $field(mut self, $field: $kind) -> Self {
+            self.$field = $field;
+            self
+        })*
+    };
+}
+
 impl EngineConfig {
     /// A run within `memory_bytes` on all cores, planned for an assumed device.
     pub fn with_memory(memory_bytes: u64) -> Self {
@@ -114,5 +131,26 @@ impl EngineConfig {
             explain: false,
             cancel: Cancel::default(),
         }
+    }
+
+    setters! {
+        /// Sets the memory budget, bytes.
+        memory_bytes: u64,
+        /// Sets the number of worker threads.
+        threads: usize,
+        /// Sets how lists are fetched.
+        strategy: Strategy,
+        /// Sets what the device was measured to do.
+        profile: Profile,
+        /// Sets the requests in flight over all workers; None takes the profile's.
+        depth: Option<usize>,
+        /// Sets the bytes of pages to keep at most; None takes what the budget leaves.
+        cache_bytes: Option<u64>,
+        /// Sets whether visits bring weights.
+        weighted: bool,
+        /// Sets whether a record of every step is kept.
+        explain: bool,
+        /// Sets what ends the run early.
+        cancel: Cancel,
     }
 }

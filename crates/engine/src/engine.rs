@@ -1,6 +1,6 @@
 //! The engine: one graph, one memory budget, worker threads; visits and what they did.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Clock;
@@ -11,18 +11,19 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
+use crate::fetch::{Counts, Fetcher, Reads};
 use crate::frontier::Wanted;
-use crate::kernel::{Kernel, PageKernel};
 use crate::memory_plan::{self, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
-use crate::serve::{Lists, Pages, Serve};
-use crate::tasks::{PageTask, TaskSource, pages_wanted};
-use crate::weighted::CopiesMax;
-use crate::worker::{Counts, Visit};
+use crate::tasks::pages_wanted;
+use crate::visit::CopiesMax;
 
 /// A visit of so few listed pages is done by the calling thread: waking others costs more.
 const INLINE_PAGES_MAX: u64 = 24;
+
+/// Worker threads at most.
+pub const THREADS_MAX: usize = 1024;
 
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Engine {
     pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) copies_max: CopiesMax,
+    /// Whether there is a visit or a look-up.
+    busy: AtomicBool,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
 
@@ -45,14 +48,18 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Budget`] where `config.memory_bytes` does not do.
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
-        assert!(config.threads > 0, "somebody has to work");
+        let threads = config.threads;
+        if !(1..=THREADS_MAX).contains(&threads) {
+            let reason = format!("1 to {THREADS_MAX} are possible");
+            return Err(EngineError::Threads { threads, reason });
+        }
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
         let workers = ThreadPoolBuilder::new()
-            .num_threads(config.threads)
+            .num_threads(threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
             .build()
-            .map_err(|e| EngineError::Threads { threads: config.threads, reason: e.to_string() })?;
+            .map_err(|e| EngineError::Threads { threads, reason: e.to_string() })?;
         let clock = graph.device().clock();
         Ok(Self {
             graph,
@@ -63,6 +70,7 @@ impl Engine {
             workers,
             clock,
             copies_max: CopiesMax::default(),
+            busy: AtomicBool::new(false),
             totals: Mutex::default(),
         })
     }
@@ -130,7 +138,7 @@ impl Engine {
 
     /// How many pages hold lists that are `wanted`.
     pub fn pages_wanted(&self, direction: Direction, wanted: &Wanted<'_>) -> u64 {
-        pages_wanted(self.adjacency(direction), wanted)
+        self.graph.adjacency(direction).map_or(0, |adjacency| pages_wanted(adjacency, wanted))
     }
 
     /// Ends with [`EngineError::Interrupted`] where the user asked to stop.
@@ -138,78 +146,46 @@ impl Engine {
         if self.config.cancel.is_raised() { Err(EngineError::Interrupted) } else { Ok(()) }
     }
 
-    /// Brings every list that is `wanted` to the kernel and gives back what each worker gathered.
-    /// `label` names the step in the records.
-    ///
-    /// # Panics
-    /// If `direction` is [`Direction::In`] on a directed graph without in-edges.
-    pub fn visit<K: Kernel>(
-        &self,
-        label: impl Into<String>,
-        direction: Direction,
-        wanted: Wanted<'_>,
-        kernel: &K,
-    ) -> Result<Vec<K::Local>> {
-        let adjacency = self.adjacency(direction);
-        let chunk_pages = self.schedule.chunk_pages();
-        let source = TaskSource::new(adjacency, wanted, chunk_pages, self.config.threads);
-        let frontier = match wanted {
-            Wanted::In(frontier) => Some(frontier.count()),
-            _ => None,
-        };
-        let serve = Lists { adjacency, wanted, kernel };
-        self.serve(label.into(), frontier, adjacency, source, serve)
+    /// Begins a visit or a look-up: an engine does one at a time, because its buffers and frames
+    /// are those of one.
+    pub(crate) fn begin(&self) -> Result<Turn<'_>> {
+        self.check_cancel()?;
+        if self.busy.swap(true, Ordering::Acquire) {
+            return Err(EngineError::Busy);
+        }
+        Ok(Turn(&self.busy))
     }
 
-    /// Brings each page of `tasks` to the kernel once and gives back what each worker gathered.
-    /// With the strategy `vertex` pages come as with `block`.
-    ///
-    /// # Panics
-    /// If `direction` is [`Direction::In`] on a directed graph without in-edges, or the tasks'
-    /// pages do not ascend or are none of the adjacency's.
-    pub fn visit_pages<K: PageKernel>(
-        &self,
-        label: impl Into<String>,
-        direction: Direction,
-        tasks: &[PageTask],
-        kernel: &K,
-    ) -> Result<Vec<K::Local>> {
-        let adjacency = self.adjacency(direction);
-        let chunk_pages = self.schedule.chunk_pages();
-        let source = TaskSource::of_tasks(adjacency, tasks, chunk_pages, self.config.threads);
-        self.serve(label.into(), None, adjacency, source, Pages(kernel))
+    /// Whether the calling thread is one of the workers.
+    pub(crate) fn on_worker(&self) -> bool {
+        self.workers.current_thread_index().is_some()
     }
 
-    /// Runs a visit on the workers; `frontier` is its size, for the records.
-    fn serve<S: Serve>(
-        &self,
-        label: String,
-        frontier: Option<u64>,
-        adjacency: &Adjacency,
-        source: TaskSource<'_>,
-        serve: S,
-    ) -> Result<Vec<S::Local>> {
-        let pages = source.listed();
-        let failed = AtomicBool::new(false);
-        let visit = Visit { engine: self, adjacency, serve, source, failed };
-        self.on_workers(label, frontier, pages, || visit.work())
-    }
-
-    /// Every worker's part of a visit, and its record; `pages` where the visit names them.
+    /// Every worker's part of a visit, and its record; `frontier` is its size, `pages` how many
+    /// pages it names.
     pub(crate) fn on_workers<L: Send>(
         &self,
         label: String,
         frontier: Option<u64>,
         pages: Option<u64>,
-        work: impl Fn() -> Result<(L, Counts)> + Sync,
+        work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
     ) -> Result<Vec<L>> {
-        self.check_cancel()?;
+        let _turn = self.begin()?;
         let started_ns = self.clock.now_ns();
+        let failed = AtomicBool::new(false);
+        let part = || -> Result<(L, Counts)> {
+            let mut fetcher = Fetcher::take(self);
+            let mut reads = fetcher.reads(self, &failed);
+            let worked = work(&mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
+            let counts = reads.counts;
+            fetcher.put_back(self);
+            Ok((worked, counts))
+        };
         let inline = pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
         let outcomes: Vec<Result<(L, Counts)>> = if inline {
-            self.workers.install(|| vec![work()])
+            self.workers.install(|| vec![part()])
         } else {
-            self.workers.broadcast(|_| work())
+            self.workers.broadcast(|_| part())
         };
         let mut counts = Counts::default();
         let mut locals = Vec::with_capacity(outcomes.len());
@@ -223,8 +199,8 @@ impl Engine {
         Ok(locals)
     }
 
-    pub(crate) fn adjacency(&self, direction: Direction) -> &Adjacency {
-        self.graph.adjacency(direction).expect("the algorithm asked whether in-edges exist")
+    pub(crate) fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {
+        self.graph.adjacency(direction).ok_or(EngineError::Missing { what: "in-edges" })
     }
 
     pub(crate) fn record(
@@ -255,6 +231,15 @@ impl Engine {
                 seconds,
             });
         }
+    }
+}
+
+/// A visit or a look-up of an engine, until it is dropped.
+pub(crate) struct Turn<'e>(&'e AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

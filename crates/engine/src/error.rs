@@ -37,6 +37,25 @@ pub enum EngineError {
         /// Each part with its bytes.
         breakdown: String,
     },
+    /// The graph lacks what a visit needs.
+    #[error("the graph has no {what}: import it with them")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// A visit or look-up was called from within another one of the same engine, or beside it.
+    #[error("the engine is busy: it does one visit or look-up at a time")]
+    Busy,
+    /// Tasks of a visit by pages that are not ascending pages of the graph.
+    #[error("task for page {page} after page {before} of {pages}: pages must ascend, each once")]
+    Tasks {
+        /// The page.
+        page: u64,
+        /// The one before.
+        before: u64,
+        /// Pages that there are.
+        pages: u64,
+    },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,

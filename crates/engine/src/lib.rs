@@ -5,14 +5,12 @@
 //! the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
 //! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
-//! - [`Kernel`]: what an algorithm does with a list; [`Whole`]: with whole lists only;
-//!   [`PageKernel`]: with pages that it names itself ([`Engine::visit_pages`])
-//! - [`HubNeighboursKernel`]: with the three best connected neighbours of each vertex
-//!   ([`Engine::visit_hub_neighbours`])
-//! - [`WeightedKernel`]: with lists and the weights of their entries ([`Engine::visit_weighted`]);
-//!   [`WeightedPageKernel`]: with pages and weights ([`Engine::visit_weighted_pages`])
-//! - [`Engine`]: workers, I/O in flight, cached pages
-//! - [`Roamer`]: lists that make other lists wanted, without steps ([`Engine::roam`])
+//! - [`Kernel`]: what an algorithm does with lists, pages and hub neighbours, with weights or
+//!   without; [`Whole`]: with whole lists only
+//! - [`Engine`]: workers and visits: of lists ([`Engine::visit`]), of pages
+//!   ([`Engine::visit_pages`]), with weights ([`Engine::visit_weighted`],
+//!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), of
+//!   lists that make other lists active, without steps ([`Engine::roam`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
 //! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
 //! - [`StepRecord`]: what each step wanted, read and took
@@ -35,47 +33,43 @@
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).
 
+mod asynchronous;
 mod bitmap;
 mod config;
 mod engine;
 mod error;
 mod explain;
+mod fetch;
 mod frontier;
 mod hub_neighbours;
 mod kernel;
 mod lookup;
 mod memory_plan;
 mod pages;
-mod roam;
 mod schedule;
 mod serial;
-mod serve;
 mod tasks;
-mod weighted;
+mod visit;
 mod whole;
-mod worker;
 
+pub use asynchronous::{RoamConfig, SPLIT_THRESHOLD};
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Direction, Graph, HubNeighbours, List, Page, StoreError, VertexId, Weight,
+    Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,
     WeightColumn, WeightType, Weights,
 };
 pub use config::{Cancel, EngineConfig, Strategy};
-pub use engine::Engine;
+pub use engine::{Engine, THREADS_MAX};
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{Frontier, FrontierPart, Wanted};
-pub use hub_neighbours::HubNeighboursKernel;
-pub use kernel::{Kernel, PageKernel};
+pub use kernel::{Kernel, Purpose};
 pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
-pub use roam::{RoamConfig, Roamer, SPLIT_THRESHOLD};
 pub use schedule::Schedule;
 pub use serial::{for_each_list, for_each_weighted_list};
 pub use tasks::PageTask;
-pub use weighted::{
-    WeightedKernel, WeightedPageKernel, weighted_bytes_for, weighted_pages_bytes_for,
-};
+pub use visit::{weighted_bytes_for, weighted_pages_bytes_for};
 pub use whole::Whole;

@@ -1,41 +1,47 @@
-//! One list after another, for work whose next list only the last one tells.
+//! One list after another, for work that learns from each list which one is next.
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use cenote_pool::{Handle, PageRef};
+use cenote_pool::scan::Extent;
 use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Turn};
 use crate::error::Result;
-use crate::roam::count_single;
-use crate::worker::Counts;
+use crate::fetch::{Counts, Fetcher, Next, Pages, Work};
 
-/// Fetches single lists through the pool; the pages of a long one side by side.
+/// Fetches single lists; the pages of a long one side by side.
 pub struct Lookup<'e> {
     engine: &'e Engine,
     adjacency: &'e Adjacency,
-    handle: Handle,
+    /// None while a list is fetched, and after an error.
+    fetcher: Option<Fetcher>,
     counts: Counts,
     decoded: Decoded,
+    /// Pages that arrived before their turn, to be used again.
+    spare: Vec<Box<[u64]>>,
     started_ns: u64,
+    _turn: Turn<'e>,
 }
 
 impl Engine {
-    /// A way to single lists.
+    /// A way to single lists, on the calling thread.
     ///
-    /// # Panics
-    /// If the strategy is `auto`, which has no frames for single pages, or `direction` is
-    /// [`Direction::In`] on a directed graph without in-edges.
-    pub fn lookup(&self, direction: Direction) -> Lookup<'_> {
-        let pool = self.pages.as_ref().expect("strategies `block` and `vertex` have frames");
-        Lookup {
+    /// # Errors
+    /// [`EngineError::Missing`](crate::EngineError::Missing) where the graph has no lists of the
+    /// direction; [`EngineError::Busy`](crate::EngineError::Busy) during a visit or while there is
+    /// another look-up.
+    pub fn lookup(&self, direction: Direction) -> Result<Lookup<'_>> {
+        let turn = self.begin()?;
+        Ok(Lookup {
             engine: self,
-            adjacency: self.adjacency(direction),
-            handle: Arc::clone(pool).handle(),
+            adjacency: self.adjacency(direction)?,
+            fetcher: None,
             counts: Counts::default(),
             decoded: Decoded::new(),
+            spare: Vec::new(),
             started_ns: self.clock.now_ns(),
-        }
+            _turn: turn,
+        })
     }
 }
 
@@ -44,40 +50,100 @@ impl Lookup<'_> {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged.
-    pub fn list_backwards(&mut self, v: VertexId, mut show: impl FnMut(&List<'_>)) -> Result<()> {
-        let Self { engine, adjacency, handle, counts, decoded, .. } = self;
-        let section = adjacency.first_page();
-        let pages = adjacency.pages_of(v);
-        let (first, last) = (section + pages.start(), section + pages.end());
-        let ahead = engine.schedule.worker_depth() as u64;
-        // Pages down to `asked` have been asked for; pages above `due` have been shown.
-        let (mut asked, mut due) = (last + 1, last);
-        let mut early: Vec<PageRef<'_>> = Vec::new();
-        loop {
-            while asked > first && asked + ahead > due + 1 && handle.has_room() {
-                asked -= 1;
-                let read = handle.ask(asked, 0)?;
-                count_single(counts, read, adjacency);
-            }
-            let here = early.iter().position(|guard| guard.page() == due);
-            let guard = match here {
-                Some(at) => early.swap_remove(at),
-                None => handle.take(true)?.expect("the page that is due was asked for").1,
-            };
-            if guard.page() != due {
-                early.push(guard);
-                continue;
-            }
-            adjacency.reparse_lists(due - section, &guard, &[v], decoded, &mut show)?;
-            if due == first {
-                return Ok(());
-            }
-            due -= 1;
-        }
+    pub fn list_backwards(&mut self, v: VertexId, show: impl FnMut(&List<'_>)) -> Result<()> {
+        let pages = self.adjacency.pages_of(v);
+        let mut fetcher = self.fetcher.take().unwrap_or_else(|| Fetcher::take(self.engine));
+        let failed = AtomicBool::new(false);
+        let mut reads = fetcher.reads(self.engine, &failed);
+        let mut backwards = Backwards {
+            engine: self.engine,
+            adjacency: self.adjacency,
+            vertex: v,
+            first: *pages.start(),
+            submitted: pages.end() + 1,
+            due: pages.end() + 1,
+            early: Vec::new(),
+            spare: &mut self.spare,
+            decoded: &mut self.decoded,
+            show,
+        };
+        reads.run(&mut backwards)?;
+        self.engine.check_cancel()?;
+        self.counts += reads.counts;
+        self.fetcher = Some(fetcher);
+        Ok(())
     }
 
     /// Records what was read, as one step.
-    pub fn finish(self, label: &str) {
+    pub fn finish(mut self, label: &str) {
+        if let Some(fetcher) = self.fetcher.take() {
+            fetcher.put_back(self.engine);
+        }
         self.engine.record(label.to_owned(), None, self.counts, self.started_ns);
+    }
+}
+
+/// One list, page by page from its last to its first.
+struct Backwards<'a, F> {
+    engine: &'a Engine,
+    adjacency: &'a Adjacency,
+    vertex: VertexId,
+    first: u64,
+    /// Pages from here on were submitted, and pages from `due` on were shown.
+    submitted: u64,
+    due: u64,
+    /// Pages that arrived before their turn.
+    early: Vec<(u64, Box<[u64]>)>,
+    spare: &'a mut Vec<Box<[u64]>>,
+    decoded: &'a mut Decoded,
+    show: F,
+}
+
+impl<F: FnMut(&List<'_>)> Backwards<'_, F> {
+    fn physical(&self, page: u64) -> u64 {
+        self.engine.graph.physical(self.adjacency.first_page() + page)
+    }
+
+    fn show(&mut self, page: u64, bytes: &[u8]) -> Result<()> {
+        let Self { adjacency, vertex, decoded, show, .. } = self;
+        adjacency.reparse_lists(page, bytes, &[*vertex], decoded, show)?;
+        self.due = page;
+        Ok(())
+    }
+}
+
+impl<F: FnMut(&List<'_>)> Work for Backwards<'_, F> {
+    /// The page.
+    type Load = u64;
+
+    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<u64>> {
+        let ahead = self.engine.schedule.worker_depth() as u64;
+        if self.submitted == self.first || self.due - self.submitted >= ahead {
+            return Ok(Next::Nothing);
+        }
+        self.submitted -= 1;
+        let (page, first_page) = (self.submitted, self.physical(self.submitted));
+        Ok(Next::Read(Extent { first_page, pages: 1, load: page }, 1))
+    }
+
+    fn arrived(&mut self, page: u64, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+        let bytes = pages.page(self.physical(page));
+        if !pages.is_verified() {
+            self.adjacency.verify(page, bytes)?;
+        }
+        if page + 1 != self.due {
+            let spare = self.spare.pop().unwrap_or_else(|| vec![0; bytes.len() / 8].into());
+            self.early.push((page, spare));
+            let copy = self.early.last_mut().map(|(_, words)| bytemuck::cast_slice_mut(words));
+            copy.into_iter().for_each(|copy: &mut [u8]| copy.copy_from_slice(bytes));
+            return Ok(());
+        }
+        self.show(page, bytes)?;
+        while let Some(at) = self.early.iter().position(|(page, _)| page + 1 == self.due) {
+            let (page, words) = self.early.swap_remove(at);
+            self.show(page, bytemuck::cast_slice(&words))?;
+            self.spare.push(words);
+        }
+        Ok(())
     }
 }

@@ -1,11 +1,9 @@
 //! How this run reads: request size, depth, and the extents of what is wanted.
 
-use std::collections::VecDeque;
-
 use cenote_device::Op;
+use cenote_device::backend::DEPTH_MAX;
 use cenote_device::plan::{DepthControl, Planner};
-use cenote_pool::Pool;
-use cenote_pool::scan::Extent;
+use cenote_pool::{PageId, Pool};
 use serde::Serialize;
 
 use crate::config::{EngineConfig, Strategy};
@@ -23,6 +21,9 @@ const BUFFER_BYTES_MIN: u64 = 4 << 20;
 
 /// A drive that is shared or slower than its profile may need so many times the depth.
 const DEPTH_GROWTH: usize = 8;
+
+/// Requests in flight of one worker at most: its queue takes some more for what a pool writes.
+const WORKER_DEPTH_MAX: usize = DEPTH_MAX - 64;
 
 /// Full requests in a chunk, at least.
 const CHUNK_REQUESTS: u64 = 4;
@@ -143,24 +144,29 @@ impl Schedule {
         (CHUNK_REQUESTS * (self.request_bytes / self.page_bytes) as u64).max(CHUNK_PAGES_MIN)
     }
 
-    /// Groups ascending tasks into extents; `section_page` is the page number in the file of a
-    /// task's page 0, `list` makes an empty list.
+    /// Groups ascending tasks into requests, each given by its first physical page, its pages, and
+    /// the tasks that it is for; one page each where `single`. `physical` says where a task's page
+    /// is.
     pub(crate) fn extents(
         &self,
         tasks: &[PageTask],
-        section_page: u64,
-        mut list: impl FnMut() -> Vec<PageTask>,
-        into: &mut VecDeque<Extent<Vec<PageTask>>>,
+        single: bool,
+        physical: impl Fn(u64) -> PageId,
+        mut into: impl FnMut(PageId, u64, &[PageTask]),
     ) {
-        let mut rest = tasks;
-        for extent in self.planner.extents(tasks.iter().map(|task| task.page)) {
-            let end = extent.first_page + extent.pages;
-            let (served, after) = rest.split_at(rest.partition_point(|task| task.page < end));
-            let mut load = list();
-            load.extend_from_slice(served);
-            rest = after;
-            let first_page = section_page + extent.first_page;
-            into.push_back(Extent { first_page, pages: extent.pages, load });
+        if single {
+            return tasks.chunks(1).for_each(|task| into(physical(task[0].page), 1, task));
+        }
+        // Logical pages that ascend need not do so on the device: each request goes forwards.
+        for run in tasks.chunk_by(|a, b| physical(a.page) < physical(b.page)) {
+            let mut rest = run;
+            for extent in self.planner.extents(run.iter().map(|task| physical(task.page))) {
+                let end = extent.first_page + extent.pages;
+                let (own, after) =
+                    rest.split_at(rest.partition_point(|task| physical(task.page) < end));
+                into(extent.first_page, extent.pages, own);
+                rest = after;
+            }
         }
     }
 
@@ -186,14 +192,17 @@ fn k_r(config: &EngineConfig, page_bytes: usize) -> usize {
     config.profile.model().channels(Op::Read, page_bytes as u64) as usize
 }
 
-/// A depth that the user asked for, as far as half of the memory left holds it.
+/// A depth that the user asked for, as far as half of the memory left and the workers' queues hold
+/// it.
 fn asked_depth(asked: usize, left_bytes: u64, bytes_in_flight: usize, workers: usize) -> usize {
     let fitting = usize::try_from(left_bytes / 2).unwrap_or(usize::MAX) / bytes_in_flight;
+    let fitting = fitting.min(WORKER_DEPTH_MAX.saturating_mul(workers));
     let depth = asked.clamp(workers, fitting.max(workers));
     if depth != asked {
         tracing::warn!(
             "{depth} instead of {asked} requests in flight, {bytes_in_flight} bytes each: at least \
-             one for each of {workers} threads, and at most what the memory budget holds"
+             one and at most {WORKER_DEPTH_MAX} for each of {workers} threads, and at most what \
+             the memory budget holds"
         );
     }
     depth

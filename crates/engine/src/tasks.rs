@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_store::{Adjacency, VertexId};
 
+use crate::error::{EngineError, Result};
 use crate::frontier::Wanted;
 
-/// A page that is wanted, and who wants it.
+/// A page that is to be fetched, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
     /// Page, relative to the adjacency's first.
@@ -19,6 +20,22 @@ pub struct PageTask {
     pub from: u32,
     /// End of the range.
     pub to: u32,
+}
+
+impl PageTask {
+    /// The pages that hold the lists of ascending `vertices`, each once, for the indexes of those.
+    pub fn of_lists(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<Self> {
+        let mut tasks: Vec<Self> = Vec::with_capacity(vertices.len());
+        for (i, &v) in (0..).zip(vertices) {
+            for page in adjacency.pages_of(v) {
+                match tasks.last_mut() {
+                    Some(last) if last.page == page => last.to = i + 1,
+                    _ => tasks.push(Self { page, from: i, to: i + 1 }),
+                }
+            }
+        }
+        tasks
+    }
 }
 
 /// Hands out the page tasks of one visit. Shared by the workers.
@@ -41,7 +58,7 @@ impl<'a> TaskSource<'a> {
         let next = AtomicU64::new(0);
         match wanted.list() {
             Some(list) => {
-                let tasks = Cow::Owned(tasks_of_list(adjacency, list));
+                let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
                 let chunk = chunk_of(&tasks, chunk_pages, workers);
                 Self { adjacency, wanted, tasks: Some(tasks), chunk, next }
             }
@@ -51,26 +68,38 @@ impl<'a> TaskSource<'a> {
 
     /// Hands out exactly these tasks.
     ///
-    /// # Panics
-    /// If a page is none of the adjacency's, or they do not ascend.
+    /// # Errors
+    /// A page that is none of the adjacency's, or does not ascend.
     pub fn of_tasks(
         adjacency: &'a Adjacency,
         tasks: &'a [PageTask],
         chunk_pages: u64,
         workers: usize,
-    ) -> Self {
+    ) -> Result<Self> {
         let pages = adjacency.pages();
-        assert!(tasks.last().is_none_or(|last| last.page < pages), "pages of the adjacency");
-        assert!(tasks.is_sorted_by(|a, b| a.page < b.page), "ascending pages, each once");
+        if let Some(two) = tasks.windows(2).find(|two| two[0].page >= two[1].page) {
+            return Err(EngineError::Tasks { page: two[1].page, before: two[0].page, pages });
+        }
+        if let Some(last) = tasks.last().filter(|last| last.page >= pages) {
+            return Err(EngineError::Tasks { page: last.page, before: 0, pages });
+        }
         let chunk = chunk_of(tasks, chunk_pages, workers);
         // The tasks decide: `wanted` is asked about none of them.
         let (wanted, tasks) = (Wanted::All, Some(Cow::Borrowed(tasks)));
-        Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) }
+        Ok(Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) })
     }
 
     /// Whether every page will come: then which of them stay in memory is a matter of the whole.
     pub fn is_whole_pass(&self) -> bool {
         self.tasks.is_none() && matches!(self.wanted, Wanted::All)
+    }
+
+    /// Vertices of the frontier, where there is one.
+    pub fn frontier(&self) -> Option<u64> {
+        match self.wanted {
+            Wanted::In(frontier) => Some(frontier.count()),
+            _ => None,
+        }
     }
 
     /// Page tasks, where the frontier is a list.
@@ -102,21 +131,6 @@ impl<'a> TaskSource<'a> {
 /// Tasks that a worker takes at a time from a list of them.
 fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
     (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
-}
-
-/// The pages of each listed vertex, each page once.
-fn tasks_of_list(adjacency: &Adjacency, list: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::with_capacity(list.len());
-    for (i, &v) in list.iter().enumerate() {
-        let i = u32::try_from(i).expect("a list of u32 vertices is indexed by u32");
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
 }
 
 /// Pages that hold a wanted list: what a visit would have to fetch.

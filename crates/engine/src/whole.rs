@@ -2,11 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cenote_store::{Adjacency, Direction, Graph, List, Page, VertexId};
+use cenote_store::{Adjacency, Direction, Graph, List, VertexId};
 use rustc_hash::FxHashMap;
 
 use crate::config::EngineConfig;
-use crate::frontier::Wanted;
 use crate::kernel::Kernel;
 use crate::schedule::Schedule;
 
@@ -74,14 +73,6 @@ impl<K: Kernel> Kernel for Whole<'_, K> {
         }
         if let Some(targets) = self.put(list) {
             self.kernel.list(local, &List { skip: 0, targets: &targets, ..*list });
-        }
-    }
-
-    fn page(&self, local: &mut K::Local, page: &Page<'_>, wanted: &Wanted<'_>) {
-        for list in page.lists() {
-            if wanted.contains(list.vertex) {
-                self.list(local, &list);
-            }
         }
     }
 }

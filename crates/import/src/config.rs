@@ -8,6 +8,8 @@ use cenote_store::format::Codec;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Order;
 
+use crate::edges::Edges;
+
 /// How an input is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -82,6 +84,12 @@ impl Format {
     pub(super) fn has_weights(self) -> bool {
         use Format::{Csv, Edges, MatrixMarket, Metis, Parquet, Tsv, Vertices};
         matches!(self, Edges | Csv | Tsv | Metis | MatrixMarket | Parquet | Vertices)
+    }
+
+    /// Whether its ids may be strings.
+    pub(super) fn may_have_names(self) -> bool {
+        use Format::{Adjacency, Csv, Edges, Parquet, Tsv, Vertices};
+        matches!(self, Edges | Csv | Tsv | Adjacency | Vertices | Parquet)
     }
 
     /// Whether it is made of lines.
@@ -163,6 +171,46 @@ impl InputSpec {
     }
 }
 
+/// Where edges come from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// A file, or standard input.
+    File(InputSpec),
+    /// Edges in memory, or made on the way.
+    Edges(Edges<'a>),
+}
+
+impl From<InputSpec> for Input<'_> {
+    fn from(spec: InputSpec) -> Self {
+        Input::File(spec)
+    }
+}
+
+impl<'a> From<Edges<'a>> for Input<'a> {
+    fn from(edges: Edges<'a>) -> Self {
+        Input::Edges(edges)
+    }
+}
+
+impl Input<'_> {
+    /// What messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            Input::File(spec) => spec.name(),
+            Input::Edges(edges) => edges.name().to_owned(),
+        }
+    }
+
+    /// The path of a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Input::File(spec) => Some(&spec.path),
+            Input::Edges(_) => None,
+        }
+    }
+}
+
 /// What the outer ids are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdKind {
@@ -176,6 +224,9 @@ pub enum IdKind {
     /// Any UTF-8 text of 1 to 65,535 bytes.
     String,
 }
+
+/// Most worker threads of an import. Each takes memory of its own, and one thread reads for all.
+pub const THREADS_MAX: usize = 256;
 
 /// How to import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]
@@ -203,7 +254,7 @@ pub struct ImportConfig {
     pub codec: Codec,
     /// Whether it stores hub neighbours.
     pub hub_neighbours: HubNeighboursChoice,
-    /// Worker threads; 0: as many as there are cores.
+    /// Worker threads, at most [`THREADS_MAX`]; 0: as many as there are cores.
     pub threads: usize,
     /// Replace an existing output.
     pub overwrite: bool,
@@ -243,6 +294,6 @@ impl ImportConfig {
         if self.threads > 0 {
             return self.threads;
         }
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(THREADS_MAX)
     }
 }

@@ -91,7 +91,7 @@ impl<'a> LongList<'a> {
             }
             let offset = self.overflow_entries / BLOCK_ENTRIES as u64 * block_bytes as u64;
             buffer = write_all(device.as_ref(), offset, block_bytes, buffer).map_err(|e| {
-                full_disk(e, offset, offset * 2, "the spilled list of a hub", "--temp-dir")
+                full_disk(e, offset, offset * 2, "the spilled list of a hub", "temp_dir")
             })?;
             self.overflow_entries += BLOCK_ENTRIES as u64;
         }

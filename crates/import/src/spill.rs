@@ -59,7 +59,7 @@ impl SpillFile {
     }
 
     fn explain(&self, error: DeviceError) -> ImportError {
-        full_disk(error, self.bytes(), self.needed, "a spill file", "--temp-dir")
+        full_disk(error, self.bytes(), self.needed, "a spill file", "temp_dir")
     }
 }
 

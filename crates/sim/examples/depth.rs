@@ -26,14 +26,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let device = Arc::new(SimDevice::with_contents(SimConfig::new(model), &contents));
         let graph = Arc::new(Graph::open(Arc::clone(&device) as Arc<dyn Device>)?);
         for depth in (0..8).map(|log| 1 << log) {
-            let config = EngineConfig {
-                threads: 1,
-                strategy: Strategy::Block,
-                depth: Some(depth),
-                cache_bytes: Some(0),
-                profile: profile.clone(),
-                ..EngineConfig::with_memory(1 << 30)
-            };
+            let config = EngineConfig::with_memory(1 << 30)
+                .threads(1)
+                .strategy(Strategy::Block)
+                .depth(Some(depth))
+                .cache_bytes(Some(0))
+                .profile(profile.clone());
             let clock = device.clock();
             let started_ns = clock.now_ns();
             let found = bfs::run(&graph, config, &BfsConfig::default())?;

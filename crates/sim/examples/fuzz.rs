@@ -1,7 +1,9 @@
 //! Runs a fuzzer: `cargo run -p cenote-sim --example fuzz -- NAME [SEED [ROUNDS]]`.
-//! Without a name it lists them; ROUNDS is 1 unless given.
+//! Without a name it lists them; ROUNDS is 1 unless given. `all` runs each of them, ROUNDS times as
+//! long as in the tests, and prints how long each took.
 
 use std::process::ExitCode;
+use std::time::Instant;
 
 use cenote_sim::fuzz::{self, CANARY, FUZZERS};
 
@@ -23,6 +25,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if name == "all" {
+        return run_all(seed, rounds);
+    }
     match fuzz::run(name, seed, rounds) {
         Ok(()) => {
             println!("{name}: {rounds} rounds from seed {seed} passed");
@@ -33,4 +38,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn run_all(seed: u64, times: u32) -> ExitCode {
+    for fuzzer in FUZZERS {
+        let (begin, rounds) = (Instant::now(), fuzzer.rounds * times);
+        if let Err(fault) = (fuzzer.run)(seed, rounds) {
+            eprintln!("{fault}");
+            return ExitCode::FAILURE;
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        println!("{:15} {rounds} rounds from seed {seed} passed in {seconds:.1} s", fuzzer.name);
+    }
+    ExitCode::SUCCESS
 }

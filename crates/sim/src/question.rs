@@ -128,15 +128,13 @@ fn first<T: std::fmt::Debug>(
 pub fn random_config(random: &mut Random) -> EngineConfig {
     let presets = Preset::all();
     let profile = Profile::of_model(&presets[random.index(presets.len())].model());
-    EngineConfig {
-        threads: 1 + random.index(4),
-        strategy: random.pick(&STRATEGIES),
-        profile: if random.chance(30) { Profile::assumed() } else { profile },
-        depth: random.pick(&[None, None, Some(1), Some(7), Some(64)]),
-        cache_bytes: random.pick(&[None, None, Some(0), Some(40_000), Some(400_000)]),
-        explain: random.chance(20),
-        ..EngineConfig::with_memory(random.pick(&[1 << 16, 1 << 18, 1 << 20, 8 << 20, 64 << 20]))
-    }
+    EngineConfig::with_memory(random.pick(&[1 << 16, 1 << 18, 1 << 20, 8 << 20, 64 << 20]))
+        .threads(1 + random.index(4))
+        .strategy(random.pick(&STRATEGIES))
+        .profile(if random.chance(30) { Profile::assumed() } else { profile })
+        .depth(random.pick(&[None, None, Some(1), Some(7), Some(64)]))
+        .cache_bytes(random.pick(&[None, None, Some(0), Some(40_000), Some(400_000)]))
+        .explain(random.chance(20))
 }
 
 /// Asks; where the budget is too small, again with the budget that the error says would do.
@@ -147,7 +145,7 @@ pub fn ask_within_budget(
 ) -> Result<Answer, AlgoError> {
     match question.ask(graph, config.clone()) {
         Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
-            question.ask(graph, EngineConfig { memory_bytes: needed, ..config.clone() })
+            question.ask(graph, config.clone().memory_bytes(needed))
         }
         answer => answer,
     }

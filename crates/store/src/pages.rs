@@ -175,10 +175,10 @@ impl Pages {
         let mut pages = pages.peekable();
         loop {
             while let Some(&(page, tag)) = pages.peek().filter(|_| handle.has_room()) {
-                handle.ask(page, tag)?;
+                handle.submit(page, tag)?;
                 pages.next();
             }
-            let Some((tag, bytes)) = handle.take(true)? else { return Ok(()) };
+            let Some((tag, bytes)) = handle.poll(true)? else { return Ok(()) };
             visit(tag, &bytes)?;
         }
     }

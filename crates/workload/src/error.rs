@@ -57,6 +57,15 @@ pub enum WorkloadError {
         source: io::Error,
     },
 
+    /// The system refused a thread.
+    #[error("cannot start {threads} threads: {source}: give fewer threads")]
+    Threads {
+        /// Threads that were to run.
+        threads: usize,
+        /// What the system says.
+        source: io::Error,
+    },
+
     /// A trace could not be written.
     #[error("cannot write the trace: {source}")]
     Write {
@@ -79,6 +88,11 @@ pub(crate) fn require(
         return Ok(());
     }
     Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
+}
+
+/// A float in its shortest form: `1e308` and not 309 digits.
+pub(crate) fn float(value: f64) -> String {
+    format!("{value:?}")
 }
 
 /// The error of a file that could not be read on `after` some lines or records.

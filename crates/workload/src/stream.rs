@@ -1,8 +1,9 @@
 //! Many threads make the edges, one consumer receives them in order.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::Builder;
 
-use crate::{Edge, EdgeSource};
+use crate::{Edge, EdgeSource, WorkloadError};
 
 /// Edges made at a time: half a megabyte, small beside any cache budget, long beside a hand-over.
 const CHUNK_EDGES: u64 = 1 << 16;
@@ -14,9 +15,12 @@ const CHUNK_EDGES: u64 = 1 << 16;
 ///
 /// What arrives does not depend on `threads`.
 ///
+/// # Errors
+/// What `consume` returns; [`WorkloadError::Threads`] where the system refuses a thread.
+///
 /// # Panics
 /// If `threads` is 0.
-pub fn for_each_in_order<T: Send, E>(
+pub fn for_each_in_order<T: Send, E: From<WorkloadError>>(
     source: &dyn EdgeSource,
     threads: usize,
     encode: impl Fn(&[Edge]) -> T + Sync,
@@ -26,15 +30,17 @@ pub fn for_each_in_order<T: Send, E>(
     let chunks = source.edges().div_ceil(CHUNK_EDGES);
     std::thread::scope(|scope| {
         let encode = &encode;
-        let receivers: Vec<Receiver<(u64, T)>> = (0..threads as u64)
-            .map(|worker| {
-                // Two waiting chunks are enough to bridge a slow write.
-                let (sender, receiver) = sync_channel(2);
-                let own = (worker..chunks).step_by(threads);
-                scope.spawn(move || make(source, own, encode, &sender));
-                receiver
-            })
-            .collect();
+        let mut receivers = Vec::with_capacity(threads);
+        for worker in 0..threads as u64 {
+            // Two waiting chunks are enough to bridge a slow write.
+            let (sender, receiver) = sync_channel(2);
+            let own = (worker..chunks).step_by(threads);
+            // Workers that run already end when their receivers are dropped.
+            Builder::new()
+                .spawn_scoped(scope, move || make(source, own, encode, &sender))
+                .map_err(|source| WorkloadError::Threads { threads, source })?;
+            receivers.push(receiver);
+        }
         for chunk in 0..chunks {
             // A worker that is gone has panicked; leaving lets the scope report it.
             let Ok((edges, made)) = receivers[chunk as usize % threads].recv() else { break };

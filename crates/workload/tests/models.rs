@@ -1,5 +1,7 @@
 //! What the graphs must look like, whatever makes them.
 
+use std::error::Error;
+
 use cenote_workload::ba::{Ba, BaConfig};
 use cenote_workload::grid::{Grid, GridConfig};
 use cenote_workload::kron::{Kron, KronConfig};
@@ -55,7 +57,7 @@ fn the_thread_count_does_not_change_the_edges() {
             stream::for_each_in_order(model.as_ref(), threads, <[Edge]>::to_vec, |count, edges| {
                 assert_eq!(count, edges.len() as u64);
                 found.extend(edges);
-                Ok::<(), ()>(())
+                Ok::<(), WorkloadError>(())
             })
             .unwrap();
             assert!(found == expected, "{model:?} on {threads} threads");
@@ -98,9 +100,9 @@ fn a_consumer_that_fails_ends_the_stream() {
     let mut taken = 0;
     let result = stream::for_each_in_order(model.as_ref(), 2, <[Edge]>::len, |_, _| {
         taken += 1;
-        if taken == 2 { Err("enough") } else { Ok(()) }
+        if taken == 2 { Err(Box::<dyn Error>::from("enough")) } else { Ok(()) }
     });
-    assert_eq!((result, taken), (Err("enough"), 2));
+    assert_eq!((result.unwrap_err().to_string().as_str(), taken), ("enough", 2));
 }
 
 #[test]

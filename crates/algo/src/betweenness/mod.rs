@@ -28,7 +28,9 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
-use crate::report::{AlgoError, Result, Run, graph_pages, pages};
+use crate::mix::{GOLDEN, mix};
+use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
+use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
 pub use verify::verify;
@@ -63,12 +65,14 @@ pub struct BetweennessConfig {
 
 /// Finished sums.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Betweenness {
-    /// The sources, ascending.
+    /// The sources, in the order of their ids.
     pub sources: Vec<VertexId>,
     /// Searches that went side by side, at most.
     pub batch: usize,
     sums: Sums,
+    ranks: Ranks,
     scale: Scale,
     directed: bool,
     vertices: usize,
@@ -85,7 +89,8 @@ impl Betweenness {
     /// The betweenness of `v` as the [`Scale`] has it. 0 of the only source: no path from it
     /// passes through it.
     pub fn betweenness(&self, v: VertexId) -> f64 {
-        let is_source = self.sources.binary_search(&v).is_ok();
+        let rank = self.ranks.of(v);
+        let is_source = self.sources.binary_search_by_key(&rank, |&s| self.ranks.of(s)).is_ok();
         let others = (self.sources.len() - usize::from(is_source)) as f64;
         let (sum, n) = (self.sum(v), self.vertices as f64);
         if sum == 0.0 {
@@ -98,22 +103,15 @@ impl Betweenness {
         }
     }
 
-    /// The `count` vertices of highest betweenness, the smaller first of two that are equal.
+    /// The `count` vertices of highest betweenness, of equals the smallest id first.
     pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
-        let mut best: Vec<(VertexId, f64)> = Vec::with_capacity(count + 1);
-        for v in 0..self.vertices as VertexId {
-            let value = self.betweenness(v);
-            let place = best.partition_point(|&(_, other)| other >= value);
-            if place < count {
-                best.insert(place, (v, value));
-                best.truncate(count);
-            }
-        }
-        best
+        let all = 0..self.vertices as VertexId;
+        self.ranks.top(count, all.map(|v| (v, self.betweenness(v))))
     }
 }
 
-/// `count` vertices of `graph`, each equally likely, none twice; the same for the same seed.
+/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the
+/// same for the same seed.
 ///
 /// # Errors
 /// More than the graph has, or none.
@@ -134,24 +132,31 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
             chosen.insert(last);
         }
     }
-    Ok(chosen.into_iter().map(|v| v as VertexId).collect())
+    let (mut sample, mut rank) = (Vec::with_capacity(chosen.len()), 0);
+    for_each_by_id(graph, |v| {
+        if chosen.contains(&rank) {
+            sample.push(v);
+        }
+        rank += 1;
+    })?;
+    Ok(sample)
 }
 
 /// A number below `bound`, by SplitMix64 of seed and index.
 fn below(seed: u64, index: u64, bound: u64) -> u64 {
-    let mut x = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((u128::from(x ^ x >> 31) * u128::from(bound)) >> 64) as u64
+    let random = mix(seed.wrapping_add((index + 1).wrapping_mul(GOLDEN)));
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
 /// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
-/// of a batch.
+/// of a batch; 4 more for the order of the ids where that is not the graph's.
 fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     let n = graph.vertices();
     let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
         + 2 * Frontier::bytes_for(n, config.threads)
-        + Whole::bytes_for(graph, config);
+        + Whole::bytes_for(graph, config)
+        + Ranks::bytes_for(graph)
+        + config.threads as u64 * Ranks::list_bytes(graph);
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
@@ -162,39 +167,21 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
     let per_lane = LANE_BYTES * graph.vertices().max(1) as u64;
     let scratch_bytes = per_lane * (most as u64 - 1);
     let needs = |config: &EngineConfig| Needs { scratch_bytes, ..needs(graph, config, 1) };
-    let config = EngineConfig { cache_bytes: Some(0), ..config.clone() };
+    let config = config.clone().cache_bytes(Some(0));
     let (_, memory) = plan_for(graph, &config, needs)?;
     let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
     // Batches of like size: the last one of a few sources costs as much as a full one.
     Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
 }
 
-fn check(graph: &Graph) -> Result<()> {
-    if graph.has_in_edges() {
-        return Ok(());
-    }
-    Err(AlgoError::Unsupported {
-        what: NAME,
-        needs: "in-edges on a directed graph",
-        remedy: "import with --in-edges, or with --undirected",
-    })
-}
-
 fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexId>> {
     let mut sources = betweenness.sources.clone();
     if sources.is_empty() && graph.vertices() > 0 {
-        sources.push(graph.superblock().degree_max_vertex);
+        sources.push(default_source(graph)?);
     }
-    sources.sort_unstable();
-    sources.dedup();
-    match sources.last() {
-        Some(&last) if last as usize >= graph.vertices() => Err(AlgoError::Parameter {
-            parameter: "--source",
-            given: last.to_string(),
-            expected: format!("the graph has {} vertices", graph.vertices()),
-        }),
-        _ => Ok(sources),
-    }
+    check_vertices(graph, "--source", &sources)?;
+    sort_by_id(graph, &mut sources)?;
+    Ok(sources)
 }
 
 /// What a run will need.
@@ -206,7 +193,7 @@ pub fn estimate(
     config: &EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?.len();
     let lanes = lanes(graph, config, sources)?;
     let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
@@ -243,22 +230,23 @@ pub fn run(
     config: EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Betweenness> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?;
     let lanes = lanes(graph, &config, sources.len())?;
     let needs = needs(graph, &config, lanes);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
-    let sums = engine.install(|| {
+    let (sums, ranks) = engine.install(|| {
         let mut batches = Batches::new(&engine, lanes)?;
         for sources in sources.chunks(lanes) {
             batches.run(sources)?;
         }
-        Result::Ok(batches.sums)
+        Result::Ok((batches.sums, batches.ranks))
     })?;
     Ok(Betweenness {
         sources,
         batch: lanes,
         sums,
+        ranks,
         scale: betweenness.scale,
         directed: graph.is_directed(),
         vertices: graph.vertices(),
@@ -270,6 +258,7 @@ pub fn run(
 struct Batches<'e> {
     engine: &'e Engine,
     lanes: Lanes,
+    ranks: Ranks,
     sums: Sums,
     frontier: Frontier,
     next: Frontier,
@@ -285,6 +274,7 @@ impl<'e> Batches<'e> {
         Ok(Self {
             engine,
             lanes: Lanes::new(n, lanes)?,
+            ranks: Ranks::load(engine.graph())?,
             sums: Sums::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
@@ -327,6 +317,7 @@ impl<'e> Batches<'e> {
         let step = |direction, pulls, pushes| -> Result<Vec<FrontierPart>> {
             let kernel = Forward {
                 lanes: &self.lanes,
+                ranks: &self.ranks,
                 next: &self.next,
                 level,
                 pulls,
@@ -335,7 +326,8 @@ impl<'e> Batches<'e> {
             };
             let label = format!("forward {level}");
             let wanted = Wanted::In(&self.frontier);
-            Ok(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?)
+            let locals = self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?;
+            Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
             step(Direction::In, true, false)?;
@@ -358,7 +350,8 @@ impl<'e> Batches<'e> {
         if self.frontier.is_empty() {
             return Ok(());
         }
-        let kernel = Backward { lanes: &self.lanes, sums: &self.sums, level };
+        let Self { lanes, ranks, sums, .. } = &*self;
+        let kernel = Backward { lanes, ranks, sums, level };
         let wanted = Wanted::In(&self.frontier);
         let label = format!("backward {level}");
         self.engine.visit(label, Direction::Out, wanted, &Whole::new(&kernel))?;

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{Frontier, FrontierPart, Kernel, List, VertexId, prefetch};
 
+use crate::ranks::Ranks;
+
 use super::state::{Active, LANES_MAX, Lanes, Sums, UNREACHED};
 
 /// More paths than this, 2^1000, and numbers behind them would lose digits.
@@ -12,10 +14,9 @@ const PATHS_MAX: f64 = f64::from_bits((1023 + 1000) << 52);
 /// Targets that the prefetch runs ahead.
 const PREFETCH_ENTRIES: usize = 32;
 
-/// Each target once: targets ascend.
+/// Each target once, in the order of their ids.
 #[inline(always)]
-fn each_target(lanes: &Lanes, list: &List<'_>, mut take: impl FnMut(VertexId)) {
-    let targets = list.targets;
+fn each_target(lanes: &Lanes, targets: &[VertexId], mut take: impl FnMut(VertexId)) {
     let mut last = None;
     for (i, &target) in targets.iter().enumerate() {
         if let Some(&ahead) = targets.get(i + PREFETCH_ENTRIES) {
@@ -29,28 +30,31 @@ fn each_target(lanes: &Lanes, list: &List<'_>, mut take: impl FnMut(VertexId)) {
 }
 
 /// A vertex on `level` counts its paths: the sum of those of its neighbours on the level before, in
-/// the order of its list; and puts its unreached neighbours on the next level. On a directed graph
+/// the order of their ids; and puts its unreached neighbours on the next level. On a directed graph
 /// the two are done one after the other, on lists of sources and of targets.
 pub(super) struct Forward<'a> {
     pub lanes: &'a Lanes,
+    pub ranks: &'a Ranks,
     pub next: &'a Frontier,
     pub level: u32,
     /// Whether the list has neighbours of the level before.
     pub pulls: bool,
     /// Whether it has neighbours of the next.
     pub pushes: bool,
-    /// Told where paths are too many.
+    /// Set where paths are too many.
     pub overflown: &'a AtomicBool,
 }
 
 impl Kernel for Forward<'_> {
-    type Local = FrontierPart;
+    /// What it found, and memory for a list.
+    type Local = (FrontierPart, Vec<VertexId>);
 
-    fn local(&self) -> FrontierPart {
-        FrontierPart::default()
+    fn local(&self) -> Self::Local {
+        Self::Local::default()
     }
 
-    fn list(&self, part: &mut FrontierPart, list: &List<'_>) {
+    fn list(&self, (part, memory): &mut Self::Local, list: &List<'_>) {
+        let list = &List { targets: self.ranks.sorted(list.targets, memory), ..*list };
         let active = self.lanes.on_level(list.vertex, self.level);
         match (self.pulls && self.level > 0, self.pushes) {
             (true, true) => self.search::<true, true>(part, list, &active),
@@ -71,7 +75,7 @@ impl Forward<'_> {
     ) {
         let mut paths = [0.0; LANES_MAX];
         let mut successors = 0u32;
-        each_target(self.lanes, list, |target| {
+        each_target(self.lanes, list.targets, |target| {
             let base = self.lanes.at(target);
             for &lane in active.lanes() {
                 let at = base + usize::from(lane);
@@ -101,24 +105,28 @@ impl Forward<'_> {
     }
 }
 
-/// A vertex on `level` that has successors sums up what they give it, in the order of its list.
+/// A vertex on `level` that has successors sums up what they give it, in the order of their ids.
 pub(super) struct Backward<'a> {
     pub lanes: &'a Lanes,
+    pub ranks: &'a Ranks,
     pub sums: &'a Sums,
     pub level: u32,
 }
 
 impl Kernel for Backward<'_> {
-    type Local = ();
+    /// Memory for a list.
+    type Local = Vec<VertexId>;
 
-    fn local(&self) {}
+    fn local(&self) -> Vec<VertexId> {
+        Vec::new()
+    }
 
-    fn list(&self, (): &mut (), list: &List<'_>) {
+    fn list(&self, memory: &mut Vec<VertexId>, list: &List<'_>) {
         let own = self.lanes.at(list.vertex);
         let mut active = self.lanes.on_level(list.vertex, self.level);
         active.retain(|lane| self.lanes.value(own + lane) < 0.0);
         let mut given = [0.0; LANES_MAX];
-        each_target(self.lanes, list, |target| {
+        each_target(self.lanes, self.ranks.sorted(list.targets, memory), |target| {
             let base = self.lanes.at(target);
             for &lane in active.lanes() {
                 let at = base + usize::from(lane);

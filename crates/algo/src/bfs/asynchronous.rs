@@ -1,4 +1,4 @@
-//! The rest of a search of many levels, where it does not fit in memory: without a barrier a level.
+//! A search of many levels whose residual graph does not fit in memory: without a barrier a level.
 //!
 //! **Source.** Asynchronous block-priority scheduling as in ACGraph (SIGMOD 2026), on label
 //! correction: levels are upper bounds that fall until no edge can lower one, and are exact then.
@@ -13,11 +13,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageKernel, PageTask,
-    VertexId, Wanted,
+    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask, Purpose, VertexId,
+    Wanted,
 };
 
-use super::{UNREACHED, set};
+use super::UNREACHED;
+use crate::ranks::Parents;
 use crate::report::Result;
 
 /// No vertex of the page is active.
@@ -75,7 +76,7 @@ impl<'a> Asynchronous<'a> {
     /// The list of `v` is to be followed, from `level` on.
     pub fn activate(&self, v: VertexId, level: u32) {
         let pages = self.adjacency.pages_of(v);
-        // Whoever takes the vertex out of the set sees its level.
+        // A thread that takes the vertex out of the set sees its level.
         fence(Ordering::Release);
         self.active.insert(v);
         self.lowest[*pages.start() as usize].fetch_min(level, Ordering::Release);
@@ -138,14 +139,15 @@ pub(super) struct Within {
     found: VecDeque<(u32, VertexId)>,
 }
 
-impl PageKernel for Asynchronous<'_> {
+impl Kernel for Asynchronous<'_> {
     type Local = Within;
 
     fn local(&self) -> Within {
         Within::default()
     }
 
-    fn page(&self, within: &mut Within, page: &Page<'_>, task: PageTask) {
+    fn page(&self, within: &mut Within, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
         self.take_active(within, page, task.page);
         let starting =
             self.adjacency.starts_from(task.page)..self.adjacency.vertices_in(task.page).end;
@@ -220,20 +222,20 @@ impl Within {
 pub(super) fn find_parents(
     engine: &Engine,
     levels: &[AtomicU32],
-    parents: &[AtomicU32],
+    parents: &Parents,
     unreached: &Bitmap,
 ) -> Result<()> {
-    let kernel = Parents { levels, parents };
+    let kernel = FindParents { levels, parents };
     engine.visit("parents", Direction::Out, Wanted::NotIn(unreached), &kernel)?;
     Ok(())
 }
 
-struct Parents<'a> {
+struct FindParents<'a> {
     levels: &'a [AtomicU32],
-    parents: &'a [AtomicU32],
+    parents: &'a Parents,
 }
 
-impl Kernel for Parents<'_> {
+impl Kernel for FindParents<'_> {
     type Local = ();
 
     fn local(&self) {}
@@ -242,7 +244,7 @@ impl Kernel for Parents<'_> {
         let next = self.levels[list.vertex as usize].load(Ordering::Relaxed).saturating_add(1);
         for &target in list.targets {
             if next != UNREACHED && self.levels[target as usize].load(Ordering::Relaxed) == next {
-                set(Some(self.parents), target, list.vertex);
+                self.parents.propose(target, list.vertex);
             }
         }
     }

@@ -25,12 +25,13 @@ use cenote_engine::{
     Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec,
     Needs, VertexId, Wanted,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::groups::{Groups, Labels};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
-use crate::report::{AlgoError, Result, Run, graph_pages};
-use crate::vicinity::{self, Vicinity};
+use crate::ranks::{Ranks, for_each_by_id};
+use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use frequent::Frequent;
 
 const NAME: &str = "cdlp";
@@ -53,17 +54,18 @@ impl Default for CdlpConfig {
 
 /// Communities of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Cdlp {
-    labels: HugeVec<AtomicU32>,
+    groups: Groups,
     /// Iterations done.
     pub iterations: u32,
     /// Whether the last of them changed nothing.
     pub converged: bool,
     /// Labels that are left.
     pub communities: u64,
-    /// Vertices with the most frequent label, and that label (the smallest, if there are several).
+    /// Vertices with the most frequent label.
     pub largest: u64,
-    /// `None` in a graph without vertices.
+    /// That label, the smallest by id if there are several; `None` in a graph without vertices.
     pub largest_label: Option<VertexId>,
     /// What the run did.
     pub run: Run,
@@ -72,7 +74,12 @@ pub struct Cdlp {
 impl Cdlp {
     /// The label of `v`.
     pub fn label(&self, v: VertexId) -> VertexId {
-        self.labels[v as usize].load(Ordering::Relaxed)
+        self.groups.labels[v as usize]
+    }
+
+    /// The labels of all vertices.
+    pub fn labels(&self) -> &[VertexId] {
+        &self.groups.labels
     }
 }
 
@@ -80,7 +87,7 @@ impl Cdlp {
 /// neighbourhood.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
     let longest: u64 = [Direction::Out, Direction::In]
         .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
         .iter()
@@ -92,7 +99,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     let uncached = 1.0 - plan.1.cached_fraction(graph);
@@ -102,12 +109,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
     let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
     let because = "a pass over the pages for each iteration at most, less what is cached; later \
                    ones leave out what has come to rest";
-    let reads = vicinity::using(graph, config, &plan.1, reads);
+    let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
-}
-
-fn check(graph: &Graph) -> Result<()> {
-    vicinity::demand_in_edges(graph, NAME)
 }
 
 /// Passes labels on.
@@ -115,7 +118,7 @@ fn check(graph: &Graph) -> Result<()> {
 /// # Errors
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let mut passing = Passing::new(&engine)?;
@@ -134,9 +137,10 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Resul
 
 struct Passing<'e> {
     engine: &'e Engine,
-    /// Before the iteration.
+    /// Before the iteration. A label is the rank of a vertex, so that the smallest of several
+    /// labels is the one with the smallest id.
     labels: HugeVec<AtomicU32>,
-    /// After it, of the vertices in `changed`; then their number for each label.
+    /// After it, of the vertices in `changed`.
     next: HugeVec<AtomicU32>,
     changed: Bitmap,
     /// Vertices with a neighbour that changed, where changes are named.
@@ -151,9 +155,11 @@ impl<'e> Passing<'e> {
     fn new(engine: &'e Engine) -> Result<Self> {
         let n = engine.graph().vertices();
         let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
-        labels.par_iter().enumerate().for_each(|(v, label)| {
-            label.store(v as VertexId, Ordering::Relaxed);
-        });
+        let mut rank = 0;
+        for_each_by_id(engine.graph(), |v| {
+            labels[v as usize].store(rank, Ordering::Relaxed);
+            rank += 1;
+        })?;
         Ok(Self {
             engine,
             labels,
@@ -177,7 +183,7 @@ impl<'e> Passing<'e> {
             touched: naming.then_some(&self.touched),
         };
         let wanted = if self.named { Wanted::In(&self.frontier) } else { Wanted::All };
-        vicinity::visit(self.engine, label, wanted, &step)?;
+        neighbourhood::visit(self.engine, label, wanted, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
             let label = self.next[v as usize].load(Ordering::Relaxed);
@@ -198,21 +204,10 @@ impl<'e> Passing<'e> {
     }
 
     fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
-        let (labels, sizes) = (self.labels, self.next);
-        sizes.par_iter().for_each(|size| size.store(0, Ordering::Relaxed));
-        labels.par_iter().for_each(|label| {
-            sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
-        });
-        let (mut communities, mut largest, mut largest_label) = (0, 0, None);
-        for (v, size) in (0..).zip(sizes.iter()) {
-            let size = u64::from(size.load(Ordering::Relaxed));
-            communities += u64::from(size > 0);
-            if size > largest {
-                (largest, largest_label) = (size, Some(v));
-            }
-        }
+        let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
+        let Groups { count, largest, largest_label, .. } = groups;
         let run = Run::of(self.engine);
-        Ok(Cdlp { labels, iterations, converged, communities, largest, largest_label, run })
+        Ok(Cdlp { groups, iterations, converged, communities: count, largest, largest_label, run })
     }
 }
 
@@ -224,7 +219,7 @@ struct Step<'a> {
     touched: Option<&'a Bitmap>,
 }
 
-impl Vicinity for Step<'_> {
+impl Neighbourhood for Step<'_> {
     type Local = Frequent;
 
     fn local(&self) -> Frequent {
@@ -258,7 +253,8 @@ impl Vicinity for Step<'_> {
 /// lists in memory.
 pub fn verify(graph: &Graph, config: &CdlpConfig, cdlp: &Cdlp) -> Result<()> {
     let lists = Lists::both_ways(graph)?;
-    let mut labels: Vec<VertexId> = (0..lists.vertices()).collect();
+    let ranks = Ranks::load(graph)?;
+    let mut labels: Vec<VertexId> = (0..lists.vertices()).map(|v| ranks.of(v)).collect();
     let mut counts = std::collections::BTreeMap::new();
     for _ in 0..config.iterations {
         let next = (0..lists.vertices()).map(|v| {
@@ -279,9 +275,10 @@ pub fn verify(graph: &Graph, config: &CdlpConfig, cdlp: &Cdlp) -> Result<()> {
     let mut sizes = vec![0u64; labels.len()];
     for (v, &expected) in (0..).zip(&labels) {
         sizes[expected as usize] += 1;
-        if cdlp.label(v) != expected {
-            let found = cdlp.label(v);
-            return Err(wrong(format!("vertex {v} has the label {found}, not {expected}")));
+        let found = ranks.of(cdlp.label(v));
+        if found != expected {
+            let fault = format!("the label of vertex {v} has the rank {found}, not {expected}");
+            return Err(wrong(fault));
         }
     }
     let communities = sizes.iter().filter(|&&size| size > 0).count() as u64;

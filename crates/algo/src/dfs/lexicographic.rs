@@ -1,18 +1,18 @@
 //! Serial depth-first search in lexicographic order.
 //!
-//! **Returns** the search that always goes on with the smallest unvisited neighbour: of each
-//! vertex its number in the order of visits (preorder, from 0), its parent (the source is its own),
-//! and its number in the order in which vertices are left (postorder, from 0). With targets it ends
-//! with the visit of the last of them; vertices still on the way are then not left.
+//! **Returns** the search that always goes on with the unvisited neighbour of the smallest id: of
+//! each vertex its number in the order of visits (preorder, from 0), its parent (the source is its
+//! own), and its number in the order in which vertices are left (postorder, from 0). With targets
+//! it ends with the visit of the last of them; vertices still on the way are then not left.
 //!
 //! **Source.** The classical search (Tarjan 1972); that each list is enough once: a stack in which
 //! a vertex that is pushed again moves to the top is the recursive search.
 //!
-//! **Trick.** Who returns to a vertex looks on in its list, and would have to read its page again
-//! each time. Here a vertex pushes all its unvisited neighbours when it is visited, the smallest on
-//! top, and never needs its list again. The stack is a doubly linked list through two arrays, so a
-//! neighbour that lies deeper is taken out there: at most one entry a vertex, however many edges.
-//! A path as long as the graph is no recursion.
+//! **Trick.** A search that returns to a vertex looks on in its list, and would have to read its
+//! page again each time. Here a vertex pushes all its unvisited neighbours when it is visited, the
+//! smallest on top, and never needs its list again. The stack is a doubly linked list through two
+//! arrays, so a neighbour that lies deeper is taken out there: at most one entry a vertex, however
+//! many edges. A path as long as the graph is no recursion.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Stra
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
 use crate::estimate::{Estimate, kept};
-use crate::in_memory::InMemory;
+use crate::plain::Lists;
+use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "dfs --order lexicographic";
@@ -40,6 +41,7 @@ pub struct LexicographicConfig {
 
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Lexicographic {
     /// Where it started.
     pub source: VertexId,
@@ -57,6 +59,21 @@ pub struct Lexicographic {
 }
 
 impl Lexicographic {
+    /// The numbers of all vertices in preorder, `u32::MAX` where there is none.
+    pub fn orders(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// The parents of all vertices, [`NO_PARENT`](crate::NO_PARENT) where there is none.
+    pub fn parents(&self) -> &[VertexId] {
+        &self.parents
+    }
+
+    /// The numbers of all vertices in postorder, `u32::MAX` where there is none.
+    pub fn finishes(&self) -> &[u32] {
+        &self.finish
+    }
+
     /// Number of `v` in preorder, if it was visited.
     pub fn order(&self, v: VertexId) -> Option<u32> {
         some(self.order[v as usize])
@@ -64,7 +81,7 @@ impl Lexicographic {
 
     /// Parent of `v`, if it was visited.
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
-        self.order(v).and_then(|_| some(self.parents[v as usize]))
+        some(self.parents[v as usize])
     }
 
     /// Number of `v` in postorder, if it was left.
@@ -77,18 +94,21 @@ fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }
 
-/// Memory: 20 bytes a vertex.
+/// Memory: 20 bytes a vertex; where the graph is not in the order of its ids 4 more, and the
+/// longest list.
 pub fn needs(graph: &Graph) -> Needs {
-    Needs { what: NAME, state_bytes: 20 * graph.vertices() as u64, scratch_bytes: 0 }
+    let ordered = Ranks::bytes_for(graph) + Ranks::list_bytes(graph);
+    let state_bytes = 20 * graph.vertices() as u64 + ordered;
+    Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
-/// The search is serial, and asks for single pages in an order that only the search itself tells.
+/// The search is serial, and asks for single pages in an order that only the search itself finds.
 fn serial(config: EngineConfig) -> EngineConfig {
     let strategy = match config.strategy {
         Strategy::Auto => Strategy::Block,
         other => other,
     };
-    EngineConfig { strategy, threads: 1, ..config }
+    config.strategy(strategy).threads(1)
 }
 
 /// What a run will need.
@@ -116,9 +136,14 @@ pub fn run(
     engine.install(|| {
         let mut search = Search::new(&engine, source, &dfs.targets)?;
         search.run()?;
-        let Search { order, parents, finish, visits, depth_max, .. } = search;
+        let Search { order, mut parents, finish, visits, depth_max, .. } = search;
         let ended_early =
             !dfs.targets.is_empty() && dfs.targets.iter().all(|&v| order[v as usize] != NONE);
+        if ended_early {
+            // Some were seen and not visited.
+            let parents = parents.iter_mut().zip(order.iter());
+            parents.filter(|(_, order)| **order == NONE).for_each(|(parent, _)| *parent = NONE);
+        }
         let (reached, depth) = (visits, depth_max);
         let run = Run::of(&engine);
         Ok(Lexicographic { source, order, parents, finish, reached, depth, ended_early, run })
@@ -135,6 +160,9 @@ struct Search<'e> {
     parents: HugeVec<u32>,
     finish: HugeVec<u32>,
     waiting: Waiting,
+    ranks: Ranks,
+    /// The present list, where vertices do not lie in the order of their ids.
+    list: Vec<VertexId>,
     visits: u64,
     finished: u32,
     depth: u64,
@@ -156,6 +184,8 @@ impl<'e> Search<'e> {
                 above: HugeVec::filled(n, NONE)?,
                 below: HugeVec::filled(n, NONE)?,
             },
+            ranks: Ranks::load(engine.graph())?,
+            list: Vec::new(),
             visits: 0,
             finished: 0,
             depth: 0,
@@ -167,7 +197,7 @@ impl<'e> Search<'e> {
     }
 
     fn run(&mut self) -> Result<()> {
-        let mut lists = self.engine.lookup(Direction::Out);
+        let mut lists = self.engine.lookup(Direction::Out)?;
         let mut last = None;
         while let Some(v) = self.waiting.pop() {
             if self.visits.is_multiple_of(CANCEL_VISITS) {
@@ -186,18 +216,26 @@ impl<'e> Search<'e> {
                 lists.finish("depth-first search");
                 return Ok(());
             }
-            let Self { order, parents, waiting, .. } = self;
-            lists.list_backwards(v, |list| {
-                for &target in list.targets.iter().rev() {
-                    if order[target as usize] == NONE {
-                        if parents[target as usize] != NONE {
-                            waiting.remove(target);
-                        }
-                        parents[target as usize] = v;
-                        waiting.push(target);
+            let Self { order, parents, waiting, ranks, list: all, .. } = self;
+            let mut push = |target: VertexId| {
+                if order[target as usize] == NONE {
+                    if parents[target as usize] != NONE {
+                        waiting.remove(target);
                     }
+                    parents[target as usize] = v;
+                    waiting.push(target);
                 }
-            })?;
+            };
+            if ranks.is_natural() {
+                lists.list_backwards(v, |list| {
+                    list.targets.iter().rev().for_each(|&target| push(target));
+                })?;
+            } else {
+                all.clear();
+                lists.list_backwards(v, |list| all.extend_from_slice(list.targets))?;
+                ranks.sort(all);
+                all.iter().rev().for_each(|&target| push(target));
+            }
         }
         lists.finish("depth-first search");
         if let Some(last) = last {
@@ -271,7 +309,8 @@ impl Waiting {
 /// moments from the same parents. Takes 4 bytes an entry and 28 a vertex.
 pub fn verify(graph: &Graph, config: &LexicographicConfig, dfs: &Lexicographic) -> Result<()> {
     let n = graph.vertices();
-    let lists = InMemory::load(graph)?;
+    let mut lists = Lists::outward(graph)?;
+    lists.sort(&Ranks::load(graph)?);
     let (mut order, mut finish) = (vec![NONE; n], vec![NONE; n]);
     let (mut visits, mut finished) = (0, 0);
     let mut targets: Vec<VertexId> = config.targets.clone();
@@ -290,7 +329,7 @@ pub fn verify(graph: &Graph, config: &LexicographicConfig, dfs: &Lexicographic) 
     let mut ended = visit(dfs.source, dfs.source, &mut order)?;
     path.push((dfs.source, 0));
     while !ended && let Some((v, at)) = path.last_mut() {
-        let rest = &lists.list(*v)[*at..];
+        let rest = &lists.of_vertex(*v)[*at..];
         match rest.iter().position(|&target| order[target as usize] == NONE) {
             Some(skipped) => {
                 let (parent, target) = (*v, rest[skipped]);

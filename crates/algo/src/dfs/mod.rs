@@ -13,6 +13,7 @@ pub mod pseudo;
 use cenote_engine::{Direction, Graph, Strategy, VertexId};
 
 use crate::estimate::Reads;
+use crate::ranks::default_source;
 use crate::report::{Result, check_vertices, pages};
 
 const PAGE_BY_PAGE: &str = "the pages of each vertex by themselves, but for those in memory";
@@ -35,7 +36,7 @@ fn checked_source(
     source: Option<VertexId>,
     targets: &[VertexId],
 ) -> Result<VertexId> {
-    let source = source.unwrap_or(graph.superblock().degree_max_vertex);
+    let source = source.map_or_else(|| default_source(graph), Ok)?;
     check_vertices(graph, "--source", &[source])?;
     check_vertices(graph, "--target", targets)?;
     Ok(source)

@@ -2,7 +2,7 @@
 //!
 //! **Returns** which vertices can be reached from the source, and whether each target can. With
 //! targets the search ends as soon as all are reached; what else it had seen by then depends on
-//! which page arrived first and is not told.
+//! which page arrived first and is not reported.
 //!
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
@@ -16,13 +16,13 @@
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Graph, List, Needs, RoamConfig, Roamer, Strategy,
+    Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs, RoamConfig, Strategy,
     VertexId,
 };
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
 use crate::estimate::{Estimate, Reads, kept};
-use crate::in_memory::InMemory;
+use crate::plain::Lists;
 use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "dfs";
@@ -40,6 +40,7 @@ pub struct PseudoDfsConfig {
 
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PseudoDfs {
     /// Where it started.
     pub source: VertexId,
@@ -155,7 +156,7 @@ struct Visit<'a> {
     targets: &'a [VertexId],
 }
 
-impl Roamer for Visit<'_> {
+impl Kernel for Visit<'_> {
     /// Targets that are known to be reached: the first so many.
     type Local = usize;
 
@@ -163,7 +164,7 @@ impl Roamer for Visit<'_> {
         0
     }
 
-    fn list(&self, _: &mut usize, list: &List<'_>, next: &mut Vec<VertexId>) {
+    fn expand(&self, _: &mut usize, list: &List<'_>, next: &mut Vec<VertexId>) {
         for &target in list.targets {
             if !self.visited.contains(target) && self.visited.insert(target) {
                 next.push(target);
@@ -191,7 +192,7 @@ impl Roamer for Visit<'_> {
 /// reached where it can be; where the search did not end early, exactly those vertices are reached
 /// that can be; where it did, no others.
 pub fn verify(graph: &Graph, config: &PseudoDfsConfig, dfs: &PseudoDfs) -> Result<()> {
-    let reachable = InMemory::load(graph)?.reachable_from(dfs.source);
+    let reachable = Lists::outward(graph)?.reachable_from(dfs.source);
     let all = config.targets.iter().all(|&v| reachable[v as usize]);
     if dfs.ended_early != (all && !config.targets.is_empty()) {
         return Err(wrong(format!(

@@ -6,7 +6,7 @@
 //! followed both ways. Starts from 1/n everywhere.
 //!
 //! Personalised ([`PageRankConfig::personalize`]), "anywhere" and "any vertex" are the given
-//! vertices, evenly, and the surfer starts there; so ranks tell what is near them. Vertices that
+//! vertices, evenly, and the surfer starts there; so ranks show what is near them. Vertices that
 //! cannot be reached from them have rank 0.
 //!
 //! [`Variant::Cave`] is the CAVE paper's Algorithm 4: no division by n, and the mass of vertices
@@ -40,6 +40,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
 use restart::Restart;
 
@@ -100,7 +101,7 @@ impl PageRankConfig {
         let bad = |parameter, given: f64, expected: &str| {
             Err(AlgoError::Parameter {
                 parameter,
-                given: given.to_string(),
+                given: format!("{given:?}"),
                 expected: expected.to_string(),
             })
         };
@@ -118,8 +119,11 @@ impl PageRankConfig {
 
 /// Ranks of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PageRank {
-    ranks: HugeVec<AtomicU64>,
+    /// Bits of floating-point numbers.
+    ranks: HugeVec<u64>,
+    ids: Ranks,
     /// Iterations done.
     pub iterations: u32,
     /// Whether the last change was below the tolerance; `None` where none was set.
@@ -133,22 +137,17 @@ pub struct PageRank {
 impl PageRank {
     /// Rank of `v`.
     pub fn rank(&self, v: VertexId) -> f64 {
-        load(&self.ranks[v as usize])
+        self.ranks()[v as usize]
     }
 
-    /// The `count` vertices of highest rank, highest first, smaller vertices first among equals.
+    /// The ranks of all vertices.
+    pub fn ranks(&self) -> &[f64] {
+        bytemuck::cast_slice(&self.ranks)
+    }
+
+    /// The `count` vertices of highest rank, highest first, of equals the smallest id.
     pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
-        let mut top: Vec<(VertexId, f64)> = Vec::with_capacity(count + 1);
-        for (v, rank) in self.ranks.iter().enumerate() {
-            let rank = load(rank);
-            if top.len() == count && top.last().is_none_or(|last| rank <= last.1) {
-                continue;
-            }
-            let at = top.partition_point(|&(_, other)| other >= rank);
-            top.insert(at, (VertexId::try_from(v).expect("vertex ids are u32"), rank));
-            top.truncate(count);
-        }
-        top
+        self.ids.top(count, (0..).zip(self.ranks().iter().copied()))
     }
 }
 
@@ -273,7 +272,8 @@ fn finish(
     }
     let converged =
         pagerank.tolerance.map(|tolerance| change.is_some_and(|change| change < tolerance));
-    Ok(PageRank { ranks, iterations, converged, change, run: Run::of(engine) })
+    let (ranks, ids) = (ranks.into_plain(), Ranks::load(engine.graph())?);
+    Ok(PageRank { ranks, ids, iterations, converged, change, run: Run::of(engine) })
 }
 
 // ------------------------------------------------------------------------------------------------

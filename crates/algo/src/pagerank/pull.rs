@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, VertexId, Wanted, prefetch,
+    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId, Wanted, prefetch,
 };
 
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub(super) struct Pull<'e> {
     damping: f64,
     restart: Restart,
     /// What a vertex gives each out-neighbour: rank / out-degree; of a vertex without out-edges
-    /// its rank, which nobody asks for.
+    /// its rank, which is not used.
     shares: HugeVec<AtomicU64>,
     next: HugeVec<AtomicU64>,
     /// Of a directed graph: the lists at hand are of in-edges.
@@ -176,7 +176,7 @@ impl Kernel for Gather<'_> {
         self.take(masses, list, sum);
     }
 
-    fn page(&self, masses: &mut Masses, page: &Page<'_>, _: &Wanted<'_>) {
+    fn page(&self, masses: &mut Masses, page: &Page<'_>, _: &Purpose<'_>) {
         let entries = page.entries();
         for &target in &entries[..entries.len().min(PREFETCH_ENTRIES)] {
             prefetch(self.shares, target as usize);
@@ -224,7 +224,7 @@ impl Gather<'_> {
         let page = (list.page - self.adjacency.first_page()) as usize;
         let slot = if list.skip == 0 { page + 1 } else { page };
         if slot >= self.pieces.degrees.len() {
-            // It says that it goes on behind the last page: `check` tells.
+            // It says that it goes on behind the last page: `check` reports that.
             return;
         }
         self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);

@@ -1,39 +1,38 @@
 //! Strongly connected components.
 //!
-//! **Returns** for every vertex the smallest vertex of its component; two vertices are in one
-//! component if a path of edges leads from each to the other. On an undirected graph these are
-//! the connected components, and [`crate::wcc`] finds them.
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
+//! in one component if a path of edges leads from each to the other. On an undirected graph these
+//! are the connected components, and [`crate::wcc`] finds them.
 //!
 //! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
 //! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
-//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for what is left.
+//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for the residual graph.
 //!
 //! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
 //! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
 //! at once (where passes add little and there are in-edges, they lead to the rest). The same
-//! passes keep the lists of whoever did not join in memory, without targets that can be on no
-//! cycle with them. As soon as what is left fits, one serial search in memory finishes everything
-//! ([`left`]): the giant is then one vertex in it, so the backward search need not have ended.
-//! Small graphs go there at once.
+//! passes keep the residual graph in memory: the lists of vertices that did not join, without
+//! targets that can be on no cycle with them. As soon as it fits, one serial search in memory
+//! finishes it all ([`in_memory`]): the giant is then one vertex in it, so the backward search need
+//! not have ended. Small graphs go there at once.
 //!
-//! **Bound.** Where the rest does not fit, each pass must shrink it: by joining the giant, by
-//! trimming vertices without successors, or by a round of colouring, which finds every component
-//! that no other left over leads into. A graph whose rest is a long chain of components beyond the
-//! budget may take as many rounds as the chain is long.
+//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the
+//! giant, by trimming vertices without successors, or by a round of colouring, which finds every
+//! component that no other component in it leads into. A long chain of components beyond the budget
+//! may take as many rounds as the chain is long.
 
-mod left;
+mod in_memory;
 mod rounds;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
 };
-use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
+use crate::groups::{Groups, Labels};
 use crate::report::{AlgoError, Result, Run, pages};
 use crate::wcc;
 use rounds::Rounds;
@@ -43,14 +42,15 @@ const NAME: &str = "scc";
 
 /// Components of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Scc {
-    labels: HugeVec<AtomicU32>,
+    groups: Groups,
     /// Number of components.
     pub components: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// The smallest vertex of the largest component (of the first of them, if several are largest);
-    /// `None` in a graph without vertices.
+    /// The label of the largest component, the smallest by id if several are largest; `None` in a
+    /// graph without vertices.
     pub largest_label: Option<VertexId>,
     /// Components of one vertex.
     pub single: u64,
@@ -59,9 +59,14 @@ pub struct Scc {
 }
 
 impl Scc {
-    /// The smallest vertex of the component of `v`.
+    /// The vertex with the smallest id in the component of `v`.
     pub fn label(&self, v: VertexId) -> VertexId {
-        self.labels[v as usize].load(Ordering::Relaxed)
+        self.groups.labels[v as usize]
+    }
+
+    /// The labels of all vertices.
+    pub fn labels(&self) -> &[VertexId] {
+        &self.groups.labels
     }
 }
 
@@ -76,7 +81,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs {
         what: NAME,
         state_bytes: 8 * n as u64 + sets + Whole::bytes_for(graph, config),
-        scratch_bytes: left::bytes_for(graph),
+        scratch_bytes: in_memory::bytes_for(graph),
     }
 }
 
@@ -87,7 +92,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     }
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = pages(graph, Direction::Out) as f64;
-    let (reads, because) = if plan.1.scratch_bytes >= left::bytes_for(graph) {
+    let (reads, because) = if plan.1.scratch_bytes >= in_memory::bytes_for(graph) {
         (Reads::about(pass), "one pass over the pages: all lists fit in memory")
     } else {
         // Of social and generated graphs, whose giant is most of what is on cycles.
@@ -102,32 +107,20 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 /// Finds the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
     if !graph.is_directed() {
-        let found = wcc::run(graph, config)?;
-        let run = found.run.clone();
-        return summarise(found.into_labels(), run);
+        let components = wcc::run(graph, config)?;
+        return Ok(found(components.groups, components.run));
     }
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let labels = Rounds::new(&engine)?.labels()?;
-        summarise(labels, Run::of(&engine))
+        let memory = HugeVec::zeroed(labels.len())?;
+        Ok(found(Groups::new(graph, Labels::Members, labels, memory)?, Run::of(&engine)))
     })
 }
 
-fn summarise(labels: HugeVec<AtomicU32>, run: Run) -> Result<Scc> {
-    let sizes: HugeVec<AtomicU32> = HugeVec::zeroed(labels.len())?;
-    labels.par_iter().for_each(|label| {
-        sizes[label.load(Ordering::Relaxed) as usize].fetch_add(1, Ordering::Relaxed);
-    });
-    let mut scc = Scc { labels, components: 0, largest: 0, largest_label: None, single: 0, run };
-    for (v, size) in (0..).zip(sizes.iter()) {
-        let size = u64::from(size.load(Ordering::Relaxed));
-        scc.components += u64::from(size > 0);
-        scc.single += u64::from(size == 1);
-        if size > scc.largest {
-            (scc.largest, scc.largest_label) = (size, Some(v));
-        }
-    }
-    Ok(scc)
+fn found(groups: Groups, run: Run) -> Scc {
+    let Groups { count, single, largest, largest_label, .. } = groups;
+    Scc { groups, components: count, largest, largest_label, single, run }
 }
 
 fn wrong(fault: String) -> AlgoError {

@@ -4,12 +4,14 @@ use cenote_engine::{Graph, VertexId};
 
 use super::{Scc, wrong};
 use crate::plain::Lists;
+use crate::ranks::Ranks;
 use crate::report::Result;
 
 /// Finds the components again by two depth-first searches, serially and in memory (Kosaraju and
-/// Sharir), and asserts that every label is the smallest vertex of its component, and that the
-/// counts follow from the labels. Keeps all lists in memory, in both directions.
+/// Sharir), and asserts that every label is the vertex with the smallest id in its component, and
+/// that the counts follow from the labels. Keeps all lists in memory, in both directions.
 pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
+    let ranks = Ranks::load(graph)?;
     let outward = Lists::outward(graph)?;
     let n = outward.vertices();
     let mut order = Vec::with_capacity(n as usize);
@@ -24,7 +26,7 @@ pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
     while let Some(v) = order.pop() {
         let mut members = Vec::new();
         search(&inward, v, &mut seen, &mut members);
-        let Some(&smallest) = members.iter().min() else { continue };
+        let Some(&smallest) = members.iter().min_by_key(|&&v| ranks.of(v)) else { continue };
         sizes[smallest as usize] = members.len() as u64;
         for member in members {
             let found = scc.label(member);

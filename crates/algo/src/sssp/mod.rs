@@ -4,10 +4,10 @@
 //! all paths, added up along the path from the source on. Sums of integers are exact (`u64`);
 //! floating-point weights add up as `f64`, so a distance is the minimum over all paths of the
 //! rounded sum from left to right, whatever the order in which paths are found. Edges of a graph
-//! without weights have length 1. Where asked for, parents: the smallest vertex over which a path
-//! of exactly that length comes ([`parents`] has the rule for edges of weight 0). A source has
-//! distance 0 and is its own parent. With targets only vertices as near as the farthest target
-//! count as reached. Negative weights are an error.
+//! without weights have length 1. Where asked for, parents: of the vertices over which a path of
+//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of
+//! weight 0). A source has distance 0 and is its own parent. With targets only vertices as near as
+//! the farthest target count as reached. Negative weights are an error.
 //!
 //! **Source.** Delta-stepping: Meyer and Sanders, Journal of Algorithms 49 (2003). The default of
 //! delta, 32 times the mean weight over the mean degree, is that of Davidson, Baxter, Garland and
@@ -26,7 +26,7 @@ mod relax;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Weight,
@@ -35,9 +35,11 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
-use crate::report::{AlgoError, Result, Run, check_vertices, pages};
-use length::{Lengths, OVERFLOW, UNREACHED};
-use parents::{Found, NO_PARENT, fill};
+use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
+use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
+pub use length::UNREACHED;
+use length::{Lengths, OVERFLOW};
+use parents::{Found, fill};
 use relax::{Relax, visit};
 pub use verify::verify;
 
@@ -68,10 +70,20 @@ pub enum Distance {
     Float(f64),
 }
 
+/// The distances of all vertices, [`UNREACHED`] where there is none.
+#[derive(Clone, Copy, Debug)]
+pub enum Distances<'a> {
+    /// Sums of integers, or of edges without weights.
+    Integers(&'a [u64]),
+    /// The bits of floating-point numbers; see [`f64::from_bits`].
+    FloatBits(&'a [u64]),
+}
+
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Sssp {
-    /// Where paths start, ascending.
+    /// Where paths start, in the order of the ids.
     pub sources: Vec<VertexId>,
     /// The bucket width that was used.
     pub delta: f64,
@@ -79,11 +91,11 @@ pub struct Sssp {
     pub buckets: u64,
     /// Vertices reached, the sources among them.
     pub reached: u64,
-    /// The largest distance, and the smallest vertex that has it.
+    /// The largest distance, and of the vertices that have it the one with the smallest id.
     pub farthest: (VertexId, Distance),
     lengths: Lengths,
-    distances: HugeVec<AtomicU64>,
-    parents: Option<HugeVec<AtomicU32>>,
+    distances: HugeVec<u64>,
+    parents: Option<HugeVec<VertexId>>,
     /// Distances above it were not looked for.
     bound: u64,
     /// What the run did.
@@ -104,8 +116,21 @@ impl Sssp {
 
     /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
-        let parent = self.parents.as_ref()?[v as usize].load(Ordering::Relaxed);
-        (parent != NO_PARENT).then_some(parent)
+        Some(self.parents()?[v as usize]).filter(|parent| *parent != NO_PARENT)
+    }
+
+    /// The distances of all vertices.
+    pub fn distances(&self) -> Distances<'_> {
+        match self.lengths {
+            Lengths::Integers => Distances::Integers(&self.distances),
+            Lengths::Floats => Distances::FloatBits(&self.distances),
+        }
+    }
+
+    /// The parents of all vertices, [`NO_PARENT`] where there is none; `None` where they were not
+    /// asked for.
+    pub fn parents(&self) -> Option<&[VertexId]> {
+        self.parents.as_deref()
     }
 
     /// Whether parents were asked for.
@@ -130,7 +155,7 @@ impl Sssp {
     }
 
     fn length(&self, v: VertexId) -> u64 {
-        self.distances[v as usize].load(Ordering::Relaxed)
+        self.distances[v as usize]
     }
 }
 
@@ -151,7 +176,8 @@ impl Distance {
     }
 }
 
-/// Memory: 8 bytes a vertex for distances, 4 for parents, 3 sets; what weighted visits keep, and
+/// Memory: 8 bytes a vertex for distances, 4 for parents (8 where the graph is not in the order of
+/// its ids), 3 sets; what weighted visits keep, and
 /// beside the page index 8 bytes for each page of lists.
 ///
 /// # Errors
@@ -159,16 +185,16 @@ impl Distance {
 pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Needs> {
     graph.load_weights(Direction::Out)?;
     let n = graph.vertices();
-    let per_vertex = if sssp.parents { 12 } else { 8 };
+    let parents = if sssp.parents { Parents::bytes_for(graph) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
     let weighted = weighted_bytes_for(graph, config, Direction::Out);
-    let state_bytes = per_vertex * n as u64 + sets + weighted;
+    let state_bytes = 8 * n as u64 + parents + sets + weighted;
     Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
 }
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
-    EngineConfig { weighted: graph.is_weighted(), ..config }
+    config.weighted(graph.is_weighted())
 }
 
 /// What a run will need.
@@ -237,19 +263,11 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
     if let Some(delta) = sssp.delta.filter(|delta| !(delta.is_finite() && *delta > 0.0)) {
         return Err(AlgoError::Parameter {
             parameter: "--delta",
-            given: delta.to_string(),
+            given: format!("{delta:?}"),
             expected: "a positive number".into(),
         });
     }
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
-        None => Ok(()),
-        Some(min) => Err(AlgoError::Parameter {
-            parameter: "the smallest weight of the graph",
-            given: min.to_string(),
-            expected: "shortest paths are found over weights that are not negative".into(),
-        }),
-    }
+    check_weights(graph, "shortest paths are found over weights that are not negative")
 }
 
 /// The width of buckets where none is asked for.
@@ -271,11 +289,10 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Resul
     check(graph, sssp)?;
     let mut sources = sssp.sources.clone();
     if sources.is_empty() {
-        sources.push(graph.superblock().degree_max_vertex);
+        sources.push(default_source(graph)?);
     }
     check_vertices(graph, "--source", &sources)?;
-    sources.sort_unstable();
-    sources.dedup();
+    sort_by_id(graph, &mut sources)?;
     let config = with_weights(graph, config);
     let needs = needs(graph, &config, sssp)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
@@ -395,20 +412,18 @@ impl<'e> Search<'e> {
     fn finish(mut self, with_parents: bool) -> Result<Sssp> {
         let bound = self.bound();
         let (mut reached, mut farthest) = (0, (self.sources[0], 0));
-        for (v, distance) in self.distances.iter().enumerate() {
+        for_each_by_id(self.engine.graph(), |v| {
+            let distance = &self.distances[v as usize];
             let length = distance.load(Ordering::Relaxed);
-            if length == UNREACHED {
-                continue;
-            }
             if length > bound {
                 distance.store(UNREACHED, Ordering::Relaxed);
-                continue;
+                return;
             }
             reached += 1;
             if length > farthest.1 {
-                farthest = (v as VertexId, length);
+                farthest = (v, length);
             }
-        }
+        })?;
         if farthest.1 == OVERFLOW {
             let largest = if self.lengths == Lengths::Integers { "2^64 - 3" } else { "f64" };
             return Err(AlgoError::Parameter {
@@ -428,10 +443,11 @@ impl<'e> Search<'e> {
             bound,
             run: Run::of(self.engine),
             sources: self.sources,
-            distances: self.distances,
+            distances: self.distances.into_plain(),
         })
     }
-    fn parents(&mut self) -> Result<HugeVec<AtomicU32>> {
+
+    fn parents(&mut self) -> Result<HugeVec<VertexId>> {
         let Self { frontier, next, far, .. } = self;
         let found = Found {
             engine: self.engine,

@@ -1,19 +1,19 @@
 //! Parents, when all distances are known.
 //!
-//! The parent of `v` is the smallest `u` whose distance and the weight of whose edge give that of
-//! `v` exactly, among those at a smaller distance. Where there is none (all such edges have weight
-//! 0, or one that rounding swallows), `v` gets a parent at its own distance: level by level from
-//! those that have one, the smallest of the level before. So parents never lead in a circle.
+//! The parent of `v` is the `u` with the smallest id whose distance and the weight of whose edge
+//! give that of `v` exactly, among those at a smaller distance. Where there is none (all such edges
+//! have weight 0, or one that rounding swallows), `v` gets a parent at its own distance: level by
+//! level from those that have one, the smallest id of the level before. So parents never lead in a
+//! circle.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{Bitmap, Engine, Frontier, FrontierPart, HugeVec, VertexId};
 
 use super::length::{Lengths, UNREACHED};
 use super::relax::{Sums, visit};
+use crate::ranks::Parents;
 use crate::report::Result;
-
-pub const NO_PARENT: u32 = u32::MAX;
 
 /// What parents are found from.
 pub struct Found<'a> {
@@ -29,12 +29,9 @@ pub fn find(
     frontier: &mut Frontier,
     next: &mut Frontier,
     open: &mut Bitmap,
-) -> Result<HugeVec<AtomicU32>> {
-    let parents = HugeVec::<AtomicU32>::zeroed(found.distances.len())?;
-    parents.iter().for_each(|parent| parent.store(NO_PARENT, Ordering::Relaxed));
-    for &source in found.sources {
-        parents[source as usize].store(source, Ordering::Relaxed);
-    }
+) -> Result<HugeVec<VertexId>> {
+    let parents = Parents::new(found.engine.graph())?;
+    found.sources.iter().for_each(|&source| parents.propose(source, source));
     let reached = |v: &VertexId| distance(found, *v) != UNREACHED;
     fill(frontier, (0..found.distances.len() as VertexId).filter(reached));
     next.clear();
@@ -42,10 +39,7 @@ pub fn find(
     let parts = visit(found.engine, "parents".to_owned(), frontier, &kernel)?;
     next.seal(parts);
     open.clear();
-    let is_open = |v: &VertexId| {
-        distance(found, *v) != UNREACHED
-            && parents[*v as usize].load(Ordering::Relaxed) == NO_PARENT
-    };
+    let is_open = |v: &VertexId| distance(found, *v) != UNREACHED && !parents.has(*v);
     let mut left = 0u64;
     for v in (0..found.distances.len() as VertexId).filter(is_open) {
         open.insert(v);
@@ -62,7 +56,7 @@ pub fn find(
         left -= next.count();
         std::mem::swap(frontier, next);
     }
-    Ok(parents)
+    parents.finish(found.engine.graph())
 }
 
 /// Makes a frontier of these ascending vertices.
@@ -82,7 +76,7 @@ fn distance(found: &Found<'_>, v: VertexId) -> u64 {
 /// Parents at a smaller distance.
 struct Shorter<'a> {
     found: &'a Found<'a>,
-    parents: &'a [AtomicU32],
+    parents: &'a Parents,
     /// Vertices with an edge to another at their own distance.
     tied: &'a Frontier,
 }
@@ -109,7 +103,7 @@ impl Sums for Shorter<'_> {
         if before == sum {
             self.tied.add(source, part);
         } else {
-            self.parents[v as usize].fetch_min(source, Ordering::Relaxed);
+            self.parents.propose(v, source);
         }
     }
 }
@@ -117,7 +111,7 @@ impl Sums for Shorter<'_> {
 /// Parents at the same distance, of vertices that have none.
 struct Tied<'a> {
     found: &'a Found<'a>,
-    parents: &'a [AtomicU32],
+    parents: &'a Parents,
     open: &'a Bitmap,
     next: &'a Frontier,
 }
@@ -139,7 +133,7 @@ impl Sums for Tied<'_> {
 
     fn path(&self, part: &mut FrontierPart, source: VertexId, _: u64, v: VertexId, sum: u64) {
         if self.open.contains(v) && sum == distance(self.found, v) {
-            self.parents[v as usize].fetch_min(source, Ordering::Relaxed);
+            self.parents.propose(v, source);
             self.next.add(v, part);
         }
     }

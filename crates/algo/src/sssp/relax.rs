@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Wanted,
-    WeightedKernel, Weights,
+    Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Wanted, Weights,
 };
 
 use super::length::{Lengths, add_float, add_integer, for_each_sum};
@@ -68,16 +67,8 @@ impl<S: Sums> Kernel for Each<'_, S> {
             self.0.path(local, list.vertex, before, target, sum);
         }
     }
-}
 
-impl<S: Sums> WeightedKernel for Each<'_, S> {
-    type Local = S::Local;
-
-    fn local(&self) -> S::Local {
-        self.0.local()
-    }
-
-    fn list(&self, local: &mut S::Local, list: &List<'_>, weights: Weights<'_>) {
+    fn weighted_list(&self, local: &mut S::Local, list: &List<'_>, weights: Weights<'_>) {
         let before = self.0.distances()[list.vertex as usize].load(Ordering::Relaxed);
         for_each_sum(before, weights, |i, sum| {
             self.0.path(local, list.vertex, before, list.targets[i], sum);
@@ -94,7 +85,7 @@ pub struct Relax<'a> {
     /// Shortened otherwise: of a later bucket.
     pub far: &'a Bitmap,
     pub end: u64,
-    /// Longer paths matter to nobody.
+    /// Longer paths do not matter.
     pub bound: u64,
 }
 

@@ -7,6 +7,7 @@ use cenote_engine::{Direction, Graph, VertexId, Weight, for_each_weighted_list};
 
 use super::Sssp;
 use super::length::{Lengths, UNREACHED, add_float, add_integer};
+use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result};
 
 /// Asserts, with all lists and weights in memory, that every distance is the one that Dijkstra's
@@ -52,11 +53,20 @@ pub fn verify(graph: &Graph, sssp: &Sssp) -> Result<()> {
             return wrong(format!("the distance of vertex {v} is {found:#x}, not {distance:#x}"));
         }
     }
-    if sssp.has_parents() { verify_parents(sssp, &lists, &distances) } else { Ok(()) }
+    match sssp.has_parents() {
+        true => verify_parents(graph, sssp, &lists, &distances),
+        false => Ok(()),
+    }
 }
 
-fn verify_parents(sssp: &Sssp, lists: &[Vec<(VertexId, Weight)>], distances: &[u64]) -> Result<()> {
-    // The smallest vertex at a smaller distance, and whether the parent has such an edge.
+fn verify_parents(
+    graph: &Graph,
+    sssp: &Sssp,
+    lists: &[Vec<(VertexId, Weight)>],
+    distances: &[u64],
+) -> Result<()> {
+    let ranks = Ranks::load(graph)?;
+    // The smallest rank at a smaller distance, and whether the parent has such an edge.
     let mut smallest = vec![VertexId::MAX; lists.len()];
     let mut has_edge = vec![false; lists.len()];
     for (u, list) in lists.iter().enumerate().filter(|(u, _)| distances[*u] != UNREACHED) {
@@ -67,7 +77,7 @@ fn verify_parents(sssp: &Sssp, lists: &[Vec<(VertexId, Weight)>], distances: &[u
             }
             has_edge[v as usize] |= sssp.parent(v) == Some(u as VertexId);
             if distances[u] < sum {
-                smallest[v as usize] = smallest[v as usize].min(u as VertexId);
+                smallest[v as usize] = smallest[v as usize].min(ranks.of(u as VertexId));
             }
         }
     }
@@ -77,10 +87,10 @@ fn verify_parents(sssp: &Sssp, lists: &[Vec<(VertexId, Weight)>], distances: &[u
         if parent.is_some() != (distances[at] != UNREACHED) {
             return wrong(format!("vertex {v} has a distance or a parent, not both"));
         }
-        let Some(parent) = parent.filter(|_| sssp.sources.binary_search(&v).is_err()) else {
+        let Some(parent) = parent.filter(|_| !sssp.sources.contains(&v)) else {
             continue;
         };
-        if !has_edge[at] || (smallest[at] != VertexId::MAX && parent != smallest[at]) {
+        if !has_edge[at] || (smallest[at] != VertexId::MAX && ranks.of(parent) != smallest[at]) {
             return wrong(format!("the parent of vertex {v} is {parent}"));
         }
         let mut last = parent;

@@ -34,7 +34,7 @@ use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Vert
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::report::{AlgoError, Result, Run, graph_pages, pages};
+use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
@@ -61,6 +61,7 @@ pub struct TrianglesConfig {
 
 /// A finished count.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Triangles {
     /// Triangles of the graph.
     pub triangles: u64,
@@ -116,7 +117,7 @@ fn at(triangles: &TrianglesConfig) -> At {
     if triangles.per_vertex { At::Triangles } else { At::Nowhere }
 }
 
-/// What is to be counted, and for whom.
+/// What is to be counted, and for which algorithm.
 pub(crate) struct Job {
     pub name: &'static str,
     pub at: At,
@@ -173,17 +174,6 @@ impl Job {
         self.at == At::Edges
     }
 
-    fn check(&self, graph: &Graph) -> Result<()> {
-        if graph.has_in_edges() {
-            return Ok(());
-        }
-        Err(AlgoError::Unsupported {
-            what: self.name,
-            needs: "in-edges on a directed graph",
-            remedy: "import with --in-edges, or with --undirected",
-        })
-    }
-
     fn shape(&self, order: &Order) -> Shape {
         Shape { list_words_max: order.list_words_max, unit: order.unit, doubles: self.doubles() }
     }
@@ -212,7 +202,7 @@ impl Job {
         Needs { what: self.name, state_bytes, scratch_bytes }
     }
 
-    /// Bytes of an arena that holds all lists, as far as can be told beforehand.
+    /// Bytes of an arena that holds all lists, as far as can be known beforehand.
     fn expected_bytes(&self, order: &Order, workers: usize) -> u64 {
         self.shape(order).bytes_for(order.words_expected, workers)
     }
@@ -240,7 +230,7 @@ impl Job {
 
     /// What a run will need.
     pub fn estimate(&self, graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config.clone());
         let order = Order::new(graph, self.doubles())?;
         let plan = plan_for(graph, &config, |config| self.needs(graph, config, &order))?;
@@ -262,7 +252,7 @@ impl Job {
 
     /// Counts.
     pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config);
         let order = Order::new(graph, self.doubles())?;
         let engine = engine_for(graph, config, |config| self.needs(graph, config, &order))?;
@@ -278,7 +268,8 @@ impl Job {
 
 /// Lists in memory save passes, cached pages only parts of them.
 fn without_cache(config: EngineConfig) -> EngineConfig {
-    EngineConfig { cache_bytes: config.cache_bytes.or(Some(0)), ..config }
+    let cache_bytes = config.cache_bytes.or(Some(0));
+    config.cache_bytes(cache_bytes)
 }
 
 /// The state of a count between chunks.

@@ -29,14 +29,23 @@ impl Scale {
         Self { unit: exponent + (u64::BITS - mantissa.leading_zeros()) as i32 - BITS, largest }
     }
 
-    /// Appends, for each weight, the sum of all up to and with it. The superblock says how large
-    /// and how small weights are: others contradict it.
+    /// Appends, for each weight, the sum of all up to and with it. The superblock has the largest
+    /// and the smallest weight: others contradict it.
     pub fn sums(&self, weights: Weights<'_>, sums: &mut Vec<u128>) -> Result<(), Contradiction> {
         let mut sum = 0;
-        let mut add = |value: u128| {
-            sum += value;
+        self.for_each(weights, |share| {
+            sum += share;
             sums.push(sum);
-        };
+        })
+    }
+
+    /// Passes on what each weight is worth.
+    #[inline(always)]
+    pub fn for_each(
+        &self,
+        weights: Weights<'_>,
+        mut add: impl FnMut(u128),
+    ) -> Result<(), Contradiction> {
         let mut right = true;
         let mut add_float = |value: f64| {
             right &= (0.0..=self.largest).contains(&value);

@@ -11,11 +11,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, VertexId,
-    Wanted, WeightedPageKernel, Weights,
+    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, Purpose,
+    VertexId, Wanted,
 };
 use rayon::prelude::*;
 
+use super::by_id::ProposeById;
 use super::draw::below;
 use super::log::{Log, LogPart, Tally};
 use super::rule::{NONE, Rule, Verdict};
@@ -24,10 +25,10 @@ use crate::report::Result;
 
 /// A walk on its way to the next step.
 #[derive(Clone, Copy, Debug)]
-struct Walker {
+pub(super) struct Walker {
     /// Decides which entry is proposed; by weight: the page where that is.
-    position: u64,
-    at: VertexId,
+    pub position: u64,
+    pub at: VertexId,
     before: VertexId,
     candidate: VertexId,
     row: u32,
@@ -45,7 +46,7 @@ pub(super) fn task_bytes(rows: u64, pages: u64) -> u64 {
     2 * (rows.min(pages) * size_of::<PageTask>() as u64 + rows * size_of::<VertexId>() as u64)
 }
 
-/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+/// Takes all steps of walks `0..rows` of the batch of `log`.
 pub(super) fn run(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -62,14 +63,14 @@ const REFUSED: u8 = 2;
 const TAKEN_IF_NEIGHBOUR: u8 = 3;
 const TAKEN_UNLESS_NEIGHBOUR: u8 = 4;
 
-/// What each pending walk is told.
-struct Replies {
+/// What is proposed to each pending walk, and what becomes of that.
+pub(super) struct Replies {
     proposed: HugeVec<AtomicU32>,
     verdicts: HugeVec<AtomicU8>,
 }
 
 /// Walks of one vertex, in walks sorted by `key`.
-fn of_vertex(
+pub(super) fn of_vertex(
     walkers: &[Walker],
     vertex: VertexId,
     key: impl Fn(&Walker) -> VertexId,
@@ -80,12 +81,12 @@ fn of_vertex(
 }
 
 /// Proposes an entry to every walk that is at a vertex, whichever piece of its list it lies in.
-struct Propose<'a> {
+pub(super) struct Propose<'a> {
     rule: &'a Rule<'a>,
     first: u64,
     step: u32,
     trial: u32,
-    walkers: &'a [Walker],
+    pub walkers: &'a [Walker],
     replies: &'a Replies,
 }
 
@@ -114,7 +115,7 @@ impl Kernel for Propose<'_> {
 
 impl Propose<'_> {
     /// Proposes `target` to a walk at a vertex of so many neighbours.
-    fn reply(&self, i: usize, target: VertexId, degree: u64) {
+    pub fn reply(&self, i: usize, target: VertexId, degree: u64) {
         let walker = &self.walkers[i];
         let walk = self.first + u64::from(walker.row);
         let draw = self.rule.draw(walk, self.step, self.trial);
@@ -143,7 +144,7 @@ impl ProposeByWeight<'_> {
     }
 }
 
-impl WeightedPageKernel for ProposeByWeight<'_> {
+impl Kernel for ProposeByWeight<'_> {
     type Local = Sums;
 
     fn local(&self) -> Sums {
@@ -158,14 +159,9 @@ impl WeightedPageKernel for ProposeByWeight<'_> {
         walkers.iter().map(entries).fold(0..0, hull)
     }
 
-    fn page(
-        &self,
-        sums: &mut Sums,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    ) {
+    fn page(&self, sums: &mut Sums, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
+        let Some((entries, weights)) = purpose.weights.clone() else { return };
         let mut there = There::new(entries, weights, sums);
         for i in task.from as usize..task.to as usize {
             let walker = &self.propose.walkers[i];
@@ -183,7 +179,7 @@ impl WeightedPageKernel for ProposeByWeight<'_> {
     }
 }
 
-/// Tells walks whether their candidate is a neighbour of the vertex before.
+/// Finds out whether candidates are neighbours of the vertex before.
 struct Ask<'a> {
     walkers: &'a [Walker],
     replies: &'a Replies,
@@ -307,8 +303,23 @@ impl<'a, 'g> Steps<'a, 'g> {
         self.replies.verdicts[..pending].par_iter().for_each(|v| v.store(0, Ordering::Relaxed));
         want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
-        let kernel = Propose { rule, first: log.first, step, trial, walkers, replies };
-        engine.visit(label(step, trial), Direction::Out, Wanted::In(&self.frontier), &kernel)?;
+        let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
+        let (label, wanted) = (label(step, trial), Wanted::In(&self.frontier));
+        if rule.ranks.is_natural() {
+            engine.visit(label, Direction::Out, wanted, &propose)?;
+            return Ok(());
+        }
+        let contradicted = AtomicBool::new(false);
+        let graph = engine.graph();
+        let kernel = ProposeById::new(propose, graph, &rule.ranks, &contradicted);
+        if rule.is_weighted() {
+            engine.visit_weighted(label, Direction::Out, wanted, &kernel)?;
+        } else {
+            engine.visit(label, Direction::Out, wanted, &kernel)?;
+        }
+        if contradicted.load(Ordering::Relaxed) {
+            return Err(contradiction(graph));
+        }
         Ok(())
     }
 
@@ -369,8 +380,8 @@ impl<'a, 'g> Steps<'a, 'g> {
         left
     }
 
-    /// Asks whether candidates are neighbours of the vertex before. Returns how many of the first
-    /// `pending` walks need another proposal.
+    /// Finds out whether candidates are neighbours of the vertex before. Returns how many of the
+    /// first `pending` walks need another proposal.
     fn ask(&mut self, step: u32, pending: usize) -> Result<usize> {
         let walkers = &mut self.walkers[..pending];
         walkers.par_sort_unstable_by_key(|walker| (walker.candidate == NONE, walker.before));

@@ -9,8 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, Page, PageTask, VertexId, WeightColumn, WeightedPageKernel,
-    Weights,
+    Adjacency, Direction, Engine, Kernel, Page, PageTask, Purpose, VertexId, WeightColumn,
 };
 use rustc_hash::FxHashMap;
 
@@ -146,7 +145,7 @@ impl Hubs {
             rest = later;
             let wrong = AtomicBool::new(false);
             let kernel = Learn { column, scale, vertices: now, wrong: &wrong };
-            let tasks = tasks_of(adjacency, now);
+            let tasks = PageTask::of_lists(adjacency, now);
             let label = format!("weights of {} long lists", now.len());
             let pieces = engine.visit_weighted_pages(label, Direction::Out, &tasks, &kernel)?;
             let pieces = pieces.into_iter().flat_map(|local| local.pieces).collect();
@@ -186,20 +185,6 @@ impl Hubs {
     }
 }
 
-/// The pages of some lists, ascending, each once; a task's range counts in `vertices`.
-fn tasks_of(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::new();
-    for (i, &v) in (0..).zip(vertices) {
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
-}
-
 /// A part of a list as it is learned.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
@@ -233,7 +218,7 @@ fn places(page: &Page<'_>, vertex: VertexId) -> Range<usize> {
     page.start(i)..page.end(i)
 }
 
-impl WeightedPageKernel for Learn<'_> {
+impl Kernel for Learn<'_> {
     type Local = Learned;
 
     fn local(&self) -> Learned {
@@ -246,14 +231,9 @@ impl WeightedPageKernel for Learn<'_> {
         places(page, first).start..places(page, last).end
     }
 
-    fn page(
-        &self,
-        local: &mut Learned,
-        page: &Page<'_>,
-        entries: Range<usize>,
-        weights: Weights<'_>,
-        task: PageTask,
-    ) {
+    fn page(&self, local: &mut Learned, page: &Page<'_>, purpose: &Purpose<'_>) {
+        let task = purpose.task;
+        let Some((entries, weights)) = purpose.weights.clone() else { return };
         let Learned { pieces, scratch } = local;
         let page_address = self.column.addresses_of(task.page).start;
         for &vertex in &self.vertices[task.from as usize..task.to as usize] {

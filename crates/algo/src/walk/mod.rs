@@ -7,14 +7,14 @@
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
 //! - A vertex without out-neighbours is a dead end: the walk ends there, or with
 //!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list is proposed, all alike, or with
-//!   [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at which
-//!   the sum of the weights, from the start of the list, is above a random number below the sum of
-//!   all. Edges of weight 0 are never proposed; a vertex with no others is a dead end. Weights are
-//!   added up as integers ([`fixed`]). A walk that came from `t`
-//!   takes the proposal `x` with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has
-//!   an edge to `x`, and to 1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it
-//!   draws another. With p = q = 1, and on the first step, every proposal is taken.
+//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or
+//!   with [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at
+//!   which the sum of the weights, from the start of the list, is above a random number below the
+//!   sum of all. Edges of weight 0 are never proposed; a vertex with no others is a dead end.
+//!   Weights are added up as integers ([`fixed`]). A walk that came from `t` takes the proposal `x`
+//!   with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has an edge to `x`, and to
+//!   1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it draws another. With p = q
+//!   = 1, and on the first step, every proposal is taken.
 //!
 //! **Source.** `block` and `vertex`: the CAVE paper's Algorithm 5, a frontier of the vertices of
 //! all walks per step. `auto`: walks wait at pages, after GraphWalker (ATC 2020) and NosWalker
@@ -26,14 +26,16 @@
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together
-//! - [`sweep`]: walks wait at pages
+//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of
+//!   ids
+//! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
 //! - [`past`]: what node2vec remembers
 //! - [`corpus`]: from steps in any order to rows
 //! - [`verify`](mod@verify): walks again, one by one
 
+mod by_id;
 mod corpus;
 mod draw;
 mod fixed;
@@ -41,18 +43,21 @@ mod frontier;
 mod hubs;
 mod log;
 mod long;
+mod passes;
 mod past;
 mod rule;
 mod sweep;
 mod verify;
+mod waiting;
 mod weigh;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy};
+use cenote_engine::{Direction, Engine, EngineConfig, Graph, Needs, Strategy, weighted_bytes_for};
 
 use crate::estimate::{Estimate, Reads};
+use crate::ranks::is_natural;
 use crate::report::{Result, Run, pages};
 use corpus::{Corpus, Layout};
 use log::{Log, Tally};
@@ -81,6 +86,7 @@ pub struct Output<'a> {
 
 /// What walks did.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Walks {
     /// Steps along edges.
     pub steps: u64,
@@ -88,7 +94,8 @@ pub struct Walks {
     pub restarts: u64,
     /// Walks that ended for want of a neighbour.
     pub dead_ends: u64,
-    /// Sum, modulo 2^64, of a hash of every (walk, step, vertex): equal for equal walks.
+    /// Sum, modulo 2^64, of a hash of every walk, step and place of the vertex's id among all:
+    /// equal for equal walks.
     pub fingerprint: u64,
     /// Batches that the walks were taken in, so that their state fits the budget.
     pub batches: u64,
@@ -110,6 +117,8 @@ enum Method {
 impl Method {
     fn of(graph: &Graph, config: &EngineConfig, walk: &WalkConfig) -> Self {
         match config.strategy {
+            // A list whose entries do not lie in the order of their ids is wanted as a whole.
+            _ if !is_natural(graph) => Self::Frontier,
             Strategy::Auto if sweep::can_sweep(pages(graph, Direction::Out)) => {
                 if walk.is_second_order() { Self::SweepRemembering } else { Self::Sweep }
             }
@@ -168,8 +177,16 @@ impl Batch {
             Starts::Listed(list) => list.len() as u64 * 4,
             _ => 0,
         };
-        let weighing = if walk.weighted { Weighing::bytes(graph, config)? } else { 0 };
-        let fixed = starts + sink_bytes.unwrap_or(0) + weighing;
+        let weighing = match walk.weighted {
+            true if is_natural(graph) => Weighing::bytes(graph, config)?,
+            true => {
+                graph.load_weights(Direction::Out)?;
+                weighted_bytes_for(graph, config, Direction::Out)
+            }
+            false => 0,
+        };
+        let by_id = Rule::bytes_for(walk, graph) + by_id::bytes_for(graph, config, walk.weighted);
+        let fixed = starts + sink_bytes.unwrap_or(0) + weighing + by_id;
         let method = Method::of(graph, config, walk);
         let columns = u64::from(walk.steps) + 1;
         let state_bytes = |rows| {
@@ -207,7 +224,7 @@ pub fn needs(
 
 /// Pages of weights are kept as pages of lists are.
 fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
-    EngineConfig { weighted: walk.weighted, ..config.clone() }
+    config.clone().weighted(walk.weighted)
 }
 
 /// What a run will need.
@@ -227,7 +244,7 @@ pub fn estimate(
     let lists = pages(graph, Direction::Out);
     let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
     let weight_pages = weights.map_or(0, |column| column.pages());
-    let columns = [(lists, sweep::GAPS_OF_LISTS), (weight_pages, sweep::GAPS_OF_WEIGHTS)];
+    let columns = [(lists, passes::GAPS_OF_LISTS), (weight_pages, passes::GAPS_OF_WEIGHTS)];
     let page_bytes = graph.page_bytes() as u64;
     let all_bytes = (lists + weight_pages) * page_bytes;
     let cached = (plan.1.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
@@ -238,7 +255,7 @@ pub fn estimate(
             let crowd = batch.rows as f64 / pages as f64;
             batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
         }
-        _ => sweep::passes(walk, batch.rows, (pages, gaps), cached, batches),
+        _ => passes::passes(walk, batch.rows, (pages, gaps), cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
     // Some pages of long lists are read with others before they stay in memory.
@@ -263,8 +280,9 @@ pub fn run(
     let config = with_weights(&config, walk);
     let batch = Batch::plan(graph, &config, walk, output.as_ref().map(|o| o.sink_bytes))?;
     let engine = Engine::new(Arc::clone(graph), config, &batch.needs)?;
-    let rule = Rule::new(walk, graph);
-    let mut weighing = if walk.weighted { Some(Weighing::new(graph)?) } else { None };
+    let rule = Rule::new(walk, graph)?;
+    let by_weight = walk.weighted && is_natural(graph);
+    let mut weighing = if by_weight { Some(Weighing::new(graph)?) } else { None };
     let mut tally = Tally::default();
     let mut spill_bytes = 0;
     let mut first = 0;
@@ -275,7 +293,7 @@ pub fn run(
             Some(output) => Some(Corpus::new(layout, output.folder)?),
             None => None,
         };
-        let log = Log { first, corpus: corpus.as_ref() };
+        let log = Log { first, corpus: corpus.as_ref(), ranks: &rule.ranks };
         let rows = u32::try_from(rows).expect("a batch counts in 32 bits");
         let moved = engine.install(|| batch.method.run(&engine, &rule, &mut weighing, log, rows));
         tally = tally + moved?;

@@ -4,6 +4,7 @@ use cenote_engine::{Graph, VertexId};
 
 use super::draw::{below, draw, unit};
 use super::weigh;
+use crate::ranks::{Ranks, Vertices};
 use crate::report::{AlgoError, Result};
 
 pub(super) use super::draw::Draw;
@@ -17,12 +18,19 @@ const BIAS_MIN: f64 = 1e-3;
 /// Where walks start. Walk number `w` of a list of starts takes entry `w` modulo its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// Vertex after vertex, all of them, then again.
+    /// Vertex after vertex in the order of the ids, all of them, then again.
     All,
     /// A vertex at random for each walk.
     Random,
     /// These, in this order.
     Listed(Vec<VertexId>),
+}
+
+impl Starts {
+    /// Whether any vertex may be one.
+    pub(super) fn is_anywhere(&self) -> bool {
+        !matches!(self, Self::Listed(_))
+    }
 }
 
 /// What a walk does at a vertex that has no neighbour to go to.
@@ -87,11 +95,15 @@ impl WalkConfig {
             Err(AlgoError::Parameter { parameter, given, expected: expected.to_owned() })
         };
         if !(0.0..=1.0).contains(&self.restart) {
-            return wrong("--restart", self.restart.to_string(), "expected a probability, 0 to 1");
+            return wrong(
+                "--restart",
+                format!("{:?}", self.restart),
+                "expected a probability, 0 to 1",
+            );
         }
         for (parameter, bias) in [("--p", self.p), ("--q", self.q)] {
             if !(BIAS_MIN..=1.0 / BIAS_MIN).contains(&bias) {
-                return wrong(parameter, bias.to_string(), "expected 0.001 to 1000");
+                return wrong(parameter, format!("{bias:?}"), "expected 0.001 to 1000");
             }
         }
         if self.steps == u32::MAX {
@@ -129,10 +141,13 @@ pub(super) enum Verdict {
 }
 
 /// The settings as the steps ask for them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Rule<'a> {
     config: &'a WalkConfig,
     vertices: u64,
+    pub ranks: Ranks,
+    /// Where walks start anywhere.
+    by_rank: Option<Vertices>,
     /// Chance to take a proposal: the vertex before, its neighbours, others. The largest is 1.
     back: f64,
     common: f64,
@@ -141,17 +156,29 @@ pub(super) struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    pub fn new(config: &'a WalkConfig, graph: &Graph) -> Self {
+    /// Memory that it takes.
+    pub fn bytes_for(config: &WalkConfig, graph: &Graph) -> u64 {
+        Ranks::bytes_for(graph) * if config.starts.is_anywhere() { 2 } else { 1 }
+    }
+
+    pub fn new(config: &'a WalkConfig, graph: &Graph) -> Result<Self> {
         let (back, away) = (1.0 / config.p, 1.0 / config.q);
         let largest = back.max(1.0).max(away);
-        Self {
+        let anywhere = config.starts.is_anywhere();
+        Ok(Self {
             config,
             vertices: graph.vertices() as u64,
+            ranks: Ranks::load(graph)?,
+            by_rank: anywhere.then(|| Vertices::load(graph)).transpose()?,
             back: back / largest,
             common: 1.0 / largest,
             away: away / largest,
             second_order: config.is_second_order(),
-        }
+        })
+    }
+
+    pub fn is_weighted(&self) -> bool {
+        self.config.weighted
     }
 
     pub fn steps(&self) -> u32 {
@@ -166,11 +193,12 @@ impl<'a> Rule<'a> {
     /// Where a walk starts.
     #[inline]
     pub fn start(&self, walk: u64) -> VertexId {
-        match &self.config.starts {
+        let rank = match &self.config.starts {
             Starts::All => (walk % self.vertices) as VertexId,
             Starts::Random => below(self.draw(walk, 0, 0).position, self.vertices) as VertexId,
-            Starts::Listed(list) => list[(walk % list.len() as u64) as usize],
-        }
+            Starts::Listed(list) => return list[(walk % list.len() as u64) as usize],
+        };
+        self.by_rank.as_ref().map_or(rank, |vertices| vertices.of(rank))
     }
 
     /// Whether a step goes back to the start; `draw` is of its trial 0.

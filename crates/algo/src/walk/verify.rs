@@ -6,6 +6,7 @@ use super::NAME;
 use super::draw::{below, draw, unit};
 use super::fixed::{Scale, below_total};
 use super::rule::{DeadEnds, NONE, Starts, WalkConfig};
+use crate::ranks::{Ranks, Vertices};
 use crate::report::{AlgoError, Result};
 
 /// Steps that are walked again, about: each reads a whole list.
@@ -25,8 +26,15 @@ pub fn verify<'a>(
     config: &WalkConfig,
     rows: impl IntoIterator<Item = (u64, &'a [VertexId])>,
 ) -> Result<()> {
-    let (scale, list, before) = (Scale::new(graph), Vec::new(), Vec::new());
-    let mut lists = Lists { graph, scale, list, shares: Vec::new(), before };
+    let mut lists = Lists {
+        graph,
+        scale: Scale::new(graph),
+        ranks: Ranks::load(graph)?,
+        by_rank: Vertices::load(graph)?,
+        list: Vec::new(),
+        shares: Vec::new(),
+        before: Vec::new(),
+    };
     for (walk, found) in rows {
         let expected = lists.walk(config, walk)?;
         if found != expected {
@@ -44,10 +52,12 @@ pub fn verify<'a>(
     Ok(())
 }
 
-/// Reads lists; holds those of the present vertex and the one before.
+/// Reads lists; holds that of the present vertex, in the order of the ids, and of the one before.
 struct Lists<'a> {
     graph: &'a Graph,
     scale: Scale,
+    ranks: Ranks,
+    by_rank: Vertices,
     list: Vec<VertexId>,
     /// Shares of the present vertex's neighbours in the proposals: 1 where none has a weight.
     shares: Vec<u128>,
@@ -57,9 +67,10 @@ struct Lists<'a> {
 impl Lists<'_> {
     fn walk(&mut self, config: &WalkConfig, walk: u64) -> Result<Vec<VertexId>> {
         let vertices = self.graph.vertices() as u64;
+        let by_rank = |rank: u64| self.by_rank.of(rank as VertexId);
         let start = match &config.starts {
-            Starts::All => (walk % vertices) as VertexId,
-            Starts::Random => below(draw(config.seed, walk, 0, 0).position, vertices) as VertexId,
+            Starts::All => by_rank(walk % vertices),
+            Starts::Random => by_rank(below(draw(config.seed, walk, 0, 0).position, vertices)),
             Starts::Listed(list) => list[(walk % list.len() as u64) as usize],
         };
         let (mut row, mut before) = (vec![start], NONE);
@@ -93,6 +104,12 @@ impl Lists<'_> {
             self.shares.extend(weights.into_iter().map(|weight| self.scale.of(weight)));
         }
         self.shares.resize(self.list.len(), 1);
+        if !self.ranks.is_natural() {
+            let shares = self.shares.iter().copied();
+            let mut entries: Vec<_> = self.list.iter().copied().zip(shares).collect();
+            entries.sort_unstable_by_key(|&(v, _)| self.ranks.of(v));
+            (self.list, self.shares) = entries.into_iter().unzip();
+        }
         Ok(())
     }
 

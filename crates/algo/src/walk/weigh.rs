@@ -10,7 +10,7 @@ use cenote_engine::{
 use super::fixed::{Scale, below_total, index_of};
 use super::hubs::Hubs;
 use super::long::Contradiction;
-use crate::report::{AlgoError, Result};
+use crate::report::{AlgoError, Result, check_weights};
 
 /// What steps by weight know of the graph.
 #[derive(Debug)]
@@ -52,15 +52,7 @@ pub(super) fn check(graph: &Graph) -> Result<()> {
             remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
         });
     }
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
-        None => Ok(()),
-        Some(min) => Err(AlgoError::Parameter {
-            parameter: "the smallest weight of the graph",
-            given: min.to_string(),
-            expected: "walks by weight need weights that are not negative; import others".into(),
-        }),
-    }
+    check_weights(graph, "walks by weight need weights that are not negative; import others")
 }
 
 impl<'a> Weighing<'a> {

@@ -148,7 +148,7 @@ impl Plain {
 
 /// A run by `strategy` with 64 MiB.
 pub fn config(strategy: Strategy, threads: usize) -> EngineConfig {
-    EngineConfig { strategy, threads, ..EngineConfig::with_memory(64 << 20) }
+    EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads)
 }
 
 /// Every strategy with one to three threads.
@@ -161,7 +161,7 @@ pub fn configs() -> impl Iterator<Item = EngineConfig> {
 /// The same, with memory for everything and with `tight_bytes`.
 pub fn configs_within(tight_bytes: u64) -> impl Iterator<Item = EngineConfig> {
     configs().flat_map(move |config| {
-        let tight = EngineConfig { memory_bytes: tight_bytes, ..config.clone() };
+        let tight = config.clone().memory_bytes(tight_bytes);
         [config, tight]
     })
 }

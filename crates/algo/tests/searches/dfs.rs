@@ -61,11 +61,7 @@ fn with_room_for_leftovers_a_page_is_read_about_once() {
     let edges: Vec<_> = (0..200_000).map(|_| (random.below(n), random.below(n))).collect();
     for directed in [false, true] {
         let graph = Plain::of(n, &edges, directed).without_in_edges().stored();
-        let config = EngineConfig {
-            threads: 2,
-            cache_bytes: Some(0),
-            ..EngineConfig::with_memory(64 << 20)
-        };
+        let config = EngineConfig::with_memory(64 << 20).threads(2).cache_bytes(Some(0));
         let found = pseudo::run(&graph, config, &PseudoDfsConfig::default()).unwrap();
         let adjacency = graph.adjacency(cenote_engine::Direction::Out).unwrap();
         let pass = adjacency.pages() * graph.page_bytes() as u64;
@@ -138,14 +134,14 @@ fn a_path_of_a_million_vertices_is_no_recursion() {
     let n = 1_000_000;
     let path: Vec<(u32, u32)> = (0..n - 1).map(|v| (v, v + 1)).collect();
     let graph = Plain::of(n, &path, false).without_in_edges().stored();
-    let config = || EngineConfig { threads: 2, ..EngineConfig::with_memory(64 << 20) };
+    let config = || EngineConfig::with_memory(64 << 20).threads(2);
     let search = LexicographicConfig { source: Some(0), targets: Vec::new() };
     let found = lexicographic::run(&graph, config(), &search).unwrap();
     assert_eq!((found.reached, found.depth), (u64::from(n), u64::from(n) - 1));
     assert_eq!((found.order(n - 1), found.finish(n - 1)), (Some(n - 1), Some(0)));
     for strategy in [Strategy::Auto, Strategy::Block] {
         let search = PseudoDfsConfig { source: Some(0), ..PseudoDfsConfig::default() };
-        let found = pseudo::run(&graph, EngineConfig { strategy, ..config() }, &search).unwrap();
+        let found = pseudo::run(&graph, config().strategy(strategy), &search).unwrap();
         assert_eq!(found.reached(), Some(u64::from(n)));
     }
 }

@@ -8,8 +8,8 @@ use crate::args::Report;
 use crate::graph_file::{GraphArg, Opening};
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
-use crate::tiers::members::Access;
 use crate::verb::Outcome;
+use cenote::tiers::members::Access;
 
 /// Verify every byte of a graph file
 ///

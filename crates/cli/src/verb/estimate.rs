@@ -6,13 +6,13 @@ use cenote_engine::EngineConfig;
 use clap::Subcommand;
 use serde::Serialize;
 
-use crate::memory::peak_rss_bytes;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
     betweenness, bfs, cdlp, dfs, kcore, lcc, mis, pagerank, reach, scc, sssp, triangles, walk, wcc,
 };
+use cenote::memory::peak_rss_bytes;
 
 /// Tell the memory and the bytes that a run will need
 #[derive(Debug, clap::Args)]

@@ -13,9 +13,9 @@ use crate::cancel;
 use crate::edge_file::EdgeFormat;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
-use crate::partial::PartialFile;
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
+use cenote::partial::PartialFile;
 
 /// Write the edges of a graph out again
 ///
@@ -76,6 +76,7 @@ fn write(graph: &Graph, out: &Path) -> Result<(ExportReport, u64)> {
         bail!("{}: cannot export to this ending: use .txt, .tsv or .parquet", out.display());
     }
     let failed = || format!("cannot export to {}", out.display());
+    let _guard = cancel::Guard::new(out);
     let file = PartialFile::create(out)?;
     let mut sink = Cancellable(file);
     let report = with_progress(|progress| {

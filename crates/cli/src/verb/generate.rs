@@ -18,9 +18,9 @@ use crate::args::{Report, Threads};
 use crate::cancel;
 use crate::edge_file::{EdgeFormat, ParquetEdges};
 use crate::output::{self, count, size};
-use crate::partial::PartialFile;
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
+use cenote::partial::PartialFile;
 
 /// Generate a graph of a chosen model
 ///
@@ -208,6 +208,7 @@ impl Kind {
 fn write(source: &dyn EdgeSource, to: &To) -> Result<u64> {
     let format = EdgeFormat::of(&to.out)?;
     let threads = to.threads.count();
+    let _guard = cancel::Guard::new(&to.out);
     let mut file = PartialFile::create(&to.out)?;
     let progress = Progress::new("generate", Some(source.edges()), Unit::Items);
     let failed = || format!("cannot write {}", to.out.display());

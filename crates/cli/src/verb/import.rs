@@ -14,13 +14,13 @@ use serde::Serialize;
 
 use crate::args::{Report, Threads};
 use crate::cancel::{Guard, cancelled};
-use crate::memory::{self, MemorySize};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
-use crate::tiers::spec::{self, TierArg};
-use crate::tiers::workspace::TieredWorkspace;
-use crate::tiers::{kept, members};
 use crate::verb::Outcome;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::spec::{self, TierArg};
+use cenote::tiers::workspace::TieredWorkspace;
+use cenote::tiers::{kept, members};
 
 /// Build a graph file from edge lists
 ///
@@ -176,7 +176,9 @@ impl Args {
         config: &ImportConfig,
         bar: &Bar,
     ) -> Result<ImportReport> {
-        let workspace = FileWorkspace::new(&self.out, self.temp_dir.as_deref(), self.overwrite)?;
+        let paths: Vec<&Path> = self.inputs.iter().map(PathBuf::as_path).collect();
+        let temp_dir = self.temp_dir.as_deref();
+        let workspace = FileWorkspace::new(&self.out, &paths, temp_dir, self.overwrite)?;
         if self.tiers.is_empty() {
             // Tiers of the graph that is replaced.
             let mut replaced = members::files_of_replaced(&self.out)?;

@@ -1,6 +1,7 @@
 //! `cenote info`: what a graph file holds, from its first page and indexes.
 
 use anyhow::Result;
+use cenote_algo::default_source;
 use cenote_store::WeightSummary;
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
 use serde::Serialize;
@@ -8,9 +9,9 @@ use serde::Serialize;
 use crate::args::Report;
 use crate::graph_file::{GraphArg, JsonId, JsonWeight};
 use crate::output::{self, count, size};
-use crate::tiers::graph::TieredGraph;
 use crate::verb::Outcome;
 use crate::verb::tier::status::{self, TierStatus};
+use cenote::tiers::graph::TieredGraph;
 
 /// Describe a graph file
 #[derive(Debug, clap::Args)]
@@ -94,7 +95,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let superblock = graph.superblock();
     let mut info = Info::new(superblock);
     if superblock.vertices > 0 {
-        info.degree_max_vertex = Some(JsonId(graph.ids()?.id_of(superblock.degree_max_vertex)?));
+        info.degree_max_vertex = Some(JsonId(graph.ids()?.id_of(default_source(&graph)?)?));
     }
     if let Some(tiered) = TieredGraph::of(&graph) {
         info.tiers = Some(status::tiers(tiered.members())?);

@@ -2,6 +2,7 @@
 //!
 //! - [`generate`]: what it writes and what it refuses
 //! - [`graph`]: import, info, check, neighbors, export
+//! - [`limits`]: numbers out of range, and systems that refuse threads, disk or a home
 //! - [`manners`]: help, pipes, exit status, messages of one line
 //! - [`pool`]: page loads through the buffer pool
 //! - [`tiers`]: graphs over several drives
@@ -12,6 +13,7 @@
 mod generate;
 mod graph;
 mod interrupt;
+mod limits;
 mod manners;
 mod pool;
 mod tiers;

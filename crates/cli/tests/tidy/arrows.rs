@@ -18,7 +18,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
     ("cenote", &["device", "tier", "pool", "store", "import", "engine", "algo"]),
-    ("cli", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
+    ("replay", &["device", "pool", "tier", "workload"]),
+    (
+        "cli",
+        &[
+            "device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload",
+            "replay",
+        ],
+    ),
     ("sim", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
 ];
 
@@ -123,7 +130,7 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
         .take_while(|line| !line.starts_with('['))
         .filter_map(|line| line.split_once('='))
         .map(|(name, _)| name.trim().to_owned())
-        .filter(|name| !name.starts_with(PREFIX) && !name.starts_with('#'))
+        .filter(|name| !name.starts_with("cenote") && !name.starts_with('#'))
         .collect()
 }
 

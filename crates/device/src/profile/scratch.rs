@@ -45,7 +45,7 @@ pub fn profile_path(
     let identity = Identity::of_path(path)?;
     let metadata = fs::metadata(path).map_err(file_error(path, "examine"))?;
     let mut profile = if metadata.is_dir() {
-        in_directory(path, config, scratch_bytes.unwrap_or(SCRATCH_BYTES), progress)?
+        in_directory(path, config, scratch_bytes, progress)?
     } else if scratch_bytes.is_some() {
         let reason = "a scratch file needs a directory: nothing is written to a device or to an \
                       existing file; give a directory on it, or leave the scratch size out";
@@ -62,7 +62,7 @@ pub fn profile_path(
 fn in_directory(
     directory: &Path,
     config: &ProfileConfig,
-    scratch_bytes: u64,
+    scratch_bytes: Option<u64>,
     progress: ProgressFn<'_>,
 ) -> Result<Profile> {
     let mut notes = Vec::new();
@@ -101,8 +101,10 @@ fn reads_only(
     Ok(profile)
 }
 
-/// The scratch size that fits: at most half of the free space.
-fn fitting(directory: &Path, wanted: u64, notes: &mut Vec<String>) -> Result<u64> {
+/// The scratch size that fits: at most half of the free space. Refuses more than that where it was
+/// given.
+fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
+    let wanted = given.unwrap_or(SCRATCH_BYTES);
     let space =
         rustix::fs::statvfs(directory).map_err(|e| file_error(directory, "size")(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
@@ -116,7 +118,16 @@ fn fitting(directory: &Path, wanted: u64, notes: &mut Vec<String>) -> Result<u64
         );
         return Err(fault(directory, &reason));
     }
-    if bytes < wanted {
+    if given.is_some_and(|given| given > free / 2) {
+        let reason = format!(
+            "a scratch file of {} MiB is more than half of the {} MiB that are free: give a \
+             smaller scratch size or another directory",
+            wanted >> 20,
+            free >> 20
+        );
+        return Err(fault(directory, &reason));
+    }
+    if given.is_none() && bytes < wanted {
         notes.push(format!("the scratch file took {} MiB: half of the free space", bytes >> 20));
     }
     Ok(bytes)
@@ -172,14 +183,14 @@ fn fill(
         true => now_ns + (FILL_SECONDS_QUICK * 1e9) as u64,
         false => u64::MAX,
     };
-    let mut tell = |done: u64| {
+    let mut report = |done: u64| {
         let step = "writing the scratch file".to_owned();
         match progress(&Progress { done: done >> 20, total: bytes >> 20, step }) {
             true => Ok(()),
             false => Err(interrupted(device.name())),
         }
     };
-    let written = bench.fill(0..bytes, SCRATCH_BYTES_MIN.min(bytes), until_ns, &mut tell)?;
+    let written = bench.fill(0..bytes, SCRATCH_BYTES_MIN.min(bytes), until_ns, &mut report)?;
     device.sync()?;
     Ok(written)
 }

@@ -9,61 +9,70 @@ use super::data::{PROFILE_VERSION, Profile};
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 
-/// A directory of profiles.
+/// A directory of profiles. Where no home directory is known there is none: such a store finds
+/// nothing and saves nothing.
 #[derive(Clone, Debug)]
 pub struct ProfileStore {
-    directory: PathBuf,
+    directory: Option<PathBuf>,
 }
 
 impl ProfileStore {
     /// Profiles in a directory, which is made when the first one is saved.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: Some(directory.into()) }
     }
 
     /// The user's store: `$XDG_STATE_HOME/cenote/profiles` or `~/.local/state/cenote/profiles`.
     pub fn of_user() -> Result<Self> {
         let variable = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty());
-        Self::of_variables(variable("XDG_STATE_HOME"), variable("HOME"))
+        Ok(Self::of_variables(variable("XDG_STATE_HOME"), variable("HOME")))
     }
 
-    fn of_variables(state: Option<OsString>, home: Option<OsString>) -> Result<Self> {
+    fn of_variables(state: Option<OsString>, home: Option<OsString>) -> Self {
         let state = state.map(PathBuf::from).filter(|p| p.is_absolute());
         let state = state.or_else(|| home.map(|home| PathBuf::from(home).join(".local/state")));
-        match state {
-            Some(state) => Ok(Self::at(state.join("cenote/profiles"))),
-            None => Err(DeviceError::Profile {
-                path: "~/.local/state/cenote/profiles".into(),
-                reason: "no home directory is known: set HOME or XDG_STATE_HOME".into(),
-            }),
-        }
+        Self { directory: state.map(|state| state.join("cenote/profiles")) }
     }
 
     /// The file that holds a device's profile, whether it exists or not.
-    pub fn path_of(&self, identity: &Identity) -> PathBuf {
-        self.directory.join(format!("{}.json", identity.key))
+    pub fn path_of(&self, identity: &Identity) -> Option<PathBuf> {
+        Some(self.directory.as_ref()?.join(format!("{}.json", identity.key)))
+    }
+
+    fn directory(&self) -> Result<&Path> {
+        self.directory.as_deref().ok_or_else(|| DeviceError::Profile {
+            path: "~/.local/state/cenote/profiles".into(),
+            reason: "no home directory is known: set HOME or XDG_STATE_HOME".into(),
+        })
+    }
+
+    /// Makes the directory, and a file in it that is removed at once: what would keep a profile
+    /// from being saved is found before hours of measuring.
+    pub fn check_writable(&self) -> Result<()> {
+        let directory = self.directory()?;
+        fs::create_dir_all(directory).map_err(file_error(directory, "make"))?;
+        let draft = directory.join(format!("check-{}.tmp", std::process::id()));
+        let written = fs::File::create(&draft).and_then(|_| fs::remove_file(&draft));
+        written.map_err(file_error(directory, "write profiles in"))
     }
 
     /// Saves a profile under its identity, whole or not at all. Returns the file's path.
     pub fn save(&self, profile: &Profile) -> Result<PathBuf> {
-        let path = self.path_of(&profile.identity);
-        let file_error = |action| {
-            let device = path.display().to_string();
-            move |source: io::Error| DeviceError::File { device, action, source }
-        };
+        let directory = self.directory()?;
+        let path = directory.join(format!("{}.json", profile.identity.key));
         let mut text = serde_json::to_vec_pretty(profile)
             .map_err(|e| fault(&path, format!("cannot be written as JSON: {e}")))?;
         text.push(b'\n');
-        fs::create_dir_all(&self.directory).map_err(file_error("make the directory of"))?;
+        fs::create_dir_all(directory).map_err(file_error(&path, "make the directory of"))?;
         // The process id keeps two writers apart; the rename makes the whole file appear at once.
         let draft = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = fs::File::create(&draft)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&draft, &path));
         if let Err(source) = written {
-            // The draft may not exist; the first fault is the one to tell.
+            // The draft may not exist; the first fault is the one to report.
             let _ = fs::remove_file(&draft);
-            return Err(file_error("write")(source));
+            return Err(file_error(&path, "write")(source));
         }
         Ok(path)
     }
@@ -75,21 +84,32 @@ impl ProfileStore {
 
     /// The profile of a device, if it was measured.
     pub fn load(&self, identity: &Identity) -> Result<Option<Profile>> {
-        let path = self.path_of(identity);
+        use io::ErrorKind::{NotADirectory, NotFound};
+        let Some(path) = self.path_of(identity) else { return Ok(None) };
         match fs::read(&path) {
             Ok(text) => parse(&path, &text).map(Some),
-            Err(missing) if missing.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => {
-                let device = path.display().to_string();
-                Err(DeviceError::File { device, action: "read", source })
-            }
+            Err(missing) if matches!(missing.kind(), NotFound | NotADirectory) => Ok(None),
+            Err(source) => Err(file_error(&path, "read")(source)),
         }
     }
 
-    /// The profile of the device that `path` lies on, or a cautious guess flagged as assumed.
+    /// The profile of the device that `path` lies on, or a cautious guess flagged as assumed: where
+    /// there is none, and, with a warning, where it cannot be used.
+    ///
+    /// # Errors
+    /// Where `path` leads to no device.
     pub fn find_or_assume(&self, path: &Path) -> Result<Profile> {
-        Ok(self.find(path)?.unwrap_or_else(Profile::assumed))
+        let found = self.load(&Identity::of_path(path)?).unwrap_or_else(|fault| {
+            tracing::warn!("a profile is not used: {fault}");
+            None
+        });
+        Ok(found.unwrap_or_else(Profile::assumed))
     }
+}
+
+fn file_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
+    let device = path.display().to_string();
+    move |source| DeviceError::File { device, action, source }
 }
 
 /// Reads a profile's JSON, and says what to do about one that cannot be used.
@@ -173,6 +193,7 @@ mod tests {
             let error = store.find(dir.path()).unwrap_err();
             assert!(matches!(error, DeviceError::Profile { .. }));
             let message = error.to_string();
+            assert!(store.find_or_assume(dir.path()).unwrap().assumed, "{message}");
             assert!(message.contains(expected) && message.contains("cenote profile"), "{message}");
             assert!(message.contains(path.to_str().unwrap()), "{message}");
         }
@@ -185,18 +206,37 @@ mod tests {
         let store = ProfileStore::at(dir.path().join("file/profiles"));
         let error = store.save(&measured_at(dir.path())).unwrap_err();
         assert!(error.to_string().contains("file/profiles"), "{error}");
+        assert!(store.check_writable().unwrap_err().to_string().contains("file/profiles"));
+        assert!(store.find_or_assume(dir.path()).unwrap().assumed);
+    }
+
+    #[test]
+    fn without_a_home_nothing_is_found_and_nothing_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let homeless = ProfileStore::of_variables(None, None);
+        assert_eq!(homeless.find(dir.path()).unwrap(), None);
+        assert!(homeless.find_or_assume(dir.path()).unwrap().assumed);
+        for fault in [homeless.check_writable().err(), homeless.save(&Profile::assumed()).err()] {
+            assert!(fault.unwrap().to_string().contains("set HOME or XDG_STATE_HOME"));
+        }
+    }
+
+    #[test]
+    fn the_check_leaves_nothing_behind() {
+        let (_dir, store) = store();
+        store.check_writable().unwrap();
+        assert_eq!(fs::read_dir(store.directory().unwrap()).unwrap().count(), 0);
     }
 
     #[test]
     fn the_users_store_follows_the_environment() {
         let of = |state: Option<&str>, home: Option<&str>| {
-            ProfileStore::of_variables(state.map(Into::into), home.map(Into::into))
-                .map(|s| s.directory)
+            let store = ProfileStore::of_variables(state.map(Into::into), home.map(Into::into));
+            store.directory.unwrap()
         };
-        assert_eq!(of(Some("/s"), Some("/h")).unwrap(), Path::new("/s/cenote/profiles"));
+        assert_eq!(of(Some("/s"), Some("/h")), Path::new("/s/cenote/profiles"));
         let at_home = Path::new("/h/.local/state/cenote/profiles");
-        assert_eq!(of(None, Some("/h")).unwrap(), at_home);
-        assert_eq!(of(Some("relative"), Some("/h")).unwrap(), at_home);
-        assert!(of(None, None).unwrap_err().to_string().contains("XDG_STATE_HOME"));
+        assert_eq!(of(None, Some("/h")), at_home);
+        assert_eq!(of(Some("relative"), Some("/h")), at_home);
     }
 }

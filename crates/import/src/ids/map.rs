@@ -64,6 +64,14 @@ impl<'a> IdMap<'a> {
         self.placed.as_ref().map_or(0, |placed| size_of_val(placed.vertex_of.as_slice()))
     }
 
+    /// Memory that a bitmap with more room would take more.
+    pub fn bitmap_bytes(&self) -> usize {
+        match &self.ranks {
+            RankMap::Integers(map) => map.bitmap_bytes(),
+            RankMap::Strings(_) => 0,
+        }
+    }
+
     /// What reports call the stored ids.
     pub fn kind(&self) -> &'static str {
         match &self.ranks {

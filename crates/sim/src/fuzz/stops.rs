@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_algo::AlgoError;
 use cenote_device::backend::sim::FaultPlan;
-use cenote_engine::{Cancel, EngineConfig, EngineError};
+use cenote_engine::{Cancel, EngineError};
 use cenote_import::{ImportConfig, ImportError, InputSpec, Phase, Progress, import_into};
 
 use crate::disk::SimWorkspace;
@@ -35,7 +35,7 @@ pub fn cancelled(random: &mut Random) -> Outcome<End> {
     let graph = open_whole(case.store()?.device)?;
     let cancel = Cancel::default();
     cancel.raise();
-    let config = EngineConfig { memory_bytes: 64 << 20, cancel, ..random_config(random) };
+    let config = random_config(random).memory_bytes(64 << 20).cancel(cancel);
     for question in Question::all(graph.vertices(), random) {
         match question.ask(&graph, config.clone()) {
             // No step, nothing to interrupt.
@@ -79,7 +79,7 @@ pub fn budgets(random: &mut Random) -> Outcome {
     let graph = open_whole(case.store()?.device)?;
     for question in Question::all(graph.vertices(), random) {
         let small = random.pick(&[0, 1000, 100_000]);
-        let config = EngineConfig { memory_bytes: small, ..random_config(random) };
+        let config = random_config(random).memory_bytes(small);
         let refused = match question.ask(&graph, config.clone()) {
             Err(AlgoError::Engine(EngineError::Budget { needed, suggested, .. })) => {
                 demand(needed > small && suggested << 20 >= needed, || {
@@ -90,7 +90,7 @@ pub fn budgets(random: &mut Random) -> Outcome {
             _ => continue,
         };
         for memory_bytes in refused {
-            let config = EngineConfig { memory_bytes, ..config.clone() };
+            let config = config.clone().memory_bytes(memory_bytes);
             let answer = question.ask(&graph, config);
             if let Err(error @ AlgoError::Engine(_)) = answer {
                 return Err(format!("{question:?} in {memory_bytes} bytes, as told: {error}"));

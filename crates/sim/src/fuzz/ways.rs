@@ -33,7 +33,7 @@ pub fn agree(random: &mut Random) -> Outcome {
             let graph = open_whole(device)?;
             for strategy in STRATEGIES {
                 let threads = 1 + random.index(4);
-                let config = EngineConfig { strategy, threads, ..random_config(random) };
+                let config = random_config(random).strategy(strategy).threads(threads);
                 for question in questions {
                     compare_answer(&graph, &oracle, question, &config)
                         .map_err(|fault| format!("{page_bytes} B pages, {backend}: {fault}"))?;

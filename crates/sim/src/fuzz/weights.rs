@@ -108,7 +108,7 @@ fn within_budget<T>(
 ) -> Result<T, AlgoError> {
     match ask(config.clone()) {
         Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
-            ask(EngineConfig { memory_bytes: needed, ..config.clone() })
+            ask(config.clone().memory_bytes(needed))
         }
         asked => asked,
     }

@@ -1,6 +1,7 @@
 //! The section of hub neighbours as the writer makes it: the one part of a graph for which lists are read
 //! back, since the length of a later list is not known while an earlier one is written.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_device::Device;
@@ -91,16 +92,21 @@ impl HubNeighboursWriter<'_> {
             }
             // The caller's thread takes the first: one is often all there is.
             let done = std::thread::scope(|scope| {
-                let others = tasks[1..].iter().cloned();
-                let others: Vec<_> = others
-                    .map(|pages| scope.spawn(move || self.hub_neighbours_of(pages)))
-                    .collect();
-                let mut done = vec![self.hub_neighbours_of(tasks[0].clone())];
-                let join = |task: std::thread::ScopedJoinHandle<'_, _>| match task.join() {
-                    Ok(hub_neighbours) => hub_neighbours,
-                    Err(panic) => std::panic::resume_unwind(panic),
+                let start = |pages: &Range<u64>| {
+                    let own = pages.clone();
+                    std::thread::Builder::new()
+                        .spawn_scoped(scope, move || self.hub_neighbours_of(own))
                 };
-                done.extend(others.into_iter().map(join));
+                let others: Vec<_> = tasks[1..].iter().map(|task| (task, start(task))).collect();
+                let mut done = vec![self.hub_neighbours_of(tasks[0].clone())];
+                done.extend(others.into_iter().map(
+                    |(task, other)| match other.map(|o| o.join()) {
+                        Ok(Ok(hub_neighbours)) => hub_neighbours,
+                        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                        // The system refused a thread.
+                        Err(_) => self.hub_neighbours_of(task.clone()),
+                    },
+                ));
                 done
             });
             for hub_neighbours in done {

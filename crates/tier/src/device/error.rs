@@ -1,7 +1,10 @@
 //! What can be wrong with a set of tiers on stable storage.
 
-use cenote_device::DeviceError;
+use cenote_device::{DeviceError, IoFault};
 use thiserror::Error;
+
+use super::page::errno_of;
+use super::set::EIO;
 
 /// The result of making, opening or moving things in a set of tiers.
 pub type Result<T> = std::result::Result<T, TieredError>;
@@ -32,6 +35,22 @@ pub enum TieredError {
         reason: String,
     },
 
+    /// A tier and the map are copies of different times.
+    #[error(
+        "{older} is an older copy (generation {older_generation}) than {newer} (generation \
+         {newer_generation}): put back all files of the graph as they were at one time"
+    )]
+    Stale {
+        /// The file that is older.
+        older: String,
+        /// Its generation.
+        older_generation: u32,
+        /// The file that is newer.
+        newer: String,
+        /// Its generation.
+        newer_generation: u32,
+    },
+
     /// Tiers that cannot be.
     #[error("tiers: {0}")]
     Options(String),
@@ -59,6 +78,15 @@ pub enum TieredError {
 }
 
 impl TieredError {
+    /// As the fault of a request.
+    pub(super) fn fault(&self) -> IoFault {
+        let errno = match self {
+            Self::Device(error) => errno_of(error),
+            _ => EIO,
+        };
+        IoFault { errno }
+    }
+
     /// As the error of a device, for callers that know nothing of tiers.
     pub(super) fn into_device(self, device: String, action: &'static str) -> DeviceError {
         match self {

@@ -1,4 +1,4 @@
-//! What makes a file a member of a set of tiers: the same description in each, and who it is.
+//! The header of each member of a set of tiers: the same description in each, and the member's role.
 
 use cenote_device::Device;
 
@@ -17,12 +17,12 @@ pub(super) const HEADER_BYTES: usize = 16 << 10;
 /// Bytes before the slots of a tier, if its blocks are no larger.
 const RESERVED_BYTES: u64 = 64 << 10;
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Longest name of a tier, in bytes.
 pub const NAME_BYTES_MAX: usize = 900;
 
-/// Who a member is.
+/// What a member is in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The map file.
@@ -120,7 +120,9 @@ impl SetHeader {
         let mut reader = Reader { bytes, at: 12 };
         let version = reader.word()?;
         if version != VERSION {
-            return Err(format!("format version {version}, this program knows {VERSION}"));
+            let remedy = if version < VERSION { "import the graph again" } else { "update cenote" };
+            let known = "this program knows";
+            return Err(format!("format version {version}, {known} {VERSION}: {remedy}"));
         }
         let id: SetId = reader.take(16)?.try_into().map_err(|_| "too short")?;
         if bytes[8..12] != checksum(&id, &bytes[4..]).to_le_bytes() {

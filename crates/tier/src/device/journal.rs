@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use super::error::{Result, TieredError};
+use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, RECORDS, Record};
@@ -20,6 +21,7 @@ pub(super) struct Journal {
     pub(super) set: SetId,
     pub(super) layout: Layout,
     pub(super) epoch: u64,
+    pub(super) generation: Generation,
     /// By how much the next copy raises the epoch: 2 where the copy of this one is damaged, so that
     /// the other, which is whole, is not written over.
     pub(super) step: u64,
@@ -39,8 +41,10 @@ impl Journal {
         device.set_len(layout.fixed_bytes())?;
         let (set, spare) = (header.id, Spare::default());
         let (epoch, step, next, previous, frozen) = (1, 1, 0, 0, false);
-        let journal = Self { device, set, layout, epoch, step, next, previous, frozen, spare };
-        // Two empty copies, so that from the beginning one head may be damaged.
+        let generation = Generation::FIRST;
+        let journal =
+            Self { device, set, layout, epoch, generation, step, next, previous, frozen, spare };
+        // Two empty copies, so that from the beginning one header page may be damaged.
         journal.write_head(0, 0, 0)?;
         journal.write_head(1, 0, 0)?;
         Ok(journal)
@@ -56,7 +60,7 @@ impl Journal {
         self.spare.memory_bytes() + self.layout.journal_pages as usize * PAGE_BYTES
     }
 
-    /// Nothing is committed any more: nobody knows what a restart would find.
+    /// Nothing is committed any more: it is unknown what a restart would find.
     pub(super) fn freeze(&mut self) {
         self.frozen = true;
     }
@@ -68,7 +72,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes records and length durable. `committed` hears of each part that is. After an
+    /// Makes records and length durable. `committed` is called with each part that is. After an
     /// error the rest is in doubt if [`Journal::is_frozen`] says so, and not committed else.
     pub(super) fn commit(
         &mut self,
@@ -113,6 +117,7 @@ impl Journal {
                 count: part.len() as u32,
                 previous,
                 len_bytes,
+                generation: self.generation,
             };
             previous = seal(page, &self.set, Kind::Journal, head);
         }
@@ -138,8 +143,8 @@ impl Journal {
         outcome
     }
 
-    /// Writes the next copy of the map, without what is fresh. An error before its head is written
-    /// changes nothing.
+    /// Writes the next copy of the map, without what is fresh. An error before its header page is
+    /// written changes nothing.
     fn checkpoint(&mut self, len_bytes: u64, map: &BlockMap, blocks: u32) -> Result<()> {
         let epoch = self.epoch + self.step;
         self.write_copy(epoch, map, blocks)?;
@@ -171,7 +176,8 @@ impl Journal {
 
     fn write_head(&self, epoch: u64, blocks: u32, len_bytes: u64) -> Result<()> {
         let mut page = vec![0; PAGE_BYTES];
-        let head = PageHead { epoch, count: blocks, len_bytes, ..PageHead::default() };
+        let generation = self.generation;
+        let head = PageHead { epoch, count: blocks, len_bytes, generation, ..PageHead::default() };
         seal(&mut page, &self.set, Kind::Head, head);
         let mut line = Line::open(self.device.as_ref(), &self.spare, page.len())?;
         line.write(self.layout.head(epoch), &page)?;

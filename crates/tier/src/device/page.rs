@@ -2,6 +2,8 @@
 
 use cenote_device::DeviceError;
 
+use super::generation::Generation;
+
 /// Bytes of a page of the map file, and the least that tiers write.
 pub(super) const PAGE_BYTES: usize = 4096;
 
@@ -21,13 +23,14 @@ pub(super) enum Kind {
     Head = 0x4845_4144,
     Map = 0x4d41_5020,
     Journal = 0x4a52_4e4c,
+    Generation = 0x4745_4e52,
 }
 
 /// What stands before the items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHead {
     pub(super) epoch: u64,
-    /// Number of the page among its kind and epoch.
+    /// Number of the page among its kind and epoch, or of a tier's generation.
     pub(super) index: u32,
     /// Pages of the journal that were synced when this one was written.
     pub(super) stable: u32,
@@ -37,6 +40,7 @@ pub(super) struct PageHead {
     pub(super) previous: u32,
     /// Length of the device.
     pub(super) len_bytes: u64,
+    pub(super) generation: Generation,
 }
 
 /// CRC-32C of the set's id and a page of the map file, its own field at byte 4 left out. Of a
@@ -67,6 +71,8 @@ pub(super) fn seal(page: &mut [u8], set: &SetId, kind: Kind, head: PageHead) -> 
         page[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
     page[32..40].copy_from_slice(&head.len_bytes.to_le_bytes());
+    page[40..44].copy_from_slice(&head.generation.confirmed.to_le_bytes());
+    page[44..48].copy_from_slice(&head.generation.begun.to_le_bytes());
     let sum = checksum(set, page);
     page[4..8].copy_from_slice(&sum.to_le_bytes());
     sum
@@ -85,6 +91,7 @@ pub(super) fn verify(page: &[u8], set: &SetId, kind: Kind) -> Option<(PageHead, 
         count: word(page, 24),
         previous: word(page, 28),
         len_bytes: long(page, 32),
+        generation: Generation { confirmed: word(page, 40), begun: word(page, 44) },
     };
     Some((head, sum))
 }
@@ -116,7 +123,9 @@ mod tests {
     #[test]
     fn a_changed_bit_or_another_set_is_seen() {
         let mut page = vec![3; PAGE_BYTES];
-        let head = PageHead { epoch: 9, index: 2, stable: 1, count: 5, previous: 77, len_bytes: 1 };
+        let generation = Generation { confirmed: 6, begun: 7 };
+        let (epoch, index, stable, count, previous, len_bytes) = (9, 2, 1, 5, 77, 1);
+        let head = PageHead { epoch, index, stable, count, previous, len_bytes, generation };
         let sum = seal(&mut page, &[1; 16], Kind::Journal, head);
         assert_eq!(verify(&page, &[1; 16], Kind::Journal), Some((head, sum)));
         assert_eq!(verify(&page, &[2; 16], Kind::Journal), None);

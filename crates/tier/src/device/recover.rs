@@ -6,6 +6,7 @@ use cenote_device::Device;
 
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
+use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::journal::Journal;
@@ -14,7 +15,7 @@ use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
-/// Epochs are below this: nobody lives to see it, and it can be counted on from there.
+/// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
 
 /// What the map file says.
@@ -22,12 +23,14 @@ const EPOCHS: u64 = 1 << 62;
 pub(super) struct Recovered {
     pub(super) map: BlockMap,
     pub(super) len_bytes: u64,
+    generation: Generation,
 }
 
 impl Recovered {
     /// Of an empty set.
     pub(super) fn empty(header: &SetHeader) -> Self {
-        Self { map: BlockMap::new(header.slots()), len_bytes: 0 }
+        let map = BlockMap::new(header.slots());
+        Self { map, len_bytes: 0, generation: Generation::FIRST }
     }
 }
 
@@ -52,13 +55,13 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
     }
     let line = Line::open(device.as_ref(), &spare, SEGMENT_PAGES as usize * PAGE_BYTES)?;
     let mut reader = Reader { device: device.as_ref(), line, header, layout };
-    let heads = reader.heads()?;
-    let newest = heads.first().map(|head| head.epoch);
-    let (base, mut recovered) = reader.base(&heads)?;
+    let headers = reader.headers()?;
+    let newest = headers.first().map(|head| head.epoch);
+    let (base, mut recovered) = reader.base(&headers)?;
     let mut epoch = base;
     let mut end = reader.replay(epoch, &mut recovered)?;
     // A copy that is damaged is the one before with its whole journal.
-    while reader.has_journal(epoch + 1)? || heads.iter().any(|head| head.epoch == epoch + 1) {
+    while reader.has_journal(epoch + 1)? || headers.iter().any(|head| head.epoch == epoch + 1) {
         epoch += 1;
         end = reader.replay(epoch, &mut recovered)?;
     }
@@ -74,6 +77,7 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         set: header.id,
         layout,
         epoch,
+        generation: recovered.generation,
         step: if epoch == base { 1 } else { 2 },
         next: if is_whole { end.next } else { layout.journal_pages },
         previous: end.previous,
@@ -101,24 +105,25 @@ impl Reader<'_> {
         Ok(bytes)
     }
 
-    /// The heads that verify, the newest first.
-    fn heads(&mut self) -> Result<Vec<PageHead>> {
+    /// The header pages of the copies that verify, the newest first.
+    fn headers(&mut self) -> Result<Vec<PageHead>> {
         let pages = self.pages(self.layout.head(0), 2)?;
-        let mut heads = Vec::new();
+        let mut headers = Vec::new();
         for (copy, page) in (0..).zip(pages.chunks(PAGE_BYTES)) {
             let head = verify(page, &self.header.id, Kind::Head).map(|(head, _)| head);
             let possible = |head: &PageHead| head.epoch % 2 == copy && head.epoch < EPOCHS;
-            heads.extend(head.filter(possible));
+            headers.extend(head.filter(possible));
         }
-        heads.sort_by_key(|head| std::cmp::Reverse(head.epoch));
-        Ok(heads)
+        headers.sort_by_key(|head| std::cmp::Reverse(head.epoch));
+        Ok(headers)
     }
 
     /// The newest copy of the map that is whole.
-    fn base(&mut self, heads: &[PageHead]) -> Result<(u64, Recovered)> {
-        for head in heads {
+    fn base(&mut self, headers: &[PageHead]) -> Result<(u64, Recovered)> {
+        for head in headers {
             let len_bytes = self.checked_len(head.len_bytes)?;
-            let recovered = Recovered { len_bytes, ..Recovered::empty(self.header) };
+            let generation = head.generation;
+            let recovered = Recovered { len_bytes, generation, ..Recovered::empty(self.header) };
             if self.copy(head, &recovered)? {
                 return Ok((head.epoch, recovered));
             }
@@ -243,6 +248,7 @@ impl Reader<'_> {
         let block_bytes = u64::from(self.header.block_bytes);
         let before = recovered.len_bytes.div_ceil(block_bytes) as u32;
         recovered.len_bytes = self.checked_len(head.len_bytes)?;
+        recovered.generation = head.generation;
         let blocks = head.len_bytes.div_ceil(block_bytes) as u32;
         if blocks < before {
             recovered.map.truncate(blocks);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cenote_device::Device;
 use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, Unsynced, When};
-use cenote_tier::device::{Migrator, Outcome, TieredDevice};
+use cenote_tier::device::{Migrator, Outcome, TieredDevice, TieredError};
 use cenote_tier::placement::Move;
 
 use crate::oracle::{self, Oracle, SECTOR};
@@ -221,4 +221,117 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
         frozen += u32::from(is_frozen);
     }
     assert!(frozen > 50, "the journal failed in {frozen} runs only");
+}
+
+/// Everything that a set consists of, after one change of each kind.
+fn change(sims: &[Arc<SimDevice>], version: u32) {
+    let device = support::open(&sims[0], &sims[1..]);
+    oracle::write(&device, u64::from(version) % BLOCKS * BLOCK, BLOCK as usize, version).unwrap();
+    let moves: Vec<_> =
+        (0..8).map(|page| Move { page, to: ((page + version) % 3) as u8 }).collect();
+    Migrator::new(&device, 4).unwrap().carry_out(&moves).unwrap();
+    device.sync().unwrap();
+}
+
+fn new_set() -> Vec<Arc<SimDevice>> {
+    let rig = Rig::new(1, |_| FaultPlan::none());
+    for block in 0..BLOCKS {
+        oracle::write(&rig.device, block * BLOCK, BLOCK as usize, 1).unwrap();
+    }
+    rig.device.sync().unwrap();
+    rig.sims
+}
+
+/// How opening a set fails, and that it writes nothing.
+fn refusal(sims: &[Arc<SimDevice>]) -> Option<TieredError> {
+    let before: Vec<_> = sims.iter().map(|sim| sim.contents()).collect();
+    let tiers = sims[1..].iter().map(|tier| Arc::clone(tier) as Arc<dyn Device>).collect();
+    let opened = TieredDevice::open(Arc::clone(&sims[0]) as _, tiers);
+    assert!(sims.iter().zip(before).all(|(sim, before)| sim.contents() == before));
+    opened.err()
+}
+
+#[test]
+fn an_older_copy_of_any_member_is_refused_before_anything_is_written() {
+    let mut states = vec![new_set()];
+    for version in 2..6 {
+        let next = support::after_power_cut(states.last().unwrap());
+        change(&next, version);
+        states.push(next);
+    }
+    for (older, newer) in (0..states.len()).flat_map(|at| (0..at).map(move |before| (before, at))) {
+        for member in 0..=SLOTS.len() {
+            let mut mixed = support::after_power_cut(&states[newer]);
+            mixed[member] = Arc::clone(&states[older][member]);
+            let told = format!("member {member} of state {older} in state {newer}");
+            let Some(TieredError::Stale { older_generation, newer_generation, .. }) =
+                refusal(&mixed)
+            else {
+                panic!("{told}: not refused");
+            };
+            assert_eq!(newer_generation - older_generation, (newer - older) as u32, "{told}");
+        }
+    }
+    for state in &states {
+        assert!(refusal(state).is_none(), "a set of one time is refused");
+    }
+}
+
+#[test]
+fn a_run_that_only_reads_begins_no_generation() {
+    let sims = new_set();
+    let before: Vec<_> = sims.iter().map(|sim| sim.contents()).collect();
+    let device = support::open(&sims[0], &sims[1..]);
+    oracle::contents(&device);
+    device.sync().unwrap();
+    assert!(sims.iter().zip(before).all(|(sim, before)| sim.contents() == before));
+}
+
+/// The power fails at every change of the first write after opening, twice in a row.
+#[test]
+fn power_cut_while_a_generation_begins_leaves_a_set_that_opens() {
+    let first = new_set();
+    let contents = oracle::contents(&support::open(&first[0], &first[1..]));
+    let mut points = 0;
+    let unsynced = [Unsynced::Random, Unsynced::Lost, Unsynced::Torn, Unsynced::Kept];
+    for (seed, kind) in (0..12).flat_map(|seed| unsynced.map(|kind| (seed, kind))) {
+        let plan = |at: usize| FaultPlan { unsynced: kind, ..FaultPlan::seeded(seed + at as u64) };
+        let mut states = vec![first.clone()];
+        for _ in 0..2 {
+            let base = &states[(seed as usize * 7) % states.len()];
+            let sims: Vec<_> = base
+                .iter()
+                .enumerate()
+                .map(|(at, device)| Arc::new(device.restart(plan(at))))
+                .collect();
+            states = states_of_first_change(&sims);
+            points += states.len();
+            for state in &states {
+                assert!(refusal(state).is_none(), "seed {seed}: {:?}", refusal(state));
+                let device = support::open(&state[0], &state[1..]);
+                let found = oracle::contents(&device);
+                let block = BLOCK as usize;
+                assert!(found[block..] == contents[block..], "seed {seed}: a block changed");
+            }
+        }
+    }
+    assert!(points > 500, "only {points} points");
+}
+
+/// What a power cut leaves at each change while the first block is written.
+fn states_of_first_change(sims: &[Arc<SimDevice>]) -> Vec<Vec<Arc<SimDevice>>> {
+    let strip = Arc::new(Strip::default());
+    let plug =
+        |sim: &Arc<SimDevice>| Arc::new(Plug { inner: Arc::clone(sim), strip: Arc::clone(&strip) });
+    let plugs: Vec<_> = sims.iter().map(|sim| plug(sim) as Arc<dyn Device>).collect();
+    let device = TieredDevice::open(Arc::clone(&plugs[0]), plugs[1..].to_vec()).unwrap();
+    let states = Arc::new(Mutex::new(Vec::new()));
+    let (found, kept) = (Arc::clone(&states), sims.to_vec());
+    strip.listen(Box::new(move |_| {
+        found.lock().unwrap().push(support::after_power_cut(&kept));
+    }));
+    oracle::write(&device, 0, BLOCK as usize, 9).unwrap();
+    device.sync().unwrap();
+    strip.deaf();
+    std::mem::take(&mut *states.lock().unwrap())
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 use cenote_device::backend::sim::FaultPlan;
-use cenote_tier::device::{Migrator, TieredDevice};
+use cenote_tier::device::{Migrator, TieredDevice, Worker, WorkerConfig};
 use cenote_tier::placement::Move;
+use cenote_tier::spec::TierSpec;
 
 use crate::oracle;
 use crate::support::{self, BLOCK, Random};
@@ -46,7 +47,7 @@ impl<'a> Map<'a> {
         assert_eq!(bytes[..8], *b"\x89CTIERS\n");
         for header in [&bytes[..16_384], &bytes[16_384..32_768]] {
             assert_eq!(word(header, 8), crc(&[&header[16..32], &header[4..8], &header[12..]]));
-            assert_eq!((word(header, 12), header[32], word(header, 36)), (1, 255, BLOCK as u32));
+            assert_eq!((word(header, 12), header[32], word(header, 36)), (2, 255, BLOCK as u32));
         }
         Self { bytes, id: &bytes[16..32], journal_pages: word(bytes, 40) as usize }
     }
@@ -146,4 +147,33 @@ fn the_map_file_is_as_the_document_tells() {
         }
     }
     assert!(epochs.last() > Some(&4), "the epoch is {:?}", epochs.last());
+}
+
+#[test]
+fn the_state_of_a_policy_is_as_the_document_tells() {
+    let sims: Vec<_> = (0..3).map(|at| support::sim(FaultPlan::seeded(at))).collect();
+    let parts = support::parts(&sims[1..], &[4, 40]);
+    let map = Arc::clone(&sims[0]) as _;
+    let device = TieredDevice::create(map, parts, &support::config(5)).unwrap();
+    device.set_len(20 * BLOCK).unwrap();
+    oracle::write(&device, 0, BLOCK as usize, 1).unwrap();
+    let config = WorkerConfig {
+        policy: "tlfu".parse().unwrap(),
+        tiers: TierSpec::text()[..2].to_vec(),
+        batch: 4,
+        heard_bytes_max: 0,
+        seed: 1,
+        state: None,
+    };
+    let (_, state) = Worker::start(&device, config).unwrap().stop().unwrap();
+    assert_eq!(state[..8], *b"\x89CTHEAT\n");
+    let id = [7; 16];
+    assert_eq!(word(&state, 8), crc(&[&id, &state[4..8], &state[12..]]));
+    assert_eq!((word(&state, 12), &state[16..32]), (1, &id[..]));
+    let (blocks, name, rest) = (word(&state, 32), word(&state, 36), long(&state, 40));
+    assert_eq!((blocks, name), (20, 4));
+    assert_eq!(state.len() as u64, 48 + 20 + 4 + rest);
+    assert_eq!(state[48..52], *b"tlfu");
+    let tiers: Vec<u8> = (0..20).map(|block| device.tier_of(block).unwrap_or(1)).collect();
+    assert_eq!(state[52..72], tiers);
 }

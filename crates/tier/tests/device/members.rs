@@ -153,5 +153,28 @@ fn a_newer_version_is_told() {
         bytes[at] = 9;
     }
     std::fs::write(path, bytes).unwrap();
-    refused(&found, "tier1", &["format version 9, this program knows 1"]);
+    refused(&found, "tier1", &["format version 9, this program knows 2: update cenote"]);
+}
+
+#[test]
+fn one_page_of_a_generation_may_be_damaged_and_two_are_reported() {
+    for member in ["tier0", "tier2"] {
+        let (found, first, second) = (set(1), 32_768..32_800, 36_864..36_870);
+        overwrite(&found, member, std::slice::from_ref(&first));
+        assert!(open(&found, &["tier0", "tier1", "tier2"]).is_ok(), "{member}");
+        overwrite(&found, member, &[first, second]);
+        refused(&found, member, &["generation are damaged", "put back"]);
+    }
+}
+
+#[test]
+fn an_older_map_names_itself_and_the_tier_that_is_newer() {
+    let found = set(1);
+    std::fs::copy(found.path().join("map"), found.path().join("backup")).unwrap();
+    let device = open(&found, &["tier0", "tier1", "tier2"]).unwrap();
+    oracle::write(&device, 0, BLOCK as usize, 2).unwrap();
+    device.sync().unwrap();
+    drop(device);
+    copy(&found, &found, "backup", "map");
+    refused(&found, "map", &["older copy (generation 1)", "tier0 (generation 2)", "put back all"]);
 }

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use anyhow::{Context, Result, ensure};
 use cenote_store::{Direction, Graph, Ids, VertexId};
@@ -123,8 +123,8 @@ pub fn run(
 ) -> Result<()> {
     let ids = graph.ids()?;
     std::thread::scope(|scope| {
-        let readers: Vec<_> =
-            (0..plan.threads).map(|_| Reader::start(scope, graph, plan.direction)).collect();
+        let readers = (0..plan.threads).map(|_| Reader::start(scope, graph, plan.direction));
+        let readers: Vec<_> = readers.collect::<Result<_>>()?;
         let (mut carried, mut batch) = (None, Vec::new());
         loop {
             // The next lists are on their way while these are told.
@@ -164,10 +164,10 @@ impl Reader {
         scope: &'scope Scope<'scope, 'env>,
         graph: &'env Graph,
         direction: Direction,
-    ) -> Self {
+    ) -> Result<Self> {
         let ((asked, orders), (results, found)) =
             (mpsc::channel::<Vec<VertexId>>(), mpsc::channel());
-        scope.spawn(move || {
+        let read = move || {
             let mut lookup = None;
             for vertices in orders {
                 if lookup.is_none() {
@@ -181,8 +181,11 @@ impl Reader {
                     break;
                 }
             }
-        });
-        Self { asked, found }
+        };
+        Builder::new()
+            .spawn_scoped(scope, read)
+            .context("cannot start the threads that read lists: give fewer --threads")?;
+        Ok(Self { asked, found })
     }
 
     fn ask(&self, vertices: &[VertexId]) {

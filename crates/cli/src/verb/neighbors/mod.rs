@@ -16,9 +16,9 @@ use cenote_store::{Direction, Graph, LookupConfig};
 
 use crate::args::{Report, Threads};
 use crate::graph_file::{GraphArg, Opening};
-use crate::memory::{self, MemorySize};
-use crate::tiers::members::Access;
 use crate::verb::Outcome;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::members::Access;
 use many::{Asked, Plan};
 use tell::{Style, Teller};
 

@@ -16,11 +16,11 @@ use comfy_table::Table;
 
 use crate::args::Report;
 use crate::cancel;
-use crate::memory::MemorySize;
 use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
 use crate::svg;
 use crate::verb::Outcome;
+use cenote::memory::MemorySize;
 
 /// Buffers that the printed plan assumes.
 const PLAN_BUFFER_BYTES: usize = 16 << 20;
@@ -59,10 +59,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let scratch_bytes = args.scratch.map(absolute).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
-    let store = ProfileStore::of_user()?;
+    // What was measured of a file holds for its blocks, not for the drive's writes.
+    let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
+    store.iter().try_for_each(ProfileStore::check_writable)?;
     let profile = measure(args, &config, scratch_bytes)?;
-    // A file tells about its blocks, not about the drive's writes.
-    let saved = if args.path.is_file() { None } else { Some(store.save(&profile)?) };
+    let saved = store.map(|store| store.save(&profile)).transpose()?;
     if let Some(path) = &args.plot {
         plot::draw(&profile, path).with_context(|| format!("cannot write {}", path.display()))?;
     }

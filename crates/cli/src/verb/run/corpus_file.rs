@@ -20,9 +20,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use crate::cancel;
+use crate::cancel::{self, Guard};
 use crate::edge_file::push_decimal;
-use crate::partial::PartialFile;
+use cenote::partial::PartialFile;
 
 /// Bytes collected before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -66,6 +66,7 @@ pub struct CorpusFile {
     names: IdTable,
     rows: Rows,
     text: Vec<u8>,
+    _guard: Guard,
 }
 
 enum Rows {
@@ -90,6 +91,7 @@ impl CorpusFile {
         if matches!(format, Format::Text | Format::TextZstd) && strings {
             no_spaces(&names, graph).with_context(|| path.display().to_string())?;
         }
+        let guard = Guard::new(path);
         let file = PartialFile::create(path)?;
         let buffered = |file| BufWriter::with_capacity(BUFFER_BYTES, file);
         let rows = match format {
@@ -106,7 +108,7 @@ impl CorpusFile {
                 Rows::Npy { file, columns: usize::try_from(columns)? }
             }
         };
-        Ok(Self { names, rows, text: Vec::new() })
+        Ok(Self { names, rows, text: Vec::new(), _guard: guard })
     }
 
     /// Memory that it takes: the ids of all vertices, and what is collected.
@@ -120,7 +122,7 @@ impl CorpusFile {
 
     /// Adds a walk.
     pub fn row(&mut self, walk: &[VertexId]) -> Result<()> {
-        let Self { names, rows, text } = self;
+        let Self { names, rows, text, .. } = self;
         match rows {
             Rows::Text(file) => line(file, names, walk, text)?,
             Rows::TextZstd(file) => line(file, names, walk, text)?,

@@ -27,7 +27,7 @@ impl Sources {
     pub fn vertices(&self, graph: &Graph) -> Result<Vec<VertexId>> {
         let mut sources = vertices(graph, &self.sources, self.sources_file.as_deref())?;
         if sources.is_empty() {
-            sources.push(graph.superblock().degree_max_vertex);
+            sources.push(cenote_algo::default_source(graph)?);
         }
         Ok(sources)
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use cenote_engine::{Cancel, Direction, EngineConfig, Graph, Strategy};
 
-use crate::args::Threads;
+use crate::args::{Threads, whole};
 use crate::cancel;
 use crate::graph_file::{GraphArg, Opening};
-use crate::memory::{self, MemorySize};
-use crate::tiers::members::Access;
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::members::Access;
 
 /// Flags that say how a run is to be done.
 #[derive(Debug, clap::Args)]
@@ -25,8 +25,8 @@ pub struct PlanArgs {
     /// How pages are fetched: auto, or the CAVE paper's block or vertex
     #[arg(long, value_name = "STRATEGY", default_value = "auto")]
     pub strategy: Strategy,
-    /// Requests in flight over all threads [default: from the drive's profile]
-    #[arg(long, value_name = "N")]
+    /// Requests in flight over all threads, 1 to 4096 [default: from the drive's profile]
+    #[arg(long, value_name = "N", value_parser = whole(1..=4096))]
     depth: Option<usize>,
     /// Memory for cached pages at most, within the budget [default: what the budget leaves]
     #[arg(long, value_name = "SIZE")]
@@ -70,16 +70,14 @@ impl PlanArgs {
                     / 2
             }
         };
-        let config = EngineConfig {
-            threads: self.threads.count(),
-            strategy: self.strategy,
-            profile,
-            depth: self.depth,
-            cache_bytes: self.cache.map(|size| size.bytes_of(page_bytes)),
-            explain,
-            cancel: Cancel::asking(cancel::cancelled),
-            ..EngineConfig::with_memory(memory_bytes)
-        };
+        let config = EngineConfig::with_memory(memory_bytes)
+            .threads(self.threads.count())
+            .strategy(self.strategy)
+            .profile(profile)
+            .depth(self.depth)
+            .cache_bytes(self.cache.map(|size| size.bytes_of(page_bytes)))
+            .explain(explain)
+            .cancel(Cancel::when(cancel::cancelled));
         Ok((graph, config))
     }
 }

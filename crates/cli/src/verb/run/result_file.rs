@@ -19,8 +19,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
-use crate::cancel;
-use crate::partial::PartialFile;
+use crate::cancel::{self, Guard};
+use cenote::partial::PartialFile;
 
 /// Rows that are formatted at a time.
 const BATCH: u32 = 1 << 16;
@@ -100,6 +100,7 @@ pub fn write(path: &Path, graph: &Graph, columns: &[Column<'_>]) -> Result<()> {
     let vertices = u32::try_from(graph.vertices()).expect("vertex ids are u32");
     let table = Table { ids: &ids, names, vertices, columns };
     let failed = || format!("cannot write {}", path.display());
+    let _guard = Guard::new(path);
     format(PartialFile::create(path)?, &table).with_context(failed)?.finish()?;
     Ok(())
 }

@@ -8,10 +8,10 @@ use cenote_engine::{EngineConfig, Graph, MemoryPlan, StepRecord};
 use serde::Serialize;
 
 use super::plan::page_bytes;
-use crate::memory::peak_rss_bytes;
 use crate::output::{self, count, size};
-use crate::tiers::graph::TieredGraph;
-use crate::tiers::kept::Done;
+use cenote::memory::peak_rss_bytes;
+use cenote::tiers::graph::TieredGraph;
+use cenote::tiers::kept::Done;
 
 /// One run. The fields up to `result` are a contract with scripts.
 #[derive(Debug, Serialize)]

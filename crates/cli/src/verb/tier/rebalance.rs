@@ -14,10 +14,10 @@ use crate::cancel;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
-use crate::tiers::graph::{BATCH, worker_config};
-use crate::tiers::kept::{self, Done, Kept};
-use crate::tiers::members::{self, Access, Members};
 use crate::verb::Outcome;
+use cenote::tiers::graph::{BATCH, worker_config};
+use cenote::tiers::kept::{self, Done, Kept};
+use cenote::tiers::members::{self, Access, Members};
 
 /// Move every block to the tier where it belongs, at once
 ///

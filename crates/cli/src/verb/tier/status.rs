@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::args::Report;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
-use crate::tiers::kept::{Done, Kept};
-use crate::tiers::members::{self, Access, Members};
-use crate::tiers::spec::named_file;
 use crate::verb::Outcome;
+use cenote::tiers::kept::{Done, Kept};
+use cenote::tiers::members::{self, Access, Members};
+use cenote::tiers::spec::named_file;
 
 /// Show what lies on which tier of a graph, and what was moved so far
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,253 @@
+//! The order of the user's ids, by which every answer is defined, on graphs whose vertices lie in
+//! another order.
+//!
+//! The *rank* of a vertex is the place of its id among all ids in ascending order. Where a graph
+//! was imported without an order of its own every vertex is its rank: nothing here takes memory or
+//! time then.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{Adjacency, Bitmap, Direction, Graph, HugeVec, Order, VertexId};
+use rayon::prelude::*;
+
+use crate::report::Result;
+
+/// Whether every vertex is its own rank.
+pub(crate) fn is_natural(graph: &Graph) -> bool {
+    graph.superblock().order == Order::Natural
+}
+
+/// Passes all vertices on, in the order of their ids.
+pub(crate) fn for_each_by_id(graph: &Graph, visit: impl FnMut(VertexId)) -> Result<()> {
+    Ok(graph.ids()?.for_each_vertex(visit)?)
+}
+
+/// Puts vertices in the order of their ids, each once.
+pub(crate) fn sort_by_id(graph: &Graph, vertices: &mut Vec<VertexId>) -> Result<()> {
+    vertices.sort_unstable();
+    vertices.dedup();
+    if !is_natural(graph) {
+        let mut ranks = Vec::with_capacity(vertices.len());
+        graph.ids()?.ranks_of(vertices, &mut ranks)?;
+        let mut ranked: Vec<_> = ranks.into_iter().zip(vertices.iter().copied()).collect();
+        ranked.sort_unstable();
+        vertices.clear();
+        vertices.extend(ranked.into_iter().map(|(_, vertex)| vertex));
+    }
+    Ok(())
+}
+
+/// Where a search starts that is given no source: the vertex with the longest list of targets, of
+/// several the one with the smallest id.
+///
+/// # Errors
+/// A shuffled graph whose degrees or order cannot be read.
+pub fn default_source(graph: &Graph) -> Result<VertexId> {
+    let superblock = graph.superblock();
+    // The other orders put the smallest id among equals first, and so does the superblock.
+    let Order::Random { .. } = superblock.order else { return Ok(superblock.degree_max_vertex) };
+    let longest = Bitmap::new(graph.vertices())?;
+    graph.degrees(Direction::Out, &mut |first, degrees| {
+        for (v, _) in (first..).zip(degrees).filter(|(_, d)| **d == superblock.degree_max) {
+            longest.insert(v);
+        }
+    })?;
+    let mut source = None;
+    for_each_by_id(graph, |v| {
+        if source.is_none() && longest.contains(v) {
+            source = Some(v);
+        }
+    })?;
+    Ok(source.unwrap_or(superblock.degree_max_vertex))
+}
+
+/// The rank of every vertex.
+#[derive(Debug)]
+pub(crate) struct Ranks(Option<HugeVec<VertexId>>);
+
+impl Ranks {
+    /// Memory that they take.
+    pub fn bytes_for(graph: &Graph) -> u64 {
+        if is_natural(graph) { 0 } else { 4 * graph.vertices() as u64 }
+    }
+
+    /// Reads them.
+    pub fn load(graph: &Graph) -> Result<Self> {
+        if is_natural(graph) {
+            return Ok(Self(None));
+        }
+        let mut ranks = HugeVec::zeroed(graph.vertices())?;
+        let mut next = 0;
+        for_each_by_id(graph, |v| {
+            ranks[v as usize] = next;
+            next += 1;
+        })?;
+        Ok(Self(Some(ranks)))
+    }
+
+    /// Whether every vertex is its own rank.
+    #[inline(always)]
+    pub fn is_natural(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The rank of a vertex.
+    #[inline(always)]
+    pub fn of(&self, v: VertexId) -> VertexId {
+        match &self.0 {
+            None => v,
+            Some(ranks) => ranks[v as usize],
+        }
+    }
+
+    /// Puts vertices in the order of their ids.
+    pub fn sort(&self, vertices: &mut [VertexId]) {
+        match &self.0 {
+            None => vertices.sort_unstable(),
+            Some(ranks) => vertices.sort_unstable_by_key(|&v| ranks[v as usize]),
+        }
+    }
+
+    /// The targets of a list in the order of their ids; `memory` holds them where that is not how
+    /// they lie.
+    #[inline(always)]
+    pub fn sorted<'a>(
+        &self,
+        targets: &'a [VertexId],
+        memory: &'a mut Vec<VertexId>,
+    ) -> &'a [VertexId] {
+        if self.is_natural() {
+            return targets;
+        }
+        memory.clear();
+        memory.extend_from_slice(targets);
+        self.sort(memory);
+        memory
+    }
+
+    /// Bytes that [`Ranks::sorted`] takes for the longest list of a graph.
+    pub fn list_bytes(graph: &Graph) -> u64 {
+        if is_natural(graph) {
+            return 0;
+        }
+        let longest = [Direction::Out, Direction::In]
+            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
+        // A vector that grows holds the old copy too, for a moment.
+        3 * 4 * longest[0].max(longest[1])
+    }
+
+    /// The `count` vertices of the largest values, the largest first, of equal ones the smallest
+    /// id.
+    pub fn top(
+        &self,
+        count: usize,
+        values: impl Iterator<Item = (VertexId, f64)>,
+    ) -> Vec<(VertexId, f64)> {
+        let mut top: Vec<(VertexId, f64)> = Vec::new();
+        for (v, value) in values {
+            let precedes = |&(u, other): &(VertexId, f64)| {
+                other > value || other == value && self.of(u) < self.of(v)
+            };
+            if top.len() == count && top.last().is_none_or(precedes) {
+                continue;
+            }
+            top.insert(top.partition_point(precedes), (v, value));
+            top.truncate(count);
+        }
+        top
+    }
+
+    /// The inverse, in the same memory.
+    pub fn into_vertices(self, graph: &Graph) -> Result<Vertices> {
+        self.0.map_or(Ok(Vertices(None)), |memory| Vertices::read(graph, memory))
+    }
+}
+
+/// The vertex of every rank.
+#[derive(Debug)]
+pub(crate) struct Vertices(Option<HugeVec<VertexId>>);
+
+impl Vertices {
+    /// Reads them.
+    pub fn load(graph: &Graph) -> Result<Self> {
+        if is_natural(graph) {
+            return Ok(Self(None));
+        }
+        Self::read(graph, HugeVec::zeroed(graph.vertices())?)
+    }
+
+    fn read(graph: &Graph, mut memory: HugeVec<VertexId>) -> Result<Self> {
+        let mut places = memory.iter_mut();
+        for_each_by_id(graph, |v| {
+            if let Some(place) = places.next() {
+                *place = v;
+            }
+        })?;
+        Ok(Self(Some(memory)))
+    }
+
+    /// The vertex of a rank.
+    #[inline(always)]
+    pub fn of(&self, rank: VertexId) -> VertexId {
+        match &self.0 {
+            None => rank,
+            Some(vertices) => vertices[rank as usize],
+        }
+    }
+}
+
+/// No parent.
+pub const NO_PARENT: u32 = u32::MAX;
+
+/// Of every vertex the smallest id that was proposed as its parent.
+#[derive(Debug)]
+pub(crate) struct Parents {
+    /// Ranks.
+    smallest: HugeVec<AtomicU32>,
+    ranks: Ranks,
+}
+
+impl Parents {
+    /// Memory that they take.
+    pub fn bytes_for(graph: &Graph) -> u64 {
+        4 * graph.vertices() as u64 + Ranks::bytes_for(graph)
+    }
+
+    /// No vertex has one.
+    pub fn new(graph: &Graph) -> Result<Self> {
+        let smallest = HugeVec::<AtomicU32>::zeroed(graph.vertices())?;
+        smallest.par_iter().for_each(|parent| parent.store(NO_PARENT, Ordering::Relaxed));
+        Ok(Self { smallest, ranks: Ranks::load(graph)? })
+    }
+
+    /// Makes `parent` the parent of `v` unless one with a smaller id is known.
+    #[inline(always)]
+    pub fn propose(&self, v: VertexId, parent: VertexId) {
+        self.smallest[v as usize].fetch_min(self.ranks.of(parent), Ordering::Relaxed);
+    }
+
+    /// Proposes all of these, which ascend as vertices.
+    #[inline(always)]
+    pub fn propose_all(&self, v: VertexId, parents: impl Iterator<Item = VertexId>) {
+        let enough = if self.ranks.is_natural() { 1 } else { usize::MAX };
+        parents.take(enough).for_each(|parent| self.propose(v, parent));
+    }
+
+    /// Whether `v` has one.
+    #[inline(always)]
+    pub fn has(&self, v: VertexId) -> bool {
+        self.smallest[v as usize].load(Ordering::Relaxed) != NO_PARENT
+    }
+
+    /// The parent of every vertex.
+    pub fn finish(self, graph: &Graph) -> Result<HugeVec<VertexId>> {
+        let mut parents = self.smallest.into_plain();
+        if !self.ranks.is_natural() {
+            let vertices = self.ranks.into_vertices(graph)?;
+            parents.par_iter_mut().filter(|parent| **parent != NO_PARENT).for_each(|parent| {
+                *parent = vertices.of(*parent);
+            });
+        }
+        Ok(parents)
+    }
+}

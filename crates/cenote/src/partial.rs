@@ -1,0 +1,99 @@
+//! A file that appears under its name only when it is whole.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+/// How the unfinished files of `out` are called beside it: this name, or longer.
+pub fn partial_name(out: &Path) -> OsString {
+    let mut name = OsString::from(".");
+    name.push(out.file_name().unwrap_or_default());
+    name.push(format!(".partial-{}", std::process::id()));
+    name
+}
+
+/// A new file beside its final place. Dropped before [`PartialFile::finish`], it is removed.
+#[derive(Debug)]
+pub struct PartialFile {
+    path: PathBuf,
+    partial: PathBuf,
+    file: Option<File>,
+    is_finished: bool,
+}
+
+impl PartialFile {
+    /// Creates a hidden file in the same directory, so that the rename is atomic.
+    pub fn create(path: &Path) -> Result<Self> {
+        ensure!(path.file_name().is_some(), "{} names no file", path.display());
+        let partial = path.with_file_name(partial_name(path));
+        let file =
+            File::create(&partial).with_context(|| format!("cannot create {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
+    }
+
+    /// Gives the file its name. Returns its size in bytes.
+    pub fn finish(mut self) -> Result<u64> {
+        let failed = || format!("cannot finish {}", self.path.display());
+        let file = self.file.take().expect("open until finished");
+        let bytes = file.metadata().with_context(failed)?.len();
+        file.sync_all().with_context(failed)?;
+        std::fs::rename(&self.partial, &self.path).with_context(failed)?;
+        self.is_finished = true;
+        Ok(bytes)
+    }
+
+    fn file(&mut self) -> &mut File {
+        self.file.as_mut().expect("open until finished")
+    }
+}
+
+impl Write for PartialFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file().flush()
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // Nothing better can be done here than to try.
+            let _ = std::fs::remove_file(&self.partial);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_file_leaves_nothing_and_spares_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.txt");
+        std::fs::write(&path, "old").unwrap();
+        let mut partial = PartialFile::create(&path).unwrap();
+        partial.write_all(b"half").unwrap();
+        drop(partial);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_finished_file_has_its_name_and_its_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.txt");
+        let mut partial = PartialFile::create(&path).unwrap();
+        partial.write_all(b"1 2\n").unwrap();
+        assert!(!path.exists());
+        assert_eq!(partial.finish().unwrap(), 4);
+        assert_eq!(std::fs::read(&path).unwrap(), b"1 2\n");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

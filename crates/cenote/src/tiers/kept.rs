@@ -1,0 +1,229 @@
+//! What a policy has learned of a graph, from run to run: `GRAPH.policy`.
+//!
+//! A line of JSON says whose it is and what was done so far; behind it lies the policy's state, as
+//! [`Worker::stop`](cenote_tier::device::Worker::stop) gave it, which carries its own checksum.
+//! The file may be lost: then the policy begins anew, and says so.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use cenote_tier::device::WorkerReport;
+use cenote_tier::device::header::SetId;
+use cenote_tier::policy::PolicySpec;
+use serde::{Deserialize, Serialize};
+
+use super::members;
+use crate::partial::PartialFile;
+
+/// The policy of graphs that name none.
+pub const POLICY: &str = "payback";
+
+const FORMAT: u32 = 1;
+
+/// The first line has fewer bytes.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// What was learned, and by whom.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    path: PathBuf,
+    about: About,
+    /// The policy's state; none before the first run.
+    pub state: Option<Vec<u8>>,
+}
+
+/// The first line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct About {
+    format: u32,
+    /// The id of the graph's set of tiers.
+    graph: String,
+    policy: String,
+    #[serde(flatten)]
+    done: Done,
+}
+
+impl From<WorkerReport> for Done {
+    fn from(report: WorkerReport) -> Self {
+        let WorkerReport { accesses, moved, dropped, failed, .. } = report;
+        Self { accesses, moved, dropped, failed }
+    }
+}
+
+/// What moved: in one run, or since the graph was imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Accesses that the policy heard of.
+    pub accesses: u64,
+    /// Blocks that were moved.
+    pub moved: u64,
+    /// Moves that were dropped, because the block was written meanwhile or there was no room.
+    pub dropped: u64,
+    /// Moves that a device's fault prevented.
+    pub failed: u64,
+}
+
+/// A policy by its name; one that cannot be used on a real graph is refused.
+pub fn policy(name: &str) -> Result<PolicySpec, String> {
+    let spec: PolicySpec = name.parse().map_err(|e: cenote_tier::TierError| e.to_string())?;
+    if spec.wants_oracle() {
+        return Err(format!("{name} knows the future: it can be replayed only"));
+    }
+    Ok(spec)
+}
+
+impl Kept {
+    /// Of a graph that nobody has used yet.
+    pub fn new(graph: &Path, id: &SetId, policy: &PolicySpec) -> Self {
+        let about = About {
+            format: FORMAT,
+            graph: hexadecimal(id),
+            policy: policy.name().to_owned(),
+            done: Done::default(),
+        };
+        Self { path: path_of(graph), about, state: None }
+    }
+
+    /// What is kept of a graph. Where it cannot be used the policy begins anew, with a warning.
+    pub fn find(graph: &Path, id: &SetId) -> Result<Self> {
+        let new = Self::new(graph, id, &policy(POLICY).map_err(anyhow::Error::msg)?);
+        match new.read() {
+            Ok(kept) => Ok(kept),
+            Err(reason) => {
+                tracing::warn!(
+                    "{}: {reason}: what was learned of the graph is lost; {POLICY} begins anew",
+                    new.path.display()
+                );
+                Ok(new)
+            }
+        }
+    }
+
+    fn read(&self) -> Result<Self, String> {
+        let told = |error: std::io::Error| error.to_string();
+        let mut file = BufReader::new(File::open(&self.path).map_err(told)?);
+        let mut line = Vec::new();
+        (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(told)?;
+        // Nobody knows how long a file is that is none of ours.
+        let mut kept = self.parse(&line)?;
+        let mut state = Vec::new();
+        file.read_to_end(&mut state).map_err(told)?;
+        kept.state = (!state.is_empty()).then_some(state);
+        Ok(kept)
+    }
+
+    /// What the first line says.
+    fn parse(&self, line: &[u8]) -> Result<Self, String> {
+        let line = line.strip_suffix(b"\n").ok_or("it is damaged")?;
+        let about: About = serde_json::from_slice(line).map_err(|_| "it is damaged".to_owned())?;
+        if about.format != FORMAT {
+            return Err(format!("it is of format {}, this program knows {FORMAT}", about.format));
+        }
+        if about.graph != self.about.graph {
+            return Err("it is another graph's".to_owned());
+        }
+        policy(&about.policy)?;
+        Ok(Self { path: self.path.clone(), about, state: None })
+    }
+
+    /// Who decides.
+    pub fn policy(&self) -> PolicySpec {
+        policy(&self.about.policy).expect("it was parsed when it was kept")
+    }
+
+    /// Another policy decides from now on; it begins anew.
+    pub fn change_policy(&mut self, policy: &PolicySpec) {
+        if self.about.policy != policy.name() {
+            policy.name().clone_into(&mut self.about.policy);
+            self.state = None;
+        }
+    }
+
+    /// What was done so far.
+    pub fn done(&self) -> Done {
+        self.about.done
+    }
+
+    /// Adds what a worker did.
+    pub fn add(&mut self, done: Done) {
+        let all = &mut self.about.done;
+        all.accesses += done.accesses;
+        all.moved += done.moved;
+        all.dropped += done.dropped;
+        all.failed += done.failed;
+    }
+
+    /// Writes it; the file before is there until the new one is whole.
+    pub fn save(&self) -> Result<()> {
+        let cannot = || format!("cannot write {}", self.path.display());
+        let mut file = PartialFile::create(&self.path)?;
+        let mut line = serde_json::to_vec(&self.about)?;
+        line.push(b'\n');
+        file.write_all(&line).with_context(cannot)?;
+        file.write_all(self.state.as_deref().unwrap_or_default()).with_context(cannot)?;
+        file.finish()?;
+        Ok(())
+    }
+}
+
+/// The file beside a graph, not beside a link to it.
+pub fn path_of(graph: &Path) -> PathBuf {
+    let mut name = members::behind_link(graph).into_os_string();
+    name.push(".policy");
+    name.into()
+}
+
+/// An id as people see it.
+pub fn hexadecimal(id: &SetId) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A new id.
+pub fn random_id() -> Result<SetId> {
+    let mut id = SetId::default();
+    let found = rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty());
+    let found = found.context("cannot get random numbers")?;
+    ensure!(found == id.len(), "cannot get enough random numbers");
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_comes_back_and_damage_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = folder.path().join("g.cenote");
+        let id = [7; 16];
+        let mut kept = Kept::new(&graph, &id, &policy("tlru").unwrap());
+        kept.state = Some(vec![1, b'\n', 3]);
+        let report = WorkerReport { accesses: 5, moved: 2, ..WorkerReport::default() };
+        kept.add(report.into());
+        kept.add(report.into());
+        kept.save().unwrap();
+        let found = Kept::find(&graph, &id).unwrap();
+        assert_eq!(found.policy().name(), "tlru");
+        assert_eq!((found.done().accesses, found.done().moved), (10, 4));
+        assert_eq!(found.state.as_deref(), Some(&[1, b'\n', 3][..]));
+        // Another graph's, damaged, gone.
+        assert_eq!(Kept::find(&graph, &[8; 16]).unwrap().policy().name(), POLICY);
+        std::fs::write(path_of(&graph), "{}").unwrap();
+        assert_eq!(Kept::find(&graph, &id).unwrap().state, None);
+        std::fs::remove_file(path_of(&graph)).unwrap();
+        assert_eq!(Kept::find(&graph, &id).unwrap().state, None);
+    }
+
+    #[test]
+    fn another_policy_forgets_the_state() {
+        let mut kept = Kept::new(Path::new("g"), &[0; 16], &policy("tlru").unwrap());
+        kept.state = Some(vec![1]);
+        kept.change_policy(&policy("tlru").unwrap());
+        assert!(kept.state.is_some());
+        kept.change_policy(&policy("tlfu").unwrap());
+        assert!(kept.state.is_none() && kept.policy().name() == "tlfu");
+        assert!(policy("ideal").is_err() && policy("best").is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! The files that make up a graph over tiers: found, locked, opened.
+
+use std::fs::{File, Metadata, TryLockError};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_device::model::DeviceModel;
+use cenote_device::profile::{Profile, ProfileStore};
+use cenote_device::wrapper::BudgetDevice;
+use cenote_device::{Device, DeviceError, Op};
+use cenote_tier::device::header::{MAGIC, SetHeader};
+use cenote_tier::device::{TieredDevice, TieredError};
+use cenote_tier::spec::TierSpec;
+
+use super::spec::named_files;
+use crate::drive::budget;
+
+/// How long one who reads waits for one who moves pages: a second.
+const NAP: Duration = Duration::from_millis(50);
+const PATIENCE_NAPS: u32 = 20;
+
+/// What is done with a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Its pages are read and stay where they are. Others may do the same.
+    Read,
+    /// Blocks move, too. Only one process may do that, and nobody else may read meanwhile.
+    Move,
+}
+
+/// A graph's tiers, open.
+#[derive(Debug)]
+pub struct Members {
+    /// The tiers as one device.
+    pub device: TieredDevice,
+    /// What is possible: less than was asked for where the files cannot be written or are in use.
+    pub access: Access,
+    /// Of each tier, from the fastest.
+    pub profiles: Vec<Profile>,
+    /// Holds the lock while it is open.
+    pub lock: Arc<File>,
+}
+
+/// Whether a file is the map of a graph over tiers.
+pub fn is_map(path: &Path) -> bool {
+    // A pipe would wait for its other end; whoever opens the graph says what is wrong with it.
+    if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return false;
+    }
+    let mut start = [0; MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == MAGIC
+}
+
+/// Refuses a graph in one file.
+pub fn require_map(path: &Path) -> Result<()> {
+    // What is wrong with a file that cannot be opened is told by whoever opens it.
+    ensure!(
+        is_map(path) || File::open(path).is_err(),
+        "{}: no graph over tiers: `cenote import --tier` makes one",
+        path.display()
+    );
+    Ok(())
+}
+
+impl Members {
+    /// Opens all members of the graph `path`. Requests at each tier share its budget: k_r and k_w
+    /// of its drive, or `depth` reads.
+    pub fn open(path: &Path, access: Access, depth: usize) -> Result<Self> {
+        let (file, access) = lock(path, access)?;
+        let members = Self::open_with(path, file, access, depth)?;
+        // An import may have put another graph here between the lock and the reads.
+        ensure!(
+            members.is_here(path),
+            "{}: the graph was replaced while it was opened: try again",
+            path.display()
+        );
+        Ok(members)
+    }
+
+    /// Whether `path` still names this graph: an import may replace it while it is in use.
+    pub fn is_here(&self, path: &Path) -> bool {
+        is_same(&self.lock, path)
+    }
+
+    fn open_with(path: &Path, lock: File, access: Access, depth: usize) -> Result<Self> {
+        match Self::open_locked(path, access, depth) {
+            Err(error) if access == Access::Move && is_refusal(&error) => {
+                tracing::warn!("{error}: the graph is read, and no page of it moves");
+                let device = Self::open_locked(path, Access::Read, depth)?;
+                Ok(device.with(lock, Access::Read))
+            }
+            opened => Ok(opened?.with(lock, access)),
+        }
+    }
+
+    fn open_locked(path: &Path, access: Access, depth: usize) -> Result<Opened> {
+        let options = match access {
+            Access::Read => OpenOptions::reading(),
+            Access::Move => OpenOptions::default(),
+        };
+        let map = file::open(path, &options)?;
+        let header = TieredDevice::describe(map.as_ref())?;
+        let store = ProfileStore::of_user()?;
+        let (mut devices, mut profiles) = (Vec::new(), Vec::new());
+        for (name, file) in named_files(&header) {
+            let found = find(path, name, file)?;
+            let profile = store.find_or_assume(&found)?;
+            let device = file::open(&found, &options)?;
+            let budget = budget(&profile, depth);
+            devices.push(Arc::new(BudgetDevice::new(device, budget)) as Arc<dyn Device>);
+            profiles.push(profile);
+        }
+        let device = TieredDevice::open(map, devices)?;
+        for (tier, profile) in (0..).zip(&profiles) {
+            device.set_gap_bytes(tier, gap_bytes(&profile.model()));
+        }
+        Ok(Opened { device, profiles })
+    }
+
+    /// What the tiers can do for requests of a block.
+    pub fn speeds(&self) -> Result<Vec<TierSpec>> {
+        let block_bytes = u64::from(self.device.header().block_bytes);
+        let speed = |profile: &Profile| Ok(speed(&profile.model(), block_bytes)?);
+        self.profiles.iter().map(speed).collect()
+    }
+}
+
+struct Opened {
+    device: TieredDevice,
+    profiles: Vec<Profile>,
+}
+
+impl Opened {
+    fn with(self, lock: File, access: Access) -> Members {
+        Members { device: self.device, profiles: self.profiles, access, lock: Arc::new(lock) }
+    }
+}
+
+/// Whether a path names an open file.
+pub fn is_same(file: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    match (file.metadata(), path.metadata()) {
+        (Ok(open), Ok(named)) => identity(open) == identity(named),
+        _ => false,
+    }
+}
+
+/// Locks the map: alone to move, with others to read.
+fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    let cannot = || format!("cannot lock {}", path.display());
+    if access == Access::Move {
+        match file.try_lock() {
+            Ok(()) => return Ok((file, Access::Move)),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+    match lock_shared(&file) {
+        Ok(()) if access == Access::Move => {
+            tracing::warn!(
+                "{}: others are reading the graph: no page of it moves in this run",
+                path.display()
+            );
+        }
+        Ok(()) => {}
+        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+        Err(TryLockError::WouldBlock) => bail!(
+            "{}: another process is moving the graph's pages: wait until it ends, or start it \
+             with --no-migration",
+            path.display()
+        ),
+    }
+    Ok((file, Access::Read))
+}
+
+/// Locks a file with others, and waits a little for one who moves and may soon be done.
+fn lock_shared(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..PATIENCE_NAPS {
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
+            done => return done,
+        }
+    }
+    file.try_lock_shared()
+}
+
+/// Whether an error says that a file may be read only.
+fn is_refusal(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let device = cause.downcast_ref::<DeviceError>()?;
+        match device {
+            DeviceError::File { source, .. } => Some(source.kind()),
+            _ => None,
+        }
+    };
+    let refused = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    error.chain().filter_map(kind).any(|kind| refused.contains(&kind))
+}
+
+/// The file that a path names, which may be a link.
+pub fn behind_link(path: &Path) -> PathBuf {
+    let behind = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
+    behind.unwrap_or_else(|| path.to_owned())
+}
+
+/// The file of a tier: where it was made, or beside the graph.
+fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
+    if file.exists() {
+        return Ok(file.to_owned());
+    }
+    let beside = behind_link(graph).with_file_name(file.file_name().unwrap_or_default());
+    if beside.is_file() {
+        return Ok(beside);
+    }
+    bail!(
+        "{}: its tier {name} is missing: bring {} back, or put it beside the graph",
+        graph.display(),
+        file.display()
+    )
+}
+
+/// A device as policies see it. A request takes as long as one alone, or as one of k at once where
+/// that is longer: a drive that is held back by its rate answers the first requests soon.
+fn speed(model: &DeviceModel, block_bytes: u64) -> Result<TierSpec, cenote_tier::TierError> {
+    let size = model.at(block_bytes);
+    let us = |op| size.us_qd1(op).max(f64::from(size.k(op)) * 1e6 / size.iops_max(op));
+    let alpha = (us(Op::Write) / us(Op::Read)).clamp(0.01, 1e4);
+    TierSpec::new(us(Op::Read), alpha, size.k_r.clamp(1, 4096), size.k_w.clamp(1, 4096))
+}
+
+/// Bytes that are moved in the time that one more request takes: a gap of so many is read through.
+fn gap_bytes(model: &DeviceModel) -> u64 {
+    const SMALL: u64 = 4096;
+    const LARGE: u64 = 256 << 10;
+    let rate = |bytes| model.iops(Op::Read, bytes, model.channels(Op::Read, bytes));
+    let seconds_per_byte = (1.0 / rate(LARGE) - 1.0 / rate(SMALL)) / (LARGE - SMALL) as f64;
+    let gap = (1.0 / rate(SMALL) / seconds_per_byte.max(1e-15)) as u64;
+    gap.saturating_sub(SMALL).min(1 << 20) / SMALL * SMALL
+}
+
+/// The files of the tiers of a graph that an import replaces, where they are now; those that are
+/// gone are left out. None of a graph in one file, or where there is none. Of a link only the link
+/// is replaced: the graph behind it keeps its tiers.
+pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
+    if graph.is_symlink() || !is_map(graph) {
+        return Ok(Vec::new());
+    }
+    let map = file::open(graph, &OpenOptions::reading())?;
+    let header = match TieredDevice::describe(map.as_ref()) {
+        Ok(header) => header,
+        // To replace it is what one does with a damaged graph.
+        Err(error) => {
+            tracing::warn!("{error}: the files of its tiers stay where they are");
+            return Ok(Vec::new());
+        }
+    };
+    let mut files = Vec::new();
+    for (tier, (name, file)) in named_files(&header).into_iter().enumerate() {
+        let Ok(found) = find(graph, name, file) else { continue };
+        // A file of that name may be another graph's by now.
+        if is_member(&found, &header, tier) {
+            files.push(found);
+        }
+    }
+    Ok(files)
+}
+
+fn is_member(path: &Path, header: &SetHeader, tier: usize) -> bool {
+    let read = || -> Result<bool, TieredError> {
+        let device = file::open(path, &OpenOptions::reading())?;
+        let (found, role) = SetHeader::read(device.as_ref())?;
+        let tier = cenote_tier::device::header::Role::Tier(tier as u8);
+        Ok(found.id == header.id && role == tier)
+    };
+    read().unwrap_or(false)
+}

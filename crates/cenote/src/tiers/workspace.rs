@@ -1,0 +1,135 @@
+//! Where an import puts a graph over tiers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use cenote_device::Device;
+use cenote_device::backend::file::{self, OpenOptions};
+use cenote_import::{FileWorkspace, ImportError, Workspace};
+use cenote_tier::device::header::SetId;
+use cenote_tier::device::{SetConfig, TierPart, TieredDevice, TieredError};
+use cenote_tier::policy::PolicySpec;
+
+use super::kept::{self, Kept};
+use super::members;
+use super::spec::{TierArg, member_name};
+use crate::partial::partial_name;
+
+/// The files of a new graph: all of them appear under their names only when they are whole, the
+/// graph file last.
+pub struct TieredWorkspace {
+    map: FileWorkspace,
+    out: PathBuf,
+    id: SetId,
+    block_bytes: u32,
+    policy: PolicySpec,
+    tiers: Vec<NewTier>,
+    /// Of the graph that is replaced.
+    replaced: Vec<PathBuf>,
+    is_published: AtomicBool,
+}
+
+/// A tier's file, before and after.
+struct NewTier {
+    member_name: String,
+    path: PathBuf,
+    partial: PathBuf,
+    capacity_bytes: u64,
+}
+
+impl TieredWorkspace {
+    /// A workspace for the graph file `out` over `tiers`, in blocks of `block_bytes`.
+    pub fn new(
+        map: FileWorkspace,
+        out: &Path,
+        tiers: &[TierArg],
+        block_bytes: u32,
+        policy: PolicySpec,
+    ) -> Result<Self> {
+        let id = kept::random_id()?;
+        let replaced = members::files_of_replaced(out)?;
+        let new = |tier: &TierArg| NewTier::new(tier, out, &id);
+        let tiers = tiers.iter().map(new).collect::<Result<_>>()?;
+        let (out, is_published) = (out.to_owned(), AtomicBool::new(false));
+        Ok(Self { map, out, id, block_bytes, policy, tiers, replaced, is_published })
+    }
+}
+
+impl NewTier {
+    /// Its name carries part of the graph's id: a graph that is replaced keeps its files until the
+    /// new one is whole.
+    fn new(tier: &TierArg, out: &Path, id: &SetId) -> Result<Self> {
+        let folder = tier.folder()?;
+        let mut name = out.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}-{}", tier.name, &kept::hexadecimal(id)[..8]));
+        let path = folder.join(name);
+        Ok(Self {
+            member_name: member_name(&tier.name, &path)?,
+            partial: folder.join(partial_name(&path)),
+            capacity_bytes: tier.bytes()?,
+            path,
+        })
+    }
+
+    fn part(&self) -> cenote_import::Result<TierPart> {
+        let options = OpenOptions::creating();
+        Ok(TierPart {
+            device: file::open(&self.partial, &options)?,
+            name: self.member_name.clone(),
+            capacity_bytes: self.capacity_bytes,
+        })
+    }
+}
+
+impl Workspace for TieredWorkspace {
+    fn spill(&self) -> cenote_import::Result<Arc<dyn Device>> {
+        self.map.spill()
+    }
+
+    fn output(&self) -> cenote_import::Result<Arc<dyn Device>> {
+        let map = self.map.output()?;
+        let parts = self.tiers.iter().map(NewTier::part);
+        let parts = parts.collect::<cenote_import::Result<Vec<_>>>()?;
+        let config = SetConfig { block_bytes: self.block_bytes, ..SetConfig::new(self.id) };
+        let device = TieredDevice::create(map, parts, &config).map_err(|error| match error {
+            TieredError::Device(error) => error.into(),
+            other => ImportError::Options(other.to_string()),
+        })?;
+        Ok(Arc::new(device))
+    }
+
+    fn publish(&self) -> cenote_import::Result<()> {
+        for tier in &self.tiers {
+            let failed = |source| ImportError::Output {
+                path: tier.path.clone(),
+                action: "move the finished tier to this name",
+                source,
+            };
+            fs::rename(&tier.partial, &tier.path).map_err(failed)?;
+            file::sync_directory(tier.path.parent().unwrap_or(Path::new("/")))?;
+        }
+        self.map.publish()?;
+        self.is_published.store(true, Ordering::Relaxed);
+        if let Err(error) = Kept::new(&self.out, &self.id, &self.policy).save() {
+            tracing::warn!("{error:#}: the graph is whole, and has the policy {}", kept::POLICY);
+        }
+        // The graph that they belonged to is no more.
+        self.replaced.iter().for_each(|path| drop(fs::remove_file(path)));
+        Ok(())
+    }
+}
+
+impl Drop for TieredWorkspace {
+    fn drop(&mut self) {
+        if self.is_published.load(Ordering::Relaxed) {
+            return;
+        }
+        for path in self.tiers.iter().flat_map(|tier| [&tier.partial, &tier.path]) {
+            // Gone already is as good.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Page by page: a stack holds the pages of active vertices.
+//!
+//! Of a page four things are known, each a flag, so that no worker waits for another:
+//! `pending` (of each vertex whose list starts here, whether it is active), `continued` (whether
+//! the piece is wanted of the list that runs into the page), `stacked` (it lies on a stack),
+//! `taken` (a worker reads or works at it). A worker that makes a list active sets its flag first
+//! and then `stacked`; one that pops a page clears `stacked` first and then looks what is active;
+//! one that is done with a page clears `taken` first and then looks again. So one of them sees
+//! whatever is active. Since flags say what is active, an entry on a stack may be out of date: it
+//! is passed over.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU64;
+
+use cenote_pool::Handle;
+use cenote_pool::scan::Extent;
+use cenote_store::{Adjacency, Decoded, List, Page, VertexId};
+
+use super::Plan;
+use super::flags::Flags;
+use super::queue::{Own, WorkQueue};
+use super::residual::{Block, Residual};
+use super::stack::{Links, Stack};
+use crate::error::Result;
+use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::kernel::Kernel;
+
+/// Pages that a stack works off in memory before the worker looks at what has arrived.
+const STEP_PAGES: usize = 64;
+
+/// What the workers share.
+pub(super) struct Shared<'a> {
+    adjacency: &'a Adjacency,
+    pending: Flags,
+    continued: Flags,
+    stacked: Flags,
+    taken: Flags,
+    links: Links<AtomicU64>,
+    residual: Residual,
+}
+
+impl<'a> Shared<'a> {
+    /// The state, and a stack on which the sources wait.
+    pub fn new<K>(plan: &Plan<'a, K>, sources: &[VertexId]) -> Result<(Self, Stack)> {
+        let adjacency = plan.adjacency;
+        let (n, pages) = (plan.engine.graph.vertices() as u64, adjacency.pages());
+        let shared = Self {
+            adjacency,
+            pending: Flags::new(n)?,
+            continued: Flags::new(pages)?,
+            stacked: Flags::new(pages)?,
+            taken: Flags::new(pages)?,
+            links: Links::new(pages)?,
+            residual: Residual::new(pages, plan.engine.memory.scratch_bytes)?,
+        };
+        let mut first = Stack::default();
+        sources.iter().for_each(|&v| shared.activate(v, None, &mut first));
+        Ok((shared, first))
+    }
+
+    fn here(&self, page: u64) -> Here {
+        let starting = self.starting_in(page);
+        let runs_on = page + 1 < self.adjacency.pages() && self.adjacency.continues(page + 1);
+        let end = if runs_on { starting.end.saturating_sub(1) } else { starting.end };
+        let whole = starting.start..end;
+        Here { page, starting, whole }
+    }
+
+    /// Vertices whose lists start in a page.
+    fn starting_in(&self, page: u64) -> Range<u64> {
+        let vertices = self.adjacency.vertices_in(page);
+        u64::from(vertices.start) + u64::from(self.adjacency.continues(page))
+            ..u64::from(vertices.end)
+    }
+
+    fn is_active(&self, page: u64) -> bool {
+        self.continued.get(page) || self.pending.first_in(self.starting_in(page)).is_some()
+    }
+
+    /// Whether it is active and has no residual lists in memory.
+    fn is_to_be_read(&self, page: u64) -> bool {
+        self.residual.block(page).is_none() && self.is_active(page)
+    }
+
+    /// Makes a list active. The page that the worker works at, `here`, needs no entry: the worker
+    /// looks at it again before it leaves.
+    fn activate(&self, v: VertexId, here: Option<&Here>, stack: &mut Stack) {
+        if !self.pending.set(u64::from(v))
+            || here.is_some_and(|here| here.whole.contains(&u64::from(v)))
+        {
+            return;
+        }
+        let here = here.map(|here| here.page);
+        let pages = self.adjacency.pages_of(v);
+        self.put(*pages.start(), here, stack);
+        for page in pages.start() + 1..=*pages.end() {
+            if self.continued.set(page) {
+                self.put(page, here, stack);
+            }
+        }
+    }
+
+    fn put(&self, page: u64, here: Option<u64>, stack: &mut Stack) {
+        if here != Some(page) && self.stacked.set(page) {
+            stack.push(&self.links, page);
+        }
+    }
+}
+
+/// The page that a worker works at.
+struct Here {
+    page: u64,
+    /// Vertices that start in it.
+    starting: Range<u64>,
+    /// Vertices whose list is whole in it: all of `starting` but perhaps the last.
+    whole: Range<u64>,
+}
+
+/// A stack whose request is in flight, and the pages that were taken for it, ascending.
+pub(super) struct Load {
+    stack: Stack,
+    /// First page, and how many pages.
+    extent: (u64, u64),
+    taken: Vec<u64>,
+}
+
+/// What became of a stack.
+enum Turn {
+    /// It needs this page, taken for it.
+    Needs(u64, Stack),
+    /// There is more to do in memory.
+    GoesOn(Stack),
+    /// It is empty.
+    Ended,
+}
+
+/// One worker.
+pub(super) struct Worker<'w, 'f, K: Kernel> {
+    plan: &'w Plan<'w, K>,
+    shared: &'w Shared<'w>,
+    /// The way to pages in memory, where extents are read.
+    resident: Option<&'f Handle>,
+    single: bool,
+    own: Own<'w>,
+    pub local: K::Local,
+    next: Vec<VertexId>,
+    targets: Vec<u32>,
+    scratch: Vec<u32>,
+    decoded: Decoded,
+}
+
+impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
+    pub fn new(
+        plan: &'w Plan<'w, K>,
+        shared: &'w Shared<'w>,
+        queue: &'w WorkQueue,
+        reads: &Reads<'f>,
+    ) -> Self {
+        Self {
+            plan,
+            shared,
+            resident: reads.resident(),
+            single: reads.is_single(),
+            own: Own::new(queue, plan.how.threshold),
+            local: plan.kernel.local(),
+            next: Vec::new(),
+            targets: Vec::new(),
+            scratch: Vec::new(),
+            decoded: Decoded::new(),
+        }
+    }
+
+    /// A stack has been worked at.
+    fn settle(&mut self, stack: Stack) {
+        self.own.settle(stack, &self.shared.links);
+        if self.plan.kernel.is_done(&mut self.local) {
+            self.own.queue.end();
+        }
+    }
+
+    /// Goes on with a stack up to a page that has to be read.
+    fn advance(&mut self, mut stack: Stack, counts: &mut Counts) -> Result<Turn> {
+        let shared = self.shared;
+        for _ in 0..STEP_PAGES {
+            let Some(page) = stack.pop(&shared.links) else { return Ok(Turn::Ended) };
+            shared.stacked.clear(page);
+            if !shared.is_active(page) || !shared.taken.set(page) {
+                continue;
+            }
+            if !self.work_residual(page, &mut stack) {
+                let number = self.plan.physical(page);
+                let Some(bytes) = self.resident.and_then(|handle| handle.resident(number)) else {
+                    return Ok(Turn::Needs(page, stack));
+                };
+                let mut decoded = std::mem::take(&mut self.decoded);
+                let view = shared.adjacency.reparse(page, &bytes, &mut decoded)?;
+                self.work_page(page, &view, &mut stack, false);
+                self.decoded = decoded;
+            }
+            counts.pages_cached += 1;
+        }
+        Ok(Turn::GoesOn(stack))
+    }
+
+    /// The request that brings a taken page and, as an extent, what else is active nearby.
+    fn request(&mut self, page: u64, stack: Stack) -> Next<Load> {
+        let shared = self.shared;
+        let (extent, taken) = if self.single {
+            ((page, 1), vec![page])
+        } else {
+            let extent = self.extent_around(page);
+            // What only lies between is taken too where it will be kept, so that no other worker
+            // reads it.
+            let is_useful = |near| shared.is_to_be_read(near) || shared.residual.has_room_for(near);
+            let is_taken =
+                |near: &u64| *near == page || (is_useful(*near) && shared.taken.set(*near));
+            let pages = extent.0..extent.0 + extent.1;
+            (extent, pages.filter(is_taken).collect())
+        };
+        let active = taken.len() as u64;
+        let (first_page, pages) = (self.plan.physical(extent.0), extent.1);
+        Next::Read(Extent { first_page, pages, load: Load { stack, extent, taken } }, active)
+    }
+
+    /// The first page, and how many pages, of the best extent around an active page.
+    fn extent_around(&self, page: u64) -> (u64, u64) {
+        let (shared, graph) = (self.shared, &self.plan.engine.graph);
+        let (planner, section) =
+            (self.plan.engine.schedule.planner(), shared.adjacency.first_page());
+        let reach = planner.extent_pages_max() - 1;
+        let (from, to) =
+            (page.saturating_sub(reach), (page + reach + 1).min(shared.adjacency.pages()));
+        let runs = graph.extents(section + from..section + to);
+        let runs = runs.map(|run| run.logical - section..run.logical - section + run.pages);
+        let nearby = runs.into_iter().find(|run| run.contains(&page));
+        let wanted = nearby.unwrap_or(page..page + 1).filter(|&near| {
+            near == page || (shared.is_to_be_read(near) && !shared.taken.get(near))
+        });
+        let extent = planner.extents(wanted).find(|extent| extent.first_page + extent.pages > page);
+        let extent = extent.expect("one of the extents holds the page");
+        (extent.first_page, extent.pages)
+    }
+
+    /// Works at every page of a request that is ours or on which something waits by now, and keeps
+    /// what may become active later.
+    fn work_extent(&mut self, load: &Load, stack: &mut Stack, pages: &Pages<'_>) -> Result<()> {
+        let shared = self.shared;
+        let mut taken = load.taken.iter().copied().peekable();
+        let mut decoded = std::mem::take(&mut self.decoded);
+        for page in load.extent.0..load.extent.0 + load.extent.1 {
+            let is_ours = taken.next_if_eq(&page).is_some();
+            let is_free = || shared.is_active(page) && shared.taken.set(page);
+            if !(is_ours || is_free()) {
+                continue;
+            }
+            let number = self.plan.physical(page);
+            let bytes = pages.page(number);
+            let view = if pages.is_verified() {
+                shared.adjacency.reparse(page, bytes, &mut decoded)?
+            } else {
+                shared.adjacency.parse(page, bytes, &mut decoded)?
+            };
+            let is_kept = self.work_page(page, &view, stack, !self.single);
+            if let Some(handle) = self.resident.filter(|_| !is_kept) {
+                handle.insert_if_free(number, bytes);
+            }
+        }
+        self.decoded = decoded;
+        Ok(())
+    }
+
+    /// Works at a taken page; whether what may become active on it later is in memory.
+    fn work_page(&mut self, page: u64, view: &Page<'_>, stack: &mut Stack, keep: bool) -> bool {
+        let (shared, kernel) = (self.shared, self.plan.kernel);
+        let here = shared.here(page);
+        loop {
+            while self.dispatch(&here, stack, view) == Dispatched::Some {}
+            let may_come = |v| kernel.may_come(v);
+            let is_kept = keep && shared.residual.keep(page, view, may_come, &mut self.scratch);
+            shared.taken.clear(page);
+            if !shared.is_active(page) || !shared.taken.set(page) {
+                return is_kept;
+            }
+        }
+    }
+
+    /// Works at the residual lists of a taken page. False where it has to be read after all: it
+    /// is still taken then.
+    fn work_residual(&mut self, page: u64, stack: &mut Stack) -> bool {
+        let shared = self.shared;
+        let Some(block) = shared.residual.block(page) else { return false };
+        let lists = Kept { block, number: shared.adjacency.first_page() + page };
+        let here = shared.here(page);
+        loop {
+            match self.dispatch(&here, stack, &lists) {
+                Dispatched::Some => continue,
+                Dispatched::Missing => return false,
+                Dispatched::Nothing => {}
+            }
+            shared.taken.clear(page);
+            if !shared.is_active(page) || !shared.taken.set(page) {
+                return true;
+            }
+        }
+    }
+
+    /// Brings to the kernel what is active on a taken page.
+    fn dispatch<L: Lists>(&mut self, here: &Here, stack: &mut Stack, lists: &L) -> Dispatched {
+        let shared = self.shared;
+        let mut targets = std::mem::take(&mut self.targets);
+        let mut dispatched = Dispatched::Nothing;
+        if shared.continued.get(here.page) {
+            let v = shared.adjacency.vertices_in(here.page).start;
+            let Some(list) = lists.list(v, &mut targets) else { return Dispatched::Missing };
+            dispatched = Dispatched::Some;
+            if shared.continued.clear(here.page) {
+                self.expand(&list, here, stack);
+            }
+        }
+        let mut range = here.starting.clone();
+        while let Some(v) = shared.pending.first_in(range.clone()) {
+            range.start = v + 1;
+            let vertex = VertexId::try_from(v).expect("vertex ids are u32");
+            let Some(list) = lists.list(vertex, &mut targets) else { return Dispatched::Missing };
+            dispatched = Dispatched::Some;
+            if shared.pending.clear(v) {
+                self.expand(&list, here, stack);
+            }
+        }
+        self.targets = targets;
+        dispatched
+    }
+
+    fn expand(&mut self, list: &List<'_>, here: &Here, stack: &mut Stack) {
+        self.plan.kernel.expand(&mut self.local, list, &mut self.next);
+        for v in self.next.drain(..) {
+            self.shared.activate(v, Some(here), stack);
+        }
+    }
+}
+
+impl<K: Kernel> Work for Worker<'_, '_, K> {
+    type Load = Load;
+
+    fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Load>> {
+        let Some(stack) = self.own.next(busy) else { return Ok(Next::Nothing) };
+        match self.advance(stack, counts)? {
+            Turn::Needs(page, stack) => return Ok(self.request(page, stack)),
+            Turn::GoesOn(stack) => self.settle(stack),
+            Turn::Ended => self.own.queue.retire(),
+        }
+        Ok(Next::Again)
+    }
+
+    fn arrived(&mut self, mut load: Load, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+        let mut stack = std::mem::take(&mut load.stack);
+        self.work_extent(&load, &mut stack, pages)?;
+        self.settle(stack);
+        Ok(())
+    }
+
+    fn has_ready(&mut self, room: bool) -> bool {
+        room && !self.own.ready.is_empty()
+    }
+
+    fn wait(&mut self, stopped: &dyn Fn() -> bool) -> bool {
+        self.own.wait(stopped)
+    }
+
+    fn is_done(&self) -> bool {
+        self.own.queue.has_ended()
+    }
+}
+
+/// What [`Worker::dispatch`] found to do.
+#[derive(PartialEq, Eq)]
+enum Dispatched {
+    Nothing,
+    Some,
+    /// A list is active that is not here.
+    Missing,
+}
+
+/// Where the lists of a page are.
+trait Lists {
+    /// The piece of `v`'s list, if it is here; `targets` is memory to put it in.
+    fn list<'t>(&'t self, v: VertexId, targets: &'t mut Vec<u32>) -> Option<List<'t>>;
+}
+
+impl Lists for Page<'_> {
+    fn list<'t>(&'t self, v: VertexId, _: &'t mut Vec<u32>) -> Option<List<'t>> {
+        Some(self.list_of(v).expect("the index led to a page with the vertex"))
+    }
+}
+
+/// The residual lists of a page, and its number in the file.
+struct Kept<'a> {
+    block: Block<'a>,
+    number: u64,
+}
+
+impl Lists for Kept<'_> {
+    fn list<'t>(&'t self, v: VertexId, targets: &'t mut Vec<u32>) -> Option<List<'t>> {
+        self.block.list(v, self.number, targets)
+    }
+}

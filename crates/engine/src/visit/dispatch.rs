@@ -1,0 +1,98 @@
+//! What a visit does with pages: lists and pages to a kernel at once ([`Plain`]), or copies that
+//! wait for their weights.
+
+use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
+
+use super::copies::Copies;
+use crate::error::Result;
+use crate::frontier::Wanted;
+use crate::kernel::{Kernel, Purpose};
+use crate::tasks::PageTask;
+
+/// A page of lists that is in memory and verified.
+#[derive(Clone, Copy)]
+pub(crate) struct Fetched<'a> {
+    pub adjacency: &'a Adjacency,
+    pub bytes: &'a [u8],
+    pub task: PageTask,
+}
+
+/// Where the pages of one visit go.
+pub(crate) trait Dispatch: Sync {
+    type Local: Send;
+    /// What waits for weights.
+    type Copies: Copies;
+
+    fn local(&self) -> Self::Local;
+
+    /// Takes a page of lists. With weights it copies what needs them, unless `now` has given them
+    /// to a list already; that takes the list and the address of its first entry.
+    fn page(
+        &self,
+        local: &mut Self::Local,
+        page: Fetched<'_>,
+        decoded: &mut Decoded,
+        copies: &mut Self::Copies,
+        now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
+    ) -> Result<()>;
+
+    /// Bytes that the copies of a page take at most.
+    fn cost_of_page(_: &Adjacency, _: &WeightColumn, _page: u64) -> u64 {
+        0
+    }
+
+    /// A list whose weights, from address `first` on, are in memory.
+    fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}
+
+    /// Weights, from address `first` on, for all that waits for them.
+    fn weights(&self, _: &mut Self::Local, _: &mut Self::Copies, _first: u64, _: Weights<'_>) {}
+}
+
+/// A visit without weights.
+pub(crate) struct Plain<'a, K> {
+    pub wanted: Wanted<'a>,
+    pub kernel: &'a K,
+}
+
+impl<K: Kernel> Plain<'_, K> {
+    /// The lists of some vertices on a page.
+    pub fn lists(
+        &self,
+        local: &mut K::Local,
+        page: Fetched<'_>,
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+    ) -> Result<()> {
+        let take = |list: &List<'_>| self.kernel.list(local, list);
+        let Fetched { adjacency, bytes, task } = page;
+        Ok(adjacency.reparse_lists(task.page, bytes, vertices, decoded, take)?)
+    }
+}
+
+impl<K: Kernel> Dispatch for Plain<'_, K> {
+    type Local = K::Local;
+    type Copies = ();
+
+    fn local(&self) -> K::Local {
+        self.kernel.local()
+    }
+
+    fn page(
+        &self,
+        local: &mut K::Local,
+        page: Fetched<'_>,
+        decoded: &mut Decoded,
+        (): &mut (),
+        _: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
+    ) -> Result<()> {
+        let Fetched { adjacency, bytes, task } = page;
+        if let Some(list) = self.wanted.list() {
+            let vertices = &list[task.from as usize..task.to as usize];
+            return self.lists(local, page, vertices, decoded);
+        }
+        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let purpose = Purpose { wanted: self.wanted, task, weights: None };
+        self.kernel.page(local, &page, &purpose);
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! A worker's way through a visit: pages of lists in file order, as extents or one by one; what is
+//! in memory while those are read; weights as soon as it is known which are wanted.
+
+use std::collections::VecDeque;
+
+use cenote_pool::scan::Extent;
+use cenote_pool::{Handle, PageRef};
+use cenote_store::{Decoded, List, WeightColumn};
+
+use super::Visit;
+use super::copies::{Copies, Waiting, cost_of, groups};
+use super::dispatch::{Dispatch, Fetched};
+use crate::error::Result;
+use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::tasks::PageTask;
+
+/// Pages found in memory that a worker sets aside before it works at some, so that its requests
+/// are submitted first; in a visit of few pages at most half of its share of them.
+const READY_MAX: u64 = 512;
+
+/// What an extent is for.
+pub(super) struct Load {
+    /// Where the copies are that wait for these pages of weights; None for pages of lists.
+    copies: Option<usize>,
+    tasks: Vec<PageTask>,
+    /// Bytes that the copies of these lists may take.
+    cost: u64,
+}
+
+pub(super) struct Flow<'v, 'f, D: Dispatch> {
+    visit: &'v Visit<'v, D>,
+    /// The way to pages in memory, where extents are read.
+    resident: Option<&'f Handle>,
+    single: bool,
+    local: D::Local,
+    decoded: Decoded,
+    lists: VecDeque<Extent<Load>>,
+    weights: VecDeque<Extent<Load>>,
+    /// Pages of lists that are in memory.
+    ready: VecDeque<(PageTask, PageRef<'f>)>,
+    ready_max: usize,
+    exhausted: bool,
+    copies: Waiting<D::Copies>,
+    tasks: Vec<PageTask>,
+    missing: Vec<PageTask>,
+    /// Task lists to be used again.
+    spare: Vec<Vec<PageTask>>,
+}
+
+impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
+    pub fn new(visit: &'v Visit<'v, D>, reads: &mut Reads<'f>) -> Self {
+        let workers = visit.engine.config.threads as u64;
+        let share = visit.source.listed().unwrap_or(u64::MAX) / workers;
+        Self {
+            visit,
+            resident: reads.resident(),
+            single: reads.is_single(),
+            local: visit.dispatch.local(),
+            decoded: std::mem::take(reads.decoded),
+            lists: VecDeque::new(),
+            weights: VecDeque::new(),
+            ready: VecDeque::new(),
+            ready_max: (share / 2).clamp(1, READY_MAX) as usize,
+            exhausted: false,
+            copies: Waiting::new(),
+            tasks: Vec::new(),
+            missing: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// What was gathered.
+    pub fn finish(self, reads: &mut Reads<'f>) -> D::Local {
+        *reads.decoded = self.decoded;
+        self.local
+    }
+
+    fn column(&self) -> &'v WeightColumn {
+        self.visit.column.expect("only visits with weights have copies")
+    }
+
+    fn has_room_for_copies(&self) -> bool {
+        !D::Copies::WAIT || self.copies.cost < self.visit.copies_max
+    }
+
+    /// Takes chunks of active pages until there is something to do.
+    fn fill(&mut self) {
+        while !self.exhausted && self.lists.is_empty() && self.ready.len() < self.ready_max {
+            self.take_chunk();
+        }
+    }
+
+    fn take_chunk(&mut self) {
+        let Visit { adjacency, source, copies_max, .. } = self.visit;
+        self.tasks.clear();
+        self.missing.clear();
+        self.exhausted = !source.next_chunk(&mut self.tasks);
+        for &task in &self.tasks {
+            match self.resident.and_then(|handle| handle.resident(self.visit.physical(task.page))) {
+                Some(page) => self.ready.push_back((task, page)),
+                None => self.missing.push(task),
+            }
+        }
+        let missing = std::mem::take(&mut self.missing);
+        if D::Copies::WAIT {
+            let column = self.column();
+            for group in groups::<D>(adjacency, column, &missing, *copies_max) {
+                self.plan(group, adjacency.first_page(), None);
+            }
+        } else {
+            self.plan(&missing, adjacency.first_page(), None);
+        }
+        self.missing = missing;
+    }
+
+    /// Plans the reading of pages of a section; how many requests that takes.
+    fn plan(&mut self, tasks: &[PageTask], first_page: u64, copies: Option<usize>) -> usize {
+        let Visit { engine, adjacency, column, .. } = self.visit;
+        let mut requests = 0;
+        let into = if copies.is_some() { &mut self.weights } else { &mut self.lists };
+        let physical = |page| engine.graph.physical(first_page + page);
+        engine.schedule.extents(tasks, self.single, physical, |first_page, pages, own| {
+            let mut tasks = self.spare.pop().unwrap_or_default();
+            tasks.extend_from_slice(own);
+            let cost = match (copies, column) {
+                (None, Some(column)) => cost_of::<D>(adjacency, column, own),
+                _ => 0,
+            };
+            into.push_back(Extent { first_page, pages, load: Load { copies, tasks, cost } });
+            requests += 1;
+        });
+        requests
+    }
+
+    fn lists_arrived(
+        &mut self,
+        tasks: &[PageTask],
+        cost: u64,
+        pages: &Pages<'_>,
+        counts: &mut Counts,
+    ) -> Result<()> {
+        let Visit { adjacency, dispatch, .. } = self.visit;
+        let mut copies = D::Copies::default();
+        for &task in tasks {
+            let physical = self.visit.physical(task.page);
+            let bytes = pages.page(physical);
+            if !pages.is_verified() {
+                adjacency.verify(task.page, bytes)?;
+            }
+            let page = Fetched { adjacency, bytes, task };
+            let never = |_: &mut D::Local, _: &List<'_>, _| false;
+            dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, never)?;
+            self.keep(physical, task.page, bytes);
+        }
+        self.submit_weights(copies, cost, counts);
+        Ok(())
+    }
+
+    fn weights_arrived(
+        &mut self,
+        place: usize,
+        tasks: &[PageTask],
+        pages: &Pages<'_>,
+    ) -> Result<()> {
+        let column = self.column();
+        for task in tasks {
+            let physical = self.visit.engine.graph.physical(column.first_page() + task.page);
+            let bytes = pages.page(physical);
+            let weights = if pages.is_verified() {
+                column.reparse(task.page, bytes)
+            } else {
+                column.parse(task.page, bytes)?
+            };
+            let first = task.page * column.per_page() as u64;
+            let copies = self.copies.get_mut(place);
+            self.visit.dispatch.weights(&mut self.local, copies, first, weights);
+            self.keep(physical, self.visit.adjacency.pages() + task.page, bytes);
+        }
+        self.copies.part_done(place);
+        Ok(())
+    }
+
+    /// Keeps a page that was read where it is worth a frame; `place` counts pages of lists and then
+    /// those of weights.
+    fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
+        if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
+            handle.insert_if_free(physical, bytes);
+        }
+    }
+
+    /// Gives copies what is in memory of their weights, and plans the reading of the rest.
+    fn submit_weights(&mut self, mut copies: D::Copies, cost: u64, counts: &mut Counts) {
+        if !D::Copies::WAIT {
+            return;
+        }
+        let Visit { engine, dispatch, .. } = self.visit;
+        let column = self.column();
+        let mut missing = Vec::new();
+        for place in copies.weight_pages(column) {
+            let physical = engine.graph.physical(column.first_page() + place);
+            match self.resident.and_then(|handle| handle.resident(physical)) {
+                Some(page) => {
+                    counts.pages_cached += 1;
+                    let weights = column.reparse(place, &page);
+                    let first = place * column.per_page() as u64;
+                    dispatch.weights(&mut self.local, &mut copies, first, weights);
+                }
+                None => missing.push(PageTask { page: place, from: 0, to: 0 }),
+            }
+        }
+        if missing.is_empty() {
+            self.copies.cost -= cost;
+            return;
+        }
+        let place = self.copies.put(copies, cost);
+        let parts = self.plan(&missing, column.first_page(), Some(place));
+        self.copies.expect_parts(place, parts);
+    }
+}
+
+impl<D: Dispatch> Work for Flow<'_, '_, D> {
+    type Load = Load;
+
+    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<Load>> {
+        self.fill();
+        // Weights first, because copies wait for them.
+        if let Some(extent) = self.weights.pop_front() {
+            let active = extent.load.tasks.len() as u64;
+            return Ok(Next::Read(extent, active));
+        }
+        let Some(next) = self.lists.front() else { return Ok(Next::Nothing) };
+        let cost = next.load.cost;
+        if self.copies.cost > 0 && self.copies.cost + cost > self.visit.copies_max {
+            return Ok(Next::Nothing);
+        }
+        self.copies.cost += cost;
+        let extent = self.lists.pop_front().expect("it was just looked at");
+        let active = extent.load.tasks.len() as u64;
+        Ok(Next::Read(extent, active))
+    }
+
+    fn arrived(&mut self, load: Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
+        let Load { copies, mut tasks, cost } = load;
+        match copies {
+            Some(place) => self.weights_arrived(place, &tasks, pages)?,
+            None => self.lists_arrived(&tasks, cost, pages, counts)?,
+        }
+        tasks.clear();
+        self.spare.push(tasks);
+        Ok(())
+    }
+
+    fn has_ready(&mut self, _: bool) -> bool {
+        self.fill();
+        !self.ready.is_empty() && self.has_room_for_copies()
+    }
+
+    /// A page of lists that is in memory: with its weights at once where they are too.
+    fn ready(&mut self, counts: &mut Counts) -> Result<()> {
+        let Some((task, bytes)) = self.ready.pop_front() else { return Ok(()) };
+        counts.pages_cached += 1;
+        let Visit { adjacency, dispatch, column, .. } = self.visit;
+        let mut copies = D::Copies::default();
+        let mut memory = Memory { visit: self.visit, handle: self.resident, near: None };
+        let page = Fetched { adjacency, bytes: &bytes, task };
+        let now = |local: &mut D::Local, list: &List<'_>, address| {
+            memory.list(local, list, address, counts)
+        };
+        dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
+        if let Some(column) = column {
+            let cost = cost_of::<D>(adjacency, column, &[task]);
+            self.copies.cost += cost;
+            self.submit_weights(copies, cost, counts);
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, _: &dyn Fn() -> bool) -> bool {
+        !(self.exhausted
+            && self.ready.is_empty()
+            && self.lists.is_empty()
+            && self.weights.is_empty())
+    }
+}
+
+/// Lists in memory whose weights are in memory too.
+struct Memory<'v, 'f, D> {
+    visit: &'v Visit<'v, D>,
+    handle: Option<&'f Handle>,
+    /// The page of weights that was used last.
+    near: Option<(u64, PageRef<'f>)>,
+}
+
+impl<D: Dispatch> Memory<'_, '_, D> {
+    /// Gives a list to the kernel if all its weights are in memory; false if they are not.
+    fn list(
+        &mut self,
+        local: &mut D::Local,
+        list: &List<'_>,
+        address: u64,
+        counts: &mut Counts,
+    ) -> bool {
+        let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
+        let places = column.pages_of(address..address + list.targets.len() as u64);
+        let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
+        // All or nothing: a page that leaves meanwhile cannot take a part of the list with it.
+        let is_near = |place| self.near.as_ref().is_some_and(|(near, _)| *near == place);
+        let is_there = |place| is_near(place) || handle.resident(physical(place)).is_some();
+        if places.end - places.start > 4 || !places.clone().all(is_there) {
+            return false;
+        }
+        let mut near = self.near.take();
+        let pages = places.map(|place| match near.take() {
+            Some((there, page)) if there == place => Some((place, page, false)),
+            _ => Some((place, handle.resident(physical(place))?, true)),
+        });
+        let Some(pages) = pages.collect::<Option<Vec<_>>>() else { return false };
+        for (place, page, is_new) in pages {
+            counts.pages_cached += u64::from(is_new);
+            let weights = column.reparse(place, &page);
+            let first = place * column.per_page() as u64;
+            self.visit.dispatch.list(local, list, address, first, weights);
+            self.near = Some((place, page));
+        }
+        true
+    }
+}

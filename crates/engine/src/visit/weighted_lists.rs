@@ -1,0 +1,150 @@
+//! Visits with weights by lists: what is wanted of a page waits in a copy.
+
+use std::ops::Range;
+
+use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
+
+use super::copies::Copies;
+use super::dispatch::{Dispatch, Fetched};
+use crate::error::Result;
+use crate::frontier::Wanted;
+use crate::kernel::Kernel;
+
+/// A wanted piece of a list.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    vertex: VertexId,
+    page: u64,
+    skip: u64,
+    degree: u64,
+    /// Ordinal of its first entry.
+    address: u64,
+    /// Where its entries stand in the batch.
+    start: u32,
+    len: u32,
+}
+
+/// Pieces of one extent of lists, ascending.
+#[derive(Debug, Default)]
+pub(crate) struct ListCopies {
+    pieces: Vec<Piece>,
+    targets: Vec<VertexId>,
+}
+
+impl ListCopies {
+    fn push(&mut self, list: &List<'_>, address: u64) {
+        let start = u32::try_from(self.targets.len()).expect("an extent has few entries");
+        let len = u32::try_from(list.targets.len()).expect("a page has few entries");
+        self.targets.extend_from_slice(list.targets);
+        let List { vertex, page, skip, degree, .. } = *list;
+        self.pieces.push(Piece { vertex, page, skip, degree, address, start, len });
+    }
+}
+
+impl Copies for ListCopies {
+    fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
+        self.pieces.iter().map(Piece::addresses)
+    }
+
+    fn sort(&mut self) {
+        self.pieces.sort_by_key(|piece| piece.address);
+    }
+}
+
+impl Piece {
+    fn addresses(&self) -> Range<u64> {
+        self.address..self.address + u64::from(self.len)
+    }
+}
+
+/// Wanted lists go to a kernel.
+pub(crate) struct WeightedLists<'a, K> {
+    pub column: &'a WeightColumn,
+    pub wanted: Wanted<'a>,
+    pub kernel: &'a K,
+}
+
+impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
+    type Local = K::Local;
+    type Copies = ListCopies;
+
+    fn local(&self) -> K::Local {
+        self.kernel.local()
+    }
+
+    fn page(
+        &self,
+        local: &mut K::Local,
+        page: Fetched<'_>,
+        decoded: &mut Decoded,
+        copies: &mut ListCopies,
+        mut now: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
+    ) -> Result<()> {
+        let Fetched { adjacency, bytes, task } = page;
+        let page = adjacency.reparse(task.page, bytes, decoded)?;
+        let address = self.column.addresses_of(task.page).start;
+        let mut give = |list: &List<'_>, start: usize| {
+            let address = address + start as u64;
+            if !list.targets.is_empty() && !now(local, list, address) {
+                copies.push(list, address);
+            }
+        };
+        if let Some(vertices) = self.wanted.list() {
+            for &v in &vertices[task.from as usize..task.to as usize] {
+                let place = (v - page.first_vertex()) as usize;
+                give(&page.list(place), page.start(place));
+            }
+            return Ok(());
+        }
+        let mut start = 0;
+        for list in page.lists() {
+            if self.wanted.contains(list.vertex) {
+                give(&list, start);
+            }
+            start += list.targets.len();
+        }
+        Ok(())
+    }
+
+    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
+        let addresses = column.addresses_of(page);
+        let lists = adjacency.vertices_in(page);
+        (addresses.end - addresses.start) * size_of::<VertexId>() as u64
+            + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64
+    }
+
+    /// Gives the kernel the part of a list whose weights are there.
+    fn list(
+        &self,
+        local: &mut K::Local,
+        list: &List<'_>,
+        address: u64,
+        first: u64,
+        weights: Weights<'_>,
+    ) {
+        let end = (address + list.targets.len() as u64).min(first + weights.len() as u64);
+        let start = address.max(first);
+        let within = (start - address) as usize..(end - address) as usize;
+        let skip = list.skip + within.start as u64;
+        let part = List { skip, targets: &list.targets[within], ..*list };
+        let weights = weights.slice((start - first) as usize..(end - first) as usize);
+        self.kernel.weighted_list(local, &part, weights);
+    }
+
+    fn weights(
+        &self,
+        local: &mut K::Local,
+        copies: &mut ListCopies,
+        first: u64,
+        weights: Weights<'_>,
+    ) {
+        let end = first + weights.len() as u64;
+        let from = copies.pieces.partition_point(|piece| piece.addresses().end <= first);
+        let there = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
+        for &Piece { vertex, page, skip, degree, address, start, len } in there {
+            let targets = &copies.targets[start as usize..][..len as usize];
+            let list = List { vertex, page, skip, degree, targets };
+            self.list(local, &list, address, first, weights);
+        }
+    }
+}

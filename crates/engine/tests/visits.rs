@@ -1,0 +1,267 @@
+//! What a kernel of a user's own may do, and what a run may be asked for.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod graph;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cenote_engine::{
+    Cancel, Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, PageTask,
+    RoamConfig, Strategy, THREADS_MAX, VertexId, Wanted,
+};
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
+
+/// Vertices of the graph.
+const VERTICES: u32 = 20_000;
+
+/// The list of a vertex: all others of vertex 0, the next ten of the others.
+fn list(v: u32) -> Vec<u32> {
+    let mut list: Vec<u32> = match v {
+        0 => (1..VERTICES).collect(),
+        v => (1..=10).map(|i| (v + i) % VERTICES).collect(),
+    };
+    list.sort_unstable();
+    list
+}
+
+fn engine_of(config: EngineConfig) -> Result<Engine, EngineError> {
+    let graph = graph::of((0..VERTICES).map(list).collect());
+    Engine::new(graph, config, &Needs { what: "test", state_bytes: 0, scratch_bytes: 0 })
+}
+
+fn engine(strategy: Strategy) -> Engine {
+    engine_of(EngineConfig::with_memory(64 << 20).strategy(strategy).threads(2)).unwrap()
+}
+
+/// Calls a closure with every list.
+struct Each<F>(F);
+
+impl<F: Fn(&List<'_>) + Sync> Kernel for Each<F> {
+    type Local = ();
+
+    fn local(&self) {}
+
+    fn list(&self, (): &mut (), list: &List<'_>) {
+        self.0(list);
+    }
+}
+
+/// Entries that a full visit brings.
+fn entries(engine: &Engine) -> Result<u64, EngineError> {
+    let entries = AtomicU64::new(0);
+    let count = |list: &List<'_>| {
+        entries.fetch_add(list.targets.len() as u64, Ordering::Relaxed);
+    };
+    engine.visit("count", Direction::Out, Wanted::All, &Each(count))?;
+    Ok(entries.into_inner())
+}
+
+const ENTRIES: u64 = (VERTICES as u64 - 1) * 11;
+
+#[test]
+fn single_lists_come_backwards_by_every_strategy_on_any_thread() {
+    for strategy in STRATEGIES {
+        let engine = engine(strategy);
+        let look_up = || {
+            let mut lookup = engine.lookup(Direction::Out).unwrap();
+            for v in [0, 1, VERTICES - 1, 0] {
+                let mut found: Vec<VertexId> = Vec::new();
+                lookup.list_backwards(v, |list| found.extend(list.targets.iter().rev())).unwrap();
+                found.reverse();
+                assert_eq!(found, list(v), "{strategy}");
+            }
+            lookup.finish("lists");
+        };
+        look_up();
+        engine.install(look_up);
+        assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}");
+        look_up();
+        assert!(engine.stats().bytes_read > 0);
+    }
+}
+
+#[test]
+fn visits_from_within_a_kernel_are_refused_and_the_visit_goes_on() {
+    for strategy in STRATEGIES {
+        let engine = engine(strategy);
+        let refused = AtomicU64::new(0);
+        let seen = AtomicU64::new(0);
+        let kernel = Each(|list: &List<'_>| {
+            seen.fetch_add(list.targets.len() as u64, Ordering::Relaxed);
+            if list.vertex % 5000 != 1 {
+                return;
+            }
+            let outcomes = [
+                entries(&engine).err(),
+                engine.lookup(Direction::Out).err(),
+                engine.visit_pages("pages", Direction::Out, &[], &Each(|_: &List<'_>| ())).err(),
+                engine.roam("roam", Direction::Out, &[0], RoamConfig::default(), &()).err(),
+                engine.install(|| entries(&engine)).err(),
+                std::thread::scope(|scope| scope.spawn(|| entries(&engine).err()).join().unwrap()),
+            ];
+            for outcome in outcomes {
+                assert!(matches!(outcome, Some(EngineError::Busy)), "{strategy}: {outcome:?}");
+                refused.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        engine.visit("all", Direction::Out, Wanted::All, &kernel).unwrap();
+        assert_eq!(refused.into_inner(), 4 * 6, "{strategy}");
+        assert_eq!(seen.into_inner(), ENTRIES, "{strategy}");
+        assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}: the engine is free again");
+    }
+}
+
+#[test]
+fn a_visit_is_refused_while_there_is_a_look_up() {
+    let engine = engine(Strategy::Block);
+    let lookup = engine.lookup(Direction::Out).unwrap();
+    assert!(matches!(entries(&engine), Err(EngineError::Busy)));
+    drop(lookup);
+    assert_eq!(entries(&engine).unwrap(), ENTRIES);
+}
+
+/// While a kernel waits in Rayon, its thread may run whatever else the workers have to do: of
+/// another visit that starts meanwhile, too.
+#[test]
+fn parallel_kernels_survive_visits_from_other_threads() {
+    for strategy in STRATEGIES {
+        let engine = engine(strategy);
+        let goes_on = AtomicBool::new(true);
+        let kernel = Each(|list: &List<'_>| {
+            if list.vertex % 200 == 1 {
+                let pause = || std::thread::sleep(Duration::from_micros(300));
+                rayon::join(pause, pause);
+            }
+        });
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                while goes_on.load(Ordering::Relaxed) {
+                    match entries(&engine) {
+                        Ok(found) => assert_eq!(found, ENTRIES),
+                        Err(error) => assert!(matches!(error, EngineError::Busy), "{error}"),
+                    }
+                }
+            });
+            let mut done = 0;
+            while done < 3 {
+                match engine.visit("parallel", Direction::Out, Wanted::All, &kernel) {
+                    Ok(_) => done += 1,
+                    Err(error) => assert!(matches!(error, EngineError::Busy), "{error}"),
+                }
+            }
+            goes_on.store(false, Ordering::Relaxed);
+            other.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_kernel_that_panics_leaves_an_engine_that_works() {
+    for strategy in STRATEGIES {
+        let engine = engine(strategy);
+        let kernel = Each(|list: &List<'_>| assert_ne!(list.vertex, 777, "as it should"));
+        let visit = || engine.visit("all", Direction::Out, Wanted::All, &kernel);
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(visit));
+        assert!(panicked.is_err());
+        assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}");
+    }
+}
+
+#[test]
+fn every_depth_does() {
+    for strategy in STRATEGIES {
+        for depth in [0, 1, 7, 4096, 4097, 10_000, usize::MAX] {
+            for threads in [1, 2] {
+                let config = EngineConfig::with_memory(64 << 30).strategy(strategy);
+                let engine = engine_of(config.threads(threads).depth(Some(depth))).unwrap();
+                assert!(engine.schedule().worker_depth() < 4096);
+                let found = entries(&engine).unwrap();
+                assert_eq!(found, ENTRIES, "{strategy}, {threads} threads, depth {depth}");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_out_of_range_are_an_error() {
+    for threads in [0, THREADS_MAX + 1, usize::MAX] {
+        let refused = engine_of(EngineConfig::with_memory(64 << 20).threads(threads)).err();
+        assert!(matches!(refused, Some(EngineError::Threads { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn what_the_graph_lacks_is_an_error() {
+    let engine = engine(Strategy::Auto);
+    let kernel = Each(|_: &List<'_>| ());
+    let refused = [
+        engine.visit("in", Direction::In, Wanted::All, &kernel).err(),
+        engine.visit_weighted("weights", Direction::Out, Wanted::All, &kernel).err(),
+        engine.visit_hub_neighbours("hub neighbours", &kernel).err(),
+        engine.lookup(Direction::In).err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, Some(EngineError::Missing { .. })), "{error:?}");
+    }
+    assert_eq!(engine.pages_wanted(Direction::In, &Wanted::All), 0);
+    assert_eq!(entries(&engine).unwrap(), ENTRIES);
+}
+
+#[test]
+fn tasks_that_do_not_ascend_are_an_error() {
+    let engine = engine(Strategy::Auto);
+    let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
+    for wrong in [vec![3, 2], vec![5, 5], vec![0, pages]] {
+        let tasks: Vec<_> = wrong.iter().map(|&page| PageTask { page, from: 0, to: 0 }).collect();
+        let refused = engine.visit_pages("wrong", Direction::Out, &tasks, &()).err();
+        assert!(matches!(refused, Some(EngineError::Tasks { .. })), "{wrong:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_closure_with_state_ends_a_visit() {
+    for strategy in STRATEGIES {
+        let asked = Arc::new(AtomicU64::new(0));
+        let times = Arc::clone(&asked);
+        let cancel = Cancel::when(move || times.fetch_add(1, Ordering::Relaxed) >= 5);
+        let config = EngineConfig::with_memory(64 << 20).strategy(strategy).cancel(cancel);
+        let ended = entries(&engine_of(config.threads(1)).unwrap());
+        assert!(matches!(ended, Err(EngineError::Interrupted)), "{strategy}: {ended:?}");
+        assert!(asked.load(Ordering::Relaxed) >= 6);
+    }
+}
+
+/// Adds whatever was not met before.
+struct Reach(Mutex<Vec<bool>>);
+
+impl Kernel for Reach {
+    type Local = u64;
+
+    fn local(&self) -> u64 {
+        0
+    }
+
+    fn expand(&self, count: &mut u64, list: &List<'_>, next: &mut Vec<VertexId>) {
+        *count += list.targets.len() as u64;
+        let mut met = self.0.lock().unwrap();
+        let is_new = |&v: &VertexId| !std::mem::replace(&mut met[v as usize], true);
+        next.extend(list.targets.iter().copied().filter(is_new));
+    }
+}
+
+#[test]
+fn lists_that_make_lists_active_come_once_each() {
+    for strategy in STRATEGIES {
+        let mut met = vec![false; VERTICES as usize];
+        met[1] = true;
+        let kernel = Reach(Mutex::new(met));
+        let engine = engine(strategy);
+        let how = RoamConfig::default();
+        let counts = engine.roam("reach", Direction::Out, &[1], how, &kernel).unwrap();
+        assert_eq!(counts.into_iter().sum::<u64>(), ENTRIES, "{strategy}");
+    }
+}

@@ -1,0 +1,94 @@
+//! Where an output may go: it replaces regular files only, and never an input.
+
+use std::fs::Metadata;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// What lies at the path of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occupant {
+    /// Nothing.
+    Nothing,
+    /// A regular file, or a link to one: a new file may replace it where the user allows that.
+    File,
+    /// A pipe, a terminal, `/dev/null`: bytes can be written into it, but it is never replaced.
+    Stream,
+}
+
+/// An output that would destroy what it must not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", path.display())]
+pub struct OutputRefused {
+    /// The output.
+    pub path: PathBuf,
+    /// What is wrong with it and what would do.
+    pub reason: &'static str,
+}
+
+/// What lies at the path of an output. Refuses folders, drives, links that lead nowhere, and each
+/// of `inputs` under any name, hard or symbolic link; an input `-` is standard input.
+pub fn occupant(out: &Path, inputs: &[&Path]) -> Result<Occupant, OutputRefused> {
+    let refused = |reason| Err(OutputRefused { path: out.to_owned(), reason });
+    let Ok(there) = out.metadata() else {
+        return match out.symlink_metadata() {
+            Ok(_) => refused("is a link that leads nowhere; remove it or give another output"),
+            Err(_) => Ok(Occupant::Nothing),
+        };
+    };
+    let kind = there.file_type();
+    if kind.is_dir() {
+        return refused("is a folder; give a file name");
+    }
+    if kind.is_block_device() {
+        return refused("is a drive, not a file; give the name of a file on it");
+    }
+    if !kind.is_file() {
+        return Ok(Occupant::Stream);
+    }
+    let is_output = |input: &&Path| {
+        let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
+        input.metadata().is_ok_and(|input| identity(&input) == identity(&there))
+    };
+    if inputs.iter().any(is_output) {
+        return refused("is an input too, and would be lost; give another output");
+    }
+    Ok(Occupant::File)
+}
+
+/// What tells a file from all others, whatever its names.
+pub(crate) fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_that_are_no_inputs_may_be_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("input"), "1 2\n").unwrap();
+        fs::write(path("other"), "").unwrap();
+        fs::hard_link(path("input"), path("hard")).unwrap();
+        symlink(path("input"), path("soft")).unwrap();
+        symlink(path("other"), path("to other")).unwrap();
+        symlink(path("nothing"), path("dangling")).unwrap();
+        let input = path("input");
+        let of = |out: &Path| occupant(out, &[&input]);
+        assert_eq!(of(&path("nothing")), Ok(Occupant::Nothing));
+        assert_eq!(of(&path("other")), Ok(Occupant::File));
+        assert_eq!(of(&path("to other")), Ok(Occupant::File));
+        assert_eq!(of(Path::new("/dev/null")), Ok(Occupant::Stream));
+        let spelled = folder.path().join("./input");
+        for out in [&input, &spelled, &path("hard"), &path("soft")] {
+            assert!(of(out).unwrap_err().reason.contains("input"), "{}", out.display());
+        }
+        for out in [folder.path(), &path("dangling")] {
+            assert!(of(out).is_err(), "{}", out.display());
+        }
+    }
+}
