@@ -44,7 +44,7 @@ pub fn for_each_weighted_list(
         while !rest.targets.is_empty() && failed.is_ok() {
             let page = at / per_page;
             if page != held {
-                let offset = (column.first_page() + page) * page_bytes as u64;
+                let offset = graph.physical(column.first_page() + page) * page_bytes as u64;
                 let empty = Buffer::new(page_bytes);
                 let read = empty.and_then(|buffer| {
                     read_exact(graph.device().as_ref(), offset, page_bytes, buffer)

@@ -241,7 +241,7 @@ impl Graph {
 
     /// The user's vertex ids.
     pub fn ids(&self) -> Result<Ids> {
-        Ok(Ids::open(&self.pages))
+        Ids::open(&self.pages)
     }
 
     /// Appends the list of one vertex to `out`.

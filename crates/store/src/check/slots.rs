@@ -36,7 +36,7 @@ pub(super) fn check_weight_index(check: &mut Check<'_>, kind: SectionKind) -> Re
     };
     let mut words = Words::new(graph, kind)?;
     // As a rule the weights of a page follow those of the page before.
-    let mut runs = vec![0..0];
+    let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     loop {
         match words.next() {
             Ok(Some((_, word))) => {
