@@ -13,6 +13,11 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// The number given, 0 if none was.
+    pub fn given(self) -> usize {
+        self.threads.map_or(0, NonZeroUsize::get)
+    }
+
     /// The number given, or the cores that this process may use.
     pub fn count(self) -> usize {
         self.threads
