@@ -54,7 +54,7 @@ impl Format {
         ("adjacency-u32", Format::AdjacencyU32),
     ];
 
-    /// The format that a file's ending tells, after `.gz` or `.zst` is taken off.
+    /// The format of a file by its ending, after `.gz` or `.zst` is taken off.
     pub fn of_path(path: &Path) -> Option<Format> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = strip_compression(&name);
@@ -127,7 +127,7 @@ pub enum Header {
 pub struct InputSpec {
     /// A file, or `-` for standard input (which needs a format).
     pub path: PathBuf,
-    /// How it is written; `None`: as its ending tells.
+    /// How it is written; `None`: by its ending.
     pub format: Option<Format>,
     /// Column of the source, by name or by number from 1, for CSV, TSV and Parquet. `None`: a
     /// column named `source`, `src` or `from` together with one named `target`, `dst` or `to`;
@@ -143,7 +143,7 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
-    /// An input whose ending tells its format.
+    /// An input whose format follows from its ending.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -244,7 +244,7 @@ pub struct ImportConfig {
     pub keep_self_loops: bool,
     /// What the outer ids are.
     pub ids: IdKind,
-    /// In which order the vertices shall lie.
+    /// The order of the vertices in the file.
     pub order: Order,
     /// Memory for everything that import does, in bytes.
     pub memory_bytes: usize,

@@ -1,4 +1,4 @@
-//! Opens inputs: files and standard input, plain or packed, whatever their ending says.
+//! Opens inputs: files and standard input, plain or compressed, whatever their ending says.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
@@ -14,7 +14,7 @@ use crate::error::{ImportError, Result};
 use crate::output::identity;
 use cenote_store::WeightType;
 
-/// Bytes looked at to tell the compression.
+/// Bytes that show the compression.
 const PEEK: usize = 18;
 /// The widest zstd window that there is.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;

@@ -1,4 +1,4 @@
-//! The list that goes on over several sorted ranges: a writer needs its length first.
+//! A list that spans several sorted ranges: a writer needs its length first.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<'a> LongList<'a> {
         }
     }
 
-    /// Whose list it is.
+    /// The vertex of the list.
     pub fn vertex(&self) -> Option<VertexId> {
         self.vertex
     }

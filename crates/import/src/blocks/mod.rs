@@ -98,7 +98,7 @@ impl From<ImportError> for PassError {
     }
 }
 
-/// A sink that ends with something to tell.
+/// A sink that ends with a result.
 pub(super) trait Worker: Sink {
     type Output: Send;
     fn finish(self) -> Result<Self::Output>;
@@ -208,7 +208,7 @@ impl End {
     }
 }
 
-/// Takes blocks off the reader's hands when a worker panics, lest it wait for ever.
+/// Receives the remaining blocks when a worker panics, so that the reader does not wait for ever.
 struct Drain<'w, 'a> {
     full: &'w Mutex<Receiver<Block<'a>>>,
     faults: &'w Faults,

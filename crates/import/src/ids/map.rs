@@ -10,7 +10,7 @@ use cenote_store::order::Order;
 #[derive(Debug)]
 pub(crate) struct IdMap<'a> {
     pub ranks: RankMap<'a>,
-    /// Where vertices shall not lie in the order of their ids.
+    /// Another order of the vertices than that of their ids.
     pub placed: Option<Placed<'a>>,
 }
 

@@ -1,9 +1,9 @@
 //! Vertices in another order than that of their ids: which vertex every rank becomes.
 //!
-//! A shuffle needs to know how many vertices there are. Degrees and a search need the graph: it is
-//! built in natural order on a spill file first, and when the order is known the edges are mapped,
-//! spread and sorted once more as if nothing had been. So whatever an import does with edges, it
-//! does in every order, and the temporary graph vanishes with its file.
+//! A shuffle needs the number of vertices. Degrees and a search need the graph: it is built in
+//! natural order on a spill file first. When the order is known, the edges are mapped, spread and
+//! sorted again from the start, so every order goes through the same code. The temporary graph
+//! vanishes with its file.
 
 mod bfs;
 
