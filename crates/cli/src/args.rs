@@ -30,7 +30,7 @@ pub struct Threads {
 impl Threads {
     /// The number given, 0 if none was.
     pub fn given(self) -> usize {
-        self.threads.map_or(0, NonZeroUsize::get)
+        self.threads.unwrap_or(0)
     }
 
     /// The number given, or the cores that this process may use.

@@ -23,7 +23,7 @@ use crate::visit::CopiesMax;
 const INLINE_PAGES_MAX: u64 = 24;
 
 /// Worker threads at most.
-pub const THREADS_MAX: usize = 1024;
+pub const THREADS_MAX: usize = 512;
 
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]

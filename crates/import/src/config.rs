@@ -226,7 +226,7 @@ pub enum IdKind {
 }
 
 /// Most worker threads of an import. Each takes memory of its own, and one thread reads for all.
-pub const THREADS_MAX: usize = 256;
+pub const THREADS_MAX: usize = 512;
 
 /// How to import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]

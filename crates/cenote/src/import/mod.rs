@@ -289,10 +289,12 @@ fn more_tiers(error: ImportError) -> ImportError {
     }
 }
 
+/// The phase, what is done of it, all of it, and what hears of it.
+type Reported<'a> = (Phase, u64, Option<u64>, OnProgress<'a>);
+
 /// The closures of an import.
 struct Hooks<'a> {
-    /// The phase, what is done of it, all of it, and what hears of it.
-    on_progress: Option<Mutex<(Phase, u64, Option<u64>, OnProgress<'a>)>>,
+    on_progress: Option<Mutex<Reported<'a>>>,
     is_cancelled: Option<IsCancelled<'a>>,
 }
 

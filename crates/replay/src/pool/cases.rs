@@ -24,7 +24,7 @@ const POOL: PoolSize = PoolSize::Percent(6.0);
 const FILE_OPS: u64 = 200_000;
 
 /// Threads at most.
-const THREADS_MAX: usize = 1024;
+const THREADS_MAX: usize = 512;
 
 /// One load on one device with one setting; all combinations are run for it.
 pub(super) struct Case {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cenote_engine::{Bitmap, Frontier, FrontierPart, VertexId, ActiveSet};
+use cenote_engine::{ActiveSet, Bitmap, Frontier, FrontierPart, VertexId};
 
 use crate::random::Random;
 use crate::{Outcome, demand};

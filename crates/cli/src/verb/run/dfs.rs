@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use cenote_algo::Run;
 use cenote_algo::dfs::lexicographic::{self, Lexicographic, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfs, PseudoDfsConfig};
-use cenote_engine::{EngineConfig, Graph, AsynchronousConfig, SPLIT_THRESHOLD, VertexId};
+use cenote_engine::{AsynchronousConfig, EngineConfig, Graph, SPLIT_THRESHOLD, VertexId};
 use serde::Serialize;
 
 use super::RunOf;
