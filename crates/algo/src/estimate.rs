@@ -1,4 +1,4 @@
-//! What a run will need, told beforehand: memory and bytes; and the budget that will do.
+//! What a run will need, estimated beforehand: memory and bytes; and the budget that will do.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use crate::report::{Result, graph_pages};
 
-/// What a run will need, told beforehand. Where that hangs on more of the graph's shape than its
-/// index tells, such as how much of it a search reaches, there is a range, as wide as it is on the
-/// graphs that were measured.
+/// What a run will need, estimated beforehand. Where that depends on more of the graph's shape than
+/// its index has, such as how much of it a search reaches, there is a range, as wide as it is on
+/// the graphs that were measured.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Estimate {
     /// Where the memory will go, at most.
     pub memory: MemoryPlan,

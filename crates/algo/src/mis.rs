@@ -10,28 +10,30 @@
 //! maximal independent set and matching are parallel on average", SPAA 2012 (O(log² n) rounds with
 //! high probability). GraphSSD, section 4.1, has it among its algorithms.
 //!
-//! **Trick.** A decision is never taken back, so nobody waits for a round to end: a vertex whose
+//! **Trick.** A decision is never taken back, so no vertex waits for a round to end: a vertex whose
 //! list shows that all earlier neighbours are out is in at once, and its neighbours are out before
 //! their lists are looked at. What a pass leaves undecided is kept in memory, and of each list
 //! only the earlier, undecided neighbours (on a directed graph all undecided); if that does not
 //! fit, the next pass reads the lists of the undecided only.
 //!
-//! A directed graph needs no in-edges: an edge shown at its source tells both ends. A vertex may
-//! then learn of its earlier neighbours from their lists, so it is decided at the end of a round.
+//! A directed graph needs no in-edges: an edge seen at its source decides at both ends. A vertex
+//! may then learn of its earlier neighbours from their lists, so it is decided at the end of a
+//! round.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Strategy,
-    VertexId, Wanted, for_each_list,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs,
+    Strategy, VertexId, for_each_list,
 };
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
+use crate::mix::{GOLDEN, mix};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result, Run, pages};
-use crate::residue::{Kept, Residue};
+use crate::residual::{Kept, Parts, ResidualPart};
 
 const NAME: &str = "mis";
 
@@ -66,11 +68,7 @@ impl Mis {
 /// no ties.
 #[inline(always)]
 fn priority(seed: u64, rank: VertexId) -> u64 {
-    // Stafford's mixer 13, as in SplitMix64.
-    let mut x = seed ^ u64::from(rank).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
+    mix(seed ^ u64::from(rank).wrapping_mul(GOLDEN))
 }
 
 /// Memory: two bits a vertex for its state, three sets; 4 bytes where the graph is not in
@@ -129,7 +127,8 @@ const UNDECIDED: u32 = 0;
 const IN: u32 = 1;
 const OUT: u32 = 2;
 
-/// Two bits a vertex. One atomic holds a vertex's whole state, so nobody sees half of a decision.
+/// Two bits a vertex. One atomic holds a vertex's whole state, so no thread sees half of a
+/// decision.
 #[derive(Debug)]
 struct States(HugeVec<AtomicU32>);
 
@@ -162,7 +161,8 @@ struct Round {
     ranks: Ranks,
     directed: bool,
     states: States,
-    /// Vertices whose list nobody needs any more: they are out, or in and have told it.
+    /// Vertices whose list is not needed any more: they are out, or in and have excluded their
+    /// neighbours.
     settled: Bitmap,
     /// Vertices with an earlier neighbour that was undecided in this round.
     blocked: Bitmap,
@@ -263,43 +263,40 @@ impl Round {
 /// A round over lists on the device.
 struct Look<'a> {
     round: &'a Round,
-    residues: Mutex<Vec<Residue>>,
+    parts: Parts,
 }
 
 impl Kernel for Look<'_> {
-    type Local = Residue;
+    type Local = ResidualPart;
 
-    fn local(&self) -> Residue {
-        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
-        residues.pop().expect("there is one for each worker")
+    fn local(&self) -> ResidualPart {
+        self.parts.take()
     }
 
-    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+    fn list(&self, part: &mut ResidualPart, list: &List<'_>) {
         let (v, whole) = (list.vertex, list.is_whole());
-        if residue.is_full() {
+        if part.is_full() {
             self.round.look(v, whole, list.targets, |_| {});
             return;
         }
-        residue.begin();
-        if self.round.look(v, whole, list.targets, |target| residue.push(target)) {
-            residue.end(Kept { vertex: v, whole });
-            if residue.is_full() {
-                self.make_room(residue, list);
+        part.begin();
+        if self.round.look(v, whole, list.targets, |target| part.push(target)) {
+            part.end(Kept { vertex: v, whole });
+            if part.is_full() {
+                self.make_room(part, list);
             }
         } else {
-            residue.abandon();
+            part.abandon();
         }
     }
 }
 
 impl Look<'_> {
     /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
-    fn make_room(&self, residue: &mut Residue, list: &List<'_>) {
-        residue.retain(|kept, targets| self.round.shorten(kept, targets));
-        if residue.reopen() {
-            residue.begin();
-            list.targets.iter().for_each(|&target| residue.push(target));
-            residue.end(Kept { vertex: list.vertex, whole: list.is_whole() });
+    fn make_room(&self, part: &mut ResidualPart, list: &List<'_>) {
+        part.retain(|kept, targets| self.round.shorten(kept, targets));
+        if part.reopen() {
+            part.keep(Kept { vertex: list.vertex, whole: list.is_whole() }, list.targets);
         }
     }
 }
@@ -320,10 +317,10 @@ impl Rounds<'_> {
         let n = self.engine.graph().vertices() as u64;
         while self.round.settled.count() < n {
             self.count += 1;
-            let residues = self.by_pass()?;
+            let parts = self.by_pass()?;
             self.end_round();
-            if residues.iter().all(|residue| !residue.is_full()) {
-                self.in_memory(residues)?;
+            if parts.iter().all(|part| !part.is_full()) {
+                self.in_memory(parts)?;
                 break;
             }
         }
@@ -333,22 +330,23 @@ impl Rounds<'_> {
     }
 
     /// One round over the lists of the vertices that are not settled; what it leaves over.
-    fn by_pass(&mut self) -> Result<Vec<Residue>> {
+    fn by_pass(&mut self) -> Result<Vec<ResidualPart>> {
         self.done.merge(&self.round.settled);
         let workers = self.engine.config().threads;
-        let residues = Residue::shared(self.engine.memory().scratch_bytes, workers, 0)?;
-        let kernel = Look { round: &self.round, residues: Mutex::new(residues) };
+        let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
+        let kernel = Look { round: &self.round, parts };
         let wanted = match (self.count, self.round.directed) {
-            (1, _) => Wanted::All,
+            (1, _) => ActiveSet::All,
             // A list need not be looked at once its vertex is decided.
-            (_, false) => Wanted::NotIn(&self.round.settled),
-            (_, true) => Wanted::NotIn(&self.done),
+            (_, false) => ActiveSet::NotIn(&self.round.settled),
+            (_, true) => ActiveSet::NotIn(&self.done),
         };
         let label = format!("round {}", self.count);
         Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)
     }
 
-    /// Who was looked at and not blocked is in; who was in before has told it by now.
+    /// A vertex that was looked at and not blocked is in; one that was in before has excluded its
+    /// neighbours by now.
     fn end_round(&mut self) {
         let Self { round, done, .. } = self;
         let n = done.len() as VertexId;
@@ -374,13 +372,13 @@ impl Rounds<'_> {
     }
 
     /// The rest, from the lists that were kept.
-    fn in_memory(&mut self, mut residues: Vec<Residue>) -> Result<()> {
-        while residues.iter().any(|residue| residue.lists() > 0) {
+    fn in_memory(&mut self, mut parts: Vec<ResidualPart>) -> Result<()> {
+        while parts.iter().any(|part| part.lists() > 0) {
             self.engine.check_cancel()?;
             self.count += 1;
             let round = &self.round;
-            residues.par_iter_mut().for_each(|residue| {
-                residue.retain(|list, targets| {
+            parts.par_iter_mut().for_each(|part| {
+                part.retain(|list, targets| {
                     let shorter = round.shorten(list, targets)?;
                     let targets = &targets[..shorter];
                     round.look(list.vertex, list.whole, targets, |_| {}).then_some(shorter)
@@ -428,7 +426,7 @@ pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
         }
     }
     if size != mis.size {
-        return Err(wrong(format!("{} vertices are told, {size} are in the set", mis.size)));
+        return Err(wrong(format!("{} vertices are counted, {size} are in the set", mis.size)));
     }
     Ok(())
 }

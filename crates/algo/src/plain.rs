@@ -13,7 +13,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Neighbours in both directions. One who is a neighbour by two edges is there twice.
+    /// Neighbours in both directions. A neighbour by two edges is there twice.
     pub fn both_ways(graph: &Graph) -> Result<Self> {
         Self::of(graph, |v, target, put| {
             put(v, target);

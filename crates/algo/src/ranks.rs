@@ -223,7 +223,11 @@ impl Parents {
     /// Makes `parent` the parent of `v` unless one with a smaller id is known.
     #[inline(always)]
     pub fn propose(&self, v: VertexId, parent: VertexId) {
-        self.smallest[v as usize].fetch_min(self.ranks.of(parent), Ordering::Relaxed);
+        let (cell, rank) = (&self.smallest[v as usize], self.ranks.of(parent));
+        // Most come too late: a look costs less than an exchange.
+        if cell.load(Ordering::Relaxed) > rank {
+            cell.fetch_min(rank, Ordering::Relaxed);
+        }
     }
 
     /// Proposes all of these, which ascend as vertices.

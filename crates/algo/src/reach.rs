@@ -1,6 +1,6 @@
 //! Reachability: can each target be reached from the source?
 //!
-//! **Returns** yes or no for each target. How far it is is not told: `bfs` does that.
+//! **Returns** yes or no for each target. How far it is `bfs` finds.
 //!
 //! **Source.** Bidirectional search, Pohl 1971.
 //!
@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel, List, Needs,
-    RoamConfig, VertexId, Wanted,
+    ActiveSet, AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart,
+    Graph, Kernel, List, Needs, VertexId,
 };
 
 use crate::dfs::pseudo;
@@ -39,6 +39,7 @@ pub struct ReachConfig {
 
 /// The answers.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reach {
     /// Where the way starts.
     pub source: VertexId,
@@ -97,7 +98,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Res
     let reachable = engine.install(|| match bidirectional {
         true => Search::new(&engine, source)?.all(&reach.targets),
         false => {
-            let found = pseudo::search(&engine, source, &reach.targets, RoamConfig::default())?;
+            let found =
+                pseudo::search(&engine, source, &reach.targets, AsynchronousConfig::default())?;
             Ok(reach.targets.iter().map(|&target| found.contains(target)).collect())
         }
     })?;
@@ -129,7 +131,7 @@ impl Side {
     }
 
     fn pages(&self, engine: &Engine) -> u64 {
-        engine.pages_wanted(self.direction, &Wanted::In(&self.frontier))
+        engine.active_pages(self.direction, &ActiveSet::In(&self.frontier))
     }
 
     /// One level further; whether it met `other`.
@@ -141,7 +143,7 @@ impl Side {
             Direction::In => "backward",
         };
         let kernel = Expand { visited, next, other, met: &met };
-        let parts = engine.visit(label, self.direction, Wanted::In(&self.frontier), &kernel)?;
+        let parts = engine.visit(label, self.direction, ActiveSet::In(&self.frontier), &kernel)?;
         self.next.seal(parts);
         self.frontier.clear();
         std::mem::swap(&mut self.frontier, &mut self.next);
@@ -195,7 +197,7 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Each frontier vertex marks its unvisited neighbours, and tells whether the other side had them.
+/// Each frontier vertex marks its unvisited neighbours, and notes whether the other side had them.
 struct Expand<'a> {
     visited: &'a Bitmap,
     next: &'a Frontier,

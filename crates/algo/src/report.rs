@@ -74,6 +74,7 @@ impl From<cenote_engine::DeviceError> for AlgoError {
 
 /// What a run did, beside its answer.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Run {
     /// Totals of what was read.
     pub stats: RunStats,
@@ -122,6 +123,31 @@ pub(crate) fn check_vertices(
             parameter,
             given: v.to_string(),
             expected: format!("the graph has {} vertices", graph.vertices()),
+        }),
+    }
+}
+
+/// Refuses directed graphs without in-edges: a vertex could not know half of its neighbours.
+pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
+    if graph.is_directed() && !graph.has_in_edges() {
+        return Err(AlgoError::Unsupported {
+            what,
+            needs: "in-edges on a directed graph",
+            remedy: "import with --in-edges, or with --undirected",
+        });
+    }
+    Ok(())
+}
+
+/// Refuses graphs with a negative weight, of which `expected` says why.
+pub(crate) fn check_weights(graph: &Graph, expected: &str) -> Result<()> {
+    let weights = graph.superblock().weights;
+    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
+        None => Ok(()),
+        Some(min) => Err(AlgoError::Parameter {
+            parameter: "the smallest weight of the graph",
+            given: min.to_string(),
+            expected: expected.to_owned(),
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! Weakly connected components.
 //!
-//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are in one
-//! component if a path of edges joins them, whatever the edges' directions.
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
+//! in one component if a path of edges joins them, whatever the edges' directions.
 //!
 //! **Source.** Default: one pass over the edges with a concurrent union-find that links the larger
 //! root below the smaller (Jayanti and Tarjan, PODC 2016) and halves paths. `block` and `vertex`
@@ -11,16 +11,16 @@
 //! is known to be in the component of the vertex of largest degree: an edge is passed over at
 //! both ends only if both ends are in that component, so nothing is lost, and of the giant's
 //! lists little more than the first entry is looked at (after Afforest, IPDPS 2018, which needs
-//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the neighbours
-//! of largest degree), they alone join nearly all of the giant, and the lists of its vertices are
-//! not read at all.
+//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the
+//! neighbours of largest degree), they alone join nearly all of the giant, and the lists of its
+//! vertices are not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HubNeighbours, HugeVec,
-    Kernel, List, Needs, Page, Purpose, Strategy, VertexId, Wanted, for_each_list,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    HubNeighbours, HugeVec, Kernel, List, Needs, Page, Purpose, Strategy, VertexId, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -82,7 +82,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
             Some(hub_neighbours) => {
                 let hub_neighbours = hub_neighbours.pages() as f64;
                 let because =
-                    "the hub neighbours, and the lists of whom they do not join with the giant";
+                    "the hub neighbours, and the lists of vertices that do not join the giant";
                 (Reads::between(hub_neighbours, hub_neighbours, hub_neighbours + all), because)
             }
             None => (Reads::about(all), "one pass over the pages"),
@@ -133,7 +133,8 @@ impl Forest {
     }
 
     /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
-    /// never becomes one again, so a plain store of an ancestor is right whoever else stores.
+    /// never becomes one again, so a plain store of an ancestor is right whatever other threads
+    /// store.
     #[inline(always)]
     fn root(&self, mut v: VertexId) -> VertexId {
         loop {
@@ -246,9 +247,9 @@ impl Kernel for JoinHubNeighbours<'_> {
     }
 }
 
-/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices outside
-/// of it that have more neighbours than their hub neighbours tell. An edge with both ends in the giant
-/// joins nothing; any other is in a list of an end outside.
+/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices
+/// outside of it that have more neighbours than their hub neighbours. An edge with both ends in the
+/// giant joins nothing; any other is in a list of an end outside.
 fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let graph = engine.graph();
     let done = Bitmap::new(graph.vertices())?;
@@ -262,9 +263,9 @@ fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
         }
     });
     let rest = "outside of the giant";
-    engine.visit(rest, Direction::In, Wanted::NotIn(&done), &JoinAll(forest))?;
+    engine.visit(rest, Direction::In, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     if graph.is_directed() {
-        engine.visit(rest, Direction::Out, Wanted::NotIn(&done), &JoinAll(forest))?;
+        engine.visit(rest, Direction::Out, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     }
     Ok(())
 }
@@ -275,11 +276,11 @@ fn by_union(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
     if graph.superblock().has_hub_neighbours() {
         by_hub_neighbours(engine, &forest)?;
     } else if graph.is_directed() {
-        engine.visit("pass", Direction::Out, Wanted::All, &JoinAll(&forest))?;
+        engine.visit("pass", Direction::Out, ActiveSet::All, &JoinAll(&forest))?;
     } else {
         let giant = graph.superblock().degree_max_vertex;
         let kernel = JoinUntilGiant { forest: &forest, giant };
-        engine.visit("pass", Direction::Out, Wanted::All, &kernel)?;
+        engine.visit("pass", Direction::Out, ActiveSet::All, &kernel)?;
     }
     forest.0.par_iter().enumerate().for_each(|(v, parent)| {
         parent.store(forest.root(v as VertexId), Ordering::Relaxed);
@@ -337,12 +338,12 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
         while !frontier.is_empty() {
             let kernel = Label { labels: &labels, next: &next, label: start };
             let mut parts =
-                engine.visit("search", Direction::Out, Wanted::In(&frontier), &kernel)?;
+                engine.visit("search", Direction::Out, ActiveSet::In(&frontier), &kernel)?;
             if graph.is_directed() {
                 parts.extend(engine.visit(
                     "search",
                     Direction::In,
-                    Wanted::In(&frontier),
+                    ActiveSet::In(&frontier),
                     &kernel,
                 )?);
             }
@@ -358,7 +359,8 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
 // Verifier
 
 /// Finds the components again, serially, and asserts that every label is the vertex with the
-/// smallest id in its component, and that the counts follow from the labels. Takes 8 bytes a vertex.
+/// smallest id in its component, and that the counts follow from the labels. Takes 8 bytes a
+/// vertex.
 pub fn verify(graph: &Graph, wcc: &Wcc) -> Result<()> {
     let ranks = Ranks::load(graph)?;
     let mut parents: Vec<VertexId> = (0..graph.vertices() as VertexId).collect();

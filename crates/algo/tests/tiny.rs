@@ -10,8 +10,8 @@ use cenote_algo::bfs::{self, BfsConfig};
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{AlgoError, wcc};
 use cenote_engine::{
-    Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page, PageTask, Purpose,
-    Strategy, Wanted, Whole,
+    ActiveSet, Assembled, Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, Page,
+    PageTask, Purpose, Strategy,
 };
 use cenote_store::Graph;
 use plain::{Plain, STRATEGIES};
@@ -170,8 +170,8 @@ fn lists_over_many_pages_come_whole_by_every_strategy() {
     let expected: Vec<(u32, Vec<u32>)> = (0..).zip(lists).collect();
     for strategy in STRATEGIES {
         let kernel = Collect(Mutex::default());
-        let whole = Whole::new(&kernel);
-        engine(&graph, strategy).visit("all", Direction::Out, Wanted::All, &whole).unwrap();
+        let whole = Assembled::new(&kernel);
+        engine(&graph, strategy).visit("all", Direction::Out, ActiveSet::All, &whole).unwrap();
         let mut found = kernel.0.into_inner().unwrap();
         found.sort_unstable();
         assert!(found == expected, "{strategy}");

@@ -10,6 +10,7 @@
 //! - [`Error`]: what can go wrong
 //! - [`MemorySize`], [`Warning`]: sizes as people write them; what a caller should know
 //! - [`output`], [`export`]: files of answers and of edges
+//! - [`Import`], [`import`]: builds graph files from edges
 //! - [`tiers`]: a graph over several devices
 
 pub mod algorithm;
@@ -17,6 +18,7 @@ pub mod drive;
 pub mod error;
 pub mod export;
 pub mod graph;
+pub mod import;
 mod keys;
 pub mod memory;
 pub mod output;
@@ -30,5 +32,6 @@ pub use drive::Warning;
 pub use engine::Strategy;
 pub use error::{Error, Result};
 pub use graph::Graph;
+pub use import::Import;
 pub use memory::MemorySize;
 pub use output::partial;

@@ -28,6 +28,11 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// The number given, 0 if none was.
+    pub fn given(self) -> usize {
+        self.threads.unwrap_or(0)
+    }
+
     /// The number given, or the cores that this process may use.
     pub fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);

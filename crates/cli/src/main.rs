@@ -5,7 +5,6 @@
 //! - [`edge_file`]: edges into text, binary pairs and Parquet
 //! - [`flags`]: parameters of the library by their flags
 //! - [`graph_file`]: the graph that a verb reads
-//! - [`replay`]: page loads through the buffer pool
 //! - [`svg`]: what the pictures of all verbs share
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
 //! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
@@ -20,7 +19,6 @@ mod flags;
 mod graph_file;
 mod output;
 mod progress;
-mod replay;
 mod svg;
 mod verb;
 mod warning;

@@ -1,8 +1,9 @@
-//! What the pictures of all verbs share: their files, their legends, and groups of bars.
+//! Charts as SVG: what the pictures of all verbs share, and bars and lines of replays.
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
+use cenote_replay::chart::{Body, Chart};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::Ranged;
 use plotters::prelude::*;
@@ -36,8 +37,7 @@ pub fn write(path: &Path, pixels: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Dr
     Ok(std::fs::write(path, svg)?)
 }
 
-/// A chart with room for the words at its axes.
-pub fn chart<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
+fn chart<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
     let mut builder = ChartBuilder::on(area);
     builder.margin(10).x_label_area_size(40).y_label_area_size(60);
     builder
@@ -61,55 +61,82 @@ where
     Ok(())
 }
 
-/// Groups of bars, side by side.
-pub struct Bars {
-    /// What the bars measure.
-    pub unit: &'static str,
-    /// Names of the groups.
-    pub groups: Vec<String>,
-    /// Of each series its name, and its bars: group and height.
-    pub series: Vec<(String, Vec<(usize, f64)>)>,
-    /// Where the axis ends.
-    pub top: f64,
-    /// A height to compare with.
-    pub level: Option<f64>,
+/// Pixels of a chart.
+const PIXELS: (u32, u32) = (1200, 600);
+
+/// Draws one chart into a file.
+pub fn draw(path: &Path, chart: &Chart) -> Result<()> {
+    write(path, PIXELS, |root| {
+        let area = root.titled(&chart.title, ("sans-serif", 24))?;
+        match &chart.body {
+            Body::Bars { groups, series } => draw_bars(root, &area, chart, groups, series),
+            Body::Lines { x, series } => draw_lines(&area, chart, x, series),
+        }
+    })
+    .with_context(|| format!("cannot write {}", path.display()))
 }
 
-impl Bars {
-    /// Draws them in an area of the whole picture.
-    pub fn draw(&self, whole: &Area<'_>, area: &Area<'_>) -> Drawn {
-        let end = self.groups.len() as f64 - 0.5;
-        let mut chart = chart(area).build_cartesian_2d(-0.5..end.max(0.5), 0.0..self.top)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .disable_x_axis()
-            .light_line_style(TRANSPARENT)
-            .y_desc(self.unit)
-            .draw()?;
-        let place = Pos::new(HPos::Center, VPos::Top);
-        let style = ("sans-serif", 12).into_text_style(whole).pos(place);
-        for (group, name) in self.groups.iter().enumerate() {
-            // Every second name a line lower, so that long ones do not run into each other.
-            let (x, y) = chart.backend_coord(&(group as f64, 0.0));
-            let y = y + 6 + 14 * (group % 2) as i32;
-            whole.draw(&Text::new(name.clone(), (x, y), style.clone()))?;
-        }
-        let width = FILLED / self.series.len().max(1) as f64;
-        for (number, (name, bars)) in self.series.iter().enumerate() {
-            let colour = Palette99::pick(number).to_rgba();
-            let bars = bars.iter().map(|&(group, height)| {
-                let left = group as f64 - FILLED / 2.0 + width * number as f64;
-                Rectangle::new([(left, 0.0), (left + width * 0.95, height)], colour.filled())
-            });
-            let key = move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled());
-            chart.draw_series(bars)?.label(name.as_str()).legend(key);
-        }
-        if let Some(level) = self.level {
-            chart.draw_series(LineSeries::new([(-0.5, level), (end, level)], BLACK))?;
-        }
-        legend(&mut chart, SeriesLabelPosition::UpperRight)
+/// Where the y axis ends.
+fn top(chart: &Chart, heights: impl Iterator<Item = f64>) -> f64 {
+    heights.fold(chart.level.unwrap_or(1e-9), f64::max) * 1.15
+}
+
+fn draw_bars(
+    whole: &Area<'_>,
+    area: &Area<'_>,
+    of: &Chart,
+    groups: &[String],
+    series: &[(String, Vec<(usize, f64)>)],
+) -> Drawn {
+    let end = (groups.len() as f64 - 0.5).max(0.5);
+    let top = top(of, series.iter().flat_map(|(_, bars)| bars.iter().map(|bar| bar.1)));
+    let mut chart = chart(area).build_cartesian_2d(-0.5..end, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .disable_x_axis()
+        .light_line_style(TRANSPARENT)
+        .y_desc(of.unit)
+        .draw()?;
+    let style = ("sans-serif", 12).into_text_style(whole).pos(Pos::new(HPos::Center, VPos::Top));
+    for (group, name) in groups.iter().enumerate() {
+        // Every second name a line lower, so that long ones do not run into each other.
+        let (x, y) = chart.backend_coord(&(group as f64, 0.0));
+        let y = y + 6 + 14 * (group % 2) as i32;
+        whole.draw(&Text::new(name.clone(), (x, y), style.clone()))?;
     }
+    let width = FILLED / series.len().max(1) as f64;
+    for (number, (name, bars)) in series.iter().enumerate() {
+        let colour = Palette99::pick(number).to_rgba();
+        let bars = bars.iter().map(|&(group, height)| {
+            let left = group as f64 - FILLED / 2.0 + width * number as f64;
+            Rectangle::new([(left, 0.0), (left + width * 0.95, height)], colour.filled())
+        });
+        let key = move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled());
+        chart.draw_series(bars)?.label(name.as_str()).legend(key);
+    }
+    if let Some(level) = of.level {
+        chart.draw_series(LineSeries::new([(-0.5, level), (end, level)], BLACK))?;
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
+}
+
+fn draw_lines(area: &Area<'_>, of: &Chart, x: &str, series: &[(String, Vec<(f64, f64)>)]) -> Drawn {
+    let points = || series.iter().flat_map(|(_, line)| line.iter().copied());
+    let least = points().map(|at| at.0).fold(f64::MAX, f64::min);
+    let greatest = points().map(|at| at.0).fold(f64::MIN, f64::max).max(least + 1e-9);
+    let top = top(of, points().map(|at| at.1));
+    let mut chart = chart(area).build_cartesian_2d(least..greatest, 0.0..top)?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).y_desc(of.unit).x_desc(x).draw()?;
+    for (number, (name, points)) in series.iter().enumerate() {
+        let colour = Palette99::pick(number).to_rgba();
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?
+            .label(name.as_str())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+        chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, colour.filled())))?;
+    }
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 #[cfg(test)]

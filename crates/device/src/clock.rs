@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Instant;
 
-/// Tells time in nanoseconds since the clock was made.
+/// Time in nanoseconds since the clock was made.
 pub trait Clock: Send + Sync + Debug {
     /// Nanoseconds since the clock was made.
     fn now_ns(&self) -> u64;

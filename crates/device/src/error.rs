@@ -1,5 +1,6 @@
 //! What can go wrong between a buffer and a device.
 
+use crate::backend::DEPTH_MAX;
 use crate::request::{IoFault, Op};
 
 /// The result of a device call.
@@ -48,6 +49,14 @@ pub enum DeviceError {
         expected: usize,
         /// Bytes moved.
         found: usize,
+    },
+    /// A queue of this depth cannot be opened.
+    #[error("{device}: queue depth {depth} is not within 1 to {DEPTH_MAX}")]
+    Depth {
+        /// Path of the device.
+        device: String,
+        /// Requests that were to be in flight at once.
+        depth: usize,
     },
     /// Memory for buffers could not be had.
     #[error("cannot map {bytes} bytes of memory: {source}")]

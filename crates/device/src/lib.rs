@@ -2,6 +2,7 @@
 //!
 //! - [`memory`]: aligned buffers for direct I/O, huge-page arrays, prefetch hints
 //! - [`request`]: what goes into a queue and what comes out of it
+//! - [`LogHistogram`], [`mix`]: counts of latencies, and the mixer behind seeded choices
 //! - [`clock`]: the only clock of the rooms above; real or virtual
 //! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
 //! - [`wrapper`]: devices around devices: counting, sharing a budget, slower, failing
@@ -34,10 +35,12 @@
 pub mod backend;
 pub mod clock;
 mod error;
+mod histogram;
 pub mod memory;
 pub mod model;
 pub mod plan;
 pub mod profile;
+mod random;
 pub mod request;
 pub mod wrapper;
 
@@ -47,10 +50,12 @@ use std::sync::Arc;
 
 pub use clock::Clock;
 pub use error::{DeviceError, Result};
+pub use histogram::LogHistogram;
 pub use memory::{Arena, Buffer, HugeVec};
+pub use random::mix;
 pub use request::{Completion, IoFault, Op, Request};
 
-/// What a device file is called and how strictly it is accessed.
+/// How a queue is opened.
 #[derive(Clone, Debug)]
 pub struct QueueConfig {
     /// Requests that may be in flight at once, 1 to 4,096.
@@ -67,8 +72,8 @@ impl QueueConfig {
     }
 }
 
-/// A block device or a file on one. Shared by threads; each opens its own [`Queue`]. Whoever knows
-/// what kind it is can have it back by [`Any`].
+/// A block device or a file on one. Shared by threads; each opens its own [`Queue`]. [`Any`] gives
+/// code that knows its kind the concrete type.
 pub trait Device: Any + Send + Sync + Debug {
     /// How errors and reports name it: a path, or `sim:...`.
     fn name(&self) -> String;
@@ -84,6 +89,10 @@ pub trait Device: Any + Send + Sync + Debug {
     fn block_bytes(&self) -> usize;
 
     /// Opens a queue for the calling thread. The queue must be used on the thread that opened it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Depth`] beyond [`backend::DEPTH_MAX`], [`DeviceError::File`] where the system
+    /// refuses a queue.
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>>;
 
     /// Returns when everything written before is on stable storage.

@@ -28,7 +28,7 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: a mapping is plain memory without thread affinity; who may touch which part of it is
+// SAFETY: a mapping is plain memory without thread affinity; access to its parts is
 // decided by its owners (`Buffer` and `HugeVec`), which follow the rules of ownership.
 unsafe impl Send for Mapping {}
 // SAFETY: as above; `Mapping` itself gives no access.
@@ -65,7 +65,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped in `new` and nobody borrows it: borrows hold `self`.
+        // SAFETY: the range was mapped in `new` and is not borrowed: borrows hold `self`.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }

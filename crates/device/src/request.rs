@@ -75,7 +75,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Whether all bytes were moved; if not, the error that tells why, with the name that `device`
+    /// Whether all bytes were moved; if not, the error that says why, with the name that `device`
     /// gives.
     ///
     /// # Errors

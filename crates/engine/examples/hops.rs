@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel, List, Needs,
-    VertexId, Wanted,
+    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Kernel,
+    List, Needs, Result, VertexId,
 };
+
+#[cfg(test)]
+#[path = "../tests/graph/mod.rs"]
+mod graph;
 
 /// Each vertex of the frontier brings its neighbours that were not met before. Lists come from many
 /// threads in no fixed order, so what is shared is atomic: of all that insert a vertex into a
-/// bitmap, one is told that it was the first.
+/// bitmap, one learns that it was the first.
 struct Expand<'a> {
     met: &'a Bitmap,
     next: &'a Frontier,
@@ -37,7 +41,33 @@ impl Kernel for Expand<'_> {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Vertices that are 0, 1, ... `hops` hops away from `start`.
+fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
+    // Everything that grows with the graph is reported to the engine, which divides the budget.
+    let n = graph.vertices();
+    let config = EngineConfig::with_memory(256 << 20);
+    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
+    let needs = Needs { what: "hops", state_bytes: sets, scratch_bytes: 0 };
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+
+    let met = Bitmap::new(n)?;
+    let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
+    met.insert(start);
+    frontier.set(&[start]);
+    let mut counts = vec![1];
+    for hop in 1..=hops {
+        let kernel = Expand { met: &met, next: &next };
+        let label = format!("hop {hop}");
+        let parts = engine.visit(label, Direction::Out, ActiveSet::In(&frontier), &kernel)?;
+        next.seal(parts);
+        counts.push(next.count());
+        frontier.clear();
+        std::mem::swap(&mut frontier, &mut next);
+    }
+    Ok(counts)
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, start, hops] = arguments.as_slice() else {
         return Err("three arguments are needed: GRAPH VERTEX HOPS".into());
@@ -48,27 +78,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if start as usize >= n {
         return Err(format!("{path}: no vertex {start}: it has {n}").into());
     }
-
-    // Everything that grows with the graph is told to the engine, which divides the budget.
-    let config = EngineConfig::with_memory(256 << 20);
-    let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
-    let needs = Needs { what: "hops", state_bytes: sets, scratch_bytes: 0 };
-    let engine = Engine::new(Arc::clone(&graph), config, &needs)?;
-
-    let met = Bitmap::new(n)?;
-    let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
-    met.insert(start);
-    frontier.set(&[start]);
-    println!("hop 0: 1 vertex");
-    for hop in 1..=hops {
-        let kernel = Expand { met: &met, next: &next };
-        let label = format!("hop {hop}");
-        let parts = engine.visit(label, Direction::Out, Wanted::In(&frontier), &kernel)?;
-        next.seal(parts);
-        println!("hop {hop}: {} vertices more", next.count());
-        frontier.clear();
-        std::mem::swap(&mut frontier, &mut next);
+    for (hop, count) in within(&graph, start, hops)?.iter().enumerate() {
+        println!("hop {hop}: {count} vertices more");
     }
-    println!("{} bytes read", engine.stats().bytes_read);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_has_two_vertices_at_every_distance() {
+        let circle = graph::of((0..100).map(|v| vec![(v + 1) % 100, (v + 99) % 100]).collect());
+        assert_eq!(within(&circle, 7, 3).unwrap(), [1, 2, 2, 2]);
+        assert_eq!(within(&circle, 7, 51).unwrap()[49..], [2, 1, 0]);
+    }
 }

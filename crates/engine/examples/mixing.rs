@@ -8,7 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_device::backend::file::{self, OpenOptions};
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Wanted};
+use cenote_engine::{
+    ActiveSet, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs, Result,
+};
+
+#[cfg(test)]
+#[path = "../tests/graph/mod.rs"]
+mod graph;
 
 /// Sums over all edges: of the degrees at their ends, of the products and of the squares. Integers,
 /// because sums of floating-point numbers depend on their order and lists come in none.
@@ -46,9 +52,8 @@ impl Kernel for Mix<'_> {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).ok_or("one argument is needed: GRAPH")?;
-    let graph = Arc::new(Graph::open(file::open(Path::new(&path), &OpenOptions::reading())?)?);
+/// The correlation of the degrees at the ends of an edge, over all edges.
+fn assortativity(graph: Arc<Graph>) -> Result<f64> {
     let n = graph.vertices();
     let needs = Needs { what: "mixing", state_bytes: 4 * n as u64, scratch_bytes: 0 };
     let engine = Engine::new(graph, EngineConfig::with_memory(256 << 20), &needs)?;
@@ -60,7 +65,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             cell.store(u32::try_from(degree).unwrap_or(u32::MAX), Ordering::Relaxed);
         }
     })?;
-    let parts = engine.visit("edges", Direction::Out, Wanted::All, &Mix { degrees: &degrees })?;
+    let parts =
+        engine.visit("edges", Direction::Out, ActiveSet::All, &Mix { degrees: &degrees })?;
     let mut sums = Sums::default();
     for part in parts {
         sums.edges += part.edges;
@@ -72,6 +78,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mean = sums.degrees as f64 / count;
     let covariance = sums.products as f64 / count - mean * mean;
     let variance = sums.squares as f64 / count - mean * mean;
-    println!("assortativity by degree: {:.6}", covariance / variance);
+    Ok(covariance / variance)
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("one argument is needed: GRAPH")?;
+    let graph = Arc::new(Graph::open(file::open(Path::new(&path), &OpenOptions::reading())?)?);
+    println!("assortativity by degree: {:.6}", assortativity(graph)?);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_star_high_degrees_meet_low_ones_only() {
+        let mut star = vec![vec![0]; 6000];
+        star[0] = (1..6000).collect();
+        assert!((assortativity(graph::of(star)).unwrap() + 1.0).abs() < 1e-9);
+    }
 }

@@ -43,7 +43,7 @@ impl Bitmap {
         self.words[v / BITS].load(Ordering::Relaxed) >> (v % BITS) & 1 == 1
     }
 
-    /// Adds `v`; true where it was not there before. Of many threads that add it, one is told so.
+    /// Adds `v`; true where it was not there before: to one of the threads that add it.
     #[inline(always)]
     pub fn insert(&self, v: VertexId) -> bool {
         let (word, bit) = (v as usize / BITS, 1u64 << (v as usize % BITS));
@@ -58,43 +58,18 @@ impl Bitmap {
 
     /// Whether any vertex of `range` is in the set (`inverted`: is not in it).
     pub fn any_in(&self, range: Range<VertexId>, inverted: bool) -> bool {
-        if range.is_empty() {
-            return false;
-        }
-        let (first, last) = (range.start as usize, range.end as usize - 1);
-        let (first_word, last_word) = (first / BITS, last / BITS);
         let flip = if inverted { u64::MAX } else { 0 };
-        (first_word..=last_word).any(|w| {
-            let mut bits = self.words[w].load(Ordering::Relaxed) ^ flip;
-            if w == first_word {
-                bits &= u64::MAX << (first % BITS);
-            }
-            if w == last_word {
-                bits &= u64::MAX >> (BITS - 1 - last % BITS);
-            }
-            bits != 0
-        })
+        words_of(range).any(|(w, mask)| (self.words[w].load(Ordering::Relaxed) ^ flip) & mask != 0)
     }
 
-    /// Takes every vertex of `range` out, and tells `each`. Of many threads that do so, one is told
-    /// of a vertex.
+    /// Takes every vertex of `range` out and calls `each` with it. Of many threads that do so, one
+    /// gets a vertex.
     pub fn take_in(&self, range: Range<VertexId>, mut each: impl FnMut(VertexId)) {
-        let mut from = range.start;
-        while from < range.end {
-            let word = from as usize / BITS;
-            let next = ((word + 1) * BITS).min(range.end as usize);
-            let low = u64::MAX << (from as usize % BITS);
-            let high = u64::MAX >> (BITS - 1 - (next - 1) % BITS);
-            if self.words[word].load(Ordering::Relaxed) & low & high != 0 {
-                let old = self.words[word].fetch_and(!(low & high), Ordering::Relaxed);
-                let mut bits = old & low & high;
-                while bits != 0 {
-                    let bit = bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    each(VertexId::try_from(word * BITS + bit).expect("vertex ids are u32"));
-                }
+        for (w, mask) in words_of(range) {
+            if self.words[w].load(Ordering::Relaxed) & mask != 0 {
+                let old = self.words[w].fetch_and(!mask, Ordering::Relaxed);
+                vertices_of(w, old & mask).for_each(&mut each);
             }
-            from = VertexId::try_from(next).unwrap_or(range.end);
         }
     }
 
@@ -120,40 +95,40 @@ impl Bitmap {
 
     /// The vertices of a range that are in the set, ascending.
     pub fn iter_in(&self, range: Range<VertexId>) -> impl Iterator<Item = VertexId> + '_ {
-        let words = range.start as usize / BITS..(range.end as usize).div_ceil(BITS);
-        words
-            .flat_map(move |w| {
-                let mut bits = self.words[w].load(Ordering::Relaxed);
-                std::iter::from_fn(move || {
-                    if bits == 0 {
-                        return None;
-                    }
-                    let bit = bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    Some((w * BITS + bit) as VertexId)
-                })
-            })
-            .skip_while({
-                let start = range.start;
-                move |v| *v < start
-            })
-            .take_while(move |v| *v < range.end)
+        words_of(range)
+            .flat_map(|(w, mask)| vertices_of(w, self.words[w].load(Ordering::Relaxed) & mask))
     }
 
     /// The vertices in the set, ascending.
     pub fn iter(&self) -> impl Iterator<Item = VertexId> + '_ {
-        self.words.iter().enumerate().flat_map(|(w, word)| {
-            let mut bits = word.load(Ordering::Relaxed);
-            std::iter::from_fn(move || {
-                if bits == 0 {
-                    return None;
-                }
-                let bit = bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                Some(VertexId::try_from(w * BITS + bit).expect("vertex ids are u32"))
-            })
-        })
+        let words = self.words.iter().enumerate();
+        words.flat_map(|(w, word)| vertices_of(w, word.load(Ordering::Relaxed)))
     }
+}
+
+/// The words that hold a range of vertices, each with the bits that belong to it.
+#[inline]
+fn words_of(range: Range<VertexId>) -> impl Iterator<Item = (usize, u64)> {
+    let (start, end) = (range.start as usize, range.end as usize);
+    let words = if start < end { start / BITS..end.div_ceil(BITS) } else { 0..0 };
+    words.map(move |w| {
+        let low = if w == start / BITS { u64::MAX << (start % BITS) } else { u64::MAX };
+        let high = if w == end / BITS { !(u64::MAX << (end % BITS)) } else { u64::MAX };
+        (w, low & high)
+    })
+}
+
+/// The vertices that the bits of a word stand for, ascending.
+#[inline]
+fn vertices_of(word: usize, mut bits: u64) -> impl Iterator<Item = VertexId> {
+    std::iter::from_fn(move || {
+        if bits == 0 {
+            return None;
+        }
+        let bit = bits.trailing_zeros() as usize;
+        bits &= bits - 1;
+        Some((word * BITS + bit) as VertexId)
+    })
 }
 
 #[cfg(test)]

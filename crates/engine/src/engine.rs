@@ -12,18 +12,18 @@ use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 use crate::explain::{RunStats, StepRecord};
 use crate::fetch::{Counts, Fetcher, Reads};
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::memory_plan::{self, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
-use crate::tasks::pages_wanted;
+use crate::tasks::active_pages;
 use crate::visit::CopiesMax;
 
 /// A visit of so few listed pages is done by the calling thread: waking others costs more.
 const INLINE_PAGES_MAX: u64 = 24;
 
 /// Worker threads at most.
-pub const THREADS_MAX: usize = 1024;
+pub const THREADS_MAX: usize = 512;
 
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]
@@ -136,9 +136,9 @@ impl Engine {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    /// How many pages hold lists that are `wanted`.
-    pub fn pages_wanted(&self, direction: Direction, wanted: &Wanted<'_>) -> u64 {
-        self.graph.adjacency(direction).map_or(0, |adjacency| pages_wanted(adjacency, wanted))
+    /// How many pages hold lists of the `active` set.
+    pub fn active_pages(&self, direction: Direction, active: &ActiveSet<'_>) -> u64 {
+        self.graph.adjacency(direction).map_or(0, |adjacency| active_pages(adjacency, active))
     }
 
     /// Ends with [`EngineError::Interrupted`] where the user asked to stop.
@@ -244,7 +244,7 @@ impl Drop for Turn<'_> {
 }
 
 /// What a device that keeps buffers of its own leaves for the caller's, of `bytes` for both: its
-/// buffers grow as requests do, so large ones tell the proportion.
+/// buffers grow as requests do, so large ones show the proportion.
 fn left_beside_queues(graph: &Graph, bytes: u64) -> u64 {
     const REQUEST_BYTES: u64 = 256 << 10;
     let beside = graph.device().queue_bytes(1, REQUEST_BYTES as usize) as u64;

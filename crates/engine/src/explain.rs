@@ -11,24 +11,24 @@ pub struct RunStats {
     pub read_requests: u64,
     /// Visits made.
     pub steps: u64,
-    /// Wanted pages that were found in memory.
+    /// ActiveSet pages that were found in memory.
     pub pages_cached: u64,
     /// Seconds spent in visits, by the device's clock.
     pub visit_seconds: f64,
 }
 
-/// One visit: what was wanted, what was read, what it took.
+/// One visit: what was active, what was read, what it took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepRecord {
     /// What the algorithm calls the step.
     pub label: String,
-    /// Vertices in the frontier; `None` where all or all but some were wanted.
+    /// Vertices in the frontier; `None` where all or all but some were active.
     pub frontier: Option<u64>,
-    /// Wanted pages that were found in memory.
+    /// ActiveSet pages that were found in memory.
     pub pages_cached: u64,
-    /// Wanted pages that were read.
+    /// ActiveSet pages that were read.
     pub pages_read: u64,
-    /// Pages read between wanted ones because that was cheaper than another request.
+    /// Pages read between active ones because that was cheaper than another request.
     pub pages_gap: u64,
     /// Requests made.
     pub requests: u64,

@@ -110,8 +110,11 @@ pub(crate) trait Work {
     /// What a request carries.
     type Load;
 
-    /// Takes whatever has arrived after every single submission, before the next.
-    const EAGER: bool = false;
+    /// Takes all that has arrived before it is asked for the next request.
+    const ARRIVED_FIRST: bool = false;
+
+    /// Requests submitted at most before it looks for what has arrived.
+    const SUBMITTED_MAX: usize = usize::MAX;
 
     /// The next request, where there is room for one. `busy`: whether reads are under way.
     fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Self::Load>>;
@@ -210,9 +213,10 @@ impl<'f> Reads<'f> {
             if self.is_stopped() || work.is_done() {
                 return self.drain();
             }
-            let goes_on = (!W::EAGER || polled_all) && self.submit(work, &mut loads)?;
+            let submits = polled_all || !W::ARRIVED_FIRST;
+            let goes_on = submits && self.submit(work, &mut loads)?;
             let is_ready = work.has_ready(self.has_room());
-            let wait = !is_ready && !goes_on && (!W::EAGER || polled_all);
+            let wait = submits && !goes_on && !is_ready;
             let arrived = self.poll(wait)?;
             polled_all = arrived.is_none();
             match arrived {
@@ -234,22 +238,17 @@ impl<'f> Reads<'f> {
     /// Submits requests while there is room; whether there may be more of them at once.
     fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slots<W::Load>) -> Result<bool> {
         // Work that does much in memory shall look at what has arrived from time to time.
-        for _ in 0..=self.engine.schedule.worker_depth_max() {
+        for _ in 0..=self.depth.depth().min(W::SUBMITTED_MAX - 1) {
             if !self.has_room() {
-                break;
+                return Ok(false);
             }
             match work.next(self.in_flight() > 0, &mut self.counts)? {
-                Next::Read(extent, active) => {
-                    self.start(extent, active, loads)?;
-                    if W::EAGER {
-                        return Ok(true);
-                    }
-                }
+                Next::Read(extent, active) => self.start(extent, active, loads)?,
                 Next::Again => {}
-                Next::Nothing => break,
+                Next::Nothing => return Ok(false),
             }
         }
-        Ok(false)
+        Ok(true)
     }
 
     fn start<L>(&mut self, extent: Extent<L>, active: u64, loads: &mut Slots<L>) -> Result<()> {
@@ -257,7 +256,7 @@ impl<'f> Reads<'f> {
         let load = loads.insert(load);
         match self.handle.filter(|_| self.single) {
             Some(handle) => {
-                if !handle.ask(first_page, load as u64)? {
+                if !handle.submit(first_page, load as u64)? {
                     self.counts.pages_cached += 1;
                     return Ok(());
                 }
@@ -292,7 +291,7 @@ impl<'f> Reads<'f> {
     /// Requests under way, or arrived and not yet polled.
     fn in_flight(&self) -> usize {
         match (self.handle, &*self.scan) {
-            (Some(handle), _) if self.single => handle.asked(),
+            (Some(handle), _) if self.single => handle.pending(),
             (_, Some(scan)) => scan.in_flight(),
             (_, None) => 0,
         }
@@ -301,7 +300,7 @@ impl<'f> Reads<'f> {
     /// Something that has arrived, and the slot of its load; waits for it where asked to.
     fn poll(&mut self, wait: bool) -> Result<Option<(usize, Pages<'f>)>> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            let landed = handle.take(wait)?;
+            let landed = handle.poll(wait)?;
             return Ok(landed.map(|(tag, guard)| (tag as usize, Pages::Frame(guard))));
         }
         let Some(scan) = &mut *self.scan else { return Ok(None) };
@@ -322,7 +321,7 @@ impl<'f> Reads<'f> {
     /// Waits until nothing is in flight, and drops what comes.
     fn drain(&mut self) -> Result<()> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            while handle.take(true)?.is_some() {}
+            while handle.poll(true)?.is_some() {}
         }
         let Some(scan) = &mut *self.scan else { return Ok(()) };
         loop {

@@ -9,7 +9,7 @@ use cenote_store::VertexId;
 use crate::bitmap::Bitmap;
 
 /// A frontier of at most `vertices / SPARSE_SHARE` vertices keeps a list: below that, finding the
-/// pages of each vertex is cheaper than asking every page whether it is wanted.
+/// pages of each vertex is cheaper than looking at every page for active vertices.
 const SPARSE_SHARE: usize = 64;
 
 /// The vertices of one step.
@@ -71,8 +71,8 @@ impl Frontier {
         self.list.as_deref()
     }
 
-    /// Adds `v` from a worker; true where it was not there before. Of many that add it, one is
-    /// told so.
+    /// Adds `v` from a worker; true where it was not there before. Of many that add it, one
+    /// gets true.
     #[inline(always)]
     pub fn add(&self, v: VertexId, part: &mut FrontierPart) -> bool {
         if self.bits.contains(v) || !self.bits.insert(v) {
@@ -127,7 +127,7 @@ impl Frontier {
 
 /// Which lists a visit wants.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub enum ActiveSet<'a> {
     /// Every list.
     All,
     /// The lists of a frontier's vertices.
@@ -136,30 +136,30 @@ pub enum Wanted<'a> {
     NotIn(&'a Bitmap),
 }
 
-impl Wanted<'_> {
-    /// Whether the list of `v` is wanted.
+impl ActiveSet<'_> {
+    /// Whether the list of `v` is in the set.
     #[inline(always)]
     pub fn contains(&self, v: VertexId) -> bool {
         match self {
-            Wanted::All => true,
-            Wanted::In(frontier) => frontier.contains(v),
-            Wanted::NotIn(bits) => !bits.contains(v),
+            ActiveSet::All => true,
+            ActiveSet::In(frontier) => frontier.contains(v),
+            ActiveSet::NotIn(bits) => !bits.contains(v),
         }
     }
 
-    /// Whether any list of `range` is wanted.
+    /// Whether any list of `range` is active.
     pub fn any_in(&self, range: Range<VertexId>) -> bool {
         match self {
-            Wanted::All => !range.is_empty(),
-            Wanted::In(frontier) => frontier.bits.any_in(range, false),
-            Wanted::NotIn(bits) => bits.any_in(range, true),
+            ActiveSet::All => !range.is_empty(),
+            ActiveSet::In(frontier) => frontier.bits.any_in(range, false),
+            ActiveSet::NotIn(bits) => bits.any_in(range, true),
         }
     }
 
-    /// The wanted vertices, ascending, where they are few.
+    /// The active vertices, ascending, where they are few.
     pub fn list(&self) -> Option<&[VertexId]> {
         match self {
-            Wanted::In(frontier) => frontier.list(),
+            ActiveSet::In(frontier) => frontier.list(),
             _ => None,
         }
     }

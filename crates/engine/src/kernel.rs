@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use cenote_store::{HubNeighbours, List, Page, VertexId, Weights};
 
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::tasks::PageTask;
 
 /// An algorithm's step. Shared by the workers; each has a [`Kernel::Local`] of its own.
@@ -21,11 +21,11 @@ use crate::tasks::PageTask;
 /// | [`visit_weighted`](crate::Engine::visit_weighted) | [`weighted_list`](Kernel::weighted_list) |
 /// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries), then [`page`](Kernel::page) |
 /// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours) | [`hub_neighbours`](Kernel::hub_neighbours) |
-/// | [`roam`](crate::Engine::roam) | [`expand`](Kernel::expand), [`may_come`](Kernel::may_come), [`is_done`](Kernel::is_done) |
+/// | [`visit_asynchronously`](crate::Engine::visit_asynchronously) | [`expand`](Kernel::expand), [`may_become_active`](Kernel::may_become_active), [`is_done`](Kernel::is_done) |
 ///
 /// Everything comes in no fixed order, from many threads. A list that runs over several pages comes
 /// in pieces (`List::skip` says where a piece starts, `List::degree` how long the list is), each to
-/// whichever worker read its page; [`Whole`](crate::Whole) puts them together. A kernel whose
+/// whichever worker read its page; [`Assembled`](crate::Assembled) puts them together. A kernel whose
 /// answer would depend on that order is wrong.
 ///
 /// A kernel may compute with threads of its own. A visit or look-up of the same engine from within
@@ -37,20 +37,20 @@ pub trait Kernel: Sync {
     /// A fresh local for one worker.
     fn local(&self) -> Self::Local;
 
-    /// Takes a wanted list, or a piece of it.
+    /// Takes an active list, or a piece of it.
     fn list(&self, _local: &mut Self::Local, _list: &List<'_>) {}
 
-    /// Takes a wanted list with entries, or a piece of it, and as many weights: pieces also end
+    /// Takes an active list with entries, or a piece of it, and as many weights: pieces also end
     /// where a page of weights does.
     fn weighted_list(&self, local: &mut Self::Local, list: &List<'_>, _weights: Weights<'_>) {
         self.list(local, list);
     }
 
-    /// Takes a page on which some lists are wanted. Written where a whole page can be done faster
+    /// Takes a page on which some lists are active. Written where a whole page can be done faster
     /// than list by list, or where pages are what the kernel works by.
     fn page(&self, local: &mut Self::Local, page: &Page<'_>, purpose: &Purpose<'_>) {
         for list in page.lists() {
-            if purpose.wanted.contains(list.vertex) {
+            if purpose.active.contains(list.vertex) {
                 self.list(local, &list);
             }
         }
@@ -64,7 +64,7 @@ pub trait Kernel: Sync {
     /// Takes the hub neighbours of consecutive vertices, from `first` on, each once.
     fn hub_neighbours(&self, _local: &mut Self::Local, _first: VertexId, _hubs: &[HubNeighbours]) {}
 
-    /// Takes a list, or a piece of it, and adds to `next` those vertices whose lists are wanted now.
+    /// Takes a list, or a piece of it, and adds to `next` those vertices whose lists are active now.
     /// A vertex that is added again before its list has come comes once; one that is added again
     /// later comes again.
     fn expand(&self, local: &mut Self::Local, list: &List<'_>, _next: &mut Vec<VertexId>) {
@@ -72,7 +72,7 @@ pub trait Kernel: Sync {
     }
 
     /// Whether `v` may be added later on: then its list is kept if it passes by.
-    fn may_come(&self, _v: VertexId) -> bool {
+    fn may_become_active(&self, _v: VertexId) -> bool {
         true
     }
 
@@ -85,8 +85,8 @@ pub trait Kernel: Sync {
 /// What a page was fetched for.
 #[derive(Clone, Debug)]
 pub struct Purpose<'a> {
-    /// Which of its lists are wanted; in visits by pages all.
-    pub wanted: Wanted<'a>,
+    /// Which of its lists are active; in visits by pages all.
+    pub active: ActiveSet<'a>,
     /// The task that named it, in visits by pages.
     pub task: PageTask,
     /// In visits with weights: entries, by their places in [`Page::entries`], and their weights.

@@ -1,19 +1,19 @@
 //! Runs a frontier over a stored graph, many blocks at once.
 //!
-//! An algorithm keeps its vertex state in memory, names the lists it wants ([`Wanted`]) and gives
-//! a [`Kernel`] that takes them; [`Engine::visit`] brings each wanted list to the kernel once, by
+//! An algorithm keeps its vertex state in memory, names the lists it wants ([`ActiveSet`]) and gives
+//! a [`Kernel`] that takes them; [`Engine::visit`] brings each active list to the kernel once, by
 //! the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
-//! - [`Frontier`], [`Wanted`], [`Bitmap`]: sets of vertices, dense and sparse
+//! - [`Frontier`], [`ActiveSet`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with lists, pages and hub neighbours, with weights or
-//!   without; [`Whole`]: with whole lists only
+//!   without; [`Assembled`]: with whole lists only
 //! - [`Engine`]: workers and visits: of lists ([`Engine::visit`]), of pages
 //!   ([`Engine::visit_pages`]), with weights ([`Engine::visit_weighted`],
 //!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), of
-//!   lists that make other lists active, without steps ([`Engine::roam`])
+//!   lists that make other lists active, without steps ([`Engine::visit_asynchronously`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
 //! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
-//! - [`StepRecord`]: what each step wanted, read and took
+//! - [`StepRecord`]: what each step was for, what it read, and its time
 //!
 //! # An algorithm of your own
 //!
@@ -24,7 +24,7 @@
 //! 3. Write the step as a [`Kernel`]: it gets lists in no fixed order, from many threads, long
 //!    ones in pieces. State that threads share is atomic, or belongs to the vertex whose list it
 //!    is; what is counted goes into the kernel's `Local` and is added up at the end. Sums that must
-//!    not depend on the order are of integers, or made within one [`Whole`] list.
+//!    not depend on the order are of integers, or made within one [`Assembled`] list.
 //! 4. Call [`Engine::visit`] for the lists that the step wants, until there is nothing left to
 //!    want. Call [`Engine::check_cancel`] in long loops of your own.
 //!
@@ -33,6 +33,7 @@
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).
 
+mod assembled;
 mod asynchronous;
 mod bitmap;
 mod config;
@@ -50,9 +51,9 @@ mod schedule;
 mod serial;
 mod tasks;
 mod visit;
-mod whole;
 
-pub use asynchronous::{RoamConfig, SPLIT_THRESHOLD};
+pub use assembled::Assembled;
+pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
 pub use cenote_device::{DeviceError, HugeVec};
@@ -64,7 +65,7 @@ pub use config::{Cancel, EngineConfig, Strategy};
 pub use engine::{Engine, THREADS_MAX};
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
-pub use frontier::{Frontier, FrontierPart, Wanted};
+pub use frontier::{ActiveSet, Frontier, FrontierPart};
 pub use kernel::{Kernel, Purpose};
 pub use lookup::Lookup;
 pub use memory_plan::{MemoryPlan, Needs};
@@ -72,4 +73,3 @@ pub use schedule::Schedule;
 pub use serial::{for_each_list, for_each_weighted_list};
 pub use tasks::PageTask;
 pub use visit::{weighted_bytes_for, weighted_pages_bytes_for};
-pub use whole::Whole;

@@ -1,46 +1,26 @@
 //! One list after another, one page in memory: what verifiers read by, apart from the engine.
 
 use cenote_device::{Buffer, read_exact};
-use cenote_store::{Adjacency, Decoded, Direction, Graph, List, Weights};
+use cenote_store::{Direction, Graph, List, Weights};
 
 use crate::error::Result;
 
-/// Pages per read.
-const BATCH_PAGES: u64 = 64;
-
-/// Calls `take` for every list, or piece of one, in file order, on this thread.
-///
-/// # Panics
-/// If `direction` is [`Direction::In`] on a directed graph without in-edges.
+/// Calls `take` for every list, or piece of one, in file order, on this thread; for none where the
+/// graph has no lists of the direction.
 pub fn for_each_list(
     graph: &Graph,
     direction: Direction,
     mut take: impl FnMut(&List<'_>),
 ) -> Result<()> {
-    let adjacency: &Adjacency = graph.adjacency(direction).expect("the caller asked for in-edges");
-    let page_bytes = graph.page_bytes();
-    let mut buffer = Buffer::new(BATCH_PAGES as usize * page_bytes)?;
-    let mut decoded = Decoded::new();
-    let mut page = 0;
-    while page < adjacency.pages() {
-        let count = BATCH_PAGES.min(adjacency.pages() - page);
-        let offset = (adjacency.first_page() + page) * page_bytes as u64;
-        let len = count as usize * page_bytes;
-        buffer = read_exact(graph.device().as_ref(), offset, len, buffer)?;
-        for (i, bytes) in buffer[..len].chunks_exact(page_bytes).enumerate() {
-            let view = adjacency.parse(page + i as u64, bytes, &mut decoded)?;
-            view.lists().for_each(|list| take(&list));
-        }
-        page += count;
-    }
+    graph.scan(direction, &mut |_, page| {
+        page.lists().for_each(|list| take(&list));
+        Ok(())
+    })?;
     Ok(())
 }
 
 /// As [`for_each_list`], with the weights of each piece where the graph has weights: wherever its
 /// weights run over a page, a list comes in pieces.
-///
-/// # Panics
-/// As [`for_each_list`].
 pub fn for_each_weighted_list(
     graph: &Graph,
     direction: Direction,
@@ -52,14 +32,19 @@ pub fn for_each_weighted_list(
     let page_bytes = graph.page_bytes();
     let per_page = column.per_page() as u64;
     let mut buffer = Buffer::new(page_bytes)?;
-    let (mut at, mut held) = (0, u64::MAX);
+    let adjacency = graph.adjacency(direction).expect("the caller asked for in-edges");
+    let (mut at, mut held, mut of_page) = (0, u64::MAX, u64::MAX);
     let mut failed = Ok(());
     for_each_list(graph, direction, |list| {
+        if list.page != of_page {
+            of_page = list.page;
+            at = column.addresses_of(of_page - adjacency.first_page()).start;
+        }
         let mut rest = *list;
         while !rest.targets.is_empty() && failed.is_ok() {
             let page = at / per_page;
             if page != held {
-                let offset = (column.first_page() + page) * page_bytes as u64;
+                let offset = graph.physical(column.first_page() + page) * page_bytes as u64;
                 let empty = Buffer::new(page_bytes);
                 let read = empty.and_then(|buffer| {
                     read_exact(graph.device().as_ref(), offset, page_bytes, buffer)

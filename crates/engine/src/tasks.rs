@@ -7,25 +7,41 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_store::{Adjacency, VertexId};
 
 use crate::error::{EngineError, Result};
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 
-/// A page that is wanted, and who wants it.
+/// A page that is to be fetched, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
     /// Page, relative to the adjacency's first.
     pub page: u64,
     /// Half-open range of whatever the visit's caller keeps an array of. In visits to a frontier
     /// that is a list: indexes into that list; empty where the frontier is not a list and the page
-    /// is to be searched for wanted vertices.
+    /// is to be searched for active vertices.
     pub from: u32,
     /// End of the range.
     pub to: u32,
 }
 
+impl PageTask {
+    /// The pages that hold the lists of ascending `vertices`, each once, for the indexes of those.
+    pub fn of_lists(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<Self> {
+        let mut tasks: Vec<Self> = Vec::with_capacity(vertices.len());
+        for (i, &v) in (0..).zip(vertices) {
+            for page in adjacency.pages_of(v) {
+                match tasks.last_mut() {
+                    Some(last) if last.page == page => last.to = i + 1,
+                    _ => tasks.push(Self { page, from: i, to: i + 1 }),
+                }
+            }
+        }
+        tasks
+    }
+}
+
 /// Hands out the page tasks of one visit. Shared by the workers.
 pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,
-    wanted: Wanted<'a>,
+    active: ActiveSet<'a>,
     tasks: Option<Cow<'a, [PageTask]>>,
     chunk: u64,
     next: AtomicU64,
@@ -35,18 +51,18 @@ impl<'a> TaskSource<'a> {
     /// `chunk_pages`: how many pages a worker takes at a time from a dense frontier.
     pub fn new(
         adjacency: &'a Adjacency,
-        wanted: Wanted<'a>,
+        active: ActiveSet<'a>,
         chunk_pages: u64,
         workers: usize,
     ) -> Self {
         let next = AtomicU64::new(0);
-        match wanted.list() {
+        match active.list() {
             Some(list) => {
-                let tasks = Cow::Owned(tasks_of_list(adjacency, list));
+                let tasks = Cow::Owned(PageTask::of_lists(adjacency, list));
                 let chunk = chunk_of(&tasks, chunk_pages, workers);
-                Self { adjacency, wanted, tasks: Some(tasks), chunk, next }
+                Self { adjacency, active, tasks: Some(tasks), chunk, next }
             }
-            None => Self { adjacency, wanted, tasks: None, chunk: chunk_pages, next },
+            None => Self { adjacency, active, tasks: None, chunk: chunk_pages, next },
         }
     }
 
@@ -68,20 +84,20 @@ impl<'a> TaskSource<'a> {
             return Err(EngineError::Tasks { page: last.page, before: 0, pages });
         }
         let chunk = chunk_of(tasks, chunk_pages, workers);
-        // The tasks decide: `wanted` is asked about none of them.
-        let (wanted, tasks) = (Wanted::All, Some(Cow::Borrowed(tasks)));
-        Ok(Self { adjacency, wanted, tasks, chunk, next: AtomicU64::new(0) })
+        // The tasks decide: `active` is asked about none of them.
+        let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
+        Ok(Self { adjacency, active, tasks, chunk, next: AtomicU64::new(0) })
     }
 
     /// Whether every page will come: then which of them stay in memory is a matter of the whole.
     pub fn is_whole_pass(&self) -> bool {
-        self.tasks.is_none() && matches!(self.wanted, Wanted::All)
+        self.tasks.is_none() && matches!(self.active, ActiveSet::All)
     }
 
     /// Vertices of the frontier, where there is one.
     pub fn frontier(&self) -> Option<u64> {
-        match self.wanted {
-            Wanted::In(frontier) => Some(frontier.count()),
+        match self.active {
+            ActiveSet::In(frontier) => Some(frontier.count()),
             _ => None,
         }
     }
@@ -104,7 +120,7 @@ impl<'a> TaskSource<'a> {
             Some(tasks) => into.extend_from_slice(&tasks[from as usize..to as usize]),
             None => into.extend(
                 (from..to)
-                    .filter(|&p| self.wanted.any_in(self.adjacency.vertices_in(p)))
+                    .filter(|&p| self.active.any_in(self.adjacency.vertices_in(p)))
                     .map(|page| PageTask { page, from: 0, to: 0 }),
             ),
         }
@@ -117,24 +133,9 @@ fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
     (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
 }
 
-/// The pages of each listed vertex, each page once.
-fn tasks_of_list(adjacency: &Adjacency, list: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::with_capacity(list.len());
-    for (i, &v) in list.iter().enumerate() {
-        let i = u32::try_from(i).expect("a list of u32 vertices is indexed by u32");
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
-}
-
-/// Pages that hold a wanted list: what a visit would have to fetch.
-pub(crate) fn pages_wanted(adjacency: &Adjacency, wanted: &Wanted<'_>) -> u64 {
-    if let Some(list) = wanted.list() {
+/// Pages that hold an active list: what a visit would have to fetch.
+pub(crate) fn active_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> u64 {
+    if let Some(list) = active.list() {
         let mut pages = 0;
         let mut last: Option<u64> = None;
         for &v in list {
@@ -145,5 +146,5 @@ pub(crate) fn pages_wanted(adjacency: &Adjacency, wanted: &Wanted<'_>) -> u64 {
         }
         return pages;
     }
-    (0..adjacency.pages()).filter(|&p| wanted.any_in(adjacency.vertices_in(p))).count() as u64
+    (0..adjacency.pages()).filter(|&p| active.any_in(adjacency.vertices_in(p))).count() as u64
 }

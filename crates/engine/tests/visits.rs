@@ -2,21 +2,20 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod graph;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote_device::backend::sim::{SimConfig, SimDevice};
-use cenote_device::model::preset::Preset;
 use cenote_engine::{
-    Cancel, Direction, Engine, EngineConfig, EngineError, Kernel, List, Needs, PageTask,
-    RoamConfig, Strategy, THREADS_MAX, VertexId, Wanted,
+    ActiveSet, AsynchronousConfig, Cancel, Direction, Engine, EngineConfig, EngineError, Kernel,
+    List, Needs, PageTask, Strategy, THREADS_MAX, VertexId,
 };
-use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
-/// Vertices of [`graph`], and the length of the list of vertex 0.
+/// Vertices of the graph.
 const VERTICES: u32 = 20_000;
 
 /// The list of a vertex: all others of vertex 0, the next ten of the others.
@@ -29,28 +28,9 @@ fn list(v: u32) -> Vec<u32> {
     list
 }
 
-/// A directed graph without in-edges on a simulated drive.
-fn graph() -> Arc<Graph> {
-    let model = Preset::by_name("p4510").unwrap().model();
-    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
-    let spec = GraphSpec {
-        page_bytes: 4096,
-        vertices: u64::from(VERTICES),
-        directed: true,
-        in_edges: false,
-        duplicates_kept: false,
-        self_loops_kept: false,
-        salt: 7,
-    };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
-    (0..VERTICES).for_each(|v| writer.push_list(&list(v)).unwrap());
-    let edges = u64::from(VERTICES - 1) * 11;
-    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
-    Arc::new(Graph::open(device).unwrap())
-}
-
 fn engine_of(config: EngineConfig) -> Result<Engine, EngineError> {
-    Engine::new(graph(), config, &Needs { what: "test", state_bytes: 0, scratch_bytes: 0 })
+    let graph = graph::of((0..VERTICES).map(list).collect());
+    Engine::new(graph, config, &Needs { what: "test", state_bytes: 0, scratch_bytes: 0 })
 }
 
 fn engine(strategy: Strategy) -> Engine {
@@ -76,7 +56,7 @@ fn entries(engine: &Engine) -> Result<u64, EngineError> {
     let count = |list: &List<'_>| {
         entries.fetch_add(list.targets.len() as u64, Ordering::Relaxed);
     };
-    engine.visit("count", Direction::Out, Wanted::All, &Each(count))?;
+    engine.visit("count", Direction::Out, ActiveSet::All, &Each(count))?;
     Ok(entries.into_inner())
 }
 
@@ -119,7 +99,15 @@ fn visits_from_within_a_kernel_are_refused_and_the_visit_goes_on() {
                 entries(&engine).err(),
                 engine.lookup(Direction::Out).err(),
                 engine.visit_pages("pages", Direction::Out, &[], &Each(|_: &List<'_>| ())).err(),
-                engine.roam("roam", Direction::Out, &[0], RoamConfig::default(), &()).err(),
+                engine
+                    .visit_asynchronously(
+                        "asynchronous",
+                        Direction::Out,
+                        &[0],
+                        AsynchronousConfig::default(),
+                        &(),
+                    )
+                    .err(),
                 engine.install(|| entries(&engine)).err(),
                 std::thread::scope(|scope| scope.spawn(|| entries(&engine).err()).join().unwrap()),
             ];
@@ -128,7 +116,7 @@ fn visits_from_within_a_kernel_are_refused_and_the_visit_goes_on() {
                 refused.fetch_add(1, Ordering::Relaxed);
             }
         });
-        engine.visit("all", Direction::Out, Wanted::All, &kernel).unwrap();
+        engine.visit("all", Direction::Out, ActiveSet::All, &kernel).unwrap();
         assert_eq!(refused.into_inner(), 4 * 6, "{strategy}");
         assert_eq!(seen.into_inner(), ENTRIES, "{strategy}");
         assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}: the engine is free again");
@@ -168,7 +156,7 @@ fn parallel_kernels_survive_visits_from_other_threads() {
             });
             let mut done = 0;
             while done < 3 {
-                match engine.visit("parallel", Direction::Out, Wanted::All, &kernel) {
+                match engine.visit("parallel", Direction::Out, ActiveSet::All, &kernel) {
                     Ok(_) => done += 1,
                     Err(error) => assert!(matches!(error, EngineError::Busy), "{error}"),
                 }
@@ -184,7 +172,7 @@ fn a_kernel_that_panics_leaves_an_engine_that_works() {
     for strategy in STRATEGIES {
         let engine = engine(strategy);
         let kernel = Each(|list: &List<'_>| assert_ne!(list.vertex, 777, "as it should"));
-        let visit = || engine.visit("all", Direction::Out, Wanted::All, &kernel);
+        let visit = || engine.visit("all", Direction::Out, ActiveSet::All, &kernel);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(visit));
         assert!(panicked.is_err());
         assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}");
@@ -219,15 +207,15 @@ fn what_the_graph_lacks_is_an_error() {
     let engine = engine(Strategy::Auto);
     let kernel = Each(|_: &List<'_>| ());
     let refused = [
-        engine.visit("in", Direction::In, Wanted::All, &kernel).err(),
-        engine.visit_weighted("weights", Direction::Out, Wanted::All, &kernel).err(),
+        engine.visit("in", Direction::In, ActiveSet::All, &kernel).err(),
+        engine.visit_weighted("weights", Direction::Out, ActiveSet::All, &kernel).err(),
         engine.visit_hub_neighbours("hub neighbours", &kernel).err(),
         engine.lookup(Direction::In).err(),
     ];
     for error in refused {
         assert!(matches!(error, Some(EngineError::Missing { .. })), "{error:?}");
     }
-    assert_eq!(engine.pages_wanted(Direction::In, &Wanted::All), 0);
+    assert_eq!(engine.active_pages(Direction::In, &ActiveSet::All), 0);
     assert_eq!(entries(&engine).unwrap(), ENTRIES);
 }
 
@@ -280,8 +268,9 @@ fn lists_that_make_lists_active_come_once_each() {
         met[1] = true;
         let kernel = Reach(Mutex::new(met));
         let engine = engine(strategy);
-        let how = RoamConfig::default();
-        let counts = engine.roam("reach", Direction::Out, &[1], how, &kernel).unwrap();
+        let how = AsynchronousConfig::default();
+        let counts =
+            engine.visit_asynchronously("reach", Direction::Out, &[1], how, &kernel).unwrap();
         assert_eq!(counts.into_iter().sum::<u64>(), ENTRIES, "{strategy}");
     }
 }

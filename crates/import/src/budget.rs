@@ -28,9 +28,14 @@ impl Budget {
         self.limit
     }
 
+    /// What is held now.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// What is left.
     pub fn free(&self) -> usize {
-        self.limit.saturating_sub(self.used.load(Ordering::Relaxed))
+        self.limit.saturating_sub(self.used())
     }
 
     pub fn peak(&self) -> usize {

@@ -40,6 +40,15 @@ pub(super) struct Collected {
     /// Blocks of pairs of `u64`.
     pub wide: Vec<Extent>,
     pub sample: Vec<(u64, u64)>,
+    /// Sum of [`fingerprint`]s of pairs that are read again.
+    pub fingerprint: u64,
+}
+
+/// A number of a pair, by which a second reading shows that it reads the same pairs.
+#[inline]
+pub(super) fn fingerprint(source: u64, target: u64, weight: u64) -> u64 {
+    let mixed = source.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ target;
+    mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(1) ^ weight
 }
 
 /// Counts, samples and spills pairs.
@@ -82,6 +91,8 @@ impl<'a> Pairs<'a> {
         }
         self.collected.edges += 1;
         if self.spill.is_none() {
+            let sum = &mut self.collected.fingerprint;
+            *sum = sum.wrapping_add(fingerprint(source, target, weight));
             return Ok(());
         }
         let is_narrow = (source | target) >> 32 == 0;
@@ -313,6 +324,7 @@ pub(super) fn join(parts: Vec<Collected>) -> Collected {
     let mut all = Collected::default();
     for part in parts {
         all.edges += part.edges;
+        all.fingerprint = all.fingerprint.wrapping_add(part.fingerprint);
         all.narrow.extend(part.narrow);
         all.wide.extend(part.wide);
         all.sample.extend(part.sample);

@@ -8,6 +8,8 @@ use cenote_store::format::Codec;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Order;
 
+use crate::edges::Edges;
+
 /// How an input is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -52,7 +54,7 @@ impl Format {
         ("adjacency-u32", Format::AdjacencyU32),
     ];
 
-    /// The format that a file's ending tells, after `.gz` or `.zst` is taken off.
+    /// The format of a file by its ending, after `.gz` or `.zst` is taken off.
     pub fn of_path(path: &Path) -> Option<Format> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = strip_compression(&name);
@@ -82,6 +84,12 @@ impl Format {
     pub(super) fn has_weights(self) -> bool {
         use Format::{Csv, Edges, MatrixMarket, Metis, Parquet, Tsv, Vertices};
         matches!(self, Edges | Csv | Tsv | Metis | MatrixMarket | Parquet | Vertices)
+    }
+
+    /// Whether its ids may be strings.
+    pub(super) fn may_have_names(self) -> bool {
+        use Format::{Adjacency, Csv, Edges, Parquet, Tsv, Vertices};
+        matches!(self, Edges | Csv | Tsv | Adjacency | Vertices | Parquet)
     }
 
     /// Whether it is made of lines.
@@ -119,7 +127,7 @@ pub enum Header {
 pub struct InputSpec {
     /// A file, or `-` for standard input (which needs a format).
     pub path: PathBuf,
-    /// How it is written; `None`: as its ending tells.
+    /// How it is written; `None`: by its ending.
     pub format: Option<Format>,
     /// Column of the source, by name or by number from 1, for CSV, TSV and Parquet. `None`: a
     /// column named `source`, `src` or `from` together with one named `target`, `dst` or `to`;
@@ -135,7 +143,7 @@ pub struct InputSpec {
 }
 
 impl InputSpec {
-    /// An input whose ending tells its format.
+    /// An input whose format follows from its ending.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -163,6 +171,46 @@ impl InputSpec {
     }
 }
 
+/// Where edges come from.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Input<'a> {
+    /// A file, or standard input.
+    File(InputSpec),
+    /// Edges in memory, or made on the way.
+    Edges(Edges<'a>),
+}
+
+impl From<InputSpec> for Input<'_> {
+    fn from(spec: InputSpec) -> Self {
+        Input::File(spec)
+    }
+}
+
+impl<'a> From<Edges<'a>> for Input<'a> {
+    fn from(edges: Edges<'a>) -> Self {
+        Input::Edges(edges)
+    }
+}
+
+impl Input<'_> {
+    /// What messages call it.
+    pub fn name(&self) -> String {
+        match self {
+            Input::File(spec) => spec.name(),
+            Input::Edges(edges) => edges.name().to_owned(),
+        }
+    }
+
+    /// The path of a file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Input::File(spec) => Some(&spec.path),
+            Input::Edges(_) => None,
+        }
+    }
+}
+
 /// What the outer ids are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdKind {
@@ -176,6 +224,9 @@ pub enum IdKind {
     /// Any UTF-8 text of 1 to 65,535 bytes.
     String,
 }
+
+/// Most worker threads of an import. Each takes memory of its own, and one thread reads for all.
+pub const THREADS_MAX: usize = 512;
 
 /// How to import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]
@@ -193,7 +244,7 @@ pub struct ImportConfig {
     pub keep_self_loops: bool,
     /// What the outer ids are.
     pub ids: IdKind,
-    /// In which order the vertices shall lie.
+    /// The order of the vertices in the file.
     pub order: Order,
     /// Memory for everything that import does, in bytes.
     pub memory_bytes: usize,
@@ -203,7 +254,7 @@ pub struct ImportConfig {
     pub codec: Codec,
     /// Whether it stores hub neighbours.
     pub hub_neighbours: HubNeighboursChoice,
-    /// Worker threads; 0: as many as there are cores.
+    /// Worker threads, at most [`THREADS_MAX`]; 0: as many as there are cores.
     pub threads: usize,
     /// Replace an existing output.
     pub overwrite: bool,
@@ -243,6 +294,6 @@ impl ImportConfig {
         if self.threads > 0 {
             return self.threads;
         }
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(THREADS_MAX)
     }
 }

@@ -57,7 +57,7 @@ pub enum ImportError {
         reason: String,
     },
     /// The inputs hold no vertex.
-    #[error("{inputs}: no edges and no vertices found; is it the right file and --format?")]
+    #[error("{inputs}: no edges and no vertices found; is it the right file and `format`?")]
     Empty {
         /// The files.
         inputs: String,
@@ -72,17 +72,17 @@ pub enum ImportError {
         vertices: u64,
     },
     /// The memory budget is too small.
-    #[error("--memory {given} bytes is too small: {what} needs at least {needed} bytes in all")]
+    #[error("`memory` of {given} bytes is too small for {what}: {needed} bytes would do")]
     Memory {
         /// The budget.
         given: usize,
-        /// A budget that would get beyond this point.
+        /// A budget that would do: an estimate where the input was not read to its end.
         needed: usize,
         /// What did not fit.
         what: &'static str,
     },
     /// The output is there already.
-    #[error("{} exists; give another --out or --overwrite", path.display())]
+    #[error("{} exists; give another name or set `overwrite`", path.display())]
     Exists {
         /// The output.
         path: PathBuf,
@@ -90,6 +90,15 @@ pub enum ImportError {
     /// The output would destroy what is no graph of an earlier import.
     #[error(transparent)]
     Refused(#[from] OutputRefused),
+    /// An input was written or replaced while it was read.
+    #[error("{input}: changed while it was imported; import it when nothing writes to it")]
+    Changed {
+        /// The file.
+        input: String,
+    },
+    /// The system starts no more threads.
+    #[error("cannot start a worker thread: {0}; ask for fewer `threads`")]
+    Threads(std::io::Error),
     /// The output or a spill file could not be made or moved to its place.
     #[error("{}: cannot {action}: {source}", path.display())]
     Output {
@@ -103,7 +112,7 @@ pub enum ImportError {
     /// The disk is full.
     #[error(
         "{device}: no space left on the disk after {written} bytes; {role} needs about {needed} \
-         bytes: free space or give another folder with {remedy}"
+         bytes: free space or give another folder as `{remedy}`"
     )]
     Full {
         /// The file that could not grow.
@@ -114,25 +123,19 @@ pub enum ImportError {
         written: u64,
         /// Bytes that it would take.
         needed: u64,
-        /// The option that helps.
+        /// The parameter that helps.
         remedy: &'static str,
     },
     /// A spill file gave back other bytes than were written to it.
     #[error(
         "{device}: the spilled block at offset {offset} came back damaged: the drive or its \
-         driver fails; import again with another --temp-dir"
+         driver fails; import again with another `temp_dir`"
     )]
     SpillDamaged {
         /// The spill file.
         device: String,
         /// Where the block begins.
         offset: u64,
-    },
-    /// The system refused a worker thread.
-    #[error("cannot start a worker thread: {source}: give fewer threads")]
-    Threads {
-        /// What the system says.
-        source: std::io::Error,
     },
     /// Stopped by the user.
     #[error("import was stopped; nothing was left behind")]

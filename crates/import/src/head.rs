@@ -7,6 +7,7 @@ use crate::error::{ImportError, Result, excerpt};
 use crate::parse::delimited::Layout;
 use crate::parse::lists::MetisHeader;
 use crate::parse::matrix::{Banner, MatrixHeader};
+use crate::parse::token::{LINE_ENDS, bare_carriage_return};
 use crate::parse::weighted::WeightPlace;
 use cenote_store::WeightType;
 
@@ -40,6 +41,26 @@ pub(super) enum Content {
         weighted: bool,
     },
 }
+
+impl Content {
+    /// Whether it is made of lines.
+    pub fn is_text(&self) -> bool {
+        use Content::{Adjacency, Delimited, Edges, Matrix, Metis, Vertices, WeightedEdges};
+        matches!(
+            self,
+            Edges
+                | WeightedEdges(_)
+                | Vertices
+                | Adjacency
+                | Delimited(_)
+                | Metis { .. }
+                | Matrix(_)
+        )
+    }
+}
+
+/// Longest line of a header, in bytes.
+const LINE_BYTES_MAX: usize = 256 << 10;
 
 /// What a header promised, to be compared with what came.
 #[derive(Debug)]
@@ -138,6 +159,14 @@ impl<'a> Head<'a> {
 
     /// Whether the line belonged to the header.
     fn line(&mut self, text: &[u8]) -> std::result::Result<bool, Problem> {
+        if text.len() > LINE_BYTES_MAX {
+            return Err(Problem::Line(format!(
+                "a header in lines of up to {LINE_BYTES_MAX} bytes"
+            )));
+        }
+        if bare_carriage_return(text).is_some() && !text.contains(&b'"') {
+            return Err(Problem::Line(LINE_ENDS.to_owned()));
+        }
         match self.format {
             Format::Csv | Format::Tsv => {
                 let (layout, used) =

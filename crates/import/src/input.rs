@@ -1,16 +1,20 @@
-//! Opens inputs: files and standard input, plain or packed, whatever their ending says.
+//! Opens inputs: files and standard input, plain or compressed, whatever their ending says.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::budget::{Budget, Held};
-use crate::config::{Format, InputSpec, strip_compression};
+use crate::config::{Format, Input, InputSpec, strip_compression};
+use crate::edges::RowReader;
 use crate::error::{ImportError, Result};
+use crate::output::identity;
+use cenote_store::WeightType;
 
-/// Bytes looked at to tell the compression.
+/// Bytes that show the compression.
 const PEEK: usize = 18;
 /// The widest zstd window that there is.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
@@ -32,10 +36,39 @@ pub enum Packing {
 pub(super) struct Source<'a> {
     pub name: String,
     pub format: Format,
-    pub packing: Packing,
-    pub reader: Box<dyn Read + Send>,
+    pub reader: RowReader<'a>,
+    packing: Packing,
     /// The window of zstd.
     _memory: Option<Held<'a>>,
+}
+
+impl<'a> Source<'a> {
+    /// Edges that are not in a file; `bytes` counts what is read.
+    pub fn of_rows(name: String, rows: RowReader<'a>, bytes: Arc<AtomicU64>) -> Self {
+        let reader = Box::new(Counted { inner: rows, bytes });
+        Self { name, format: Format::U64, reader, packing: Packing::Plain, _memory: None }
+    }
+
+    /// Reads until the buffer is full or the input ends.
+    pub fn fill(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    let action = match self.packing {
+                        Packing::Plain => "read",
+                        Packing::Gzip => "unpack (gzip; damaged or cut off?)",
+                        Packing::Zstd => "unpack (zstd; damaged or cut off?)",
+                    };
+                    return Err(read_error(&self.name, action, e));
+                }
+            }
+        }
+        Ok(filled)
+    }
 }
 
 /// Counts the bytes that come by, before they are unpacked.
@@ -60,6 +93,17 @@ pub(super) fn input_error<'a>(
     move |source| ImportError::Input { input: name.to_owned(), action, source }
 }
 
+/// As [`input_error`], but an error of the import itself stays what it is.
+pub(super) fn read_error(name: &str, action: &'static str, error: io::Error) -> ImportError {
+    match error.downcast::<ImportError>() {
+        Ok(ImportError::Row { row, reason, .. }) => {
+            ImportError::Row { input: name.to_owned(), row, reason }
+        }
+        Ok(error) => error,
+        Err(error) => input_error(name, action)(error),
+    }
+}
+
 /// The format of an input, from what was asked or from its ending.
 pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     if let Some(format) = spec.format {
@@ -70,30 +114,33 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
         names.join(", ")
     };
     if spec.is_stdin() {
-        let reason = format!("say what comes with --format: {}", known());
+        let reason = format!("say what comes with `format`: {}", known());
         return Err(ImportError::Format { input: spec.name(), reason });
     }
     Format::of_path(&spec.path).ok_or_else(|| ImportError::Format {
         input: spec.name(),
-        reason: format!("its ending does not tell what it is; say --format: {}", known()),
+        reason: format!("its ending does not tell what it is; say `format`: {}", known()),
     })
 }
 
-/// Opens an input. `stdin` is standard input, if it is to come from elsewhere than the process;
-/// `bytes` counts what is read.
+/// Opens an input. `copied` are its bytes, where they are copied; `bytes` counts what is read.
 pub(super) fn open<'a>(
     spec: &InputSpec,
-    stdin: Option<Box<dyn Read + Send>>,
+    copied: Option<RowReader<'a>>,
     bytes: Arc<AtomicU64>,
     budget: &'a Budget,
 ) -> Result<Source<'a>> {
-    let name = spec.name();
-    let raw: Box<dyn Read + Send> = if spec.is_stdin() {
-        stdin.unwrap_or_else(|| Box::new(io::stdin()))
-    } else {
-        Box::new(open_file(&spec.path).map_err(input_error(&name, "open"))?)
-    };
-    unpack(raw, spec, name, bytes, budget)
+    let raw = copied.map_or_else(|| open_raw(spec), Ok)?;
+    unpack(raw, spec, spec.name(), bytes, budget)
+}
+
+/// Opens an input as it lies.
+pub(super) fn open_raw<'a>(spec: &InputSpec) -> Result<RowReader<'a>> {
+    if spec.is_stdin() {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = open_file(&spec.path).map_err(input_error(&spec.name(), "open"))?;
+    Ok(Box::new(file))
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
@@ -106,7 +153,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// Looks at the first bytes and puts the right unpacker on top.
 fn unpack<'a>(
-    raw: Box<dyn Read + Send>,
+    raw: RowReader<'a>,
     spec: &InputSpec,
     name: String,
     bytes: Arc<AtomicU64>,
@@ -120,7 +167,7 @@ fn unpack<'a>(
     refuse_foreign(&head, &name, format, packing)?;
     let window = zstd_window(&head);
     let whole = io::Cursor::new(head).chain(raw);
-    let reader: Box<dyn Read + Send> = match packing {
+    let reader: RowReader<'a> = match packing {
         Packing::Plain => Box::new(whole),
         Packing::Gzip => {
             let buffered = BufReader::with_capacity(PACKED_READ_BYTES, whole);
@@ -194,28 +241,93 @@ fn refuse_foreign(head: &[u8], name: &str, format: Format, packing: Packing) -> 
         [0xfd, b'7', b'z', b'X', b'Z', ..] => refuse("is packed with xz; unpack it first"),
         [b'B', b'Z', b'h', ..] => refuse("is packed with bzip2; unpack it first"),
         [b'P', b'K', 3, 4, ..] => refuse("is a zip archive; unpack it first"),
-        [b'P', b'A', b'R', b'1', ..] => refuse("is a Parquet file; say --format parquet"),
+        [b'P', b'A', b'R', b'1', ..] => refuse("is a Parquet file; say `format` parquet"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => refuse("is UTF-16 text; convert it to UTF-8"),
         _ => Ok(()),
     }
 }
 
-/// Bytes of all inputs on disk, where that can be known.
-pub(super) fn total_bytes(inputs: &[InputSpec]) -> Option<u64> {
-    let sizes = inputs.iter().map(|spec| {
-        if spec.is_stdin() {
-            return None;
+impl Input<'_> {
+    /// Bytes to be read, where that is known.
+    fn bytes(&self, weights: Option<WeightType>) -> Option<u64> {
+        match self {
+            Input::Edges(edges) => edges.row_bytes(weights),
+            Input::File(spec) => State::of(spec).map(|state| state.bytes),
         }
-        std::fs::metadata(&spec.path).ok().filter(|meta| meta.is_file()).map(|meta| meta.len())
-    });
-    sizes.sum()
+    }
+
+    /// Whether its ids may be strings.
+    pub(super) fn may_have_names(&self) -> bool {
+        match self {
+            Input::Edges(edges) => edges.has_names(),
+            Input::File(spec) => format_of(spec).is_ok_and(Format::may_have_names),
+        }
+    }
+
+    /// Whether it gives its bytes only once.
+    pub(super) fn is_read_once(&self) -> bool {
+        match self {
+            Input::Edges(edges) => !edges.can_reread(),
+            // Parquet says itself that it needs a file.
+            Input::File(spec) if matches!(format_of(spec), Ok(Format::Parquet)) => false,
+            Input::File(spec) => spec.is_stdin() || State::of(spec).is_none(),
+        }
+    }
+
+    /// Whether it holds plain pairs, which are rather read twice than written and read.
+    pub(super) fn is_plain_pairs(&self) -> bool {
+        let spec = match self {
+            Input::Edges(edges) => return edges.can_reread() && !edges.has_names(),
+            Input::File(spec) => spec,
+        };
+        let Ok(format @ (Format::U32 | Format::U64)) = format_of(spec) else { return false };
+        if self.is_read_once() {
+            return false;
+        }
+        let Ok(mut file) = File::open(&spec.path) else { return false };
+        peek(&mut file).is_ok_and(|head| packing_of(&head, spec, format) == Packing::Plain)
+    }
 }
 
-/// Whether an input is a regular file that is not packed.
-pub(super) fn is_plain_file(spec: &InputSpec) -> bool {
-    let Ok(format) = format_of(spec) else { return false };
-    let Ok(file) = File::open(&spec.path) else { return false };
-    let regular = file.metadata().is_ok_and(|meta| meta.is_file());
-    let mut file = file;
-    regular && peek(&mut file).is_ok_and(|head| packing_of(&head, spec, format) == Packing::Plain)
+/// Bytes of all inputs as they lie, where that can be known.
+pub(super) fn total_bytes(inputs: &[Input<'_>], weights: Option<WeightType>) -> Option<u64> {
+    inputs.iter().map(|input| input.bytes(weights)).sum()
+}
+
+/// What shows that a regular file has been written or replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    bytes: u64,
+    identity: (u64, u64),
+    written: (i64, i64),
+}
+
+impl State {
+    /// `None`: it is no regular file.
+    fn of(spec: &InputSpec) -> Option<Self> {
+        let file = std::fs::metadata(&spec.path).ok().filter(Metadata::is_file)?;
+        let written = (file.mtime(), file.mtime_nsec());
+        Some(Self { bytes: file.len(), identity: identity(&file), written })
+    }
+}
+
+/// The input files as they were when the import began.
+pub(super) struct Unchanged<'a>(Vec<(&'a InputSpec, Option<State>)>);
+
+impl<'a> Unchanged<'a> {
+    pub fn new(inputs: &'a [Input<'_>]) -> Self {
+        let file = |input: &'a Input<'_>| match input {
+            Input::File(spec) if !spec.is_stdin() => Some((spec, State::of(spec))),
+            _ => None,
+        };
+        Self(inputs.iter().filter_map(file).collect())
+    }
+
+    /// Fails where a file is not what it was: what was read of it may be of both.
+    pub fn check(&self) -> Result<()> {
+        match self.0.iter().find(|(spec, state)| State::of(spec) != *state) {
+            Some((spec, _)) => Err(ImportError::Changed { input: spec.name() }),
+            None => Ok(()),
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Import: from edge lists, however they are written, to a graph file, within bounded memory.
 //!
-//! The way of the data, and where each step lives:
+//! The path of the data, and where each step lives:
 //!
-//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; `blocks` cuts text at line ends
+//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; [`edges`]: edges in memory as streams
+//!    of rows; `once`: copies what can be read only once; `blocks` cuts text at line ends
 //! 2. [`parse`]: one file per input format; workers parse blocks in parallel
 //! 3. [`ids`]: collects the outer ids and gives each its dense id, in ascending order
 //! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
@@ -10,12 +11,12 @@
 //!    of which fits memory
 //! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
 //!
-//! Between 4 and 5, `order` finds out which vertices the dense ids become, where they shall not lie
-//! in the order of the outer ids.
+//! Between 4 and 5, `order` decides which vertex each dense id becomes, where another order than that
+//! of the outer ids is asked for. `driver` runs the steps.
 //!
 //! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
-//! one memory budget; [`workspace`] decides where spill files and the output live, so that a
-//! simulator can put faulty devices under all of it.
+//! one memory budget; [`output`] says what an output may replace; [`workspace`] decides where spill
+//! files and the output live, so that a simulator can put faulty devices under all of it.
 //!
 //! The file that comes out depends on the edges and the options alone, never on the number of
 //! threads, the memory budget or the order of the inputs.
@@ -26,12 +27,14 @@ mod build;
 mod collect;
 mod config;
 mod driver;
+pub mod edges;
 mod error;
 mod head;
 pub mod ids;
 pub mod input;
 mod long_list;
 mod mapper;
+mod once;
 mod order;
 pub mod output;
 pub mod parse;
@@ -39,12 +42,12 @@ mod partition;
 mod report;
 mod sort;
 mod spill;
-mod stdin;
-mod threads;
+mod workers;
 pub mod workspace;
 
-pub use config::{Format, Header, IdKind, ImportConfig, InputSpec};
-pub use driver::{import, import_into};
+pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
+pub use driver::{import, import_edges, import_into};
+pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
 pub use workspace::{FileWorkspace, Workspace};

@@ -1,4 +1,4 @@
-//! The list that goes on over several sorted ranges: a writer needs its length first.
+//! A list that spans several sorted ranges: a writer needs its length first.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl<'a> LongList<'a> {
         }
     }
 
-    /// Whose list it is.
+    /// The vertex of the list.
     pub fn vertex(&self) -> Option<VertexId> {
         self.vertex
     }
@@ -91,7 +91,7 @@ impl<'a> LongList<'a> {
             }
             let offset = self.overflow_entries / BLOCK_ENTRIES as u64 * block_bytes as u64;
             buffer = write_all(device.as_ref(), offset, block_bytes, buffer).map_err(|e| {
-                full_disk(e, offset, offset * 2, "the spilled list of a hub", "--temp-dir")
+                full_disk(e, offset, offset * 2, "the spilled list of a hub", "temp_dir")
             })?;
             self.overflow_entries += BLOCK_ENTRIES as u64;
         }

@@ -1,6 +1,7 @@
 //! A worker of the second pass: from pairs of outer ids to keys.
 
 use crate::blocks::Worker;
+use crate::collect::fingerprint;
 use crate::error::Result;
 use crate::ids::map::IdMap;
 use crate::parse::{Fault, Sink};
@@ -42,6 +43,8 @@ pub(super) struct Mapper<'a> {
     loops: u64,
     /// Sum of mixed keys: the same for the same edges in any order.
     sum: u64,
+    /// As that of [`Collected`](crate::collect::Collected).
+    fingerprint: u64,
 }
 
 /// What a worker of the second pass found.
@@ -49,12 +52,13 @@ pub(super) struct Mapped {
     pub spread: Spread,
     pub loops: u64,
     pub sum: u64,
+    pub fingerprint: u64,
 }
 
 impl<'a> Mapper<'a> {
     pub fn new(ids: &'a IdMap<'a>, last: u32, rule: Rule, spreader: Spreader<'a>) -> Self {
         let weight_bytes = spreader.weight_bytes();
-        Self { ids, last, rule, spreader, weight_bytes, loops: 0, sum: 0 }
+        Self { ids, last, rule, spreader, weight_bytes, loops: 0, sum: 0, fingerprint: 0 }
     }
 
     #[inline]
@@ -124,6 +128,8 @@ impl Sink for Mapper<'_> {
 
     #[inline]
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        let number = fingerprint(source, target, weight);
+        self.fingerprint = self.fingerprint.wrapping_add(number);
         Ok(self.map(source, target, weight)?)
     }
 
@@ -136,7 +142,8 @@ impl Worker for Mapper<'_> {
     type Output = Mapped;
 
     fn finish(self) -> Result<Mapped> {
-        Ok(Mapped { spread: self.spreader.finish()?, loops: self.loops, sum: self.sum })
+        let Self { loops, sum, fingerprint, .. } = self;
+        Ok(Mapped { spread: self.spreader.finish()?, loops, sum, fingerprint })
     }
 }
 

@@ -15,7 +15,7 @@ const TABLE_BITS: u32 = 14;
 /// Bytes that a record is written with, whatever it keeps of them.
 const SLACK: usize = 8;
 
-/// How keys are made.
+/// The layout of keys: source above target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeySpace {
     id_bits: u32,

@@ -1,4 +1,4 @@
-//! What import tells while it runs and when it is done.
+//! Progress of an import while it runs, and its report.
 
 /// A step of the import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Phase {
     }
 }
 
-/// Hears how far import is, and says whether to stop. Called from many threads.
+/// Receives the progress of an import and decides whether to stop it. Called from many threads.
 pub trait Progress: Sync {
     /// A phase begins; `total` bytes are ahead where that is known.
     fn begin(&self, phase: Phase, total: Option<u64>);
@@ -103,6 +103,6 @@ pub struct ImportReport {
     pub seconds_write: f64,
     /// Worker threads.
     pub threads: usize,
-    /// Who moved the bytes: `io_uring`, `threads` or `sim`.
+    /// The I/O backend: `io_uring`, `threads` or `sim`.
     pub backend: &'static str,
 }

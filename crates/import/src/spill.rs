@@ -1,6 +1,6 @@
 //! Spill files: blocks written in large pieces with several in flight, and read back the same way.
 //!
-//! Workers write into one file, each block where the last of anybody's ended, so this is no
+//! Workers write into one file, each block behind the last one of all workers, so this is no
 //! [`Append`](cenote_pool::append::Append).
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl SpillFile {
     }
 
     fn explain(&self, error: DeviceError) -> ImportError {
-        full_disk(error, self.bytes(), self.needed, "a spill file", "--temp-dir")
+        full_disk(error, self.bytes(), self.needed, "a spill file", "temp_dir")
     }
 }
 

@@ -1,13 +1,16 @@
 //! Where import puts its files: spill files that vanish, and an output that appears only whole.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Device;
 use cenote_device::backend::file;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::error::{ImportError, Result};
+use crate::output::{Occupant, OutputRefused, occupant};
 
 /// Makes the devices of an import. A simulator gives devices that fail.
 pub trait Workspace: Send + Sync {
@@ -28,26 +31,30 @@ pub struct FileWorkspace {
     partial: PathBuf,
     temp_dir: PathBuf,
     overwrite: bool,
+    /// Locked while it is written: what a process leaves behind that was killed is not locked.
+    lock: Mutex<Option<File>>,
 }
 
 impl FileWorkspace {
     /// A workspace for the output `out`. Spill files go to `temp_dir`, else beside the output.
-    /// Refuses an existing output unless `overwrite`.
-    pub fn new(out: &Path, temp_dir: Option<&Path>, overwrite: bool) -> Result<Self> {
+    /// Refuses what is no graph file and each of `inputs`, and an existing file unless `overwrite`.
+    /// Removes what imports of the same output have left behind that were killed.
+    pub fn new(
+        out: &Path,
+        inputs: &[&Path],
+        temp_dir: Option<&Path>,
+        overwrite: bool,
+    ) -> Result<Self> {
         let name = out.file_name().ok_or_else(|| {
-            ImportError::Options(format!("--out {}: not a file name", out.display()))
+            ImportError::Options(format!("{}: is not the name of a file", out.display()))
         })?;
-        if out.is_dir() {
-            let reason = format!("--out {}: is a folder; give a file name", out.display());
-            return Err(ImportError::Options(reason));
-        }
-        if !overwrite && out.symlink_metadata().is_ok() {
+        if check_output(out, inputs)? == Occupant::File && !overwrite {
             return Err(ImportError::Exists { path: out.to_owned() });
         }
-        let folder = match out.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
+        let folder = folder_of(out);
+        abandoned(&folder, &partial_prefix(out))
+            .iter()
+            .for_each(|path| drop(fs::remove_file(path)));
         let partial = folder.join(format!(
             ".{}.partial-{}-{:x}",
             name.to_string_lossy(),
@@ -55,8 +62,54 @@ impl FileWorkspace {
             unique_number()
         ));
         let temp_dir = temp_dir.map_or(folder, Path::to_owned);
-        Ok(Self { out: out.to_owned(), partial, temp_dir, overwrite })
+        Ok(Self { out: out.to_owned(), partial, temp_dir, overwrite, lock: Mutex::new(None) })
     }
+}
+
+/// What lies where a graph is to go; refuses what a graph cannot replace.
+fn check_output(out: &Path, inputs: &[&Path]) -> Result<Occupant> {
+    match occupant(out, inputs)? {
+        Occupant::Stream => {
+            let reason = "is no regular file; a graph cannot be written into it";
+            Err(OutputRefused { path: out.to_owned(), reason }.into())
+        }
+        other => Ok(other),
+    }
+}
+
+/// The folder of a file.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// How the unfinished files of an output begin: the number of the process that writes follows.
+pub fn partial_prefix(out: &Path) -> String {
+    format!(".{}.partial-", out.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// The files of a folder that begin with `prefix`, have `.partial-PID` in their names, and belong to
+/// no living process: the process is gone and no other one holds a lock.
+pub fn abandoned(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let is_abandoned = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let owner = name.starts_with(prefix).then(|| name.rsplit_once(".partial-")).flatten();
+        let owner = owner.and_then(|(_, owner)| owner.split('-').next()?.parse().ok());
+        let is_file = path.symlink_metadata().is_ok_and(|there| there.is_file());
+        owner.is_some_and(|owner| is_file && !is_alive(owner)) && is_unlocked(path)
+    };
+    entries.flatten().map(|entry| entry.path()).filter(is_abandoned).collect()
+}
+
+fn is_alive(process: i32) -> bool {
+    Pid::from_raw(process).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+}
+
+fn is_unlocked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Tells apart the imports of one process.
@@ -88,6 +141,9 @@ impl Workspace for FileWorkspace {
             action: "make a file there",
             source,
         })?;
+        // Where the file system has no locks, the number of the process has to do.
+        let lock = file.try_clone().ok().filter(|file| file.try_lock().is_ok());
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = lock;
         let name = self.out.display().to_string();
         Ok(file::from_file(file, &name, &file::OpenOptions::default())?)
     }
@@ -99,6 +155,8 @@ impl Workspace for FileWorkspace {
             source,
         };
         if self.overwrite {
+            // Something else may have come here in the meantime.
+            check_output(&self.out, &[])?;
             fs::rename(&self.partial, &self.out).map_err(failed)?;
         } else {
             // A link, unlike a rename, never replaces a file that came in the meantime.

@@ -91,14 +91,14 @@ fn read_until(
     }
     while go_on() {
         while handle.has_room() {
-            handle.ask(page(), 0)?;
+            handle.submit(page(), 0)?;
         }
-        drop(handle.take(true)?);
+        drop(handle.poll(true)?);
     }
     drain(&handle)
 }
 
 fn drain(handle: &Handle) -> Result<(), PoolError> {
-    while handle.take(true)?.is_some() {}
+    while handle.poll(true)?.is_some() {}
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Bulk writes: pages one after the other in large requests, past the frames.
 //!
-//! The writing counterpart of [`scan`](crate::scan). Who writes a file from its start to its end
+//! The writing counterpart of [`scan`](crate::scan). A client that writes a file from its start to its end
 //! needs no page of it again, so none takes a frame: pages are built in place in large buffers,
 //! several of which are on their way to the device at once, and none is read here. No frame of
 //! a [`Pool`](crate::Pool) may hold a page that is written so.
@@ -13,7 +13,7 @@ use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, R
 use crate::PageId;
 use crate::error::{PoolError, Result};
 
-/// Large writes of one thread. After a write, or the sync, that failed nobody knows which pages
+/// Large writes of one thread. After a write or the sync has failed, it is unknown which pages
 /// have reached the device: it is then poisoned and writes nothing more.
 pub struct Append {
     device: Arc<dyn Device>,
@@ -263,9 +263,9 @@ mod tests {
             let device = sim(faults);
             let mut append = append(&device, 2);
             let failed = push(&mut append, 20).and_then(|()| append.finish().map(drop));
-            let told = matches!(&failed, Err(PoolError::Device(DeviceError::Io { op, offset, .. }))
+            let is_named = matches!(&failed, Err(PoolError::Device(DeviceError::Io { op, offset, .. }))
                 if *op == Op::Write && *offset == write * REQUEST as u64 + PAGE as u64);
-            assert!(told, "write {write}: {failed:?}");
+            assert!(is_named, "write {write}: {failed:?}");
             let poisoned = |result| matches!(result, Err(PoolError::Poisoned { .. }));
             for _ in 0..8 {
                 append.page().fill(1);

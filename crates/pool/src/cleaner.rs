@@ -3,7 +3,7 @@
 //! With [`Writer::Cleaner`] it does what InnoDB and LeanStore do, to compare ACE with: it keeps the
 //! cold end of the policy's order clean in batches of a fixed size, whatever the device's
 //! concurrency. With [`Writer::AceBackground`] it does what ACE does when a victim is dirty, before
-//! somebody needs its frame.
+//! its frame is needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +66,7 @@ impl Cleaner {
         let (pool, batch) = (self.handle.pool(), self.writer.batch());
         pool.with_policy_locked(|policy| {
             let mut leaving = match self.writer.n_w() {
-                // As ACE, before somebody waits.
+                // As ACE, before a handle waits.
                 Some(n_w) if self.is_victim_dirty(policy, n_w) => {
                     pool.leaving_dirty(policy, n_w, pool.reach())
                 }

@@ -18,11 +18,11 @@ pub struct PoolConfig {
     pub page_bytes: usize,
     /// Pages that it holds.
     pub frames: usize,
-    /// Who leaves.
+    /// Which page is evicted.
     pub policy: PolicyKind,
-    /// Who is written back, and when.
+    /// Which pages are written back, and when.
     pub writer: Writer,
-    /// Who comes early.
+    /// Which pages are read ahead.
     pub prefetch: PrefetchKind,
     /// n_e: pages that are evicted for one miss when there is something to prefetch.
     pub evict_batch: usize,

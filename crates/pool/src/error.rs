@@ -20,7 +20,7 @@ pub enum PoolError {
     NoSuchPage {
         /// Name of the device.
         device: String,
-        /// The page that was asked for.
+        /// The page that was requested.
         page: PageId,
         /// Pages of the device.
         pages: u64,
@@ -43,7 +43,7 @@ pub enum PoolError {
     AllPinned {
         /// Name of the device.
         device: String,
-        /// The page that was asked for.
+        /// The page that was requested.
         page: PageId,
         /// Frames of the pool.
         frames: usize,

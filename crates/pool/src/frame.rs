@@ -42,7 +42,7 @@ pub(crate) struct FrameSet {
     uses: Box<[AtomicU8]>,
     /// `DIRTY` and `WRITING`, apart for the same reason.
     states: Box<[AtomicU8]>,
-    /// Frames in the state `DIRTY`, so that nobody searches for more than there are.
+    /// Frames in the state `DIRTY`, so that no search looks for more than there are.
     dirty: AtomicUsize,
     /// None while a read fills it.
     buffers: Box<[UnsafeCell<Option<Buffer>>]>,
@@ -59,7 +59,7 @@ unsafe impl Send for FrameSet {}
 const POLICY_BYTES: usize = 16;
 
 /// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer, page
-/// table entry and stamp.
+/// table entry and version.
 pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
     + size_of::<bool>()
@@ -158,7 +158,7 @@ impl FrameSet {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Takes the right to write a dirty page that nobody else is writing.
+    /// Takes the right to write a dirty page that no other thread is writing.
     pub fn claim_write(&self, frame: FrameId) -> bool {
         let state = &self.states[frame as usize];
         state.compare_exchange(DIRTY, DIRTY | WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
@@ -187,7 +187,7 @@ impl FrameSet {
     /// The caller holds the frame's latch, shared or exclusive, for as long as the slice lives.
     #[inline]
     pub unsafe fn bytes(&self, frame: FrameId) -> &[u8] {
-        // SAFETY: under the latch nobody takes or changes the buffer.
+        // SAFETY: under the latch no other thread takes or changes the buffer.
         let buffer = unsafe { &*self.buffers[frame as usize].get() };
         buffer.as_ref().expect("a frame whose page is loaded has its buffer")
     }
@@ -196,11 +196,11 @@ impl FrameSet {
     ///
     /// # Safety
     /// The caller holds the frame's latch exclusively for as long as the slice lives, and lets
-    /// nobody else make one.
+    /// no other thread make one.
     #[inline]
     #[expect(clippy::mut_from_ref, reason = "the latch, not the borrow, makes it exclusive")]
     pub unsafe fn bytes_mut(&self, frame: FrameId) -> &mut [u8] {
-        // SAFETY: under the exclusive latch nobody else reaches the buffer.
+        // SAFETY: under the exclusive latch no other thread reaches the buffer.
         let buffer = unsafe { &mut *self.buffers[frame as usize].get() };
         buffer.as_mut().expect("a frame whose page is loaded has its buffer")
     }
@@ -210,7 +210,7 @@ impl FrameSet {
     /// # Safety
     /// The caller holds the frame's latch exclusively.
     pub unsafe fn take_buffer(&self, frame: FrameId) -> Buffer {
-        // SAFETY: as the caller promises, nobody else reaches the buffer.
+        // SAFETY: as the caller promises, no other thread reaches the buffer.
         let buffer = unsafe { &mut *self.buffers[frame as usize].get() };
         buffer.take().expect("only one read fills a frame")
     }
@@ -220,7 +220,7 @@ impl FrameSet {
     /// # Safety
     /// The caller holds the frame's latch exclusively.
     pub unsafe fn put_buffer(&self, frame: FrameId, buffer: Buffer) {
-        // SAFETY: as the caller promises, nobody else reaches the buffer.
+        // SAFETY: as the caller promises, no other thread reaches the buffer.
         let place = unsafe { &mut *self.buffers[frame as usize].get() };
         assert!(place.replace(buffer).is_none(), "a buffer comes back once");
     }

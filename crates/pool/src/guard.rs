@@ -1,23 +1,34 @@
 //! Guards: a page stays in memory, and whole, for as long as one is held.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::sync::MutexGuard;
 
 use crate::PageId;
 use crate::policy::FrameId;
 use crate::pool::Pool;
 
-/// A page, pinned for reading; others may read it too.
+/// Makes a guard stay on its thread, which has to release the latch; others may borrow the guard.
+type StaysOnThread = PhantomData<MutexGuard<'static, ()>>;
+
+/// A page, pinned for reading; others may read it too. It is dropped on the thread that pinned it:
+///
+/// ```compile_fail,E0277
+/// fn send<T: Send>() {}
+/// send::<cenote_pool::PageRef<'static>>();
+/// ```
 pub struct PageRef<'a> {
     pool: &'a Pool,
     frame: FrameId,
+    _thread: StaysOnThread,
 }
 
 impl<'a> PageRef<'a> {
     /// The caller shares the frame's latch; the guard gives it back.
     #[inline]
     pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
-        Self { pool, frame }
+        Self { pool, frame, _thread: PhantomData }
     }
 
     /// The page's number.
@@ -49,18 +60,24 @@ impl fmt::Debug for PageRef<'_> {
     }
 }
 
-/// A page, pinned for changing; nobody else sees it meanwhile. It is dirty when the guard is
-/// dropped, if its bytes were borrowed mutably.
+/// A page, pinned for changing; no other thread sees it meanwhile. It is dirty when the guard is
+/// dropped, if its bytes were borrowed mutably. It is dropped on the thread that pinned it:
+///
+/// ```compile_fail,E0277
+/// fn send<T: Send>() {}
+/// send::<cenote_pool::PageMut<'static>>();
+/// ```
 pub struct PageMut<'a> {
     pool: &'a Pool,
     frame: FrameId,
     changed: bool,
+    _thread: StaysOnThread,
 }
 
 impl<'a> PageMut<'a> {
     /// The caller holds the frame's latch exclusively; the guard gives it back.
     pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
-        Self { pool, frame, changed: false }
+        Self { pool, frame, changed: false, _thread: PhantomData }
     }
 
     /// The page's number.

@@ -1,7 +1,8 @@
-//! Keeps pages in memory: who leaves, who is written back, who comes early.
+//! A buffer pool (ACE): keeps pages in memory, decides which are evicted and written back together,
+//! and reads pages ahead.
 //!
 //! - [`Pool`]: frames over a device; the order of latches stands there
-//! - [`Handle`]: a thread's way in: [`Handle::pin`], [`Handle::pin_mut`], [`Handle::ask`]
+//! - [`Handle`]: a thread's way in: [`Handle::pin`], [`Handle::pin_mut`], [`Handle::submit`]
 //! - [`policy`]: replacement policies; each gives a virtual order and never knows what is done
 //!   with it
 //! - [`Writer`]: which dirty pages are written back when: the victim alone, a background
@@ -56,7 +57,7 @@ pub use cleaner::{Cleaner, CleanerThread};
 pub use config::{PoolConfig, Writer};
 pub use error::{PoolError, Result};
 pub use guard::{PageMut, PageRef};
-pub use handle::{Handle, RECORDS_MAX, Stamp};
+pub use handle::{Handle, PageVersion, RECORDS_MAX};
 pub use pool::Pool;
 pub use stats::PoolStats;
 

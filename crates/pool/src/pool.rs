@@ -11,7 +11,7 @@
 //!    the locks of `sync` and of growth: taken alone, for as long as the device takes.
 //!
 //! Under the policy's lock a frame's latch is only ever *tried*. A thread whose own reads are in
-//! flight finishes them before it waits for a latch. So nobody waits in a circle, whatever pages a
+//! flight finishes them before it waits for a latch. So no circle of waits arises, whatever pages a
 //! client pins, as long as the client's own guards do not: it should pin pages in ascending order,
 //! or be ready for [`PoolError::Held`].
 
@@ -19,6 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cenote_device::backend::DEPTH_MAX;
 use cenote_device::wrapper::StatsDevice;
 use cenote_device::{Clock, Device};
 
@@ -99,7 +100,7 @@ impl Pool {
         let pages = device.len_bytes()? / config.page_bytes as u64;
         let frames = FrameSet::new(config.frames, config.page_bytes)?;
         for frame in frames.ids() {
-            assert!(frames.frame(frame).latch.try_exclude(), "a new frame is nobody's");
+            assert!(frames.frame(frame).latch.try_exclude(), "a new frame is not latched");
         }
         let free = frames.ids().rev().collect();
         Ok(Arc::new(Self {
@@ -216,7 +217,7 @@ impl Pool {
 
     /// Makes the device long enough for `page`.
     pub(crate) fn grow_to(&self, page: PageId) -> Result<()> {
-        // One at a time: who grows the file to less must not cut off what another has grown.
+        // One at a time: growing to less must not cut off what another thread has grown.
         let _alone = self.growing.lock();
         if page >= self.pages() {
             let pages = page.checked_add(1);
@@ -234,7 +235,7 @@ impl Pool {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    /// Syncs the device. One at a time: a device tells of a failure only once, and a second sync
+    /// Syncs the device. One at a time: a device reports a failure only once, and a second sync
     /// beside it would call lost pages safe.
     pub(crate) fn sync_device(&self) -> Result<()> {
         let _alone = self.syncing.lock();
@@ -256,12 +257,12 @@ impl Pool {
         self.free.lock().push(frame);
     }
 
-    /// Runs `tell` on the policy; for pages that were written.
-    pub(crate) fn with_policy_locked<R>(&self, tell: impl FnOnce(&mut dyn Policy) -> R) -> R {
-        tell(self.order.lock().policy.as_mut())
+    /// Runs `notify` on the policy; for pages that were written.
+    pub(crate) fn with_policy_locked<R>(&self, notify: impl FnOnce(&mut dyn Policy) -> R) -> R {
+        notify(self.order.lock().policy.as_mut())
     }
 
-    /// Tells the policy of hits: frame, the page that was found there, whether it was changed.
+    /// Passes hits to the policy: frame, the page that was found there, whether it was changed.
     pub(crate) fn touch(&self, hits: impl Iterator<Item = (FrameId, PageId, bool)>) {
         let mut order = self.order.lock();
         for (frame, page, write) in hits {
@@ -382,7 +383,7 @@ impl Pool {
         Some(frame)
     }
 
-    /// Empties the frame of a page that was just written, unless somebody pinned or changed it.
+    /// Empties the frame of a page that was just written, unless it was pinned or changed meanwhile.
     pub(crate) fn evict_written(&self, frame: FrameId, page: PageId) -> Option<FrameId> {
         let mut order = self.order.lock();
         if !self.frames.holds(frame, page) {
@@ -404,9 +405,6 @@ impl Pool {
     }
 }
 
-/// Requests that a handle's queue holds.
-const REQUESTS_MAX: usize = 4096;
-
 fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     let fault = |reason: String| Err(PoolError::Config { reason });
     let block = device.block_bytes().max(512);
@@ -424,10 +422,10 @@ fn check_config(config: &PoolConfig, device: &dyn Device) -> Result<()> {
     }
     let (n_w, n_e, k_r) = (config.writer.batch(), config.evict_batch, config.read_depth);
     let requests = n_w.saturating_add(n_e).saturating_add(k_r);
-    if n_w.min(n_e).min(k_r) == 0 || requests > REQUESTS_MAX {
+    if n_w.min(n_e).min(k_r) == 0 || requests > DEPTH_MAX {
         return fault(format!(
             "writes of {n_w} pages at once, evictions of {n_e} and {k_r} reads at once: expected \
-             at least 1 of each and at most {REQUESTS_MAX} together"
+             at least 1 of each and at most {DEPTH_MAX} together"
         ));
     }
     Ok(())

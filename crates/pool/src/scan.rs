@@ -2,7 +2,7 @@
 //!
 //! A pass says nothing about which pages will be wanted next, so it takes none of them into the
 //! policy's order: pages in memory are read there, all others stream through buffers of the pass
-//! itself. Pages are kept only while frames are empty ([`Handle::offer`]); repeated passes then
+//! itself. Pages are kept only while frames are empty ([`Handle::insert_if_free`]); repeated passes then
 //! find that fixed part in memory, where LRU or Clock would find nothing at all.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, R
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
-use crate::handle::{Handle, Stamp};
+use crate::handle::{Handle, PageVersion};
 
 /// Adjacent pages that are read by one request, and what the caller wants to know of them when
 /// they arrive.
@@ -29,7 +29,7 @@ pub struct Extent<T> {
 /// An extent that has arrived, with its bytes.
 #[derive(Debug)]
 pub struct Arrived<T> {
-    /// What was asked for.
+    /// The extent that was requested.
     pub extent: Extent<T>,
     buffer: Buffer,
 }
@@ -162,7 +162,7 @@ pub fn pass<E: From<PoolError>>(
     let mut scan = Scan::new(device, plan.depth, plan.request_bytes, page_bytes)?;
     let mut wanted = wanted.into_iter().peekable();
     let mut missing = Vec::new();
-    let mut extents: VecDeque<Extent<Vec<(PageId, Stamp)>>> = VecDeque::new();
+    let mut extents: VecDeque<Extent<Vec<(PageId, PageVersion)>>> = VecDeque::new();
     while wanted.peek().is_some() || !extents.is_empty() || scan.in_flight() > 0 {
         if extents.is_empty() {
             for page in wanted.by_ref().take(plan.depth * planner.extent_pages_max() as usize) {
@@ -178,7 +178,7 @@ pub fn pass<E: From<PoolError>>(
                 let (load, after) = rest.split_at(rest.partition_point(|&page| page < end));
                 rest = after;
                 let (first_page, pages) = (extent.first_page, extent.pages);
-                let load = load.iter().map(|&page| (page, handle.stamp(page))).collect();
+                let load = load.iter().map(|&page| (page, handle.version(page))).collect();
                 extents.push_back(Extent { first_page, pages, load });
             }
             missing.clear();
@@ -189,8 +189,8 @@ pub fn pass<E: From<PoolError>>(
         }
         scan.collect(true)?;
         while let Some(arrived) = scan.next_arrived() {
-            for &(page, stamp) in &arrived.extent.load {
-                show(handle, page, stamp, arrived.page(page, page_bytes), &mut each)?;
+            for &(page, version) in &arrived.extent.load {
+                show(handle, page, version, arrived.page(page, page_bytes), &mut each)?;
             }
             scan.recycle(arrived);
         }
@@ -198,11 +198,11 @@ pub fn pass<E: From<PoolError>>(
     Ok(())
 }
 
-/// Shows a page that a scan has read since `stamp`, or the pool's own where that is newer.
+/// Shows a page that a scan has read since `version`, or the pool's own where that is newer.
 fn show<E: From<PoolError>>(
     handle: &Handle,
     page: PageId,
-    stamp: Stamp,
+    version: PageVersion,
     bytes: &[u8],
     each: &mut impl FnMut(PageId, &[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
@@ -211,10 +211,10 @@ fn show<E: From<PoolError>>(
     }
     let check = handle.pool().config().check.as_ref();
     let is_damaged = || check.is_some_and(|check| check.check(page, bytes).is_err());
-    if !handle.is_current(page, stamp) || is_damaged() {
-        // It may have been written while it was read; a read of its own tells.
+    if !handle.is_current(page, version) || is_damaged() {
+        // It may have been written while it was read; a read of its own shows that.
         return each(page, &handle.pin(page)?);
     }
-    handle.offer_since(page, bytes, stamp);
+    handle.insert_if_current(page, bytes, version);
     each(page, bytes)
 }

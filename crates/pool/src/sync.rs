@@ -144,7 +144,7 @@ mod real {
         #[inline]
         pub fn release_exclusive(&self) {
             debug_assert!(self.is_excluded(), "a latch is released once");
-            // SAFETY: only who took the latch exclusively calls this, once.
+            // SAFETY: only the exclusive holder of the latch calls this, once.
             unsafe { self.0.unlock_exclusive() }
         }
 

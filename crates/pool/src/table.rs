@@ -74,21 +74,21 @@ impl PageTable {
     }
 
     /// A number that changes when a write of the page to the device begins and when it ends.
-    pub fn stamp(&self, page: PageId) -> u32 {
+    pub fn version(&self, page: PageId) -> u32 {
         self.stamp_of(page).load(Ordering::Acquire)
     }
 
     /// A write of the page begins, or has ended and the page may leave.
-    pub fn stamp_write(&self, page: PageId) {
+    pub fn advance_version(&self, page: PageId) {
         self.stamp_of(page).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether a copy of the page that was read from the device since `stamp` is whole and is the
+    /// Whether a copy of the page that was read from the device since `version` is whole and is the
     /// page as it is: it is not in memory, and was not written meanwhile. A write that began
-    /// before `stamp` and still goes on would find the page in memory.
-    pub fn is_current(&self, frames: &FrameSet, page: PageId, stamp: u32) -> bool {
+    /// before `version` and still goes on would find the page in memory.
+    pub fn is_current(&self, frames: &FrameSet, page: PageId, version: u32) -> bool {
         let lock = self.lock(page);
-        self.find_locked(frames, page, &lock).is_none() && self.stamp(page) == stamp
+        self.find_locked(frames, page, &lock).is_none() && self.version(page) == version
     }
 
     /// Locks the page's bucket: what [`PageTable::find_locked`] finds is so until it is released.

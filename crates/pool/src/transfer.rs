@@ -21,10 +21,12 @@ use crate::pool::Pool;
 pub(crate) enum Purpose {
     /// The calling thread waits for it.
     Pin,
-    /// The client asked for it ahead, under this tag.
-    Ask(u64),
+    /// The client submitted it under this tag.
+    Submitted(u64),
     /// It may be useful soon.
     Prefetch,
+    /// The client has been given an error for it: if the read ever ends, the page just stays.
+    Abandoned,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +37,7 @@ struct Flight {
     purpose: Option<Purpose>,
 }
 
-/// A page that was asked for and has come, its latch shared, or why it has not.
+/// A submitted page that was read, its latch shared, or why it was not.
 pub(crate) type Landed = (u64, Result<FrameId>);
 
 /// Dirty pages that could not be written.
@@ -47,20 +49,24 @@ pub(crate) struct WriteFaults {
 
 /// Requests in flight of one handle.
 pub(crate) struct Transfer {
-    /// Opened for the first request: who only finds pages in memory needs none.
+    /// Opened for the first request: a handle that only finds pages in memory needs none.
     queue: Option<Box<dyn Queue>>,
     /// For copies of pages that are written.
     staging: Vec<Buffer>,
     flights: Vec<Option<Flight>>,
     free_slots: Vec<usize>,
     completions: Vec<Completion>,
-    /// Pages that were asked for, and their tags.
+    /// Submitted pages that are ready, and their tags.
     pub landed: VecDeque<Landed>,
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
+    /// Of the reads, those that the client submitted.
+    pub submitted_in_flight: usize,
     /// Of the reads; at most n_e - 1.
     pub prefetches_in_flight: usize,
+    /// Of the reads, those of requests that have failed already.
+    abandoned_in_flight: usize,
     pub writes_in_flight: usize,
     pub faults: WriteFaults,
 }
@@ -77,7 +83,9 @@ impl Transfer {
             landed: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
+            submitted_in_flight: 0,
             prefetches_in_flight: 0,
+            abandoned_in_flight: 0,
             writes_in_flight: 0,
             faults: WriteFaults::default(),
         }
@@ -91,7 +99,7 @@ impl Transfer {
         }
         let config = &pool.config;
         let writes = config.writer.batch();
-        // Pages asked for, one pinned, n_e - 1 prefetched; a batch of writes.
+        // Submitted pages, one pinned, n_e - 1 prefetched; a batch of writes.
         let depth = config.read_depth + config.evict_batch + writes;
         let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
         let arenas = vec![arena, Arc::clone(pool.frames.arena())];
@@ -115,11 +123,13 @@ impl Transfer {
         // SAFETY: the caller holds the frame's latch exclusively.
         let buffer = unsafe { pool.frames.take_buffer(frame) };
         self.reads_in_flight += 1;
-        self.prefetches_in_flight += usize::from(purpose == Purpose::Prefetch);
+        if let Some(count) = self.count_of(purpose) {
+            *count += 1;
+        }
         let flight = Flight { frame, page, purpose: Some(purpose) };
         let (slot, started) = self.start(pool, flight, Op::Read, buffer);
         if started.is_err() {
-            self.disown(slot);
+            self.abandon(slot);
         }
         started
     }
@@ -136,7 +146,7 @@ impl Transfer {
         if let Some(check) = &pool.config.check {
             check.seal(page, &mut copy);
         }
-        pool.table.stamp_write(page);
+        pool.table.advance_version(page);
         self.writes_in_flight += 1;
         self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy).1
     }
@@ -150,13 +160,34 @@ impl Transfer {
         Ok(())
     }
 
-    /// Who waited for this read has heard of a fault: if it ever ends, its page is nobody's.
-    fn disown(&mut self, slot: usize) {
-        let flight = self.flights[slot].as_mut().expect("the read is in flight");
-        if flight.purpose != Some(Purpose::Prefetch) {
-            flight.purpose = Some(Purpose::Prefetch);
-            self.prefetches_in_flight += 1;
+    /// Where the reads of this purpose are counted beside all reads.
+    fn count_of(&mut self, purpose: Purpose) -> Option<&mut usize> {
+        match purpose {
+            Purpose::Pin => None,
+            Purpose::Submitted(_) => Some(&mut self.submitted_in_flight),
+            Purpose::Prefetch => Some(&mut self.prefetches_in_flight),
+            Purpose::Abandoned => Some(&mut self.abandoned_in_flight),
         }
+    }
+
+    /// The client gets an error for this read, which may still end.
+    fn abandon(&mut self, slot: usize) {
+        let flight = self.flights[slot].as_mut().expect("the read is in flight");
+        let before = flight.purpose.replace(Purpose::Abandoned).expect("it is a read");
+        if let Some(count) = self.count_of(before) {
+            *count -= 1;
+        }
+        self.abandoned_in_flight += 1;
+    }
+
+    /// Opens the queue and waits for abandoned reads, which hold places that others need. On a
+    /// broken queue that fails, and leaves nothing behind.
+    pub fn make_read_room(&mut self, pool: &Pool) -> Result<()> {
+        self.open(pool)?;
+        while self.abandoned_in_flight > 0 {
+            self.collect(pool, true)?;
+        }
+        Ok(())
     }
 
     /// Waits until all reads are done, that of the pinned page in `frame` among them: its latch
@@ -167,7 +198,7 @@ impl Transfer {
         };
         let is_pin = |flight: &Flight| flight.purpose == Some(Purpose::Pin);
         if let Some(slot) = self.flights.iter().position(|f| f.as_ref().is_some_and(is_pin)) {
-            self.disown(slot);
+            self.abandon(slot);
         }
         if let Some(Ok(())) = self.pinned.take() {
             pool.frames.frame(frame).latch.release_exclusive();
@@ -230,7 +261,7 @@ impl Transfer {
         self.writes_in_flight -= 1;
         let fault = completion.whole(|| pool.name()).err();
         self.staging.push(completion.buffer);
-        pool.table.stamp_write(flight.page);
+        pool.table.advance_version(flight.page);
         pool.with_policy_locked(|policy| {
             pool.frames.end_write(flight.frame, fault.is_none());
             if fault.is_none() {
@@ -249,19 +280,21 @@ impl Transfer {
 
     fn end_read(&mut self, pool: &Pool, flight: Flight, purpose: Purpose, completion: Completion) {
         self.reads_in_flight -= 1;
-        self.prefetches_in_flight -= usize::from(purpose == Purpose::Prefetch);
+        if let Some(count) = self.count_of(purpose) {
+            *count -= 1;
+        }
         let Flight { frame, page, .. } = flight;
         let fault = completion.whole(|| pool.name()).err().map(PoolError::from).or_else(|| {
             let check = pool.config.check.as_ref()?;
             let source = check.check(page, &completion.buffer).err()?;
             Some(PoolError::Damaged { device: pool.name(), page, source })
         });
-        // SAFETY: whoever starts a read latches the frame exclusively; it still is.
+        // SAFETY: the start of the read latched the frame exclusively; it still is.
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
         let landed = match fault {
             None => {
-                let entrance =
-                    if purpose == Purpose::Prefetch { Entrance::Cold } else { Entrance::Hot };
+                let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Submitted(_));
+                let entrance = if is_wanted { Entrance::Hot } else { Entrance::Cold };
                 pool.admit(frame, page, entrance);
                 Ok(())
             }
@@ -275,16 +308,19 @@ impl Transfer {
         let latch = &pool.frames.frame(frame).latch;
         match (purpose, landed) {
             (Purpose::Pin, landed) => self.pinned = Some(landed),
-            (Purpose::Ask(tag), Ok(())) => {
+            (Purpose::Submitted(tag), Ok(())) => {
                 latch.downgrade();
                 self.landed.push_back((tag, Ok(frame)));
             }
-            (Purpose::Ask(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
+            (Purpose::Submitted(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
             (Purpose::Prefetch, Ok(())) => {
                 pool.frames.mark_prefetched(frame);
                 latch.release_exclusive();
             }
-            (Purpose::Prefetch, Err(fault)) => tracing::debug!("not prefetched: {fault}"),
+            (Purpose::Abandoned, Ok(())) => latch.release_exclusive(),
+            (Purpose::Prefetch | Purpose::Abandoned, Err(fault)) => {
+                tracing::debug!("page {page} was not read: {fault}");
+            }
         }
     }
 }

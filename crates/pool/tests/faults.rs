@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, When};
-use cenote_device::{Device, DeviceError};
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, Pool, PoolConfig, PoolError, Writer};
 use support::hooked::{Door, Hooked};
-use support::{PAGE_BYTES, Random, WRITERS, bump, config, fill, sim, version_of};
+use support::{PAGE_BYTES, Random, WRITERS, bump, config, device_fault, expect_all_frames, fill};
+use support::{pool, sim, version_of};
 
 const EIO: Effect = Effect::Errno(libc::EIO);
 const PAGES: u64 = 40;
@@ -34,10 +35,6 @@ fn write_of(page: u64) -> When {
     When::WriteIn(from, to)
 }
 
-fn pool(device: &Arc<SimDevice>, config: PoolConfig) -> Arc<Pool> {
-    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).unwrap()
-}
-
 fn disk_version(device: &SimDevice, page: u64) -> u64 {
     let at = page as usize * PAGE_BYTES;
     version_of(page, &device.contents()[at..at + PAGE_BYTES])
@@ -47,14 +44,6 @@ fn bump_all(handle: &Handle, pages: u64) {
     for page in 0..pages {
         bump(handle, page).unwrap();
     }
-}
-
-/// No latch and no frame is lost: all frames can be had exclusively at once. The pages start at
-/// `first`.
-fn expect_all_frames(handle: &Handle, first: u64) {
-    let frames = handle.pool().config().frames as u64;
-    let guards: Vec<_> = (first..first + frames).map(|p| handle.pin_mut(p).unwrap()).collect();
-    assert_eq!(guards.len(), frames as usize);
 }
 
 fn held_pages(fault: &PoolError) -> bool {
@@ -137,17 +126,17 @@ fn a_failed_ask_leaves_the_other_asks_alone() {
     let device = sim(PAGES, FaultPlan::seeded(1).with(read_of(2), EIO));
     let pool = pool(&device, config(8, Writer::Ace { batch: 4 }));
     let handle = pool.handle();
-    (0..4).for_each(|page| assert!(handle.ask(page, page).unwrap()));
+    (0..4).for_each(|page| assert!(handle.submit(page, page).unwrap()));
     let (mut came, mut failed) = (Vec::new(), 0);
     for _ in 0..4 {
-        match handle.take(true) {
+        match handle.poll(true) {
             Ok(taken) => came.push(taken.expect("four were asked for").0),
             Err(_) => failed += 1,
         }
     }
     came.sort_unstable();
     assert_eq!((came, failed), (vec![0, 1, 3], 1));
-    assert!(handle.take(true).unwrap().is_none());
+    assert!(handle.poll(true).unwrap().is_none());
     expect_all_frames(&handle, 10);
 }
 
@@ -181,8 +170,8 @@ fn threads_that_wait_for_a_page_whose_read_fails_read_it_themselves() {
                 }
                 waiting.fetch_add(1, Ordering::AcqRel);
                 let page = if n == 0 {
-                    handle.ask(7, 0).unwrap();
-                    handle.take(true).unwrap().expect("it was asked for").1
+                    handle.submit(7, 0).unwrap();
+                    handle.poll(true).unwrap().expect("it was asked for").1
                 } else {
                     handle.pin(7).unwrap()
                 };
@@ -204,8 +193,8 @@ fn a_changed_bit_is_an_error_that_names_the_page() {
     let fault = handle.pin(7).unwrap_err();
     assert!(matches!(fault, PoolError::Damaged { page: 7, .. }), "{fault:?}");
     assert!(fault.to_string().contains("page 7 is damaged"), "{fault}");
-    handle.ask(7, 0).unwrap();
-    assert!(matches!(handle.take(true), Err(PoolError::Damaged { page: 7, .. })));
+    handle.submit(7, 0).unwrap();
+    assert!(matches!(handle.poll(true), Err(PoolError::Damaged { page: 7, .. })));
     device.flip_bit(7 * PAGE_BYTES as u64 + 100, 3);
     assert_eq!(version_of(7, &handle.pin(7).unwrap()), 0);
     expect_all_frames(&handle, 10);
@@ -277,11 +266,6 @@ fn of_two_syncs_at_once_none_succeeds_after_the_other_failed() {
     }
 }
 
-fn device_fault() -> DeviceError {
-    let source = std::io::Error::from_raw_os_error(libc::EIO);
-    DeviceError::File { device: "hooked".to_owned(), action: "test", source }
-}
-
 #[test]
 fn more_pins_than_frames_are_an_error() {
     let pool = pool(&sim(PAGES, FaultPlan::none()), config(3, Writer::Ace { batch: 4 }));
@@ -289,7 +273,7 @@ fn more_pins_than_frames_are_an_error() {
     let guards: Vec<_> = (0..3).map(|page| handle.pin(page).unwrap()).collect();
     let fault = handle.pin(3).unwrap_err();
     assert!(matches!(fault, PoolError::AllPinned { page: 3, frames: 3, .. }), "{fault:?}");
-    assert!(matches!(handle.ask(4, 0), Err(PoolError::AllPinned { .. })));
+    assert!(matches!(handle.submit(4, 0), Err(PoolError::AllPinned { .. })));
     assert!(matches!(handle.pin_new(5), Err(PoolError::AllPinned { .. })));
     drop(guards);
     handle.pin(3).unwrap();
@@ -356,9 +340,9 @@ fn a_thread_that_waits_for_itself_hears_of_it() {
     assert!(held_pages(&handle.pin(3).unwrap_err()));
     assert!(started.elapsed() >= Duration::from_millis(pool.config().patience_ms));
     assert!(held_pages(&handle.pin_mut(3).unwrap_err()));
-    assert!(!handle.ask(3, 0).unwrap(), "it is not read again");
-    assert!(handle.take(false).unwrap().is_none());
-    assert!(held_pages(&handle.take(true).unwrap_err()));
+    assert!(!handle.submit(3, 0).unwrap(), "it is not read again");
+    assert!(handle.poll(false).unwrap().is_none());
+    assert!(held_pages(&handle.poll(true).unwrap_err()));
     guard[0] ^= 1;
     drop(guard);
     assert_eq!(version_of(3, &handle.pin(3).unwrap()), 0);
@@ -402,7 +386,7 @@ fn a_flush_ends_the_reads_that_others_may_wait_for() {
             drop(guard);
         });
         let handle = pool.handle();
-        handle.ask(9, 0).unwrap();
+        handle.submit(9, 0).unwrap();
         barrier.wait();
         std::thread::sleep(Duration::from_millis(10));
         handle.flush().unwrap();
@@ -416,9 +400,9 @@ fn pages_behind_the_end_are_errors() {
     for page in [PAGES, u64::MAX - 1, u64::MAX] {
         assert!(matches!(handle.pin(page), Err(PoolError::NoSuchPage { pages: PAGES, .. })));
         assert!(matches!(handle.pin_mut(page), Err(PoolError::NoSuchPage { .. })));
-        assert!(matches!(handle.ask(page, 0), Err(PoolError::NoSuchPage { .. })));
+        assert!(matches!(handle.submit(page, 0), Err(PoolError::NoSuchPage { .. })));
         assert!(handle.resident(page).is_none());
-        assert!(!handle.offer(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
+        assert!(!handle.insert_if_free(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
     }
     expect_all_frames(&handle, 0);
 }
@@ -494,91 +478,6 @@ fn a_cleaner_cleans_with_any_policy_and_batch() {
                 handle.sync().unwrap();
                 (0..PAGES).for_each(|page| assert_eq!(disk_version(&device, page), 5));
             }
-        }
-    }
-}
-
-/// Most requests at once: all asks, a pin, and whatever is prefetched along, with few writes.
-#[test]
-fn asks_pins_and_prefetches_together_fit_the_queue() {
-    for writer in WRITERS {
-        for prefetch in PrefetchKind::ALL {
-            let device = sim(400, FaultPlan::none());
-            let deep =
-                PoolConfig { prefetch, evict_batch: 16, read_depth: 2, ..config(200, writer) };
-            let pool = pool(&device, deep);
-            let handle = pool.handle();
-            for page in (0..400).step_by(3) {
-                while handle.has_room() && page + 1 < 400 {
-                    handle.ask(page, page).unwrap();
-                    handle.ask(page + 1, page).unwrap();
-                }
-                assert_eq!(version_of(page, &handle.pin(page).unwrap()), 0);
-                while handle.take(true).unwrap().is_some() {}
-            }
-        }
-    }
-}
-
-#[test]
-fn a_handle_that_goes_with_asks_on_their_way_leaves_nothing_latched() {
-    for prefetch in PrefetchKind::ALL {
-        let with = PoolConfig { prefetch, ..config(8, Writer::Ace { batch: 4 }) };
-        let pool = pool(&sim(PAGES, FaultPlan::none()), with);
-        for round in 0..5 {
-            let handle = pool.handle();
-            while handle.has_room() {
-                handle.ask(round * 4 + handle.asked() as u64, 0).unwrap();
-            }
-            if round % 2 == 0 {
-                drop(handle.take(true).unwrap());
-            }
-        }
-        expect_all_frames(&pool.handle(), 20);
-    }
-}
-
-#[test]
-fn a_queue_that_breaks_for_a_while_leaves_no_latch_and_loses_nothing() {
-    let broken = Arc::new(AtomicUsize::new(usize::MAX));
-    for writer in WRITERS {
-        for door in 0..60 {
-            let device = sim(PAGES, FaultPlan::none());
-            let count = Arc::clone(&broken);
-            count.store(usize::MAX, Ordering::Release);
-            let hooked = Hooked::new(Arc::clone(&device) as Arc<dyn Device>, move |at| {
-                let breaks = matches!(at, Door::Open | Door::Submit | Door::Reap { .. });
-                let before = count.load(Ordering::Acquire);
-                if !breaks || before == usize::MAX {
-                    return Ok(());
-                }
-                count.store(before.wrapping_sub(1), Ordering::Release);
-                if before == 0 { Err(device_fault()) } else { Ok(()) }
-            });
-            let tap = PoolConfig { prefetch: PrefetchKind::Tap, ..config(8, writer) };
-            let pool = Pool::new(hooked, tap).unwrap();
-            let handle = pool.handle();
-            broken.store(door, Ordering::Release);
-            let mut versions = [0; PAGES as usize];
-            let mut work = |n: u64| {
-                let page = if n.is_multiple_of(3) { n % PAGES } else { n * 7 % PAGES };
-                if let Ok(version) = bump(&handle, page) {
-                    assert_eq!(version, versions[page as usize] + 1);
-                    versions[page as usize] = version;
-                }
-                if n.is_multiple_of(5) && handle.has_room() && handle.ask(n * 3 % PAGES, 0).is_ok()
-                {
-                    while matches!(handle.take(true), Ok(Some(_)) | Err(_)) {}
-                }
-            };
-            (0..30).for_each(&mut work);
-            while handle.flush().is_err() {}
-            assert_eq!(pool.dirty_pages(), 0);
-            for (page, &version) in versions.iter().enumerate() {
-                let page = page as u64;
-                assert_eq!(version_of(page, &handle.pin(page).unwrap()), version, "door {door}");
-            }
-            expect_all_frames(&handle, 0);
         }
     }
 }

@@ -136,8 +136,8 @@ fn threads_that_miss_the_same_page_cause_one_read() {
             assert_eq!(version_of(1, &handle.pin(1).unwrap()), 0);
         };
         let ask = |handle: Handle| {
-            handle.ask(1, 7).unwrap();
-            let (tag, guard) = handle.take(true).unwrap().expect("it was asked for");
+            handle.submit(1, 7).unwrap();
+            let (tag, guard) = handle.poll(true).unwrap().expect("it was asked for");
             assert_eq!((tag, version_of(1, &guard)), (7, 0));
         };
         together(&pool, vec![Box::new(read), Box::new(read), Box::new(ask)]);
@@ -205,10 +205,10 @@ fn asks_that_cross_each_other_end() {
         let ask = |pages: [u64; 2]| {
             move |handle: Handle| {
                 for page in pages {
-                    handle.ask(page, page).unwrap();
+                    handle.submit(page, page).unwrap();
                 }
                 let mut came = 0;
-                while let Some((tag, guard)) = handle.take(true).unwrap() {
+                while let Some((tag, guard)) = handle.poll(true).unwrap() {
                     assert_eq!(version_of(tag, &guard), 0);
                     came += 1;
                 }

@@ -80,12 +80,12 @@ fn a_pass_neither_shows_nor_keeps_a_page_that_was_changed_behind_it() {
     })
     .unwrap();
     assert_eq!(version_of(5, &handle.pin(5).unwrap()), 1);
-    let stamp = handle.stamp(7);
+    let version = handle.version(7);
     let old = support::sealed_image(7, 0, PAGE_BYTES);
     bump(&handle, 7).unwrap();
     (20..22).for_each(|page| drop(handle.pin(page).unwrap()));
     assert!(handle.pin(30).is_err());
-    assert!(!handle.offer_since(7, &old, stamp), "an overtaken copy is not kept");
+    assert!(!handle.insert_if_current(7, &old, version), "an overtaken copy is not kept");
     assert_eq!(version_of(7, &handle.pin(7).unwrap()), 1);
 }
 

@@ -98,12 +98,12 @@ impl Client<'_> {
         while self.handle.has_room() {
             let page = self.random.skewed(PAGES);
             let tag = self.random.next();
-            self.handle.ask(page, tag)?;
+            self.handle.submit(page, tag)?;
             tags.push((tag, page));
         }
         let polls = self.random.below(3);
         for poll in 0.. {
-            let taken = self.handle.take(poll >= polls)?;
+            let taken = self.handle.poll(poll >= polls)?;
             let Some((tag, guard)) = taken else {
                 if poll >= polls {
                     break;
@@ -121,8 +121,8 @@ impl Client<'_> {
     /// Another handle that never takes what it asked for.
     fn ask_and_go_away(&self, page: u64) -> Result<(), PoolError> {
         let other = self.handle.pool().handle();
-        other.ask(page, 0)?;
-        other.ask(page / 2, 0).map(|_| ())
+        other.submit(page, 0)?;
+        other.submit(page / 2, 0).map(|_| ())
     }
 
     /// Every page of a pass has a version that it had during the pass.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cenote_device::Buffer;
-use cenote_store::format::{PageHeader, PageKind, checksum};
+use cenote_store::format::{Identity, PageHeader, PageKind, checksum};
 use cenote_store::page::{Expected, Page};
 use cenote_store::{Codec, Decoded};
 
@@ -43,9 +43,8 @@ fn parsed(page: Result<Page<'_>, cenote_store::PageFault>) -> usize {
 
 fn expected(page: usize) -> Expected {
     Expected {
-        salt: 7,
+        identity: Identity { salt: 7, page: page as u64, epoch: 1 },
         codec: Codec::Raw,
-        page: page as u64,
         first: 0,
         lists: LISTS as u64,
         continues: false,

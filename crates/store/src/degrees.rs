@@ -4,7 +4,7 @@
 use crate::VertexId;
 use crate::error::{PageFault, Result};
 use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
-use crate::sink::PageSink;
+use crate::sink::PageTarget;
 
 /// Most bytes of a LEB128 number of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
@@ -90,7 +90,7 @@ impl DegreePages {
     }
 
     /// Writes the section. The number of pages.
-    pub fn write(mut self, sink: &mut PageSink) -> Result<u64> {
+    pub fn write(mut self, sink: &mut impl PageTarget) -> Result<u64> {
         if self.current.count > 0 {
             self.full.push(self.current);
         }

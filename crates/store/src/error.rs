@@ -44,6 +44,19 @@ pub enum StoreError {
         /// Path of the file.
         file: String,
     },
+    /// An earlier Cenote wrote the file.
+    #[error(
+        "{file}: page 0: format version {found}, but this program reads version {supported}; \
+             import the graph again"
+    )]
+    OlderVersion {
+        /// Path of the file.
+        file: String,
+        /// Version of the file.
+        found: u32,
+        /// Version that this program reads.
+        supported: u32,
+    },
     /// A later Cenote wrote the file.
     #[error(
         "{file}: page 0: format version {found}, but this program reads up to version \
@@ -81,21 +94,6 @@ pub enum StoreError {
         /// Size that the superblock tells.
         expected: u64,
         /// First page that is not whole.
-        page: u64,
-    },
-    /// The file goes on after the end that its superblock tells.
-    #[error(
-        "{file}: {found} bytes, but the superblock (page 0) says {expected}: bytes from page \
-             {page} on do not belong to the graph; restore it or import again"
-    )]
-    Overlong {
-        /// Path of the file.
-        file: String,
-        /// Size of the file.
-        found: u64,
-        /// Size that the superblock tells.
-        expected: u64,
-        /// First page that is not the graph's.
         page: u64,
     },
     /// A page is not what was written.
@@ -161,12 +159,14 @@ impl From<PoolError> for StoreError {
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: \
          restore it or import again",
-        self.page * self.page_bytes, (self.page + 1) * self.page_bytes)]
+        self.physical * self.page_bytes, (self.physical + 1) * self.page_bytes)]
 pub struct PageError {
     /// Path of the file.
     pub file: String,
-    /// Page number in the file.
+    /// Logical page number; that of commit slots and of the page table's own pages is physical.
     pub page: u64,
+    /// Where the page lies in the file, in pages.
+    pub physical: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
     /// What the page should hold.
@@ -192,6 +192,14 @@ pub enum PageFault {
         stored: u32,
         /// Of the page.
         computed: u32,
+    },
+    /// The page is a version of it that is not the present one.
+    #[error("it was written in epoch {found}, expected {expected}")]
+    Epoch {
+        /// In the page.
+        found: u64,
+        /// In the page table.
+        expected: u64,
     },
     /// The page holds something else.
     #[error("it is of kind {found}, expected {expected:?}")]

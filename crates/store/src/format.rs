@@ -9,7 +9,11 @@ use crate::packed;
 /// Where the superblock says that the file is a Cenote graph. The line end shows text-mode copies.
 pub const MAGIC: [u8; 8] = *b"CENOTE\r\n";
 /// The version that this program writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// Pages 0 and 1 are commit slots.
+pub const SLOTS: u64 = 2;
+/// The epoch of an import's commit, the first of a graph.
+pub const EPOCH_OF_IMPORT: u64 = 1;
 /// Every page starts with a header of this size.
 pub const HEADER_BYTES: usize = 48;
 /// Smallest page.
@@ -31,7 +35,7 @@ pub const HEAD_ENTRIES_MIN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum PageKind {
-    /// Page 0.
+    /// A commit slot: page 0 or 1.
     Superblock = 0,
     /// Lists of neighbours.
     Adjacency = 1,
@@ -49,6 +53,10 @@ pub enum PageKind {
     Order = 7,
     /// Of each vertex the neighbours with the longest lists.
     HubNeighbours = 8,
+    /// Extents of the page table.
+    PageTable = 9,
+    /// Extents of the free list.
+    FreeList = 10,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.
@@ -122,20 +130,20 @@ pub struct PageHeader {
     /// Adjacency: entries. Other kinds: items that start in the page.
     pub entries: u32,
     /// Adjacency: position within list 0 of the page's first entry. Strings: bytes at the start
-    /// of the payload that continue a string of an earlier page. Weights: ordinal of the first.
+    /// of the payload that continue a string of an earlier page. Weights: address of the first.
     pub head_skip: u64,
     /// Adjacency: whole length of list 0.
     pub head_degree: u64,
     /// Adjacency: whole length of the last list.
     pub tail_degree: u64,
-    /// The superblock generation that wrote the page.
-    pub generation: u64,
+    /// The epoch in which the page was written.
+    pub epoch: u64,
 }
 
 impl PageHeader {
-    /// A header of the given kind, all else zero, generation 1.
+    /// A header of the given kind, all else zero; of the epoch of an import.
     pub fn new(kind: PageKind) -> Self {
-        Self { kind: kind as u8, generation: 1, ..Self::default() }
+        Self { kind: kind as u8, epoch: EPOCH_OF_IMPORT, ..Self::default() }
     }
 
     /// The header of a page.
@@ -147,7 +155,7 @@ impl PageHeader {
         bytemuck::pod_read_unaligned(&bytes[..HEADER_BYTES])
     }
 
-    /// Puts the header at the start of a page and its checksum into it.
+    /// Puts the header at the start of logical page `page` and its checksum into it.
     pub fn seal(mut self, bytes: &mut [u8], salt: u64, page: u64) {
         bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&self));
         self.checksum = checksum(bytes, salt, page);
@@ -155,8 +163,8 @@ impl PageHeader {
     }
 }
 
-/// CRC-32C of a page without its first four bytes, followed by the graph's salt and the page
-/// number: a page that was swapped with another, or comes from another graph, does not pass.
+/// CRC-32C of a page without its first four bytes, followed by the graph's salt and the logical
+/// page number: a page that was swapped with another, or comes from another graph, does not pass.
 #[inline]
 pub fn checksum(bytes: &[u8], salt: u64, page: u64) -> u32 {
     let mut place = [0; 16];
@@ -179,25 +187,38 @@ pub const fn items_per_page(page_bytes: usize, codec: Codec) -> (usize, usize) {
     }
 }
 
-/// Reads the header of a raw page whose checksum and kind are right.
-#[inline]
-pub fn verify(bytes: &[u8], salt: u64, page: u64, kind: PageKind) -> Result<PageHeader, PageFault> {
-    verify_codec(bytes, salt, page, kind, Codec::Raw)
+/// What a page proves by its checksum and its header, whatever it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Of which graph it is.
+    pub salt: u64,
+    /// Its logical number.
+    pub page: u64,
+    /// The epoch in which it was written.
+    pub epoch: u64,
 }
 
-/// Reads the header of a page whose checksum, kind and codec are right.
+/// Reads the header of a raw page whose checksum, epoch and kind are right.
+#[inline]
+pub fn verify(bytes: &[u8], identity: &Identity, kind: PageKind) -> Result<PageHeader, PageFault> {
+    verify_codec(bytes, identity, kind, Codec::Raw)
+}
+
+/// Reads the header of a page whose checksum, epoch, kind and codec are right.
 #[inline]
 pub fn verify_codec(
     bytes: &[u8],
-    salt: u64,
-    page: u64,
+    identity: &Identity,
     kind: PageKind,
     codec: Codec,
 ) -> Result<PageHeader, PageFault> {
     let header = PageHeader::read(bytes);
-    let computed = checksum(bytes, salt, page);
+    let computed = checksum(bytes, identity.salt, identity.page);
     if header.checksum != computed {
         return Err(PageFault::Checksum { stored: header.checksum, computed });
+    }
+    if header.epoch != identity.epoch {
+        return Err(PageFault::Epoch { found: header.epoch, expected: identity.epoch });
     }
     if header.kind != kind as u8 {
         return Err(PageFault::Kind { found: header.kind, expected: kind });
@@ -238,9 +259,13 @@ mod tests {
     fn sealed_page_verifies_only_in_its_place() {
         let mut page = vec![9; 4096];
         PageHeader::new(PageKind::Degrees).seal(&mut page, 1, 2);
-        assert!(verify(&page, 1, 2, PageKind::Degrees).is_ok());
-        assert!(matches!(verify(&page, 1, 3, PageKind::Degrees), Err(PageFault::Checksum { .. })));
-        assert!(matches!(verify(&page, 2, 2, PageKind::Degrees), Err(PageFault::Checksum { .. })));
-        assert!(matches!(verify(&page, 1, 2, PageKind::Index), Err(PageFault::Kind { .. })));
+        let verify = |salt, number, epoch, kind| {
+            verify(&page, &Identity { salt, page: number, epoch }, kind)
+        };
+        assert!(verify(1, 2, 1, PageKind::Degrees).is_ok());
+        assert!(matches!(verify(1, 3, 1, PageKind::Degrees), Err(PageFault::Checksum { .. })));
+        assert!(matches!(verify(2, 2, 1, PageKind::Degrees), Err(PageFault::Checksum { .. })));
+        assert!(matches!(verify(1, 2, 2, PageKind::Degrees), Err(PageFault::Epoch { .. })));
+        assert!(matches!(verify(1, 2, 1, PageKind::Index), Err(PageFault::Kind { .. })));
     }
 }

@@ -3,22 +3,25 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
+use cenote_device::Device;
 use cenote_pool::check::PageCheck;
 use cenote_pool::{Handle, PageId};
 
+use crate::commit::Commit;
 use crate::degrees;
-use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{self, HEADER_BYTES, PAGE_BYTES_MIN, PageHeader};
+use crate::error::{PageFault, Result, StoreError};
+use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
 use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
-use crate::index::{Adjacency, word_entries};
+use crate::index::Adjacency;
 use crate::lookup::Lookup;
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
 use crate::pages::{Layout, LookupConfig, Pages};
+use crate::store::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
+use crate::table::{PageRun, PageTable, SectionPages};
 use crate::weights::{Weight, WeightColumn};
 use crate::{Direction, VertexId};
 
@@ -26,22 +29,12 @@ use crate::{Direction, VertexId};
 /// large requests, and washes nothing out.
 const LOOKUP_PAGES_MAX: u64 = 4;
 
-/// A stored graph. In memory: its superblock and page indexes, and, once a list or an id was looked
+/// A stored graph as of one epoch. Later commits do not disturb it if it comes from a
+/// [`Store`](crate::Store), which keeps its pages until it is dropped. In memory: its superblock and page indexes, and, once a list or an id was looked
 /// up, the few pages read last.
 #[derive(Debug)]
 pub struct Graph {
     pages: Arc<Pages>,
-}
-
-/// Consecutive logical pages that are also consecutive on the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageRun {
-    /// The first logical page.
-    pub logical: PageId,
-    /// The physical page that holds it.
-    pub physical: PageId,
-    /// How many there are.
-    pub pages: u64,
 }
 
 impl Graph {
@@ -56,25 +49,42 @@ impl Graph {
         plan: impl FnOnce(&Superblock) -> LookupConfig,
     ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let superblock = read_superblock(device.as_ref(), &file)?;
-        let load = |kind, index| load_index(device.as_ref(), &file, &superblock, kind, index);
-        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
-        let back = if superblock.in_edges {
-            Some(load(SectionKind::InAdjacency, SectionKind::InIndex)?)
-        } else {
-            None
-        };
-        let column = |kind| {
-            let section = *superblock.section(kind)?;
+        let commit = Commit::read(device.as_ref(), &file)?;
+        Self::of_commit(device, file, commit, plan, None)
+    }
+
+    /// The graph as a commit has it.
+    pub(crate) fn of_commit(
+        device: Arc<dyn Device>,
+        file: Arc<str>,
+        Commit { superblock, extents }: Commit,
+        plan: impl FnOnce(&Superblock) -> LookupConfig,
+        pin: Option<Pin>,
+    ) -> Result<Self> {
+        let table = Arc::new(PageTable::new(extents.table));
+        let pages = |kind| {
+            let (file, table) = (Arc::clone(&file), Arc::clone(&table));
             let (page_bytes, salt) = (superblock.page_bytes as usize, superblock.salt);
-            let kind = superblock.weights.as_ref()?.kind;
-            Some(WeightColumn::new(Arc::clone(&file), section, kind, page_bytes, salt))
+            let section = *superblock.section(kind)?;
+            Some(SectionPages { file, section, page_bytes, salt, table })
         };
+        let vertices = superblock.vertices as u32;
+        let load = |lists, index| match (pages(lists), pages(index)) {
+            (Some(lists), Some(index)) => {
+                load_index(device.as_ref(), lists, &index, vertices).map(Some)
+            }
+            _ => Ok(None),
+        };
+        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
+        let out = out.expect("the superblock was checked");
+        let back = load(SectionKind::InAdjacency, SectionKind::InIndex)?;
+        let column =
+            |kind| Some(WeightColumn::new(pages(kind)?, superblock.weights.as_ref()?.kind));
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let lookups = plan(&superblock);
-        let layout = Layout { file, superblock, out, back, out_weights, back_weights };
-        Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups)) })
+        let layout = Layout { file, superblock, table, out, back, out_weights, back_weights };
+        Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin)) })
     }
 
     /// Where the graph lies.
@@ -135,32 +145,40 @@ impl Graph {
     /// The hub neighbours, where the graph has them: from the lists of sources, which on an undirected graph
     /// are all lists.
     pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
-        let superblock = self.superblock();
-        let section = [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours];
-        let section = section.iter().find_map(|&kind| superblock.section(kind))?;
-        let file = Arc::clone(self.file());
-        Some(HubNeighboursSection::new(file, *section, self.page_bytes(), superblock.salt))
+        let section = *self.superblock().hub_neighbours()?;
+        Some(HubNeighboursSection::new(self.section_pages(section)))
+    }
+
+    fn section_pages(&self, section: Section) -> SectionPages {
+        let Layout { file, superblock, table, .. } = self.layout();
+        let (page_bytes, salt) = (superblock.page_bytes as usize, superblock.salt);
+        let (file, table) = (Arc::clone(file), Arc::clone(table));
+        SectionPages { file, section, page_bytes, salt, table }
     }
 
     /// The physical page that holds a logical one: its place on the device, in pages, and its number
     /// in a pool over the device. Sections, indexes and errors speak of logical pages.
+    ///
+    /// # Panics
+    /// If the page is in no section of the graph.
     #[inline]
     pub fn physical(&self, page: PageId) -> PageId {
-        page
+        self.layout().table.physical(page)
     }
 
     /// The logical page that a physical one holds.
+    ///
+    /// # Panics
+    /// If it holds none of this graph's.
     #[inline]
     pub fn logical(&self, physical: PageId) -> PageId {
-        physical
+        self.layout().table.logical(physical).expect("a page of the graph")
     }
 
-    /// Where consecutive logical pages lie: as few runs as possible, in logical order. A request
+    /// Where consecutive logical pages of a section lie: as few runs as possible, in logical order. A request
     /// must not reach from one run into the next.
     pub fn extents(&self, pages: Range<PageId>) -> impl Iterator<Item = PageRun> {
-        let Range { start, end } = pages;
-        let run = PageRun { logical: start, physical: start, pages: end.saturating_sub(start) };
-        std::iter::once(run).filter(|run| run.pages > 0)
+        self.layout().table.runs(pages)
     }
 
     /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
@@ -176,11 +194,13 @@ impl Graph {
         let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();
-        let ordinals: usize = columns.map(WeightColumn::memory_bytes).sum();
-        indexes + ordinals + self.pages.memory_bytes() + self.pages.device.memory_bytes()
+        let weights: usize = columns.map(WeightColumn::memory_bytes).sum();
+        let table = self.layout().table.memory_bytes();
+        indexes + weights + table + self.pages.memory_bytes() + self.pages.device.memory_bytes()
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
+    /// Where the graph has no degrees, or those of other lists, it reads the lists themselves.
     /// Nothing is passed on for a direction that the graph does not have.
     pub fn degrees(
         &self,
@@ -191,17 +211,37 @@ impl Graph {
             Direction::In if self.is_directed() => SectionKind::InDegrees,
             _ => SectionKind::OutDegrees,
         };
-        let Some(&section) = self.superblock().section(kind) else { return Ok(()) };
-        let mut reader = DegreeReader::new(self, section, Ahead::FAR)?;
-        while let Some((first, degrees)) = reader.next()? {
-            out(first, degrees);
+        if let Some(&section) = self.superblock().fresh(kind) {
+            let mut reader = DegreeReader::new(self, section, Ahead::FAR)?;
+            while let Some((first, degrees)) = reader.next()? {
+                out(first, degrees);
+            }
+            return Ok(());
         }
-        Ok(())
+        self.degrees_from_lists(direction, out)
+    }
+
+    /// [`Graph::degrees`] by a pass over the lists.
+    pub(crate) fn degrees_from_lists(
+        &self,
+        direction: Direction,
+        out: &mut dyn FnMut(VertexId, &[u64]),
+    ) -> Result<()> {
+        let mut degrees = Vec::new();
+        self.scan(direction, &mut |_, page| {
+            let begun = page.lists().filter(|list| list.skip == 0);
+            degrees.clear();
+            degrees.extend(begun.map(|list| list.degree));
+            if !degrees.is_empty() {
+                out(page.first_vertex() + VertexId::from(page.head_skip() > 0), &degrees);
+            }
+            Ok(())
+        })
     }
 
     /// The user's vertex ids.
     pub fn ids(&self) -> Result<Ids> {
-        Ok(Ids::open(&self.pages))
+        Ids::open(&self.pages)
     }
 
     /// Appends the list of one vertex to `out`.
@@ -224,7 +264,7 @@ impl Graph {
         let handle = self.pages.handle()?;
         let mut decoded = Decoded::new();
         for number in start..=end {
-            let bytes = handle.pin(adjacency.first_page() + number)?;
+            let bytes = self.pages.pin(&handle, adjacency.first_page() + number)?;
             let mut taken = Ok(());
             adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, |list| {
                 taken = pieces.take(number, list);
@@ -268,46 +308,29 @@ impl Graph {
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let mut decoded = Decoded::new();
         for number in adjacency.pages_of(vertex) {
-            let bytes = handle.pin(adjacency.first_page() + number)?;
+            let bytes = self.pages.pin(handle, adjacency.first_page() + number)?;
             let take = |list: &List<'_>| visit(list.targets);
             adjacency.reparse_lists(number, &bytes, &[vertex], &mut decoded, take)?;
         }
         Ok(())
     }
 
-    /// Makes ready for weighted visits of a direction: finds, from the index, the ordinal of the
-    /// first entry of each page of lists, and keeps it ([`WeightColumn::bytes_for`]).
+    /// Makes ready for weighted visits of a direction: loads the weight index, which tells where the
+    /// weights of each page of lists are, and keeps it ([`WeightColumn::bytes_for`]).
     pub fn load_weights(&self, direction: Direction) -> Result<Option<&WeightColumn>> {
         let Some(column) = self.weights(direction) else { return Ok(None) };
-        if column.ordinals().get().is_none() {
-            let index = match column.section().kind {
-                SectionKind::InWeights => SectionKind::InIndex,
-                _ => SectionKind::OutIndex,
-            };
-            let ordinals = self.read_ordinals(index)?;
+        if column.words().get().is_none() {
+            let kind = column.index_kind();
+            let mut stream = Words::new(self, kind)?;
+            let mut words = Vec::with_capacity(stream.section.items as usize);
+            while let Some((page, word)) = stream.next()? {
+                column.check_word(word).map_err(|fault| self.fault(page, kind.name(), fault))?;
+                words.push(word);
+            }
             // Another thread may have been first, with the same.
-            let _ = column.ordinals().set(ordinals);
+            let _ = column.words().set(words);
         }
         Ok(Some(column))
-    }
-
-    fn read_ordinals(&self, index: SectionKind) -> Result<Vec<u64>> {
-        let section = *self.superblock().section(index).expect("the superblock was checked");
-        let mut ordinals = Vec::with_capacity(section.items as usize + 1);
-        ordinals.push(0);
-        let mut stream = self.stream(section, Ahead::FAR)?;
-        let (mut rest, mut ordinal) = (section.items, 0);
-        while let Some((number, bytes)) = stream.next()? {
-            let header = self.verify(section, number, bytes)?;
-            let words = words(bytes, &header, rest)
-                .map_err(|fault| self.fault(number, index.name(), fault))?;
-            rest -= words.len() as u64;
-            for word in words {
-                ordinal += word_entries(*word);
-                ordinals.push(ordinal);
-            }
-        }
-        Ok(ordinals)
     }
 
     /// Appends the weights of one vertex's list to `out`, in the order of
@@ -318,26 +341,26 @@ impl Graph {
         vertex: VertexId,
         out: &mut Vec<Weight>,
     ) -> Result<()> {
-        let mut list = Vec::new();
-        self.read_list(direction, vertex, &mut list)?;
+        self.check_vertex(vertex)?;
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let Some(column) = self.load_weights(direction)? else { return Ok(()) };
         let handle = self.pages.handle()?;
-        let page = *adjacency.pages_of(vertex).start();
-        let start = {
-            let bytes = handle.pin(adjacency.first_page() + page)?;
-            let mut decoded = Decoded::new();
-            let view = adjacency.reparse(page, &bytes, &mut decoded)?;
-            column.ordinals_of(page).start
-                + view.start((vertex - view.first_vertex()) as usize) as u64
-        };
-        let wanted = start..start + list.len() as u64;
-        for page in column.pages_of(wanted.clone()) {
-            let bytes = handle.pin(column.first_page() + page)?;
-            let weights = column.reparse(page, &bytes);
-            let first = page * column.per_page() as u64;
-            let within = wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
-            out.extend(within.map(|ordinal| weights.get((ordinal - first) as usize)));
+        let (per_page, mut decoded) = (column.per_page() as u64, Decoded::new());
+        for page in adjacency.pages_of(vertex) {
+            let wanted = {
+                let bytes = self.pages.pin(&handle, adjacency.first_page() + page)?;
+                let view = adjacency.reparse(page, &bytes, &mut decoded)?;
+                let list = (vertex - view.first_vertex()) as usize;
+                let first = column.addresses_of(page).start;
+                first + view.start(list) as u64..first + view.end(list) as u64
+            };
+            for page in column.pages_of(wanted.clone()) {
+                let bytes = self.pages.pin(&handle, column.first_page() + page)?;
+                let weights = column.reparse(page, &bytes);
+                let first = page * per_page;
+                let within = wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
+                out.extend(within.map(|address| weights.get((address - first) as usize)));
+            }
         }
         Ok(())
     }
@@ -372,7 +395,11 @@ impl Graph {
 
     /// A stream over a whole section.
     pub(crate) fn stream(&self, section: Section, ahead: Ahead) -> Result<PageStream> {
-        let pages = section.first_page..section.first_page + section.pages;
+        self.pages.stream(section.range(), ahead)
+    }
+
+    /// A stream over consecutive logical pages.
+    pub(crate) fn stream_pages(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {
         self.pages.stream(pages, ahead)
     }
 
@@ -458,68 +485,64 @@ impl<'a> DegreeReader<'a> {
     }
 }
 
-/// Reads page 0, whose size is not known before.
-fn read_superblock(device: &dyn Device, file: &str) -> Result<Superblock> {
-    let file_bytes = device.len_bytes()?;
-    if file_bytes == 0 {
-        return Err(StoreError::Empty { file: file.into() });
-    }
-    let (buffer, found) = read_start(device, file_bytes)?;
-    let page_bytes = Superblock::page_bytes_of(file, &buffer[..found], file_bytes)?;
-    if page_bytes == found {
-        return Superblock::decode(file, &buffer, file_bytes);
-    }
-    let page = cenote_device::read_exact(device, 0, page_bytes, Buffer::new(page_bytes)?)?;
-    Superblock::decode(file, &page, file_bytes)
-}
-
-/// Reads the first 4 KiB of a file, or all of it if it is shorter. How many bytes there are.
-fn read_start(device: &dyn Device, file_bytes: u64) -> Result<(Buffer, usize)> {
-    let len = PAGE_BYTES_MIN;
-    let expected = file_bytes.min(len as u64) as usize;
-    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
-    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer: Buffer::new(len)? });
-    let mut completions = Vec::with_capacity(1);
-    queue.reap(1, &mut completions)?;
-    let done = completions.pop().expect("reap(1) returns a completion");
-    let (device, op, offset) = (device.name(), Op::Read, 0);
-    match done.result {
-        Ok(found) if found >= expected => Ok((done.buffer, expected)),
-        Ok(found) => Err(DeviceError::Short { device, op, offset, expected, found }.into()),
-        Err(fault) => Err(DeviceError::Io { device, op, offset, len, fault }.into()),
-    }
-}
-
 fn load_index(
     device: &dyn Device,
-    file: &Arc<str>,
-    superblock: &Superblock,
-    kind: SectionKind,
-    index: SectionKind,
+    lists: SectionPages,
+    index: &SectionPages,
+    vertices: u32,
 ) -> Result<Adjacency> {
-    let section = |kind| *superblock.section(kind).expect("the superblock was checked");
-    let (adjacency, index) = (section(kind), section(index));
-    let page_bytes = superblock.page_bytes as usize;
-    let (salt, vertices) = (superblock.salt, superblock.vertices as u32);
-    let fault = |page, fault| -> StoreError {
-        let (file, page_bytes, section) = (file.to_string(), page_bytes as u64, index.kind.name());
-        PageError { file, page, page_bytes, section, fault }.into()
-    };
-    let mut load = Adjacency::load(Arc::clone(file), adjacency, page_bytes, salt, vertices);
-    let pages = index.first_page..index.first_page + index.pages;
-    let mut stream = PageStream::new(device, page_bytes, pages, Ahead::FAR)?;
-    let mut rest = index.items;
+    let mut load = Adjacency::load(lists, vertices);
+    let pages = index.range();
+    let mut stream = PageStream::new(device, &index.table, index.page_bytes, pages, Ahead::FAR)?;
+    let mut rest = index.section.items;
     while let Some((number, bytes)) = stream.next()? {
-        let header = format::verify(bytes, salt, number, index.kind.page_kind())
-            .map_err(|f| fault(number, f))?;
-        let words = words(bytes, &header, rest).map_err(|f| fault(number, f))?;
+        let page = number - index.section.first_page;
+        let bad = |fault| index.fault(page, fault);
+        let header = format::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
+        let words = words(bytes, &header, rest).map_err(bad)?;
         rest -= words.len() as u64;
         for word in words {
-            load.push(*word).map_err(|f| fault(number, f))?;
+            load.push(*word).map_err(bad)?;
         }
     }
-    let last = (index.first_page + index.pages).saturating_sub(1);
-    load.finish().map_err(|f| fault(last, f))
+    let last = index.section.pages.saturating_sub(1);
+    load.finish().map_err(|fault| index.fault(last, fault))
+}
+
+/// The words of an index one by one, each with the page that it stands in.
+pub(crate) struct Words<'a> {
+    graph: &'a Graph,
+    section: Section,
+    stream: PageStream,
+    rest: u64,
+    page: PageId,
+    batch: Vec<u64>,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
+        let section = *graph.superblock().section(kind).expect("the superblock was checked");
+        let stream = graph.stream(section, Ahead::NEAR)?;
+        let (rest, page) = (section.items, section.first_page);
+        Ok(Self { graph, section, stream, rest, page, batch: Vec::new(), at: 0 })
+    }
+
+    pub fn next(&mut self) -> Result<Option<(PageId, u64)>> {
+        if self.at == self.batch.len() {
+            let Some((page, bytes)) = self.stream.next()? else { return Ok(None) };
+            let header = self.graph.verify(self.section, page, bytes)?;
+            let words = words(bytes, &header, self.rest)
+                .map_err(|fault| self.graph.fault(page, self.section.kind.name(), fault))?;
+            self.rest -= words.len() as u64;
+            self.page = page;
+            self.batch.clear();
+            self.batch.extend_from_slice(words);
+            self.at = 0;
+        }
+        self.at += 1;
+        Ok(Some((self.page, self.batch[self.at - 1])))
+    }
 }
 
 /// The `u64` items of a page that were verified, of a section that has `rest` more of them.

@@ -4,21 +4,26 @@
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::Arc;
+
+use cenote_device::Device;
+use cenote_pool::PageId;
 
 use crate::VertexId;
-use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::error::{PageFault, Result, StoreError};
 use crate::format::{self, Codec};
 use crate::packed::decode::Decoded;
 use crate::page::{Expected, List, Page};
+use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
+use crate::table::SectionPages;
 
 /// An index word that says that its page begins in the middle of a list.
 pub(crate) const CONTINUES: u64 = 1 << 63;
 
-/// The word of one page in an index section.
+/// The word of one page in an index section. Bits 48 to 62 are zero.
 pub(crate) fn word(starts_from: VertexId, continues: bool, entries: usize) -> u64 {
     let continues = if continues { CONTINUES } else { 0 };
+    assert!(entries <= usize::from(u16::MAX), "a page has 65,535 entries at most");
     u64::from(starts_from) | (entries as u64) << 32 | continues
 }
 
@@ -31,10 +36,7 @@ pub(crate) fn word_entries(word: u64) -> u64 {
 /// within the section, `0..pages()`.
 #[derive(Debug)]
 pub struct Adjacency {
-    file: Arc<str>,
-    section: Section,
-    page_bytes: usize,
-    salt: u64,
+    pages: SectionPages,
     vertices: u32,
     /// One per page, and `vertices` behind the last.
     starts: Vec<VertexId>,
@@ -47,65 +49,43 @@ pub struct Adjacency {
 
 impl Adjacency {
     /// An index without words yet; [`IndexLoad::finish`] makes it whole.
-    pub(crate) fn load(
-        file: Arc<str>,
-        section: Section,
-        page_bytes: usize,
-        salt: u64,
-        vertices: u32,
-    ) -> IndexLoad {
-        let pages = section.pages as usize;
-        let starts = Vec::with_capacity(pages + 1);
-        let continues = vec![0; pages.div_ceil(64)];
+    pub(crate) fn load(pages: SectionPages, vertices: u32) -> IndexLoad {
+        let count = pages.section.pages as usize;
+        let starts = Vec::with_capacity(count + 1);
+        let continues = vec![0; count.div_ceil(64)];
         let (entries_max, lists_max) = (0, 0);
-        let adjacency = Self {
-            file,
-            section,
-            page_bytes,
-            salt,
-            vertices,
-            starts,
-            continues,
-            entries_max,
-            lists_max,
-        };
+        let adjacency = Self { pages, vertices, starts, continues, entries_max, lists_max };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
 
-    /// First page of the section in the file.
+    /// First logical page of the section.
     #[inline]
     pub fn first_page(&self) -> u64 {
-        self.section.first_page
+        self.pages.section.first_page
     }
 
     /// Pages of the section.
     #[inline]
     pub fn pages(&self) -> u64 {
-        self.section.pages
+        self.pages.section.pages
     }
 
     /// Entries of all lists.
     #[inline]
     pub fn stored_edges(&self) -> u64 {
-        self.section.items
+        self.pages.section.items
     }
 
     /// Bytes of a page.
     #[inline]
     pub fn page_bytes(&self) -> usize {
-        self.page_bytes
-    }
-
-    /// First byte of a page in the file.
-    #[inline]
-    pub fn offset_of(&self, page: u64) -> u64 {
-        (self.section.first_page + page) * self.page_bytes as u64
+        self.pages.page_bytes
     }
 
     /// How the lists are encoded.
     #[inline]
     pub fn codec(&self) -> Codec {
-        self.section.codec
+        self.pages.section.codec
     }
 
     /// Entries of the page that has the most of them.
@@ -166,7 +146,7 @@ impl Adjacency {
             };
             longest = longest.max(run);
         }
-        (longest * self.entries_max).min(self.section.items)
+        (longest * self.entries_max).min(self.pages.section.items)
     }
 
     /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
@@ -198,9 +178,8 @@ impl Adjacency {
     fn expected(&self, page: u64) -> Expected {
         let vertices = self.vertices_in(page);
         Expected {
-            salt: self.salt,
+            identity: self.pages.identity(page),
             codec: self.codec(),
-            page: self.section.first_page + page,
             first: vertices.start,
             lists: u64::from(vertices.end - vertices.start),
             continues: self.continues(page),
@@ -220,7 +199,7 @@ impl Adjacency {
         bytes: &'a [u8],
         decoded: &'a mut Decoded,
     ) -> Result<Page<'a>> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let expected = self.expected(page);
         Page::parse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
     }
@@ -231,7 +210,7 @@ impl Adjacency {
     /// # Panics
     /// As [`Adjacency::parse`].
     pub fn verify(&self, page: u64, bytes: &[u8]) -> Result<()> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is verified as a whole");
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is verified as a whole");
         Page::verify(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
     }
 
@@ -247,7 +226,7 @@ impl Adjacency {
         bytes: &'a [u8],
         decoded: &'a mut Decoded,
     ) -> Result<Page<'a>> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let expected = self.expected(page);
         Page::reparse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
     }
@@ -267,7 +246,7 @@ impl Adjacency {
         decoded: &mut Decoded,
         take: impl FnMut(&List<'_>),
     ) -> Result<()> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take)
             .map_err(|fault| self.fault(page, fault))
     }
@@ -275,19 +254,22 @@ impl Adjacency {
     /// An error that names a page of this section.
     #[cold]
     pub(crate) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
-        PageError {
-            file: self.file.to_string(),
-            page: self.section.first_page + page,
-            page_bytes: self.page_bytes as u64,
-            section: self.section.kind.name(),
-            fault,
-        }
-        .into()
+        self.pages.fault(page, fault)
+    }
+
+    /// A stream over some of its logical pages.
+    pub(crate) fn stream(
+        &self,
+        device: &dyn Device,
+        pages: Range<PageId>,
+        ahead: Ahead,
+    ) -> Result<PageStream> {
+        PageStream::new(device, &self.pages.table, self.pages.page_bytes, pages, ahead)
     }
 
     /// What the section holds: lists of targets or of sources.
     pub fn kind(&self) -> SectionKind {
-        self.section.kind
+        self.pages.section.kind
     }
 }
 
@@ -341,7 +323,7 @@ impl IndexLoad {
     }
 
     fn check_room(&self, lists: u64, entries: u64) -> Result<(), PageFault> {
-        let (page_bytes, codec) = (self.adjacency.page_bytes, self.adjacency.codec());
+        let (page_bytes, codec) = (self.adjacency.pages.page_bytes, self.adjacency.codec());
         if codec == Codec::Raw {
             let room = format::payload_bytes(page_bytes) as u64;
             return at_most("bytes of the lists of a page", lists * 2 + entries * 4, room);
@@ -356,7 +338,7 @@ impl IndexLoad {
         if let Some(last) = self.last_word {
             self.check_page(last, self.adjacency.vertices)?;
         }
-        let Section { pages, items, .. } = self.adjacency.section;
+        let Section { pages, items, .. } = self.adjacency.pages.section;
         assert_eq!(self.adjacency.starts.len() as u64, pages, "one word per page was pushed");
         if self.entries != items {
             let (what, found) = ("entries of all pages", self.entries);

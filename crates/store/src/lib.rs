@@ -1,11 +1,13 @@
 //! Puts a graph on disk and keeps it whole.
 //!
 //! - [`format`](mod@format): constants, page header, checksum
-//! - [`superblock`]: the first page: what the graph is and where everything lies
+//! - [`superblock`]: what the graph is and where everything lies; `commit`: how it becomes another
+//! - `table`: where each logical page lies on the device
 //! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
 //! - [`graph`]: opens a stored graph and reads it; `lookup`: many lists at random
+//! - [`store`]: changes, commits, and readers of the epochs before
 //! - [`hub_neighbours`]: of each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's own vertex ids
 //! - [`order`]: vertices in another order than that of their ids
@@ -20,6 +22,7 @@
 compile_error!("graph files are little-endian and read in place: big-endian hosts are not served");
 
 pub mod check;
+mod commit;
 mod degrees;
 pub mod edges;
 pub mod error;
@@ -35,15 +38,17 @@ mod packer;
 pub mod page;
 mod pages;
 mod sink;
+pub mod store;
 mod stream;
 pub mod superblock;
+mod table;
 pub mod weights;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
-pub use graph::{Graph, PageRun};
+pub use graph::Graph;
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
 pub use index::Adjacency;
@@ -52,7 +57,9 @@ pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use pages::LookupConfig;
+pub use store::{Store, Transaction};
 pub use superblock::Superblock;
+pub use table::PageRun;
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 

@@ -92,14 +92,14 @@ impl<'g> Lookup<'g> {
 
     /// Asks for each wanted page once and keeps what it holds of the lists.
     fn take_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
-        let Self { handle, decoded, wanted, pieces, entries, .. } = self;
+        let Self { graph, handle, decoded, wanted, pieces, entries } = self;
         pieces.clear();
         entries.clear();
         let mut next = 0;
         let pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
             let first = next;
             next += of_page.len();
-            (adjacency.first_page() + of_page[0].page, first as u64)
+            (graph.physical(adjacency.first_page() + of_page[0].page), first as u64)
         });
         Pages::take_each(handle, pages, |first, bytes| {
             let wanted = &wanted[first as usize..];

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::format::{self, Codec, HEAD_ENTRIES_MIN, HEADER_BYTES, PageHeader, PageKind};
 use crate::index;
 use crate::packed::page::PackedPage;
-use crate::sink::PageSink;
+use crate::sink::{PageSink, PageTarget};
 use crate::writer::GraphSpec;
 
 /// What the lists of one direction add up to.

@@ -8,18 +8,16 @@ use bytemuck::try_cast_slice;
 
 use crate::VertexId;
 use crate::error::PageFault;
-use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, Codec, HEADER_BYTES, Identity, PageHeader, PageKind};
 use crate::packed::decode::{self, Decoded};
 
 /// What the index and the superblock know about a page before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// Salt of the graph.
-    pub salt: u64,
+    /// Which page of which graph it is.
+    pub identity: Identity,
     /// How its section is encoded.
     pub codec: Codec,
-    /// Page number in the file.
-    pub page: u64,
     /// Vertex of list 0.
     pub first: VertexId,
     /// Lists with a piece in the page.
@@ -48,7 +46,7 @@ pub struct Page<'a> {
 pub struct List<'a> {
     /// Whose list.
     pub vertex: VertexId,
-    /// Number, in the file, of the page in which the piece lies.
+    /// Logical number of the page in which the piece lies.
     pub page: u64,
     /// Position of `targets[0]` within the whole list.
     pub skip: u64,
@@ -113,7 +111,7 @@ impl<'a> Page<'a> {
         match expected.codec {
             Codec::Raw => {
                 let (entries, starts) = split(bytes, &header, expected)?;
-                Ok(Self::from_parts(entries, starts, &header, expected.page))
+                Ok(Self::from_parts(entries, starts, &header, expected.identity.page))
             }
             Codec::Packed => Self::unpack(bytes, &header, expected, decoded),
         }
@@ -121,8 +119,8 @@ impl<'a> Page<'a> {
 
     fn verify_header(bytes: &[u8], expected: &Expected) -> Result<PageHeader, PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
-        let Expected { salt, page, codec, .. } = *expected;
-        format::verify_codec(bytes, salt, page, PageKind::Adjacency, codec)
+        let Expected { identity, codec, .. } = expected;
+        format::verify_codec(bytes, identity, PageKind::Adjacency, *codec)
     }
 
     fn verified_raw(
@@ -132,7 +130,7 @@ impl<'a> Page<'a> {
     ) -> Result<Self, PageFault> {
         let (entries, starts) = split(bytes, header, expected)?;
         check_starts(starts, entries.len())?;
-        let page = Self::from_parts(entries, starts, header, expected.page);
+        let page = Self::from_parts(entries, starts, header, expected.identity.page);
         page.check_ends(header, expected)?;
         check_targets(page.entries, expected.vertices)?;
         Ok(page)
@@ -167,7 +165,7 @@ impl<'a> Page<'a> {
             check_targets(targets, expected.vertices)?;
             let degree = check_piece(&header, expected, i, targets.len())?;
             let skip = if i == 0 { header.head_skip } else { 0 };
-            take(&List { vertex, page: expected.page, skip, degree, targets });
+            take(&List { vertex, page: expected.identity.page, skip, degree, targets });
         }
         Ok(())
     }
@@ -181,7 +179,7 @@ impl<'a> Page<'a> {
         check_place(header, expected)?;
         decode::open(bytes, header, decoded)?.decode(decoded)?;
         let (entries, starts) = decoded.parts(header.entries as usize, usize::from(header.lists));
-        let page = Self::from_parts(entries, starts, header, expected.page);
+        let page = Self::from_parts(entries, starts, header, expected.identity.page);
         page.check_ends(header, expected)?;
         check_targets(page.entries, expected.vertices)?;
         Ok(page)

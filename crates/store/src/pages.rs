@@ -3,19 +3,22 @@
 //! Lists and ids that are looked up in random order go through a small buffer pool: a page in it
 //! was verified once, when it came. Passes go past it, through a [`PageStream`].
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use cenote_device::Device;
 use cenote_pool::check::{Damage, PageCheck};
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{Handle, PageId, Pool, PoolConfig, Writer};
+use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig, Writer};
 
 use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{self, PageHeader};
+use crate::format::{self, Identity, PageHeader};
 use crate::index::Adjacency;
+use crate::store::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
+use crate::table::PageTable;
 use crate::weights::WeightColumn;
 use crate::{Direction, VertexId};
 
@@ -47,6 +50,7 @@ const PATIENCE_MS: u64 = 60_000;
 pub(crate) struct Layout {
     pub file: Arc<str>,
     pub superblock: Superblock,
+    pub table: Arc<PageTable>,
     pub out: Adjacency,
     /// Only of directed graphs that have in-edges.
     pub back: Option<Adjacency>,
@@ -58,8 +62,9 @@ pub(crate) struct Layout {
 impl Layout {
     /// The header of a page of a section, verified.
     pub fn verify(&self, section: Section, page: PageId, bytes: &[u8]) -> Result<PageHeader> {
-        let (salt, kind) = (self.superblock.salt, section.kind.page_kind());
-        format::verify_codec(bytes, salt, page, kind, section.codec)
+        let (salt, epoch) = (self.superblock.salt, self.table.epoch(page));
+        let identity = Identity { salt, page, epoch };
+        format::verify_codec(bytes, &identity, section.kind.page_kind(), section.codec)
             .map_err(|fault| self.fault(page, section.kind.name(), fault))
     }
 
@@ -67,7 +72,10 @@ impl Layout {
     #[cold]
     pub fn fault(&self, page: PageId, section: &'static str, fault: PageFault) -> StoreError {
         let (file, page_bytes) = (self.file.to_string(), u64::from(self.superblock.page_bytes));
-        PageError { file, page, page_bytes, section, fault }.into()
+        // The pages of a slot, and of the page table itself, are in no section.
+        let is_mapped = self.section_of(page).is_some();
+        let physical = if is_mapped { self.table.physical(page) } else { page };
+        PageError { file, page, physical, page_bytes, section, fault }.into()
     }
 
     /// The lists of a direction, where the graph has them.
@@ -88,10 +96,7 @@ impl Layout {
     }
 
     fn section_of(&self, page: PageId) -> Option<Section> {
-        let holds = |section: &&Section| {
-            page.checked_sub(section.first_page).is_some_and(|within| within < section.pages)
-        };
-        self.superblock.sections.iter().find(holds).copied()
+        self.superblock.sections.iter().find(|section| section.range().contains(&page)).copied()
     }
 }
 
@@ -100,7 +105,8 @@ impl PageCheck for Layout {
         unreachable!("a graph that is read changes no page, and this is page {page}");
     }
 
-    fn check(&self, page: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
+    fn check(&self, physical: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
+        let page = self.table.logical(physical).ok_or("no section of the graph holds it")?;
         let section = self.section_of(page).ok_or("no section of the graph holds it")?;
         let within = page - section.first_page;
         let lists = |adjacency: &Adjacency| adjacency.verify(within, bytes);
@@ -125,11 +131,18 @@ pub(crate) struct Pages {
     lookups: LookupConfig,
     /// Made for the first random read: a run of the engine has frames of its own.
     pool: OnceLock<Arc<Pool>>,
+    /// Keeps the pages from being written to.
+    _pin: Option<Pin>,
 }
 
 impl Pages {
-    pub fn new(device: Arc<dyn Device>, layout: Layout, lookups: LookupConfig) -> Self {
-        Self { device, layout: Arc::new(layout), lookups, pool: OnceLock::new() }
+    pub fn new(
+        device: Arc<dyn Device>,
+        layout: Layout,
+        lookups: LookupConfig,
+        pin: Option<Pin>,
+    ) -> Self {
+        Self { device, layout: Arc::new(layout), lookups, pool: OnceLock::new(), _pin: pin }
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -147,7 +160,12 @@ impl Pages {
         Ok(self.pool.get_or_init(|| pool).handle())
     }
 
-    /// Asks for pages, many at once, and passes each on as it comes, with the tag it was asked for
+    /// Holds a logical page in memory, which is read unless it is there.
+    pub fn pin<'h>(&self, handle: &'h Handle, page: PageId) -> Result<PageRef<'h>> {
+        Ok(handle.pin(self.layout.table.physical(page))?)
+    }
+
+    /// Asks for physical pages, many at once, and passes each on as it comes, with the tag it was asked for
     /// by. After an error pages may still be on their way: drop the handle.
     pub fn take_each(
         handle: &Handle,
@@ -157,10 +175,10 @@ impl Pages {
         let mut pages = pages.peekable();
         loop {
             while let Some(&(page, tag)) = pages.peek().filter(|_| handle.has_room()) {
-                handle.ask(page, tag)?;
+                handle.submit(page, tag)?;
                 pages.next();
             }
-            let Some((tag, bytes)) = handle.take(true)? else { return Ok(()) };
+            let Some((tag, bytes)) = handle.poll(true)? else { return Ok(()) };
             visit(tag, &bytes)?;
         }
     }
@@ -179,11 +197,13 @@ impl Pages {
         let handle = self.handle()?;
         for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
             let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
-            let pages = runs().map(|run| (section.first_page + page_of(&run[0]), 0));
+            let table = &self.layout.table;
+            let physical = |page| table.physical(section.first_page + page);
+            let pages = runs().map(|run| (physical(page_of(&run[0])), 0));
             Self::take_each(&handle, pages, |_, _| Ok(()))?;
             for run in runs() {
                 let page = page_of(&run[0]);
-                let bytes = handle.pin(section.first_page + page).map_err(StoreError::from)?;
+                let bytes = self.pin(&handle, section.first_page + page)?;
                 visit(page, &bytes, run)?;
             }
         }
@@ -209,8 +229,9 @@ impl Pages {
         self.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
     }
 
-    /// A stream over a run of pages.
-    pub fn stream(&self, pages: std::ops::Range<PageId>, ahead: Ahead) -> Result<PageStream> {
-        PageStream::new(self.device.as_ref(), self.page_bytes(), pages, ahead)
+    /// A stream over consecutive logical pages.
+    pub fn stream(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {
+        let (device, table) = (self.device.as_ref(), &self.layout.table);
+        PageStream::new(device, table, self.page_bytes(), pages, ahead)
     }
 }

@@ -2,16 +2,45 @@
 
 use std::sync::Arc;
 
-use cenote_device::{Buffer, Device};
+use cenote_device::Device;
 use cenote_pool::append::Append;
 
 use crate::error::Result;
-use crate::format::PageHeader;
+use crate::format::{PageHeader, SLOTS};
 
 const REQUEST_BYTES: usize = 1 << 20;
 const IN_FLIGHT_MAX: usize = 4;
 
-/// The pages of a file behind page 0, in order.
+/// Where the pages of a section go, one after the other.
+pub(crate) trait PageTarget {
+    /// Bytes of a page.
+    fn page_bytes(&self) -> usize;
+
+    /// The page that is being built; zeroed at first.
+    fn page(&mut self) -> &mut [u8];
+
+    /// The page is complete but for its header and checksum.
+    fn seal(&mut self, header: PageHeader) -> Result<()>;
+}
+
+impl PageTarget for PageSink {
+    fn page_bytes(&self) -> usize {
+        self.append.page_bytes()
+    }
+
+    #[inline]
+    fn page(&mut self) -> &mut [u8] {
+        self.append.page()
+    }
+
+    fn seal(&mut self, header: PageHeader) -> Result<()> {
+        let (salt, number) = (self.salt, self.page_number());
+        header.seal(self.page(), salt, number);
+        Ok(self.append.advance()?)
+    }
+}
+
+/// The pages of a file behind its commit slots, in order.
 pub(crate) struct PageSink {
     append: Append,
     salt: u64,
@@ -22,7 +51,7 @@ impl PageSink {
     pub const MEMORY_BYTES: usize = Append::memory_bytes(IN_FLIGHT_MAX, REQUEST_BYTES);
 
     pub fn new(device: Arc<dyn Device>, page_bytes: usize, salt: u64) -> Result<Self> {
-        let append = Append::new(device, IN_FLIGHT_MAX, REQUEST_BYTES, page_bytes, 1)?;
+        let append = Append::new(device, IN_FLIGHT_MAX, REQUEST_BYTES, page_bytes, SLOTS)?;
         Ok(Self { append, salt })
     }
 
@@ -31,27 +60,9 @@ impl PageSink {
         self.append.device().name()
     }
 
-    /// Bytes of a page.
-    pub fn page_bytes(&self) -> usize {
-        self.append.page_bytes()
-    }
-
     /// Number of the page that is being built.
     pub fn page_number(&self) -> u64 {
         self.append.page_id()
-    }
-
-    /// The page that is being built; zeroed at first.
-    #[inline]
-    pub fn page(&mut self) -> &mut [u8] {
-        self.append.page()
-    }
-
-    /// The page is complete but for its header and checksum.
-    pub fn seal(&mut self, header: PageHeader) -> Result<()> {
-        let (salt, number) = (self.salt, self.page_number());
-        header.seal(self.page(), salt, number);
-        Ok(self.append.advance()?)
     }
 
     /// Returns when every page so far is on the device and can be read.
@@ -65,19 +76,9 @@ impl PageSink {
     }
 
     /// Writes what is left, cuts the file to its length and returns when all is on stable storage.
-    /// The number of pages, page 0 included.
+    /// The number of pages, the slots included.
     pub fn finish(&mut self) -> Result<u64> {
         Ok(self.append.finish()?)
-    }
-
-    /// Writes page 0, last of all, and syncs it.
-    pub fn write_first(&mut self, fill: impl FnOnce(&mut [u8])) -> Result<()> {
-        let (device, page_bytes) = (self.append.device(), self.page_bytes());
-        let mut buffer = Buffer::new(page_bytes)?;
-        fill(&mut buffer);
-        cenote_device::write_all(device.as_ref(), 0, page_bytes, buffer)?;
-        device.sync()?;
-        Ok(())
     }
 }
 

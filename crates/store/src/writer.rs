@@ -1,22 +1,25 @@
 //! Writes a graph: lists, index, degrees and ids, in one pass; only hub neighbours have the lists read back.
 //!
-//! The superblock is written last, after everything else is on stable storage: a file without it
-//! is not a graph.
+//! Its one commit comes last, after everything else is on stable storage: a file without it is not
+//! a graph.
 
 use std::io;
 use std::sync::Arc;
 
 use cenote_device::Device;
 
+use crate::commit::{self, Commit};
 use crate::error::{Result, StoreError};
-use crate::format::{self, Codec, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, Codec, EPOCH_OF_IMPORT, HEADER_BYTES, PageHeader, PageKind, SLOTS};
 use crate::hub_neighbours::{Classes, HubNeighboursChoice, HubNeighboursWriter};
 use crate::ids;
-use crate::index::Adjacency;
+use crate::index::{Adjacency, word_entries};
 use crate::order::{self, Order, Tables};
 use crate::packer::{Packed, Packer, Totals};
-use crate::sink::PageSink;
+use crate::sink::{PageSink, PageTarget};
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
+use crate::table::{Extent, Extents, PageTable, SectionPages};
+use crate::weights::column;
 use crate::weights::spool::Spool;
 use crate::weights::{Weight, WeightSummary, WeightType};
 
@@ -150,6 +153,7 @@ impl GraphWriter {
         codec: Codec,
     ) -> Result<Self> {
         check_spec(&device.name(), &spec)?;
+        commit::erase(device.as_ref())?;
         let sink = PageSink::new(device, spec.page_bytes, spec.salt)?;
         let packer = Packer::new(&spec, codec);
         Ok(Self {
@@ -254,11 +258,12 @@ impl GraphWriter {
         });
         self.add_section(kinds[0], index.len() as u64, totals.stored);
         let section = self.sections[self.sections.len() - 1];
-        let pages = write_words(&mut self.sink, PageKind::Index, &index)?;
+        let pages = write_words(&mut self.sink, &index)?;
         self.add_section(kinds[1], pages, index.len() as u64);
         let pages = degrees.write(&mut self.sink)?;
         self.add_section(kinds[2], pages, vertices);
         self.finish_weights(kinds[0], totals.stored)?;
+        self.write_weight_index(kinds[0], &index)?;
         self.lists = classes.map(|classes| WrittenLists { section, index, classes });
         Ok(totals)
     }
@@ -317,8 +322,10 @@ impl GraphWriter {
         self.sink.settle()?;
         let device = Arc::clone(self.sink.device());
         let (spec, vertices) = (&self.spec, self.spec.vertices as u32);
-        let file = device.name().into();
-        let mut load = Adjacency::load(file, section, spec.page_bytes, spec.salt, vertices);
+        let (page_bytes, salt) = (spec.page_bytes, spec.salt);
+        let (file, table) = (device.name().into(), PageTable::identity(EPOCH_OF_IMPORT));
+        let pages = SectionPages { file, section, page_bytes, salt, table };
+        let mut load = Adjacency::load(pages, vertices);
         let pushed = index.iter().try_for_each(|word| load.push(*word));
         drop(index);
         let adjacency = pushed.and_then(|()| load.finish());
@@ -353,12 +360,33 @@ impl GraphWriter {
         Ok(())
     }
 
+    /// Tells where the weights of each page of lists are: after those of the page before.
+    fn write_weight_index(&mut self, adjacency: SectionKind, index: &[u64]) -> Result<()> {
+        if self.weights.is_none() {
+            return Ok(());
+        }
+        let kind = match adjacency {
+            SectionKind::OutAdjacency => SectionKind::OutWeightIndex,
+            _ => SectionKind::InWeightIndex,
+        };
+        let mut address = 0;
+        let words = index.iter().map(|word| {
+            let first = address;
+            address += word_entries(*word);
+            column::word(first, word_entries(*word))
+        });
+        let pages = write_words(&mut self.sink, &words.collect::<Vec<_>>())?;
+        self.add_section(kind, pages, index.len() as u64);
+        Ok(())
+    }
+
     /// Notes a section that ends before the present page.
     fn add_section(&mut self, kind: SectionKind, pages: u64, items: u64) {
         let first_page = self.sink.page_number() - pages;
         let lists = kind.page_kind() == PageKind::Adjacency;
         let codec = if lists { self.codec } else { Codec::Raw };
-        self.sections.push(Section { kind, codec, first_page, pages, items });
+        let epoch = EPOCH_OF_IMPORT;
+        self.sections.push(Section { kind, codec, first_page, pages, items, epoch });
     }
 
     /// Writes index, degrees and ids, returns when they are on stable storage, and then writes the
@@ -391,8 +419,12 @@ impl GraphWriter {
         let order = self.write_tables(tables)?;
         let pages_total = self.sink.finish()?;
         let superblock = self.superblock((ids, order), &totals, &counts, pages_total);
-        self.sink.write_first(|page| superblock.encode(page))?;
-        Ok(superblock)
+        let pages = pages_total - SLOTS;
+        let all = Extent { logical: SLOTS, physical: SLOTS, pages, epoch: EPOCH_OF_IMPORT };
+        let table = if pages > 0 { vec![all] } else { Vec::new() };
+        let commit = Commit { superblock, extents: Extents { table, ..Extents::default() } };
+        commit.publish(self.sink.device().as_ref())?;
+        Ok(commit.superblock)
     }
 
     fn check_counts(&self, totals: &Totals, counts: &Counts) -> Result<()> {
@@ -471,8 +503,9 @@ impl GraphWriter {
             degree_max: totals.degree_max,
             degree_max_vertex: totals.degree_max_vertex,
             salt: self.spec.salt,
-            generation: 1,
+            epoch: EPOCH_OF_IMPORT,
             pages_total,
+            logical_pages: pages_total,
             sections: std::mem::take(&mut self.sections),
         }
     }
@@ -493,12 +526,12 @@ fn check_spec(file: &str, spec: &GraphSpec) -> Result<()> {
 }
 
 /// Writes `u64` words, as many on a page as fit. The number of pages.
-fn write_words(sink: &mut PageSink, kind: PageKind, words: &[u64]) -> Result<u64> {
+fn write_words(sink: &mut PageSink, words: &[u64]) -> Result<u64> {
     let per_page = format::words_per_page(sink.page_bytes());
     for chunk in words.chunks(per_page) {
         let bytes: &[u8] = bytemuck::cast_slice(chunk);
         sink.page()[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
-        sink.seal(PageHeader { entries: chunk.len() as u32, ..PageHeader::new(kind) })?;
+        sink.seal(PageHeader { entries: chunk.len() as u32, ..PageHeader::new(PageKind::Index) })?;
     }
     Ok(words.len().div_ceil(per_page) as u64)
 }

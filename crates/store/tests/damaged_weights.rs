@@ -164,5 +164,5 @@ fn forged_weights_are_told_whatever_their_checksum() {
         }
         device.change(|bytes| *bytes = before.clone());
     }
-    assert!(errors >= 8 + 4, "the count and the first ordinal are checked: {errors} errors");
+    assert!(errors >= 8 + 4, "the count and the first address are checked: {errors} errors");
 }

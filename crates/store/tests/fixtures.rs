@@ -46,52 +46,62 @@ fn sparse() -> TestGraph {
 }
 
 #[test]
-fn graphs_of_version_1_are_read_as_ever_and_written_as_ever() {
+fn graphs_of_version_2_are_read_as_ever_and_written_as_ever() {
     let graphs = [("square", square()), ("star", star()), ("sparse", sparse())];
     for (name, graph) in graphs {
-        let device = fixture(&format!("v1-{name}.cenote"), || graph.stored_bytes());
+        let device = fixture(&format!("v2-{name}.cenote"), || graph.stored_bytes());
         assert_same(&Graph::open(device.shared()).unwrap(), &graph);
         assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
     }
 }
 
-/// Version 1 with the required feature of packed pages.
 #[test]
 fn packed_graphs_are_read_as_ever_and_written_as_ever() {
     let graphs = [("square", square()), ("star", star()), ("sparse", sparse())];
     for (name, graph) in graphs {
         let graph = TestGraph { codec: Codec::Packed, ..graph };
-        let device = fixture(&format!("v1-packed-{name}.cenote"), || graph.stored_bytes());
+        let device = fixture(&format!("v2-packed-{name}.cenote"), || graph.stored_bytes());
         assert_same(&Graph::open(device.shared()).unwrap(), &graph);
         assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
     }
 }
 
 #[test]
-fn corrupt_graphs_of_version_1_are_told_as_ever() {
+fn a_graph_of_version_1_asks_to_be_imported_again() {
+    let device = fixture("v1-square.cenote", || unreachable!("no program writes version 1 now"));
+    let error = Graph::open(device.shared()).unwrap_err().to_string();
+    assert!(error.contains("format version 1") && error.contains("import the graph again"));
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!((report.faults.len(), report.faults[0].page), (1, Some(0)));
+}
+
+#[test]
+fn corrupt_graphs_of_version_2_are_reported_as_ever() {
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = square().stored_bytes();
         change(&mut bytes);
         bytes
     };
     let assert_fault = |name: &str, change: &dyn Fn(&mut Vec<u8>), expected: &str| {
-        let device = fixture(&format!("v1-corrupt-{name}.cenote"), || changed(change));
+        let device = fixture(&format!("v2-corrupt-{name}.cenote"), || changed(change));
         let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
         let messages: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
         assert!(messages[0].contains(expected), "{name}: {messages:?}");
     };
     let superblock = "page 0 (superblock, bytes 0..4096): checksum mismatch";
     assert_fault("superblock", &|bytes| bytes[96] ^= 1, superblock);
-    let list = "page 1 (adjacency, bytes 4096..8192): checksum mismatch";
-    assert_fault("list", &|bytes| bytes[4096 + 48] ^= 4, list);
-    let index = "page 2 (index, bytes 8192..12288): checksum mismatch";
-    assert_fault("index", &|bytes| bytes[8192 + 48] ^= 4, index);
-    let truncated = "truncated: 12288 bytes, but the superblock (page 0) says 16384";
-    assert_fault("truncated", &|bytes| bytes.truncate(12288), truncated);
+    let list = "page 2 (adjacency, bytes 8192..12288): checksum mismatch";
+    assert_fault("list", &|bytes| bytes[2 * 4096 + 48] ^= 4, list);
+    let index = "page 3 (index, bytes 12288..16384): checksum mismatch";
+    assert_fault("index", &|bytes| bytes[3 * 4096 + 48] ^= 4, index);
+    let truncated = "truncated: 16384 bytes, but the superblock (page 0) says 20480";
+    assert_fault("truncated", &|bytes| bytes.truncate(16384), truncated);
     let packed = &|bytes: &mut Vec<u8>| {
         *bytes = TestGraph { codec: Codec::Packed, ..square() }.stored_bytes();
-        bytes[4096 + 48] ^= 1;
+        bytes[2 * 4096 + 48] ^= 1;
     };
     assert_fault("packed", packed, list);
+    let slot = "page 1 (superblock, bytes 4096..8192): checksum mismatch";
+    assert_fault("slot", &|bytes| bytes[4096] = 1, slot);
     assert_fault("unfinished", &|bytes| bytes[..4096].fill(0), "was not finished");
 }

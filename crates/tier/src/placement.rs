@@ -1,5 +1,7 @@
 //! Which page lies on which tier.
 
+use cenote_device::mix;
+
 use crate::error::{Result, TierError, require};
 use crate::spec::TIERS_MAX;
 
@@ -218,13 +220,6 @@ fn shuffled_pages(pages: u32, seed: u64) -> Vec<Page> {
     order
 }
 
-/// Stafford's mixer 13, as the workloads use it: a bijection on 64 bits.
-pub(crate) fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,7 +265,7 @@ mod tests {
         placement.carry_out(&[step(5, 1), step(0, 0)], |_, _, _| ()).unwrap();
         assert_eq!(placement, before);
         for wrong in [vec![step(5, 0)], vec![step(0, 1), step(6, 0)], vec![step(0, 2)]] {
-            assert!(placement.carry_out(&wrong, |_, _, _| panic!("was told")).is_err());
+            assert!(placement.carry_out(&wrong, |_, _, _| panic!("was carried out")).is_err());
             assert_eq!(placement, before, "{wrong:?} left traces");
         }
         // The same page twice in a batch ends where the last move says.

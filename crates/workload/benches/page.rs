@@ -8,7 +8,6 @@ use std::time::Instant;
 use cenote_workload::Result;
 use cenote_workload::page::PageLoad;
 use cenote_workload::page::mix::{Mix, MixConfig};
-use cenote_workload::page::tpcc::{Tpcc, TpccConfig};
 use cenote_workload::page::zipf::{Zipf, ZipfConfig};
 
 fn main() -> Result<()> {
@@ -20,8 +19,7 @@ fn main() -> Result<()> {
         let read_share = 0.5;
         measure(Zipf::new(ZipfConfig { pages, ops: ops / 4, skew, read_share, scramble, seed })?)?;
     }
-    let (warehouses, transactions) = (16, ops / 512);
-    measure(Tpcc::new(TpccConfig { warehouses, transactions, ..TpccConfig::default() })?)
+    Ok(())
 }
 
 fn measure(mut load: impl PageLoad) -> Result<()> {

@@ -1,6 +1,5 @@
 //! What can be wrong with a request for a workload, or with the file that holds one.
 
-use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -82,13 +81,18 @@ pub type Result<T> = std::result::Result<T, WorkloadError>;
 pub(crate) fn require(
     holds: bool,
     name: &'static str,
-    value: impl Debug,
+    value: impl ToString,
     expected: impl Into<String>,
 ) -> Result<()> {
     if holds {
         return Ok(());
     }
-    Err(WorkloadError::Parameter { name, value: format!("{value:?}"), expected: expected.into() })
+    Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
+}
+
+/// A float in its shortest form: `1e308` and not 309 digits.
+pub(crate) fn float(value: f64) -> String {
+    format!("{value:?}")
 }
 
 /// The error of a file that could not be read on `after` some lines or records.

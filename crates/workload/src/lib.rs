@@ -8,7 +8,7 @@
 //! - [`grid`]: a plane with four neighbours: huge diameter, no hubs
 //! - [`smallworld`]: Watts–Strogatz: a ring with shortcuts
 //! - [`stream`]: many threads generate, one consumer receives in order
-//! - [`page`]: reads and writes of pages: synthetic mixes, Zipf, TPC-C, trace files
+//! - [`page`]: reads and writes of pages: synthetic mixes, Zipf, trace files
 //!
 //! Every graph generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the
 //! seed and `i`. So a graph of any size streams in constant memory, and its edges are the same on

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Result, require};
+use crate::error::{Result, float, require};
 use crate::random::Counter;
 use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
 
@@ -46,7 +46,7 @@ impl SmallWorld {
             neighbors,
             format!("an even number from 2, below the {vertices} vertices"),
         )?;
-        require((0.0..=1.0).contains(&probability), "probability", probability, "0 to 1")?;
+        require((0.0..=1.0).contains(&probability), "probability", float(probability), "0 to 1")?;
         Ok(Self {
             vertices,
             half: neighbors / 2,

@@ -24,12 +24,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use cenote_engine::{
-    Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted, Whole,
+    ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
+    VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
+use crate::mix::{GOLDEN, mix};
 use crate::ranks::{Ranks, default_source, for_each_by_id, sort_by_id};
-use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
+use crate::report::{AlgoError, Result, Run, check_vertices, demand_in_edges, graph_pages, pages};
 use state::{LANE_BYTES, LANES_MAX, Lanes, Sums};
 use sweep::{Backward, Forward};
 pub use verify::verify;
@@ -109,8 +111,8 @@ impl Betweenness {
     }
 }
 
-/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the same
-/// for the same seed.
+/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the
+/// same for the same seed.
 ///
 /// # Errors
 /// More than the graph has, or none.
@@ -143,10 +145,8 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
 
 /// A number below `bound`, by SplitMix64 of seed and index.
 fn below(seed: u64, index: u64, bound: u64) -> u64 {
-    let mut x = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((u128::from(x ^ x >> 31) * u128::from(bound)) >> 64) as u64
+    let random = mix(seed.wrapping_add((index + 1).wrapping_mul(GOLDEN)));
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
 /// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
@@ -155,7 +155,7 @@ fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     let n = graph.vertices();
     let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
         + 2 * Frontier::bytes_for(n, config.threads)
-        + Whole::bytes_for(graph, config)
+        + Assembled::bytes_for(graph, config)
         + Ranks::bytes_for(graph)
         + config.threads as u64 * Ranks::list_bytes(graph);
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
@@ -173,17 +173,6 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
     let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
     // Batches of like size: the last one of a few sources costs as much as a full one.
     Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
-}
-
-fn check(graph: &Graph) -> Result<()> {
-    if graph.has_in_edges() {
-        return Ok(());
-    }
-    Err(AlgoError::Unsupported {
-        what: NAME,
-        needs: "in-edges on a directed graph",
-        remedy: "import with --in-edges, or with --undirected",
-    })
 }
 
 fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexId>> {
@@ -205,7 +194,7 @@ pub fn estimate(
     config: &EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?.len();
     let lanes = lanes(graph, config, sources)?;
     let plan = Engine::plan(graph, config, &needs(graph, config, lanes))?;
@@ -223,7 +212,7 @@ pub fn estimate(
     );
     let lane_bytes = LANE_BYTES * lanes as u64 * graph.vertices() as u64;
     let reads = Reads::between(1.0, likely, 4.0 * likely).idling(lane_bytes);
-    Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, config)), because))
+    Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, config)), because))
 }
 
 /// Levels of a social graph whose vertices lie on nearly all pages, of one search.
@@ -242,7 +231,7 @@ pub fn run(
     config: EngineConfig,
     betweenness: &BetweennessConfig,
 ) -> Result<Betweenness> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let sources = sources(graph, betweenness)?;
     let lanes = lanes(graph, &config, sources.len())?;
     let needs = needs(graph, &config, lanes);
@@ -337,8 +326,8 @@ impl<'e> Batches<'e> {
                 overflown: &overflown,
             };
             let label = format!("forward {level}");
-            let wanted = Wanted::In(&self.frontier);
-            let locals = self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?;
+            let wanted = ActiveSet::In(&self.frontier);
+            let locals = self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?;
             Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
@@ -364,9 +353,9 @@ impl<'e> Batches<'e> {
         }
         let Self { lanes, ranks, sums, .. } = &*self;
         let kernel = Backward { lanes, ranks, sums, level };
-        let wanted = Wanted::In(&self.frontier);
+        let wanted = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
-        self.engine.visit(label, Direction::Out, wanted, &Whole::new(&kernel))?;
+        self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&kernel))?;
         Ok(())
     }
 

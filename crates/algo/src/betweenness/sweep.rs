@@ -41,7 +41,7 @@ pub(super) struct Forward<'a> {
     pub pulls: bool,
     /// Whether it has neighbours of the next.
     pub pushes: bool,
-    /// Told where paths are too many.
+    /// Set where paths are too many.
     pub overflown: &'a AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! The rest of a search of many levels, where it does not fit in memory: without a barrier a level.
+//! A search of many levels whose residual graph does not fit in memory: without a barrier a level.
 //!
 //! **Source.** Asynchronous block-priority scheduling as in ACGraph (SIGMOD 2026), on label
 //! correction: levels are upper bounds that fall until no edge can lower one, and are exact then.
@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask, Purpose, VertexId,
-    Wanted,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, HugeVec, Kernel, List, Page, PageTask,
+    Purpose, VertexId,
 };
 
 use super::UNREACHED;
@@ -76,7 +76,7 @@ impl<'a> Asynchronous<'a> {
     /// The list of `v` is to be followed, from `level` on.
     pub fn activate(&self, v: VertexId, level: u32) {
         let pages = self.adjacency.pages_of(v);
-        // Whoever takes the vertex out of the set sees its level.
+        // A thread that takes the vertex out of the set sees its level.
         fence(Ordering::Release);
         self.active.insert(v);
         self.lowest[*pages.start() as usize].fetch_min(level, Ordering::Release);
@@ -226,7 +226,7 @@ pub(super) fn find_parents(
     unreached: &Bitmap,
 ) -> Result<()> {
     let kernel = FindParents { levels, parents };
-    engine.visit("parents", Direction::Out, Wanted::NotIn(unreached), &kernel)?;
+    engine.visit("parents", Direction::Out, ActiveSet::NotIn(unreached), &kernel)?;
     Ok(())
 }
 

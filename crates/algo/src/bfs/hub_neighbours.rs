@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{Bitmap, Frontier, FrontierPart, HubNeighbours, Kernel, List, VertexId};
 
-use super::stash::StashPart;
+use super::unvisited::{Keep, UnvisitedPart};
 
 /// The step.
 pub(super) struct BottomUpHubNeighbours<'a> {
@@ -19,21 +19,20 @@ pub(super) struct BottomUpHubNeighbours<'a> {
     pub settled: &'a Bitmap,
     pub levels: &'a [AtomicU32],
     pub level: u32,
-    pub stash_words: u64,
-    pub symmetric: bool,
+    pub keep: &'a Keep,
 }
 
 impl Kernel for BottomUpHubNeighbours<'_> {
     /// What it found, and lists of vertices without more neighbours.
-    type Local = (FrontierPart, StashPart);
+    type Local = (FrontierPart, UnvisitedPart);
 
     fn local(&self) -> Self::Local {
-        (FrontierPart::default(), StashPart::with_words(self.stash_words, self.symmetric))
+        (FrontierPart::default(), self.keep.part())
     }
 
     fn hub_neighbours(
         &self,
-        (part, stash): &mut Self::Local,
+        (part, unvisited): &mut Self::Local,
         first: VertexId,
         hub_neighbours: &[HubNeighbours],
     ) {
@@ -49,7 +48,7 @@ impl Kernel for BottomUpHubNeighbours<'_> {
             } else if head.is_whole() {
                 let degree = neighbours.len() as u64;
                 let list = List { vertex: v, page: 0, skip: 0, degree, targets: neighbours };
-                stash.keep(&list, self.visited);
+                unvisited.keep(&list, self.visited);
                 self.settled.insert(v);
             }
         }

@@ -22,16 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec,
-    Needs, VertexId, Wanted,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
+    HugeVec, Needs, VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
 use crate::groups::{Groups, Labels};
+use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
-use crate::report::{AlgoError, Result, Run, graph_pages};
-use crate::vicinity::{self, Vicinity};
+use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use frequent::Frequent;
 
 const NAME: &str = "cdlp";
@@ -87,7 +87,7 @@ impl Cdlp {
 /// neighbourhood.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
     let longest: u64 = [Direction::Out, Direction::In]
         .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound))
         .iter()
@@ -99,7 +99,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     let uncached = 1.0 - plan.1.cached_fraction(graph);
@@ -109,12 +109,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
     let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
     let because = "a pass over the pages for each iteration at most, less what is cached; later \
                    ones leave out what has come to rest";
-    let reads = vicinity::using(graph, config, &plan.1, reads);
+    let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
-}
-
-fn check(graph: &Graph) -> Result<()> {
-    vicinity::demand_in_edges(graph, NAME)
 }
 
 /// Passes labels on.
@@ -122,7 +118,7 @@ fn check(graph: &Graph) -> Result<()> {
 /// # Errors
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let mut passing = Passing::new(&engine)?;
@@ -186,8 +182,8 @@ impl<'e> Passing<'e> {
             changed: &self.changed,
             touched: naming.then_some(&self.touched),
         };
-        let wanted = if self.named { Wanted::In(&self.frontier) } else { Wanted::All };
-        vicinity::visit(self.engine, label, wanted, &step)?;
+        let wanted = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
+        neighbourhood::visit(self.engine, label, wanted, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
             let label = self.next[v as usize].load(Ordering::Relaxed);
@@ -223,7 +219,7 @@ struct Step<'a> {
     touched: Option<&'a Bitmap>,
 }
 
-impl Vicinity for Step<'_> {
+impl Neighbourhood for Step<'_> {
     type Local = Frequent;
 
     fn local(&self) -> Frequent {

@@ -1,18 +1,18 @@
 //! Serial depth-first search in lexicographic order.
 //!
-//! **Returns** the search that always goes on with the unvisited neighbour of the smallest id: of each
-//! vertex its number in the order of visits (preorder, from 0), its parent (the source is its own),
-//! and its number in the order in which vertices are left (postorder, from 0). With targets it ends
-//! with the visit of the last of them; vertices still on the way are then not left.
+//! **Returns** the search that always goes on with the unvisited neighbour of the smallest id: of
+//! each vertex its number in the order of visits (preorder, from 0), its parent (the source is its
+//! own), and its number in the order in which vertices are left (postorder, from 0). With targets
+//! it ends with the visit of the last of them; vertices still on the way are then not left.
 //!
 //! **Source.** The classical search (Tarjan 1972); that each list is enough once: a stack in which
 //! a vertex that is pushed again moves to the top is the recursive search.
 //!
-//! **Trick.** Who returns to a vertex looks on in its list, and would have to read its page again
-//! each time. Here a vertex pushes all its unvisited neighbours when it is visited, the smallest on
-//! top, and never needs its list again. The stack is a doubly linked list through two arrays, so a
-//! neighbour that lies deeper is taken out there: at most one entry a vertex, however many edges.
-//! A path as long as the graph is no recursion.
+//! **Trick.** A search that returns to a vertex looks on in its list, and would have to read its
+//! page again each time. Here a vertex pushes all its unvisited neighbours when it is visited, the
+//! smallest on top, and never needs its list again. The stack is a doubly linked list through two
+//! arrays, so a neighbour that lies deeper is taken out there: at most one entry a vertex, however
+//! many edges. A path as long as the graph is no recursion.
 
 use std::sync::Arc;
 
@@ -94,15 +94,15 @@ fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }
 
-/// Memory: 20 bytes a vertex; where the graph is not in the order of its ids 4 more, and the longest
-/// list.
+/// Memory: 20 bytes a vertex; where the graph is not in the order of its ids 4 more, and the
+/// longest list.
 pub fn needs(graph: &Graph) -> Needs {
     let ordered = Ranks::bytes_for(graph) + Ranks::list_bytes(graph);
     let state_bytes = 20 * graph.vertices() as u64 + ordered;
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
-/// The search is serial, and asks for single pages in an order that only the search itself tells.
+/// The search is serial, and asks for single pages in an order that only the search itself finds.
 fn serial(config: EngineConfig) -> EngineConfig {
     let strategy = match config.strategy {
         Strategy::Auto => Strategy::Block,

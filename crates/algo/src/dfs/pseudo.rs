@@ -2,7 +2,7 @@
 //!
 //! **Returns** which vertices can be reached from the source, and whether each target can. With
 //! targets the search ends as soon as all are reached; what else it had seen by then depends on
-//! which page arrived first and is not told.
+//! which page arrived first and is not reported.
 //!
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
@@ -11,13 +11,13 @@
 //! whichever stack they are on, and what it leaves is kept in memory: a page is read once as a
 //! rule. Strategy `vertex` is the paper's way: each stack fetches one page of one vertex at a time.
 //!
-//! Steps: [`Engine::roam`] with [`Visit`].
+//! Steps: [`Engine::visit_asynchronously`] with [`Visit`].
 
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs, RoamConfig, Strategy,
-    VertexId,
+    AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs,
+    Strategy, VertexId,
 };
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
@@ -35,11 +35,12 @@ pub struct PseudoDfsConfig {
     /// The search ends when all of these are reached; where none is given, when nothing is left.
     pub targets: Vec<VertexId>,
     /// When stacks are split, and how many there may be.
-    pub roam: RoamConfig,
+    pub asynchronous: AsynchronousConfig,
 }
 
 /// A finished search.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PseudoDfs {
     /// Where it started.
     pub source: VertexId,
@@ -66,12 +67,12 @@ impl PseudoDfs {
 /// `auto` what the budget has left goes to what pages leave, up to all lists.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let roam_bytes = Engine::roam_bytes(graph, config.strategy, Direction::Out);
+    let asynchronous_bytes = Engine::asynchronous_bytes(graph, config.strategy, Direction::Out);
     let is_auto = config.strategy == Strategy::Auto;
-    let lists_bytes = Engine::leftover_bytes(graph, Direction::Out);
+    let lists_bytes = Engine::residual_bytes(graph, Direction::Out);
     Needs {
         what: NAME,
-        state_bytes: Bitmap::bytes_for(n) + roam_bytes,
+        state_bytes: Bitmap::bytes_for(n) + asynchronous_bytes,
         scratch_bytes: if is_auto { lists_bytes } else { 0 },
     }
 }
@@ -126,7 +127,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, dfs: &PseudoDfsConfig) -> R
     let config = with_room(graph, config, &needs)?;
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
-        let visited = search(&engine, source, &dfs.targets, dfs.roam)?;
+        let visited = search(&engine, source, &dfs.targets, dfs.asynchronous)?;
         let ended_early =
             !dfs.targets.is_empty() && dfs.targets.iter().all(|&v| visited.contains(v));
         Ok(PseudoDfs { source, visited, ended_early, run: Run::of(&engine) })
@@ -138,13 +139,19 @@ pub(crate) fn search(
     engine: &Engine,
     source: VertexId,
     targets: &[VertexId],
-    roam: RoamConfig,
+    asynchronous: AsynchronousConfig,
 ) -> Result<Bitmap> {
     let visited = Bitmap::new(engine.graph().vertices())?;
     visited.insert(source);
     let visit = Visit { visited: &visited, targets };
     if !visit.is_done(&mut 0) {
-        engine.roam("pseudo-DFS", Direction::Out, &[source], roam, &visit)?;
+        engine.visit_asynchronously(
+            "pseudo-DFS",
+            Direction::Out,
+            &[source],
+            asynchronous,
+            &visit,
+        )?;
     }
     Ok(visited)
 }
@@ -171,7 +178,7 @@ impl Kernel for Visit<'_> {
         }
     }
 
-    fn may_come(&self, v: VertexId) -> bool {
+    fn may_become_active(&self, v: VertexId) -> bool {
         !self.visited.contains(v)
     }
 

@@ -1,7 +1,7 @@
 //! Estimates of core numbers, from above, that many threads lower at once.
 //!
 //! The support of a vertex is never more than the number of its neighbours whose estimate is at
-//! least its own, once nobody works: it may be less, then the vertex is looked at needlessly and
+//! least its own, once no thread works: it may be less, then the vertex is looked at needlessly and
 //! its support counted anew. Why that holds while a vertex v is looked at and its neighbour u
 //! falls from above v's estimate to below it:
 //!
@@ -84,7 +84,7 @@ impl Estimates {
         Ok(Self { of, support: HugeVec::zeroed(n)?, bound })
     }
 
-    /// Lowers the estimate of `v` to what its neighbours' allow and counts its support; tells
+    /// Lowers the estimate of `v` to what its neighbours' allow and counts its support; passes
     /// `lost` each neighbour that thereby has too little. Whether `v` itself has too little by
     /// now. One thread at a time for one `v`.
     #[inline]

@@ -20,15 +20,15 @@ mod estimates;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cenote_engine::{
-    Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs, VertexId, Wanted,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs,
+    VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::report::{AlgoError, Result, Run, graph_pages};
-use crate::vicinity::{self, Vicinity};
+use crate::neighbourhood::{self, Neighbourhood};
+use crate::report::{AlgoError, Result, Run, demand_in_edges, graph_pages};
 use estimates::{Estimates, Histogram, bound_max};
 pub use verify::verify;
 
@@ -37,14 +37,15 @@ const NAME: &str = "kcore";
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KcoreConfig {
-    /// Core numbers only up to this one, which tells the members of that core and is found faster.
+    /// Core numbers only up to this one, which gives the members of that core and is found faster.
     pub k: Option<u32>,
 }
 
 /// Core numbers of a graph.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Kcore {
-    estimates: Estimates,
+    cores: HugeVec<u32>,
     /// The k that was asked for.
     pub k: Option<u32>,
     /// The largest core number; at most [`KcoreConfig::k`].
@@ -60,7 +61,12 @@ pub struct Kcore {
 impl Kcore {
     /// The core number of `v`; at most [`KcoreConfig::k`].
     pub fn core(&self, v: VertexId) -> u32 {
-        self.estimates.of[v as usize].load(Ordering::Relaxed)
+        self.cores[v as usize]
+    }
+
+    /// The core numbers of all vertices.
+    pub fn cores(&self) -> &[u32] {
+        &self.cores
     }
 
     /// Vertices whose core number is `k` or more.
@@ -72,7 +78,7 @@ impl Kcore {
 /// Memory: 8 bytes a vertex for estimate and support, sets; a histogram per thread.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    let (lists, scratch_bytes) = vicinity::bytes_for(graph, config);
+    let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
     let sets = Bitmap::bytes_for(n) + Frontier::bytes_for(n, config.threads);
     let histograms = (config.threads as u64 + 1) * Histogram::bytes_for(bound_max(graph));
     Needs { what: NAME, state_bytes: 8 * n as u64 + sets + histograms + lists, scratch_bytes }
@@ -80,7 +86,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
 
 /// What a run will need.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     // On social and generated graphs; few estimates fall where they start at a small k.
@@ -90,12 +96,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
     let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more));
     let because = "a pass over the pages and what makes about ten more, less what is cached; many \
                    more where cores are chains";
-    let reads = vicinity::using(graph, config, &plan.1, reads);
+    let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
-}
-
-fn check(graph: &Graph) -> Result<()> {
-    vicinity::demand_in_edges(graph, NAME)
 }
 
 /// Finds the core numbers.
@@ -103,7 +105,7 @@ fn check(graph: &Graph) -> Result<()> {
 /// # Errors
 /// A directed graph without in-edges; whatever keeps the engine from running.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
-    check(graph)?;
+    demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let n = graph.vertices();
@@ -112,7 +114,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
         let rounds = decline.run(&engine)?;
         let shells = estimates.shells();
         let degeneracy = shells.last().map_or(0, |&(core, _)| core);
-        Ok(Kcore { estimates, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
+        let cores = estimates.of.into_plain();
+        Ok(Kcore { cores, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })
     })
 }
 
@@ -130,7 +133,7 @@ impl Decline<'_> {
             return Ok(0);
         }
         let mut frontier = Frontier::new(engine.graph().vertices())?;
-        vicinity::visit(engine, "round 1", Wanted::All, self)?;
+        neighbourhood::visit(engine, "round 1", ActiveSet::All, self)?;
         let mut rounds = 1;
         loop {
             frontier.clear();
@@ -144,12 +147,12 @@ impl Decline<'_> {
             }
             rounds += 1;
             let label = format!("round {rounds}");
-            vicinity::visit(engine, &label, Wanted::In(&frontier), self)?;
+            neighbourhood::visit(engine, &label, ActiveSet::In(&frontier), self)?;
         }
     }
 }
 
-impl Vicinity for Decline<'_> {
+impl Neighbourhood for Decline<'_> {
     type Local = Histogram;
 
     fn local(&self) -> Histogram {
@@ -157,7 +160,7 @@ impl Vicinity for Decline<'_> {
     }
 
     fn take(&self, histogram: &mut Histogram, v: VertexId, neighbours: &[&[VertexId]]) {
-        // From here on whoever takes support away makes it active again.
+        // From here on a thread that takes support away makes it active again.
         self.active.remove(v);
         let lost = |u| {
             if !self.active.contains(u) {

@@ -6,7 +6,7 @@
 //! followed both ways. Starts from 1/n everywhere.
 //!
 //! Personalised ([`PageRankConfig::personalize`]), "anywhere" and "any vertex" are the given
-//! vertices, evenly, and the surfer starts there; so ranks tell what is near them. Vertices that
+//! vertices, evenly, and the surfer starts there; so ranks show what is near them. Vertices that
 //! cannot be reached from them have rank 0.
 //!
 //! [`Variant::Cave`] is the CAVE paper's Algorithm 4: no division by n, and the mass of vertices

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId, Wanted, prefetch,
+    ActiveSet, Adjacency, Direction, Engine, HugeVec, Kernel, List, Page, Purpose, VertexId,
+    prefetch,
 };
 
 use rayon::prelude::*;
@@ -25,7 +26,7 @@ pub(super) struct Pull<'e> {
     damping: f64,
     restart: Restart,
     /// What a vertex gives each out-neighbour: rank / out-degree; of a vertex without out-edges
-    /// its rank, which nobody asks for.
+    /// its rank, which is not used.
     shares: HugeVec<AtomicU64>,
     next: HugeVec<AtomicU64>,
     /// Of a directed graph: the lists at hand are of in-edges.
@@ -102,7 +103,7 @@ impl<'e> Pull<'e> {
             damping: self.damping,
         };
         let label = format!("iteration {iteration}");
-        let locals = self.engine.visit(label, self.direction, Wanted::All, &kernel)?;
+        let locals = self.engine.visit(label, self.direction, ActiveSet::All, &kernel)?;
         let (change, dangling) = (FixedSum::default(), FixedSum::default());
         for local in locals.into_iter().chain([kernel.finish_pieces()]) {
             change.add(local.change);
@@ -224,7 +225,7 @@ impl Gather<'_> {
         let page = (list.page - self.adjacency.first_page()) as usize;
         let slot = if list.skip == 0 { page + 1 } else { page };
         if slot >= self.pieces.degrees.len() {
-            // It says that it goes on behind the last page: `check` tells.
+            // It says that it goes on behind the last page: `check` reports that.
             return;
         }
         self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);

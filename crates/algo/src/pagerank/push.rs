@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cenote_engine::{Direction, Engine, HugeVec, Kernel, List, VertexId, Wanted};
+use cenote_engine::{ActiveSet, Direction, Engine, HugeVec, Kernel, List, VertexId};
 use rayon::prelude::*;
 
 use super::fixed::{FixedSum, from_fixed, to_fixed};
@@ -35,7 +35,7 @@ impl<'e> Push<'e> {
     pub fn step(&mut self, iteration: u32) -> Result<Step> {
         let kernel = Scatter { ranks: &self.ranks, given: &self.given };
         let label = format!("iteration {iteration}");
-        let locals = self.engine.visit(label, Direction::Out, Wanted::All, &kernel)?;
+        let locals = self.engine.visit(label, Direction::Out, ActiveSet::All, &kernel)?;
         let dangling = from_fixed(locals.into_iter().sum());
         let base = self.restart.base(dangling);
         let change = FixedSum::default();

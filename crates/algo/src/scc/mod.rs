@@ -1,34 +1,34 @@
 //! Strongly connected components.
 //!
-//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are in one
-//! component if a path of edges leads from each to the other. On an undirected graph these are
-//! the connected components, and [`crate::wcc`] finds them.
+//! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
+//! in one component if a path of edges leads from each to the other. On an undirected graph these
+//! are the connected components, and [`crate::wcc`] finds them.
 //!
 //! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
 //! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
-//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for what is left.
+//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for the residual graph.
 //!
 //! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
 //! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
 //! at once (where passes add little and there are in-edges, they lead to the rest). The same
-//! passes keep the lists of whoever did not join in memory, without targets that can be on no
-//! cycle with them. As soon as what is left fits, one serial search in memory finishes everything
-//! ([`left`]): the giant is then one vertex in it, so the backward search need not have ended.
-//! Small graphs go there at once.
+//! passes keep the residual graph in memory: the lists of vertices that did not join, without
+//! targets that can be on no cycle with them. As soon as it fits, one serial search in memory
+//! finishes it all ([`in_memory`]): the giant is then one vertex in it, so the backward search need
+//! not have ended. Small graphs go there at once.
 //!
-//! **Bound.** Where the rest does not fit, each pass must shrink it: by joining the giant, by
-//! trimming vertices without successors, or by a round of colouring, which finds every component
-//! that no other left over leads into. A graph whose rest is a long chain of components beyond the
-//! budget may take as many rounds as the chain is long.
+//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the
+//! giant, by trimming vertices without successors, or by a round of colouring, which finds every
+//! component that no other component in it leads into. A long chain of components beyond the budget
+//! may take as many rounds as the chain is long.
 
-mod left;
+mod in_memory;
 mod rounds;
 mod verify;
 
 use std::sync::Arc;
 
 use cenote_engine::{
-    Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Whole,
+    Assembled, Bitmap, Direction, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -80,8 +80,8 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let sets = 4 * Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
     Needs {
         what: NAME,
-        state_bytes: 8 * n as u64 + sets + Whole::bytes_for(graph, config),
-        scratch_bytes: left::bytes_for(graph),
+        state_bytes: 8 * n as u64 + sets + Assembled::bytes_for(graph, config),
+        scratch_bytes: in_memory::bytes_for(graph),
     }
 }
 
@@ -92,7 +92,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     }
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = pages(graph, Direction::Out) as f64;
-    let (reads, because) = if plan.1.scratch_bytes >= left::bytes_for(graph) {
+    let (reads, because) = if plan.1.scratch_bytes >= in_memory::bytes_for(graph) {
         (Reads::about(pass), "one pass over the pages: all lists fit in memory")
     } else {
         // Of social and generated graphs, whose giant is most of what is on cycles.
@@ -100,7 +100,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         let because = "a search and two passes, about five times the pages, less what is cached";
         (Reads::between(pass, likely, 2.0 * likely), because)
     };
-    let reads = reads.filling(0.2, 0.5).sparing(Whole::bytes_for(graph, config));
+    let reads = reads.filling(0.2, 0.5).sparing(Assembled::bytes_for(graph, config));
     Ok(Estimate::new(graph, plan, reads, because))
 }
 

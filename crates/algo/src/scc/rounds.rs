@@ -1,23 +1,23 @@
 //! Passes over lists on the device: the giant, trimming, colouring.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, VertexId, Wanted,
-    Whole,
+    ActiveSet, Assembled, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List,
+    VertexId,
 };
 use rayon::prelude::*;
 
-use super::left::{self, WORDS_BESIDE};
+use super::in_memory::{self, WORDS_BESIDE};
 use crate::report::Result;
-use crate::residue::{Kept, Residue};
+use crate::residual::{Kept, Parts, ResidualPart};
 
-/// A pass over what is left is repeated while it settles at least this share of it, before
+/// A pass over the residual graph is repeated while it settles at least this share of it, before
 /// colouring is tried.
 const TRIMMING_SHARE: u64 = 16;
 
-/// The backward search goes by in-edges once a pass settles less than this share of what is left.
+/// The backward search goes by in-edges once a pass settles less than this share of the residual
+/// graph.
 const BACKWARD_SHARE: u64 = 4;
 
 /// What is known of the components.
@@ -32,7 +32,7 @@ pub(super) struct Known {
     pub giant: Bitmap,
     /// Vertices outside the giant whose component is known.
     pub done: Bitmap,
-    /// The giant and the done: nobody needs their lists.
+    /// The giant and the done: their lists are not needed.
     pub settled: Bitmap,
 }
 
@@ -49,7 +49,7 @@ impl Known {
     }
 
     /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
-    /// first vertex reaches leads back to nobody whom it does not reach.
+    /// first vertex reaches leads back to no vertex that it does not reach.
     #[inline(always)]
     pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
         target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
@@ -62,7 +62,7 @@ impl Known {
         let inside = self.reached.contains(v);
         let mut kept = false;
         for &target in targets {
-            // Asked once: who joins meanwhile is kept.
+            // Read once: a vertex that joins meanwhile is kept.
             if self.giant.contains(target) {
                 if inside {
                     self.join_giant(v);
@@ -113,7 +113,7 @@ impl<'e> Rounds<'e> {
     pub fn labels(mut self) -> Result<HugeVec<AtomicU32>> {
         let graph = self.engine.graph();
         let first = graph.superblock().degree_max_vertex;
-        let mut searched = self.engine.memory().scratch_bytes < left::bytes_for(graph);
+        let mut searched = self.engine.memory().scratch_bytes < in_memory::bytes_for(graph);
         if searched {
             self.reach(first)?;
         }
@@ -156,14 +156,14 @@ impl<'e> Rounds<'e> {
             level += 1;
             let kernel = Reach { reached: &self.known.reached, next: &self.next };
             let label = format!("forward {level}");
-            let wanted = Wanted::In(&self.frontier);
+            let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
             self.advance(parts);
         }
         Ok(())
     }
 
-    /// Whoever the first vertex reaches and who reaches what is known of its component.
+    /// The vertices that the first vertex reaches and that reach what is known of its component.
     fn reach_back(&mut self) -> Result<()> {
         let mut part = FrontierPart::default();
         self.known.giant.iter().for_each(|v| {
@@ -175,7 +175,7 @@ impl<'e> Rounds<'e> {
             level += 1;
             let kernel = ReachBack { known: &self.known, next: &self.next };
             let label = format!("backward {level}");
-            let wanted = Wanted::In(&self.frontier);
+            let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
             self.advance(parts);
         }
@@ -188,30 +188,30 @@ impl<'e> Rounds<'e> {
         std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
-    /// A pass over the lists of who is not settled. How many it settled, or `None` where it kept
-    /// all others in memory and they are settled too by now.
+    /// A pass over the lists of the residual graph. How many vertices it settled, or `None` where
+    /// it kept all other lists in memory and those vertices are settled too by now.
     fn pass_or_finish(&mut self) -> Result<Option<u64>> {
         self.passes += 1;
         let before = self.known.settled.count();
         let threads = self.engine.config().threads;
         let bytes = self.engine.memory().scratch_bytes;
-        let residues = Residue::shared(bytes, threads, WORDS_BESIDE)?;
-        let pull = Pull { known: &self.known, residues: Mutex::new(residues) };
+        let parts = Parts::new(bytes, threads, WORDS_BESIDE)?;
+        let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
-        let wanted = Wanted::NotIn(&self.known.settled);
-        let residues = self.engine.visit(label, Direction::Out, wanted, &Whole::new(&pull))?;
+        let wanted = ActiveSet::NotIn(&self.known.settled);
+        let parts = self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&pull))?;
         drop(pull);
-        if residues.iter().any(Residue::is_full) {
+        if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));
         }
         self.engine.check_cancel()?;
-        left::finish(residues, &self.known);
+        in_memory::finish(parts, &self.known);
         Ok(None)
     }
 
-    /// Components that no other one left over leads into: the smallest vertex that reaches a
-    /// vertex is its colour; a root has its own; who has a root's colour and reaches it is in its
-    /// component, of which the root is the smallest vertex.
+    /// Components of the residual graph that no other leads into: the smallest vertex that reaches
+    /// a vertex is its colour; a root has its own; a vertex of a root's colour that reaches it is
+    /// in its component, of which the root is the smallest vertex.
     fn colour(&mut self) -> Result<()> {
         let known = &self.known;
         known.labels.par_iter().enumerate().for_each(|(v, label)| {
@@ -223,8 +223,8 @@ impl<'e> Rounds<'e> {
         loop {
             let spread = Spread { known: &self.known, next: &self.next };
             let wanted = match wanted_all {
-                true => Wanted::NotIn(&self.known.settled),
-                false => Wanted::In(&self.frontier),
+                true => ActiveSet::NotIn(&self.known.settled),
+                false => ActiveSet::In(&self.frontier),
             };
             let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
             wanted_all = false;
@@ -248,7 +248,7 @@ impl<'e> Rounds<'e> {
         let mut members = 0;
         while known.reached.count() > members {
             members = known.reached.count();
-            let wanted = Wanted::NotIn(&known.settled);
+            let wanted = ActiveSet::NotIn(&known.settled);
             self.engine.visit("colours back", Direction::Out, wanted, &Back { known })?;
         }
         known.reached.iter().for_each(|v| {
@@ -308,40 +308,39 @@ impl Kernel for ReachBack<'_> {
 /// Backward search by passes, trimming, and keeping the lists of the rest.
 struct Pull<'a> {
     known: &'a Known,
-    residues: Mutex<Vec<Residue>>,
+    parts: Parts,
 }
 
 impl Kernel for Pull<'_> {
-    type Local = Residue;
+    type Local = ResidualPart;
 
-    fn local(&self) -> Residue {
-        let mut residues = self.residues.lock().unwrap_or_else(PoisonError::into_inner);
-        residues.pop().expect("there is one for each worker")
+    fn local(&self) -> ResidualPart {
+        self.parts.take()
     }
 
-    fn list(&self, residue: &mut Residue, list: &List<'_>) {
+    fn list(&self, part: &mut ResidualPart, list: &List<'_>) {
         let v = list.vertex;
         if self.known.settled.contains(v) {
             return;
         }
-        if residue.is_full() {
+        if part.is_full() {
             self.known.look(v, list.targets, |_| {});
             return;
         }
-        residue.begin();
-        if !self.known.look(v, list.targets, |target| residue.push(target)) {
-            residue.abandon();
+        part.begin();
+        if !self.known.look(v, list.targets, |target| part.push(target)) {
+            part.abandon();
             return;
         }
-        residue.end(Kept { vertex: v, whole: true });
-        if residue.is_full() {
-            residue.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
-            if residue.reopen() {
+        part.end(Kept { vertex: v, whole: true });
+        if part.is_full() {
+            part.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
+            if part.reopen() {
                 // Its targets are looked at again: only those that matter may be kept.
-                residue.begin();
-                match self.known.look(v, list.targets, |target| residue.push(target)) {
-                    true => residue.end(Kept { vertex: v, whole: true }),
-                    false => residue.abandon(),
+                part.begin();
+                match self.known.look(v, list.targets, |target| part.push(target)) {
+                    true => part.end(Kept { vertex: v, whole: true }),
+                    false => part.abandon(),
                 }
             }
         }
@@ -402,7 +401,7 @@ impl Kernel for Spread<'_> {
     }
 }
 
-/// Who has an edge to a member of the same colour is a member.
+/// A vertex with an edge to a member of the same colour is a member.
 struct Back<'a> {
     known: &'a Known,
 }

@@ -8,8 +8,8 @@ use crate::ranks::Ranks;
 use crate::report::Result;
 
 /// Finds the components again by two depth-first searches, serially and in memory (Kosaraju and
-/// Sharir), and asserts that every label is the vertex with the smallest id in its component, and that the
-/// counts follow from the labels. Keeps all lists in memory, in both directions.
+/// Sharir), and asserts that every label is the vertex with the smallest id in its component, and
+/// that the counts follow from the labels. Keeps all lists in memory, in both directions.
 pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
     let ranks = Ranks::load(graph)?;
     let outward = Lists::outward(graph)?;

@@ -5,9 +5,9 @@
 //! floating-point weights add up as `f64`, so a distance is the minimum over all paths of the
 //! rounded sum from left to right, whatever the order in which paths are found. Edges of a graph
 //! without weights have length 1. Where asked for, parents: of the vertices over which a path of
-//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of weight 0). A source has
-//! distance 0 and is its own parent. With targets only vertices as near as the farthest target
-//! count as reached. Negative weights are an error.
+//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of
+//! weight 0). A source has distance 0 and is its own parent. With targets only vertices as near as
+//! the farthest target count as reached. Negative weights are an error.
 //!
 //! **Source.** Delta-stepping: Meyer and Sanders, Journal of Algorithms 49 (2003). The default of
 //! delta, 32 times the mean weight over the mean degree, is that of Davidson, Baxter, Garland and
@@ -36,7 +36,7 @@ use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, kept};
 use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_id};
-use crate::report::{AlgoError, Result, Run, check_vertices, pages};
+use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
 use parents::{Found, fill};
@@ -267,15 +267,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
             expected: "a positive number".into(),
         });
     }
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
-        None => Ok(()),
-        Some(min) => Err(AlgoError::Parameter {
-            parameter: "the smallest weight of the graph",
-            given: min.to_string(),
-            expected: "shortest paths are found over weights that are not negative".into(),
-        }),
-    }
+    check_weights(graph, "shortest paths are found over weights that are not negative")
 }
 
 /// The width of buckets where none is asked for.

@@ -1,9 +1,10 @@
 //! Parents, when all distances are known.
 //!
-//! The parent of `v` is the `u` with the smallest id whose distance and the weight of whose edge give that of
-//! `v` exactly, among those at a smaller distance. Where there is none (all such edges have weight
-//! 0, or one that rounding swallows), `v` gets a parent at its own distance: level by level from
-//! those that have one, the smallest id of the level before. So parents never lead in a circle.
+//! The parent of `v` is the `u` with the smallest id whose distance and the weight of whose edge
+//! give that of `v` exactly, among those at a smaller distance. Where there is none (all such edges
+//! have weight 0, or one that rounding swallows), `v` gets a parent at its own distance: level by
+//! level from those that have one, the smallest id of the level before. So parents never lead in a
+//! circle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

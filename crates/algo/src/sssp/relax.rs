@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
-    Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Wanted, Weights,
+    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, Kernel, List, VertexId, Weights,
 };
 
 use super::length::{Lengths, add_float, add_integer, for_each_sum};
@@ -17,7 +17,7 @@ pub fn visit<S: Sums>(
     frontier: &Frontier,
     sums: &S,
 ) -> Result<Vec<S::Local>> {
-    let (kernel, wanted) = (Each(sums), Wanted::In(frontier));
+    let (kernel, wanted) = (Each(sums), ActiveSet::In(frontier));
     Ok(if engine.graph().is_weighted() {
         engine.visit_weighted(label, Direction::Out, wanted, &kernel)?
     } else {
@@ -85,7 +85,7 @@ pub struct Relax<'a> {
     /// Shortened otherwise: of a later bucket.
     pub far: &'a Bitmap,
     pub end: u64,
-    /// Longer paths matter to nobody.
+    /// Longer paths do not matter.
     pub bound: u64,
 }
 

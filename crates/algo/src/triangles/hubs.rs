@@ -7,7 +7,7 @@ pub(crate) struct Hubs {
     count: u32,
     /// Edges between hubs.
     edges: Vec<u64>,
-    /// Those of them that run both ways; empty where nobody asks.
+    /// Those of them that run both ways; empty where they do not matter.
     doubles: Vec<u64>,
 }
 

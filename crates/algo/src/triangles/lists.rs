@@ -77,7 +77,7 @@ impl<'a> Oriented<'a> {
     }
 }
 
-/// Slabs that hold lists. Where a list is, is told in units of the array.
+/// Slabs that hold lists. Places of lists count in units of the array.
 pub(crate) struct Arena {
     words: HugeVec<u32>,
     /// Words in use of each slab.
@@ -156,7 +156,7 @@ impl Arena {
         })
     }
 
-    /// The list at a place that [`Pen::write`] told.
+    /// The list at a place that [`Pen::write`] returned.
     #[inline(always)]
     pub fn list_at(&self, place: u32) -> Oriented<'_> {
         Oriented::parse(self.words_at(place), self.doubles).0
@@ -180,7 +180,7 @@ impl Arena {
         Supply { slabs: Mutex::new(slabs), unit, slab_words, doubles: self.doubles }
     }
 
-    /// Takes over what workers have written; tells whether everything fitted.
+    /// Takes over what workers have written; returns whether everything fitted.
     pub fn settle(&mut self, written: impl IntoIterator<Item = Written>) -> bool {
         let mut fitted = true;
         for Written { slabs, overflown } in written {

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List, VertexId, Wanted,
-    Whole,
+    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
+    VertexId,
 };
 
 use super::lists::{Arena, NOWHERE, Pen, Shape, Supply, Written};
@@ -100,7 +100,7 @@ impl<'e> Loader<'e> {
         if !all {
             set(&mut self.segment, vertices.clone());
         }
-        let wanted = if all { Wanted::All } else { Wanted::In(&self.segment) };
+        let wanted = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
             ranks: &self.order.ranks,
             degrees: self.counts_degrees.then_some(&*self.degrees),
@@ -112,7 +112,7 @@ impl<'e> Loader<'e> {
             let kernel = KeepTargets { sift: &sift, supply: &supply, places };
             let label = format!("{label}, targets");
             let seen =
-                Seen::of(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?);
+                Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
             seen.settle(graph, &vertices, arena)?;
             direction = Direction::In;
         }
@@ -124,7 +124,8 @@ impl<'e> Loader<'e> {
             targets: self.targets.as_ref(),
             degree_min: u64::from(self.order.degree_min),
         };
-        let seen = Seen::of(self.engine.visit(label, direction, wanted, &Whole::new(&kernel))?);
+        let seen =
+            Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
         seen.settle(graph, &vertices, arena)
     }
 }

@@ -30,11 +30,11 @@ mod verify;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, Whole};
+use cenote_engine::{Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId};
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::report::{AlgoError, Result, Run, graph_pages, pages};
+use crate::report::{Result, Run, demand_in_edges, graph_pages, pages};
 pub(crate) use count::At;
 use count::{View, Workers};
 use hubs::Hubs;
@@ -61,6 +61,7 @@ pub struct TrianglesConfig {
 
 /// A finished count.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Triangles {
     /// Triangles of the graph.
     pub triangles: u64,
@@ -121,7 +122,7 @@ fn at(triangles: &TrianglesConfig) -> At {
     if triangles.per_vertex { At::Triangles } else { At::Nowhere }
 }
 
-/// What is to be counted, and for whom.
+/// What is to be counted, and for which algorithm.
 pub(crate) struct Job {
     pub name: &'static str,
     pub at: At,
@@ -178,17 +179,6 @@ impl Job {
         self.at == At::Edges
     }
 
-    fn check(&self, graph: &Graph) -> Result<()> {
-        if graph.has_in_edges() {
-            return Ok(());
-        }
-        Err(AlgoError::Unsupported {
-            what: self.name,
-            needs: "in-edges on a directed graph",
-            remedy: "import with --in-edges, or with --undirected",
-        })
-    }
-
     fn shape(&self, order: &Order) -> Shape {
         Shape { list_words_max: order.list_words_max, unit: order.unit, doubles: self.doubles() }
     }
@@ -209,7 +199,7 @@ impl Job {
             + counts
             + Loader::bytes_for(graph, order, workers)
             + Workers::bytes_for(n, self.at, workers)
-            + Whole::bytes_for(graph, config)
+            + Assembled::bytes_for(graph, config)
             + arenas * self.least(order, workers);
         let lists = self.expected_bytes(order, workers);
         let targets = if graph.is_directed() { lists / 2 } else { 0 };
@@ -217,7 +207,7 @@ impl Job {
         Needs { what: self.name, state_bytes, scratch_bytes }
     }
 
-    /// Bytes of an arena that holds all lists, as far as can be told beforehand.
+    /// Bytes of an arena that holds all lists, as far as can be known beforehand.
     fn expected_bytes(&self, order: &Order, workers: usize) -> u64 {
         self.shape(order).bytes_for(order.words_expected, workers)
     }
@@ -245,7 +235,7 @@ impl Job {
 
     /// What a run will need.
     pub fn estimate(&self, graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config.clone());
         let order = Order::new(graph, self.doubles())?;
         let plan = plan_for(graph, &config, |config| self.needs(graph, config, &order))?;
@@ -262,12 +252,12 @@ impl Job {
         let most = (sweeps * graph_pages(graph)) as f64;
         let (least, likely) = if sweeps > 1 { (0.65 * most, 0.85 * most) } else { (most, most) };
         let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
-        Ok(Estimate::new(graph, plan, reads.sparing(Whole::bytes_for(graph, &config)), because))
+        Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, &config)), because))
     }
 
     /// Counts.
     pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
-        self.check(graph)?;
+        demand_in_edges(graph, self.name)?;
         let config = without_cache(config);
         let order = Order::new(graph, self.doubles())?;
         let engine = engine_for(graph, config, |config| self.needs(graph, config, &order))?;

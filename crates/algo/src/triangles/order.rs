@@ -31,9 +31,9 @@ pub(crate) struct Order {
     /// Vertices that are worth a row of bits.
     pub hubs: u32,
     /// A list is kept of vertices with so many edges: one edge makes no triangle. On a directed
-    /// graph, where an edge each way counts as two, they are told apart too late.
+    /// graph, where an edge each way counts as two, they are distinguished too late.
     pub degree_min: u32,
-    /// Lists start at multiples of this many words, so that a `u32` tells where.
+    /// Lists start at multiples of this many words, so that a `u32` holds their place.
     pub unit: u64,
 }
 
@@ -51,7 +51,7 @@ impl Order {
         4 * graph.vertices() as u64 + 8 * (out_lists(graph).pages() + 1)
     }
 
-    /// Ranks the vertices; `doubles` says whether lists tell which edges run both ways. While it
+    /// Ranks the vertices; `doubles` says whether lists keep which edges run both ways. While it
     /// runs it takes 4 bytes for each value up to the largest degree on top.
     pub fn new(graph: &Graph, doubles: bool) -> Result<Self> {
         let n = graph.vertices();
@@ -69,7 +69,7 @@ impl Order {
         if graph.is_directed() {
             order.take_degrees(graph, Direction::In)?;
         }
-        // As if no list was compressed: a u32 must be able to tell where each starts.
+        // As if no list was compressed: a u32 must be able to hold where each starts.
         let entries = graph.superblock().stored_out + graph.superblock().stored_in;
         while (2 * entries + 8 * n as u64) / order.unit >= u64::from(u32::MAX) {
             order.unit *= 2;

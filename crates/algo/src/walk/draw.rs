@@ -2,7 +2,7 @@
 //!
 //! Philox4x64-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 //! SC 2011): a counter goes in, 256 random bits come out, and no state is kept. So a step costs the
-//! same whoever takes it and whenever. NumPy's `Philox` gives the same numbers for the same key and
+//! same on any thread at any time. NumPy's `Philox` gives the same numbers for the same key and
 //! counter (it counts on before it draws).
 
 const MULTIPLIERS: [u64; 2] = [0xD2E7_470E_E14C_6C93, 0xCA5A_8263_9512_1157];

@@ -11,8 +11,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use cenote_engine::{
-    Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask, Purpose,
-    VertexId, Wanted,
+    ActiveSet, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask,
+    Purpose, VertexId,
 };
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ pub(super) fn task_bytes(rows: u64, pages: u64) -> u64 {
     2 * (rows.min(pages) * size_of::<PageTask>() as u64 + rows * size_of::<VertexId>() as u64)
 }
 
-/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+/// Takes all steps of walks `0..rows` of the batch of `log`.
 pub(super) fn run(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -63,7 +63,7 @@ const REFUSED: u8 = 2;
 const TAKEN_IF_NEIGHBOUR: u8 = 3;
 const TAKEN_UNLESS_NEIGHBOUR: u8 = 4;
 
-/// What each pending walk is told.
+/// What is proposed to each pending walk, and what becomes of that.
 pub(super) struct Replies {
     proposed: HugeVec<AtomicU32>,
     verdicts: HugeVec<AtomicU8>,
@@ -179,7 +179,7 @@ impl Kernel for ProposeByWeight<'_> {
     }
 }
 
-/// Tells walks whether their candidate is a neighbour of the vertex before.
+/// Finds out whether candidates are neighbours of the vertex before.
 struct Ask<'a> {
     walkers: &'a [Walker],
     replies: &'a Replies,
@@ -304,7 +304,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
-        let (label, wanted) = (label(step, trial), Wanted::In(&self.frontier));
+        let (label, wanted) = (label(step, trial), ActiveSet::In(&self.frontier));
         if rule.ranks.is_natural() {
             engine.visit(label, Direction::Out, wanted, &propose)?;
             return Ok(());
@@ -380,8 +380,8 @@ impl<'a, 'g> Steps<'a, 'g> {
         left
     }
 
-    /// Asks whether candidates are neighbours of the vertex before. Returns how many of the first
-    /// `pending` walks need another proposal.
+    /// Finds out whether candidates are neighbours of the vertex before. Returns how many of the
+    /// first `pending` walks need another proposal.
     fn ask(&mut self, step: u32, pending: usize) -> Result<usize> {
         let walkers = &mut self.walkers[..pending];
         walkers.par_sort_unstable_by_key(|walker| (walker.candidate == NONE, walker.before));
@@ -393,7 +393,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
         want(&mut self.frontier, walkers.iter().map(|walker| walker.before));
         let kernel = Ask { walkers, replies };
-        let wanted = Wanted::In(&self.frontier);
+        let wanted = ActiveSet::In(&self.frontier);
         self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
         let mut refused = 0;
         for i in 0..pending {

@@ -23,16 +23,16 @@ const PARTS_MAX: u64 = 1 << 14;
 /// Memory of a list beside its parts, twice for the table's growth.
 const HUB_BYTES: u64 = 2 * (size_of::<(VertexId, Hub)>() as u64 + 8);
 
-/// Memory of a part: where it ends, the sum up to there.
-const PART_BYTES: u64 = (size_of::<u64>() + size_of::<u128>()) as u64;
+/// Memory of a part: where it ends, its page, the sum up to there.
+const PART_BYTES: u64 = (size_of::<u64>() + size_of::<u32>() + size_of::<u128>()) as u64;
 
 /// What is known of one list.
 #[derive(Debug)]
 pub(super) struct Hub {
-    /// Ordinal of its first entry.
-    start: u64,
     /// Positions where its parts end, ascending.
     ends: Box<[u64]>,
+    /// The pages of lists that they lie on, counted from the first of the list.
+    pages: Box<[u32]>,
     /// The weights of all entries before these positions.
     sums: Box<[u128]>,
 }
@@ -42,8 +42,8 @@ pub(super) struct Hub {
 pub(super) struct Part {
     /// Positions in the list.
     pub positions: Range<u64>,
-    /// Ordinal of its first entry.
-    pub ordinal: u64,
+    /// The page of lists that it lies on, counted from the first of the list.
+    pub page: u64,
     /// The weights of the entries before.
     pub before: u128,
 }
@@ -59,7 +59,7 @@ impl Hub {
         let i = index_of(&self.sums, drawn);
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         let before = if i == 0 { 0 } else { self.sums[i - 1] };
-        Part { positions: start..self.ends[i], ordinal: self.start + start, before }
+        Part { positions: start..self.ends[i], page: u64::from(self.pages[i]), before }
     }
 }
 
@@ -90,9 +90,11 @@ fn for_each_long(
 /// Parts of a list at most.
 fn parts_of(adjacency: &Adjacency, column: &WeightColumn, vertex: VertexId) -> u64 {
     let pages = adjacency.pages_of(vertex);
-    let ordinals = column.ordinals_of(*pages.start()).start..column.ordinals_of(*pages.end()).end;
-    let weights = column.pages_of(ordinals);
-    pages.end() - pages.start() + 1 + (weights.end - weights.start)
+    let of_page = |page| {
+        let weights = column.pages_of(column.addresses_of(page));
+        weights.end - weights.start
+    };
+    pages.map(of_page).sum::<u64>()
 }
 
 impl Hubs {
@@ -143,7 +145,7 @@ impl Hubs {
             rest = later;
             let wrong = AtomicBool::new(false);
             let kernel = Learn { column, scale, vertices: now, wrong: &wrong };
-            let tasks = tasks_of(adjacency, now);
+            let tasks = PageTask::of_lists(adjacency, now);
             let label = format!("weights of {} long lists", now.len());
             let pieces = engine.visit_weighted_pages(label, Direction::Out, &tasks, &kernel)?;
             let pieces = pieces.into_iter().flat_map(|local| local.pieces).collect();
@@ -156,15 +158,16 @@ impl Hubs {
 
     /// Puts what was learned in order.
     fn keep(&mut self, mut pieces: Vec<Piece>) -> std::result::Result<(), Contradiction> {
-        pieces.sort_unstable_by_key(|piece| (piece.vertex, piece.ordinal));
+        pieces.sort_unstable_by_key(|piece| (piece.vertex, piece.skip));
         for pieces in pieces.chunk_by(|a, b| a.vertex == b.vertex) {
-            let start = pieces[0].ordinal;
+            let first = pieces[0].page;
             let (mut ends, mut sums) = (Vec::new(), Vec::new());
+            let pages = pieces.iter().map(|piece| (piece.page - first) as u32).collect();
             ends.reserve_exact(pieces.len());
             sums.reserve_exact(pieces.len());
             let (mut end, mut sum) = (0, 0);
             for piece in pieces {
-                if piece.ordinal != start + end || piece.skip != end {
+                if piece.skip != end || piece.page < first {
                     return Err(Contradiction);
                 }
                 end += u64::from(piece.len);
@@ -175,25 +178,11 @@ impl Hubs {
             if end != pieces[0].degree {
                 return Err(Contradiction);
             }
-            let hub = Hub { start, ends: ends.into(), sums: sums.into() };
+            let hub = Hub { ends: ends.into(), pages, sums: sums.into() };
             self.0.insert(pieces[0].vertex, hub);
         }
         Ok(())
     }
-}
-
-/// The pages of some lists, ascending, each once; a task's range counts in `vertices`.
-fn tasks_of(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<PageTask> {
-    let mut tasks: Vec<PageTask> = Vec::new();
-    for (i, &v) in (0..).zip(vertices) {
-        for page in adjacency.pages_of(v) {
-            match tasks.last_mut() {
-                Some(last) if last.page == page => last.to = i + 1,
-                _ => tasks.push(PageTask { page, from: i, to: i + 1 }),
-            }
-        }
-    }
-    tasks
 }
 
 /// A part of a list as it is learned.
@@ -204,7 +193,8 @@ struct Piece {
     /// Position in its list, and length of that.
     skip: u64,
     degree: u64,
-    ordinal: u64,
+    /// Page of lists.
+    page: u64,
     sum: u128,
 }
 
@@ -245,16 +235,16 @@ impl Kernel for Learn<'_> {
         let task = purpose.task;
         let Some((entries, weights)) = purpose.weights.clone() else { return };
         let Learned { pieces, scratch } = local;
-        let page_ordinal = self.column.ordinals_of(task.page).start;
+        let page_address = self.column.addresses_of(task.page).start;
         for &vertex in &self.vertices[task.from as usize..task.to as usize] {
             let list = page.list((vertex - page.first_vertex()) as usize);
             let places = places(page, vertex);
-            let ordinals = page_ordinal + places.start as u64..page_ordinal + places.end as u64;
-            for weight_page in self.column.pages_of(ordinals.clone()) {
+            let addresses = page_address + places.start as u64..page_address + places.end as u64;
+            for weight_page in self.column.pages_of(addresses.clone()) {
                 let first = weight_page * self.column.per_page() as u64;
-                let start = ordinals.start.max(first);
-                let end = ordinals.end.min(first + self.column.per_page() as u64);
-                let from = (start - page_ordinal) as usize - entries.start;
+                let start = addresses.start.max(first);
+                let end = addresses.end.min(first + self.column.per_page() as u64);
+                let from = (start - page_address) as usize - entries.start;
                 let part = weights.slice(from..from + (end - start) as usize);
                 let Ok(sum) = self.scale.total(part, scratch) else {
                     return self.wrong.store(true, Ordering::Relaxed);
@@ -262,9 +252,9 @@ impl Kernel for Learn<'_> {
                 pieces.push(Piece {
                     vertex,
                     len: part.len() as u32,
-                    skip: list.skip + start - ordinals.start,
+                    skip: list.skip + start - addresses.start,
                     degree: list.degree,
-                    ordinal: start,
+                    page: task.page,
                     sum,
                 });
             }

@@ -1,4 +1,4 @@
-//! What walks do, told as they do it: counts, a fingerprint, and the cells of the corpus.
+//! What walks do, recorded as they do it: counts, a fingerprint, and the cells of the corpus.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -6,6 +6,7 @@ use std::ops::Add;
 use cenote_engine::VertexId;
 
 use super::corpus::{Corpus, Stage};
+use crate::mix::{GOLDEN, mix};
 use crate::ranks::Ranks;
 
 /// Counts over walks. Sums, so the same in any order.
@@ -40,7 +41,7 @@ impl Sum for Tally {
     }
 }
 
-/// Where the walks of a batch are told.
+/// Where the walks of a batch are recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log<'a> {
     /// Number of the batch's first walk.
@@ -69,7 +70,8 @@ impl Log<'_> {
     #[inline]
     pub fn at(&self, part: &mut LogPart, row: u32, step: u32, vertex: VertexId) {
         let place = u64::from(step) << 32 ^ u64::from(self.ranks.of(vertex));
-        let hash = mix(mix(self.first + u64::from(row)) ^ place);
+        let walk = mix((self.first + u64::from(row)).wrapping_add(GOLDEN));
+        let hash = mix((walk ^ place).wrapping_add(GOLDEN));
         part.tally.fingerprint = part.tally.fingerprint.wrapping_add(hash);
         if let Some(corpus) = self.corpus {
             corpus.put(&mut part.stage, row, step, vertex);
@@ -83,13 +85,4 @@ impl Log<'_> {
         }
         part.tally
     }
-}
-
-/// Stafford's mixer 13, a bijection, behind an addition so that 0 is no fixed point.
-#[inline]
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ (x >> 31)
 }

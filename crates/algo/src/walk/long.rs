@@ -25,8 +25,8 @@ pub(super) struct LongLists {
     skips: HugeVec<AtomicU32>,
     /// Length of the list that runs out of a page in which it begins; 0 where not known.
     degrees: HugeVec<AtomicU32>,
-    /// First target of a page that continues a list; [`NONE`] where not known. Empty where nobody
-    /// searches for targets.
+    /// First target of a page that continues a list; [`NONE`] where not known. Empty where no
+    /// walk searches for targets.
     firsts: HugeVec<AtomicU32>,
     /// Entries of a page that a list fills alone, at least.
     full: u64,

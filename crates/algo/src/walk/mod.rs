@@ -7,14 +7,14 @@
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
 //! - A vertex without out-neighbours is a dead end: the walk ends there, or with
 //!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or with
-//!   [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at which
-//!   the sum of the weights, from the start of the list, is above a random number below the sum of
-//!   all. Edges of weight 0 are never proposed; a vertex with no others is a dead end. Weights are
-//!   added up as integers ([`fixed`]). A walk that came from `t`
-//!   takes the proposal `x` with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has
-//!   an edge to `x`, and to 1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it
-//!   draws another. With p = q = 1, and on the first step, every proposal is taken.
+//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or
+//!   with [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at
+//!   which the sum of the weights, from the start of the list, is above a random number below the
+//!   sum of all. Edges of weight 0 are never proposed; a vertex with no others is a dead end.
+//!   Weights are added up as integers ([`fixed`]). A walk that came from `t` takes the proposal `x`
+//!   with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has an edge to `x`, and to
+//!   1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it draws another. With p = q
+//!   = 1, and on the first step, every proposal is taken.
 //!
 //! **Source.** `block` and `vertex`: the CAVE paper's Algorithm 5, a frontier of the vertices of
 //! all walks per step. `auto`: walks wait at pages, after GraphWalker (ATC 2020) and NosWalker
@@ -26,8 +26,9 @@
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of ids
-//! - [`sweep`]: walks wait at pages
+//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of
+//!   ids
+//! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
 //! - [`past`]: what node2vec remembers
@@ -42,10 +43,12 @@ mod frontier;
 mod hubs;
 mod log;
 mod long;
+mod passes;
 mod past;
 mod rule;
 mod sweep;
 mod verify;
+mod waiting;
 mod weigh;
 
 use std::path::Path;
@@ -241,7 +244,7 @@ pub fn estimate(
     let lists = pages(graph, Direction::Out);
     let weights = if walk.weighted { graph.weights(Direction::Out) } else { None };
     let weight_pages = weights.map_or(0, |column| column.pages());
-    let columns = [(lists, sweep::GAPS_OF_LISTS), (weight_pages, sweep::GAPS_OF_WEIGHTS)];
+    let columns = [(lists, passes::GAPS_OF_LISTS), (weight_pages, passes::GAPS_OF_WEIGHTS)];
     let page_bytes = graph.page_bytes() as u64;
     let all_bytes = (lists + weight_pages) * page_bytes;
     let cached = (plan.1.cache_bytes as f64 / all_bytes.max(1) as f64).min(1.0);
@@ -252,7 +255,7 @@ pub fn estimate(
             let crowd = batch.rows as f64 / pages as f64;
             batches * f64::from(walk.steps) * (1.0 - (-crowd).exp())
         }
-        _ => sweep::passes(walk, batch.rows, (pages, gaps), cached, batches),
+        _ => passes::passes(walk, batch.rows, (pages, gaps), cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
     // Some pages of long lists are read with others before they stay in memory.

@@ -20,7 +20,7 @@ pub(super) trait Past: Copy + Debug + Default + Send + Sync {
     /// The candidate whose edge to the vertex before is asked for, and whether in its own list.
     fn question(&self) -> Option<(VertexId, bool)>;
 
-    /// Asks.
+    /// Notes a candidate whose edge to the vertex before is to be looked up.
     fn ask(&mut self, candidate: VertexId, at_candidate: bool);
 
     /// The proposal was refused.

@@ -1,4 +1,4 @@
-//! Walks wait at pages, pages pass by in file order, each serves all who wait for it.
+//! Walks wait at pages; pages pass by in file order, and each serves all walks that wait for it.
 //!
 //! A walk goes on as far as it can on the page that serves it, then waits for its next page. The
 //! file is swept in windows, some 64 to a sweep, and a walk whose next page lies further on is
@@ -16,44 +16,25 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cenote_engine::{
     Adjacency, Direction, Engine, Kernel, List, Page, PageTask, Purpose, VertexId,
 };
 use rayon::prelude::*;
 
-use super::log::{Log, LogPart, Tally};
+use super::log::{Log, Tally};
 use super::long::{Contradiction, LongLists};
 use super::past::Past;
-use super::rule::{Rule, Verdict, WalkConfig};
-use super::weigh::{Choice, Sums, There, Weighing, contradiction, hull};
+use super::rule::{Rule, Verdict};
+use super::waiting::{CHUNK, Chunk, Outbox, Waiting, Walker, chunk_bytes};
+use super::weigh::{Choice, There, Weighing, contradiction, hull};
 use crate::report::Result;
 
-/// Parts of the file in which walks wait.
-const BUCKETS: u64 = 128;
-
-/// Walks of a chunk.
-const CHUNK: usize = 128;
-
 /// Windows of a sweep while there are walks enough for it.
-const WINDOWS: usize = 64;
+pub(super) const WINDOWS: usize = 64;
 
 /// Walks that a window serves at least, if there are so many: fewer would leave the device idle.
-const WINDOW_MIN: usize = 2048;
-
-/// A walk that waits for a page.
-#[derive(Clone, Copy, Debug)]
-struct Walker<P> {
-    page: u32,
-    row: u32,
-    /// The step that it is about to take.
-    step: u32,
-    at: VertexId,
-    past: P,
-}
-
-type Chunk<P> = Vec<Walker<P>>;
+pub(super) const WINDOW_MIN: usize = 2048;
 
 /// Whether a file of so many pages can be swept: waiting walks number pages in 32 bits.
 pub(super) fn can_sweep(pages: u64) -> bool {
@@ -68,162 +49,16 @@ fn window_max(rows: usize) -> usize {
 /// Memory of a batch of `rows` walks over `pages`.
 pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize, weighted: bool) -> u64 {
     let walker = size_of::<Walker<P>>() as u64;
-    let buckets = BUCKETS.min(pages.max(1));
-    let chunk = CHUNK as u64 * walker + size_of::<Chunk<P>>() as u64;
-    // Full chunks, and those that each worker fills.
-    let chunks = rows.div_ceil(CHUNK as u64) + buckets * (workers as u64 + 1);
     let window = window_max(rows as usize) as u64;
     // A window of so many pages is at least as crowded.
     let tasks = size_of::<PageTask>() as u64 * window.min(pages);
     let counts = size_of::<u32>() as u64 * (pages + 1);
     let long_pages = if P::ASKS || !weighted { pages } else { 0 };
-    chunks * chunk + window * walker + tasks + counts + LongLists::bytes(long_pages, P::ASKS)
-}
-
-/// Further pages for each proposal of a walk that asks for edges, as measured on a Kronecker graph.
-const PAGES_PER_QUESTION: f64 = 0.3;
-
-/// Of every page of lists that walks want so many more are read in gaps between wanted ones, where
-/// few are wanted; pages of weights are wanted closer together.
-pub(super) const GAPS_OF_LISTS: f64 = 8.0;
-pub(super) const GAPS_OF_WEIGHTS: f64 = 3.0;
-
-/// Passes over the pages that batches of `rows` walks will read, where `cached` is the share of the
-/// pages that stays in memory, and `gaps` what is read between wanted pages.
-///
-/// On a graph without locality the pages of a walk are a random sequence. A sweep serves a rising
-/// run of it, less what falls into the same window; the number of runs is nearly normal. With p or
-/// q most of a vertex's neighbours are taken to be no neighbours of the vertex before.
-pub(super) fn passes(
-    walk: &WalkConfig,
-    rows: u64,
-    (pages, gaps): (u64, f64),
-    cached: f64,
-    batches: f64,
-) -> f64 {
-    let (crowd, windows) = (rows as f64 / pages as f64, rows as f64 / WINDOW_MIN as f64);
-    let same_window = 1.0 / windows.clamp(1.0, WINDOWS as f64);
-    let mut visits = f64::from(walk.steps) * (1.0 - walk.restart);
-    if walk.is_second_order() {
-        let largest = (1.0 / walk.p).max(1.0).max(1.0 / walk.q);
-        visits *= walk.q * largest * (1.0 + PAGES_PER_QUESTION);
-    }
-    let runs = (visits * (1.0 + same_window) + 1.0) / 2.0;
-    let spread = ((visits + 1.0) / 12.0).sqrt();
-    let mut swept = 0.0;
-    for sweep in 1..=(runs + 6.0 * spread).ceil() as u64 {
-        let alive = 1.0 / (1.0 + (1.702 * (sweep as f64 - 0.5 - runs) / spread).exp());
-        let wanted = 1.0 - (-crowd * alive * visits / runs).exp();
-        // Gaps between wanted pages are read through while they are short.
-        let covered = 1.0 - (-gaps * wanted).exp();
-        swept += covered * if sweep == 1 { 1.0 } else { 1.0 - cached };
-    }
-    // Later batches find in memory what the first has left there.
-    swept + (batches - 1.0).max(0.0) * (swept * (1.0 - cached))
-}
-
-/// One worker's walks on their way to chunks, and what it tells.
-struct Outbox<P> {
-    open: Vec<Chunk<P>>,
-    log: LogPart,
-    sums: Sums,
-}
-
-/// Where walks wait between windows.
-struct Waiting<P> {
-    pages_per_bucket: u64,
-    full: Vec<Mutex<Vec<Chunk<P>>>>,
-    free: Mutex<Vec<Chunk<P>>>,
-    idle: Mutex<Vec<Outbox<P>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<P: Past> Waiting<P> {
-    fn new(pages: u64) -> Self {
-        let pages_per_bucket = pages.div_ceil(BUCKETS).max(1);
-        let buckets = pages.div_ceil(pages_per_bucket);
-        Self {
-            pages_per_bucket,
-            full: (0..buckets).map(|_| Mutex::default()).collect(),
-            free: Mutex::default(),
-            idle: Mutex::default(),
-        }
-    }
-
-    fn chunk(&self) -> Chunk<P> {
-        lock(&self.free).pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
-    }
-
-    /// An outbox for one worker; [`Waiting::put_back`] takes it again.
-    fn outbox(&self, log: &Log<'_>) -> Outbox<P> {
-        let fresh = || Outbox {
-            open: self.full.iter().map(|_| Vec::new()).collect(),
-            log: log.part(),
-            sums: Sums::default(),
-        };
-        lock(&self.idle).pop().unwrap_or_else(fresh)
-    }
-
-    fn put_back(&self, outbox: Outbox<P>) {
-        lock(&self.idle).push(outbox);
-    }
-
-    fn push(&self, outbox: &mut Outbox<P>, walker: Walker<P>) {
-        let bucket = (u64::from(walker.page) / self.pages_per_bucket) as usize;
-        let open = &mut outbox.open[bucket];
-        if open.capacity() == 0 {
-            *open = self.chunk();
-        }
-        open.push(walker);
-        if open.len() == CHUNK {
-            lock(&self.full[bucket]).push(std::mem::take(open));
-        }
-    }
-
-    /// Walks that wait in each bucket.
-    fn counts(&self) -> Vec<usize> {
-        let idle = lock(&self.idle);
-        let count = |(bucket, full): (usize, &Mutex<Vec<Chunk<P>>>)| {
-            let open: usize = idle.iter().map(|outbox| outbox.open[bucket].len()).sum();
-            lock(full).len() * CHUNK + open
-        };
-        self.full.iter().enumerate().map(count).collect()
-    }
-
-    /// Takes the chunks of a bucket until `room` walks are taken.
-    fn take(&self, bucket: usize, mut room: usize, into: &mut Vec<Chunk<P>>) -> usize {
-        let mut taken = 0;
-        let mut take = |chunk: Chunk<P>| {
-            room -= chunk.len();
-            taken += chunk.len();
-            into.push(chunk);
-            room >= CHUNK
-        };
-        for outbox in lock(&self.idle).iter_mut() {
-            let open = &mut outbox.open[bucket];
-            if !open.is_empty() && !take(std::mem::take(open)) {
-                return taken;
-            }
-        }
-        let mut full = lock(&self.full[bucket]);
-        while let Some(chunk) = full.pop() {
-            if !take(chunk) {
-                break;
-            }
-        }
-        taken
-    }
-
-    fn release(&self, chunks: &mut Vec<Chunk<P>>) {
-        let mut free = lock(&self.free);
-        for mut chunk in chunks.drain(..) {
-            chunk.clear();
-            free.push(chunk);
-        }
-    }
+    chunk_bytes::<P>(rows, pages, workers)
+        + window * walker
+        + tasks
+        + counts
+        + LongLists::bytes(long_pages, P::ASKS)
 }
 
 /// Everything that moves a walk.
@@ -476,7 +311,7 @@ impl<P: Past> Mover<'_, '_, P> {
         self.set_out(outbox, walker)
     }
 
-    /// Takes the steps that need no page; then tells the walk its page.
+    /// Takes the steps that need no page; then sets its page.
     fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
         while walker.step <= self.rule.steps() {
             if !self.rule.restarts(|| self.rule.draw(self.walk(walker.row), walker.step, 0)) {
@@ -521,7 +356,7 @@ pub(super) struct Sweeps<'a, 'g, P> {
     taken: Vec<Chunk<P>>,
 }
 
-/// Takes all steps of walks `0..rows` of the batch that `log` tells of.
+/// Takes all steps of walks `0..rows` of the batch of `log`.
 pub(super) fn run<P: Past>(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -586,8 +421,13 @@ impl<P: Past> Sweeps<'_, '_, P> {
                 return Err(contradiction(self.engine.graph()));
             }
         }
-        let outboxes = std::mem::take(&mut *lock(&self.mover.waiting.idle));
-        Ok(outboxes.into_iter().map(|outbox| self.mover.log.close(outbox.log)).sum())
+        Ok(self
+            .mover
+            .waiting
+            .end()
+            .into_iter()
+            .map(|outbox| self.mover.log.close(outbox.log))
+            .sum())
     }
 
     /// Serves the walks of a window.
@@ -630,7 +470,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
         });
     }
 
-    /// The next buckets, from `first` on, with walks enough; empty where nobody waits there.
+    /// The next buckets, from `first` on, with walks enough; empty where no walk waits there.
     fn window(&self, counts: &[usize], first: usize, alive: usize) -> std::ops::Range<usize> {
         let enough = (alive / WINDOWS).clamp(WINDOW_MIN, self.walkers.capacity() / 2);
         let Some(start) = (first..counts.len()).find(|&bucket| counts[bucket] > 0) else {

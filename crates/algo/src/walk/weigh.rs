@@ -1,22 +1,21 @@
 //! Which entry of a list a step proposes, by weight.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use cenote_engine::{
-    Adjacency, Direction, Engine, EngineConfig, Graph, Page, VertexId, WeightColumn, Weights,
+    Adjacency, Direction, Engine, EngineConfig, Graph, Page, VertexId, Weights,
     weighted_pages_bytes_for,
 };
 
 use super::fixed::{Scale, below_total, index_of};
-use super::hubs::{Hubs, Part};
+use super::hubs::Hubs;
 use super::long::Contradiction;
-use crate::report::{AlgoError, Result};
+use crate::report::{AlgoError, Result, check_weights};
 
 /// What steps by weight know of the graph.
 #[derive(Debug)]
 pub(super) struct Weighing<'a> {
     adjacency: &'a Adjacency,
-    column: &'a WeightColumn,
     scale: Scale,
     hubs: Hubs,
 }
@@ -53,23 +52,15 @@ pub(super) fn check(graph: &Graph) -> Result<()> {
             remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
         });
     }
-    let weights = graph.superblock().weights;
-    match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {
-        None => Ok(()),
-        Some(min) => Err(AlgoError::Parameter {
-            parameter: "the smallest weight of the graph",
-            given: min.to_string(),
-            expected: "walks by weight need weights that are not negative; import others".into(),
-        }),
-    }
+    check_weights(graph, "walks by weight need weights that are not negative; import others")
 }
 
 impl<'a> Weighing<'a> {
     /// Knows no long list yet.
     pub fn new(graph: &'a Graph) -> Result<Self> {
         let adjacency = graph.adjacency(Direction::Out).expect("every graph has out-lists");
-        let column = graph.load_weights(Direction::Out)?.expect("the graph was checked");
-        Ok(Self { adjacency, column, scale: Scale::new(graph), hubs: Hubs::default() })
+        graph.load_weights(Direction::Out)?;
+        Ok(Self { adjacency, scale: Scale::new(graph), hubs: Hubs::default() })
     }
 
     /// Memory beside the walks: long lists, copies that wait for weights.
@@ -110,26 +101,13 @@ impl<'a> Weighing<'a> {
         }
         let drawn = below_total(word(), hub.total());
         let part = hub.part(drawn);
-        if !self.column.ordinals_of(number).contains(&part.ordinal) {
-            return Place::At(self.page_of_part(self.adjacency.pages_of(vertex), &part));
+        let page = self.adjacency.pages_of(vertex).start() + part.page;
+        if page != number {
+            return Place::At(page);
         }
         let place = |position: u64| (start + position.saturating_sub(list.skip) as usize).min(end);
         let entries = place(part.positions.start)..place(part.positions.end);
         Place::Part(entries, drawn - part.before)
-    }
-
-    /// The page of a part of a list on `pages`.
-    fn page_of_part(&self, pages: RangeInclusive<u64>, part: &Part) -> u64 {
-        let (mut low, mut high) = pages.into_inner();
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.column.ordinals_of(middle).end > part.ordinal {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        low
     }
 
     /// The page at which a walk is to wait for what `word` draws; the first of a long list that is
@@ -141,7 +119,7 @@ impl<'a> Weighing<'a> {
         }
         match self.hubs.get(vertex) {
             Some(hub) if hub.total() > 0 => {
-                self.page_of_part(pages, &hub.part(below_total(word(), hub.total())))
+                pages.start() + hub.part(below_total(word(), hub.total())).page
             }
             _ => *pages.start(),
         }

@@ -2,7 +2,7 @@
 
 use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
-use cenote_engine::{EngineConfig, RoamConfig, Strategy};
+use cenote_engine::{AsynchronousConfig, EngineConfig, Strategy};
 
 use crate::plain::{Plain, Random, configs_within, graphs_to_search};
 
@@ -15,8 +15,8 @@ fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
         let levels = plain.levels(&[0]);
         for config in configs_within(TIGHT_BYTES) {
             for (threshold, stacks) in [(8, None), (1, Some(1)), (1, Some(3)), (100, Some(1000))] {
-                let roam = RoamConfig { threshold, stacks };
-                let search = PseudoDfsConfig { source: Some(0), targets: Vec::new(), roam };
+                let asynchronous = AsynchronousConfig { threshold, stacks };
+                let search = PseudoDfsConfig { source: Some(0), targets: Vec::new(), asynchronous };
                 let found = pseudo::run(&graph, config.clone(), &search).unwrap();
                 let case = format!("{} {} {threshold} {stacks:?}", plain.name, config.strategy);
                 for (v, level) in (0..).zip(&levels) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cenote_algo::dfs::lexicographic::{self, Lexicographic, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
-use cenote_engine::RoamConfig;
+use cenote_engine::AsynchronousConfig;
 use cenote_store::{Id, Ids, VertexId};
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Ends {
 #[derive(Clone, Debug, Default)]
 pub struct PseudoDfs {
     ends: Ends,
-    visit: RoamConfig,
+    visit: AsynchronousConfig,
 }
 
 /// Depth-first search in lexicographic order; [`cenote_algo::dfs::lexicographic`].
@@ -137,7 +137,7 @@ impl Algorithm for PseudoDfs {
 
     fn config(&self, job: &Job<'_>) -> Result<PseudoDfsConfig> {
         let (source, targets) = self.ends.vertices(job)?;
-        Ok(PseudoDfsConfig { source, targets, roam: self.visit })
+        Ok(PseudoDfsConfig { source, targets, asynchronous: self.visit })
     }
 
     fn estimate(_: &PseudoDfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

@@ -6,7 +6,9 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use cenote_tier::device::WorkerReport;
 use cenote_tier::device::header::SetId;
@@ -41,6 +43,9 @@ struct About {
     /// The id of the graph's set of tiers.
     graph: String,
     policy: String,
+    /// The map file that the import of the graph made: a copy of it does not own the tiers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    map: Option<String>,
     #[serde(flatten)]
     done: Done,
 }
@@ -81,9 +86,26 @@ impl Kept {
             format: FORMAT,
             graph: hexadecimal(id),
             policy: policy.name().to_owned(),
+            map: None,
             done: Done::default(),
         };
         Self { path: path_of(graph), about, state: None }
+    }
+
+    /// Of a graph that was just imported: its map file owns the tiers.
+    pub fn of_import(graph: &Path, id: &SetId, policy: &PolicySpec) -> Self {
+        let mut new = Self::new(graph, id, policy);
+        new.about.map = identity(graph);
+        new
+    }
+
+    /// Whether the map file `graph` is the one that its import made, and no copy.
+    pub fn owns_tiers(graph: &Path) -> bool {
+        let Ok(file) = File::open(path_of(graph)) else { return false };
+        let mut line = Vec::new();
+        let read = BufReader::new(file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        let about = read.ok().and_then(|_| serde_json::from_slice::<About>(&line).ok());
+        about.is_some_and(|about| about.map.is_some() && about.map == identity(graph))
     }
 
     /// What is kept of a graph. Where it cannot be used the policy begins anew, with a warning.
@@ -166,6 +188,13 @@ impl Kept {
         file.finish()?;
         Ok(())
     }
+}
+
+/// What tells a file from its copies: its number, and when it was made.
+fn identity(path: &Path) -> Option<String> {
+    let file = path.metadata().ok()?;
+    let made = file.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Some(format!("{}-{}", file.ino(), made.map_or(0, |time| time.as_nanos())))
 }
 
 /// The file beside a graph, not beside a link to it.

@@ -271,7 +271,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn is_member(path: &Path, header: &SetHeader, tier: usize) -> bool {
+pub(super) fn is_member(path: &Path, header: &SetHeader, tier: usize) -> bool {
     let read = || -> Result<bool, TieredError> {
         let device = file::open(path, &file::OpenOptions::reading())?;
         let (found, role) = SetHeader::read(device.as_ref())?;

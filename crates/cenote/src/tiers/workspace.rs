@@ -1,5 +1,6 @@
 //! Where an import puts a graph over tiers.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::Device;
 use cenote_device::backend::file::{self, OpenOptions};
+use cenote_import::workspace::{abandoned, partial_prefix};
 use cenote_import::{FileWorkspace, ImportError, Workspace};
 use cenote_tier::device::header::SetId;
 use cenote_tier::device::{SetConfig, TierPart, TieredDevice, TieredError};
@@ -14,7 +16,7 @@ use cenote_tier::policy::PolicySpec;
 
 use super::kept::{self, Kept};
 use super::members;
-use super::spec::{TierArg, member_name};
+use super::spec::{TierArg, member_name, named_files};
 use crate::error::Result;
 use crate::output::partial::partial_name;
 
@@ -50,12 +52,57 @@ impl TieredWorkspace {
         policy: PolicySpec,
     ) -> Result<Self> {
         let id = kept::random_id()?;
-        let replaced = members::files_of_replaced(out)?;
+        let replaced = files_of_replaced(out)?;
         let new = |tier: &TierArg| NewTier::new(tier, out, &id);
         let tiers = tiers.iter().map(new).collect::<Result<_>>()?;
         let (out, is_published) = (out.to_owned(), AtomicBool::new(false));
         Ok(Self { map, out, id, block_bytes, policy, tiers, replaced, is_published })
     }
+}
+
+/// The files of the tiers of a graph that an import replaces. Those of a copied map stay: the graph
+/// that it was copied from still names them.
+pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
+    let files = members::files_of_replaced(graph)?;
+    if files.is_empty() || Kept::owns_tiers(graph) {
+        return Ok(files);
+    }
+    let names: Vec<_> = files.iter().map(|path| path.display().to_string()).collect();
+    tracing::warn!(
+        "{}: is a copy, or {} is lost; another graph may name the files of its tiers, so they \
+         stay: {}",
+        graph.display(),
+        kept::path_of(graph).display(),
+        names.join(", ")
+    );
+    Ok(Vec::new())
+}
+
+/// The files of tiers that killed imports of a graph file have left behind.
+pub fn abandoned_tiers(out: &Path) -> Vec<PathBuf> {
+    let folder = match out.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let maps = abandoned(folder, &partial_prefix(out));
+    maps.iter().filter(|map| members::is_map(map)).flat_map(|map| tiers_of(map)).collect()
+}
+
+/// The files that an unfinished map names, finished or not.
+fn tiers_of(map: &Path) -> Vec<PathBuf> {
+    let header = file::open(map, &OpenOptions::reading())
+        .ok()
+        .and_then(|device| TieredDevice::describe(device.as_ref()).ok());
+    let Some(header) = header else { return Vec::new() };
+    let mut files = Vec::new();
+    for (tier, (_, path)) in named_files(&header).into_iter().enumerate() {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        files.extend(abandoned(folder, &partial_prefix(path)));
+        if members::is_member(path, &header, tier) {
+            files.push(path.to_owned());
+        }
+    }
+    files
 }
 
 impl NewTier {
@@ -66,6 +113,11 @@ impl NewTier {
         let mut name = out.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}-{}", tier.name, &kept::hexadecimal(id)[..8]));
         let path = folder.join(name);
+        let mut left = OsString::from(".");
+        left.push(out.file_name().unwrap_or_default());
+        left.push(format!(".{}-", tier.name));
+        let left = abandoned(&folder, &left.to_string_lossy());
+        left.iter().for_each(|path| drop(fs::remove_file(path)));
         Ok(Self {
             member_name: member_name(&tier.name, &path)?,
             partial: folder.join(partial_name(&path)),
@@ -113,7 +165,7 @@ impl Workspace for TieredWorkspace {
         }
         self.map.publish()?;
         self.is_published.store(true, Ordering::Relaxed);
-        if let Err(error) = Kept::new(&self.out, &self.id, &self.policy).save() {
+        if let Err(error) = Kept::of_import(&self.out, &self.id, &self.policy).save() {
             tracing::warn!("{error}: the graph is whole, and has the policy {}", kept::POLICY);
         }
         // The graph that they belonged to is no more.

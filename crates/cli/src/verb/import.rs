@@ -1,15 +1,15 @@
 //! `cenote import`: from edge lists, however they are written, to a graph file.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
-use cenote_import::{
-    self, FileWorkspace, Format, Header, IdKind, ImportConfig, ImportError, ImportReport,
-    InputSpec, Phase,
-};
-use cenote_store::WeightType;
-use cenote_store::{Codec, HubNeighboursChoice, Order};
-use cenote_tier::policy::PolicySpec;
+use cenote::Import;
+use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpec};
+use cenote::memory::{self, MemorySize};
+use cenote::tiers::kept;
+use cenote::tiers::spec::TierArg;
+use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 use serde::Serialize;
 
 use crate::args::{Report, Threads};
@@ -17,10 +17,6 @@ use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
-use cenote::memory::{self, MemorySize};
-use cenote::tiers::spec::{self, TierArg};
-use cenote::tiers::workspace::TieredWorkspace;
-use cenote::tiers::{kept, members};
 
 /// Build a graph file from edge lists
 ///
@@ -117,12 +113,12 @@ pub struct Args {
     hub_neighbours: HubNeighboursChoice,
     /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY; give
     /// it again for each. Pages then move as the policy says
-    #[arg(long = "tier", value_name = "NAME=DIR[:CAPACITY]")]
-    tiers: Vec<TierArg>,
-    /// Who decides which pages lie on which tier, as in `cenote tier replay`
-    #[arg(long, value_name = "POLICY", default_value = kept::POLICY, value_parser = kept::policy)]
+    #[arg(long = "tier", value_name = "NAME=DIR[:CAPACITY]", value_parser = tier)]
+    tiers: Vec<String>,
+    /// The policy that decides which pages lie on which tier, as in `cenote tier replay`
+    #[arg(long, value_name = "POLICY", default_value = kept::POLICY, value_parser = policy)]
     #[arg(requires = "tiers")]
-    tier_policy: PolicySpec,
+    tier_policy: String,
     /// What moves between tiers at once: 4KiB to 1MiB, a power of two
     #[arg(long, value_name = "SIZE", default_value = "16KiB", requires = "tiers")]
     tier_block: MemorySize,
@@ -150,18 +146,25 @@ struct Summary<'a> {
 
 /// Imports and reports.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let config = args.config()?;
-    let inputs: Vec<InputSpec> = args.inputs.iter().map(|path| args.input(path)).collect();
     let guard = Guard::new(&args.out);
-    let bar = Bar(Progress::new("import", None, Unit::Bytes));
-    let report = args.import(&inputs, &config, &bar)?;
+    let bar = Progress::new("import", None, Unit::Bytes);
+    let before = AtomicU64::new(0);
+    let import = args.builder()?.cancel(cancelled).progress(|phase, done, total| {
+        let before = before.swap(done, Ordering::Relaxed);
+        match done {
+            0 => bar.stage(phase.name(), total, Unit::Bytes),
+            _ => bar.advance(done - before),
+        }
+    });
+    let memory_budget_bytes = import.memory_bytes().map_err(with_flags)?;
+    let report = import.run(&args.out).map_err(with_flags)?;
     drop((bar, guard));
     if args.report.json {
         output::json(&Summary {
             out: &args.out,
             report: &report,
             peak_rss_bytes: memory::peak_rss_bytes(),
-            memory_budget_bytes: config.memory_bytes,
+            memory_budget_bytes,
         })?;
     } else {
         print(&args.out, &report)?;
@@ -169,68 +172,67 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-impl Args {
-    fn import(
-        &self,
-        inputs: &[InputSpec],
-        config: &ImportConfig,
-        bar: &Bar,
-    ) -> Result<ImportReport> {
-        let workspace = FileWorkspace::new(&self.out, self.temp_dir.as_deref(), self.overwrite)?;
-        if self.tiers.is_empty() {
-            // Tiers of the graph that is replaced.
-            let mut replaced = members::files_of_replaced(&self.out)?;
-            let report = cenote_import::import_into(inputs, &workspace, config, bar)?;
-            if !replaced.is_empty() {
-                replaced.push(kept::path_of(&self.out));
-            }
-            replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
-            return Ok(report);
-        }
-        spec::check(&self.tiers)?;
-        let block_bytes = match self.tier_block {
-            MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
-            MemorySize::Percent(_) => None,
-        };
-        let block_bytes = block_bytes.filter(|bytes| spec::can_be_block(*bytes));
-        let block_bytes =
-            block_bytes.context("--tier-block: expected 4KiB to 1MiB, a power of two")?;
-        let policy = self.tier_policy.clone();
-        let (out, tiers) = (&self.out, &self.tiers);
-        let workspace = TieredWorkspace::new(workspace, out, tiers, block_bytes, policy)?;
-        Ok(cenote_import::import_into(inputs, &workspace, config, bar).map_err(say_tier)?)
-    }
+/// The message of a library error, with flags in place of its parameters.
+fn with_flags(error: ImportError) -> anyhow::Error {
+    const PARAMETERS: [&str; 17] = [
+        "memory",
+        "temp_dir",
+        "out",
+        "overwrite",
+        "format",
+        "weights",
+        "directed",
+        "in_edges",
+        "hub_neighbours",
+        "source_column",
+        "target_column",
+        "weight_column",
+        "ids",
+        "threads",
+        "tier",
+        "tier_block",
+        "tier_policy",
+    ];
+    let name = |message: String, parameter: &&str| {
+        message.replace(&format!("`{parameter}`"), &format!("--{}", parameter.replace('_', "-")))
+    };
+    anyhow::Error::msg(PARAMETERS.iter().fold(error.to_string(), name))
+}
 
-    fn config(&self) -> Result<ImportConfig> {
-        let memory_bytes = match self.memory {
-            MemorySize::Bytes(bytes) => bytes,
-            percent => percent.bytes_of(
-                memory::machine_bytes().context("the machine's memory is unknown: give bytes")?,
-            ),
-        };
+impl Args {
+    fn builder(&self) -> Result<Import<'_>> {
         let page_bytes = match self.page_size {
             MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
             MemorySize::Percent(_) => None,
         };
-        Ok(ImportConfig {
-            directed: self.directed,
-            in_edges: self.in_edges,
-            weights: self.weights,
-            keep_duplicates: self.keep_duplicates,
-            keep_self_loops: self.keep_self_loops,
-            ids: self.ids,
-            order: match self.order {
-                Order::Random { .. } => Order::Random { seed: self.seed },
-                order => order,
-            },
-            memory_bytes: usize::try_from(memory_bytes).context("--memory is too large")?,
-            page_bytes: page_bytes.context("--page-size: expected 4KiB to 64KiB")?,
-            codec: self.codec,
-            hub_neighbours: self.hub_neighbours,
-            threads: self.threads.count(),
-            overwrite: self.overwrite,
-            temp_dir: self.temp_dir.clone(),
-        })
+        let order = match self.order {
+            Order::Random { .. } => Order::Random { seed: self.seed },
+            order => order,
+        };
+        let mut import = Import::new()
+            .ids(self.ids)
+            .order(order)
+            .memory(self.memory)
+            .page_bytes(page_bytes.context("--page-size: expected 4KiB to 64KiB")?)
+            .codec(self.codec)
+            .hub_neighbours(self.hub_neighbours)
+            .threads(self.threads.given())
+            .tier_policy(&self.tier_policy)
+            .tier_block(self.tier_block);
+        import = self.inputs.iter().fold(import, |import, path| import.input(self.input(path)));
+        import = self.tiers.iter().fold(import, Import::tier);
+        import = set(import, self.directed, Import::directed);
+        import = set(import, self.in_edges, Import::in_edges);
+        import = set(import, self.keep_duplicates, Import::keep_duplicates);
+        import = set(import, self.keep_self_loops, Import::keep_self_loops);
+        import = set(import, self.overwrite, Import::overwrite);
+        if let Some(kind) = self.weights {
+            import = import.weights(kind);
+        }
+        if let Some(folder) = &self.temp_dir {
+            import = import.temp_dir(folder);
+        }
+        Ok(import)
     }
 
     fn input(&self, path: &Path) -> InputSpec {
@@ -243,6 +245,25 @@ impl Args {
             weight_column: self.weight_column.clone(),
         }
     }
+}
+
+/// Applies an option that is a flag.
+fn set<'a>(
+    import: Import<'a>,
+    is_set: bool,
+    change: impl FnOnce(Import<'a>) -> Import<'a>,
+) -> Import<'a> {
+    if is_set { change(import) } else { import }
+}
+
+/// A tier as it was written, if it can be one.
+fn tier(text: &str) -> Result<String, String> {
+    text.parse::<TierArg>().map(|_| text.to_owned())
+}
+
+/// The name of a policy, if there is one of this name.
+fn policy(name: &str) -> Result<String, String> {
+    kept::policy(name).map(|_| name.to_owned())
 }
 
 fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
@@ -290,34 +311,6 @@ fn named<T: Copy + Send + Sync + 'static>(
     PossibleValuesParser::new(names.iter().map(|(name, _)| *name)).map(|chosen| {
         names.iter().find(|(name, _)| *name == chosen).expect("one of the possible values").1
     })
-}
-
-/// The progress of an import as a bar, and Ctrl-C as its wish to stop.
-struct Bar(Progress);
-
-impl cenote_import::Progress for Bar {
-    fn begin(&self, phase: Phase, total: Option<u64>) {
-        self.0.stage(phase.name(), total, Unit::Bytes);
-    }
-
-    fn advance(&self, bytes: u64) {
-        self.0.advance(bytes);
-    }
-
-    fn cancelled(&self) -> bool {
-        cancelled()
-    }
-}
-
-/// Where the tiers are full, another `--out` is of no use.
-fn say_tier(error: ImportError) -> ImportError {
-    match error {
-        ImportError::Full { device, role, written, needed, remedy: "--out" } => {
-            let remedy = "--tier, or more capacity";
-            ImportError::Full { device, role, written, needed, remedy }
-        }
-        other => other,
-    }
 }
 
 fn print(out: &Path, report: &ImportReport) -> Result<()> {

@@ -12,6 +12,7 @@
 //! - [`export`]: write the edges out again
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: replay page loads through several tiers
+//! - `replays`: what the two replays share
 
 mod check;
 mod demo;
@@ -23,6 +24,7 @@ mod info;
 mod neighbors;
 mod pool;
 mod profile;
+mod replays;
 mod run;
 mod tier;
 

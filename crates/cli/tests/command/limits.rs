@@ -33,10 +33,16 @@ const LINES: &[&str] = &[
     "neighbors g.cenote 0",
     "check g.cenote",
     "export g.cenote --out=e.txt",
+    "pool replay --workload=ms --device=sim:ideal --pages=100 --ops=200 --policy=lru",
+    "pool replay --workload=zipf --device=sim:ideal --pages=100 --ops=200 --policy=lru",
+    "pool replay --workload=tpcc --device=sim:ideal --pages=100 --ops=200 --policy=lru",
+    "tier replay --workload=5hf90 --pages=100 --ops=200 --policy=tlru",
+    "tier replay --workload=zipf --pages=100 --ops=200 --policy=tlru",
 ];
 
 /// Work that grows with the number without a bound: a great number is a great amount of work.
-const UNBOUNDED: &[&str] = &["--edges", "--walkers", "--per-vertex", "--steps", "--iterations"];
+const UNBOUNDED: &[&str] =
+    &["--edges", "--walkers", "--per-vertex", "--steps", "--iterations", "--ops"];
 
 /// The options of a verb that take a value.
 fn options(help: &str) -> Vec<&str> {
@@ -131,7 +137,7 @@ fn every_number_on_the_command_line_is_taken_or_refused_in_one_line() {
         workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
     });
     let tried: usize = results.iter().map(|(tried, _)| tried).sum();
-    assert!(tried > 500, "only {tried} tried");
+    assert!(tried > 800, "only {tried} tried");
     expect_none(&results.into_iter().flat_map(|(_, faults)| faults).collect::<Vec<_>>());
 }
 
@@ -173,6 +179,8 @@ fn a_system_that_refuses_threads_is_reported() {
             "neighbors g.cenote 0 1 2 3 --threads 4",
             "check g.cenote",
             "export g.cenote --out k.txt",
+            "pool replay --workload ms --ops 500 --device small.u32 --pages 1 --overwrite \
+             --frames 4 --threads 4",
         ] {
             let output = with_threads_limited(&bench, line, threads);
             faults.extend(fault(&format!("{line} with {threads} threads"), &output));

@@ -18,7 +18,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["store", "pool", "device"]),
     ("algo", &["engine"]),
     ("cenote", &["device", "tier", "pool", "store", "import", "engine", "algo"]),
-    ("cli", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
+    ("replay", &["device", "pool", "tier", "workload"]),
+    (
+        "cli",
+        &[
+            "device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload",
+            "replay",
+        ],
+    ),
     ("sim", &["device", "tier", "pool", "store", "import", "engine", "algo", "cenote", "workload"]),
 ];
 

@@ -1,6 +1,7 @@
 //! What a machine can check of the house's rules, it checks here.
 //!
 //! - [`arrows`]: which room may use which, and that every dependency has its reason
+//! - [`circles`]: files of a crate do not import each other
 //! - [`source`]: sizes of files, lines and functions; words and paths that have no place
 //! - [`links`]: documents point at files that exist
 //!
@@ -10,6 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod arrows;
+mod circles;
 mod links;
 mod source;
 

@@ -2,9 +2,22 @@
 
 use crate::{expect_none, files, texts};
 
-const LINES_PER_FILE_MAX: usize = 1000;
+const LINES_PER_FILE_MAX: usize = 600;
 const COLUMNS_MAX: usize = 100;
 const LINES_PER_FUNCTION_MAX: usize = 70;
+
+/// The ratchet: files that are longer, with the lines that they may have. Lower one when its file
+/// has shrunk; none may come.
+const LONG_FILES: &[(&str, usize)] = &[
+    ("crates/algo/src/bfs/mod.rs", 824),
+    ("crates/algo/src/walk/sweep.rs", 740),
+    ("crates/import/src/blocks.rs", 627),
+    ("crates/import/src/build.rs", 701),
+    ("crates/import/src/driver.rs", 746),
+    ("crates/pool/src/handle.rs", 735),
+    ("crates/pool/tests/faults.rs", 640),
+    ("crates/store/src/superblock.rs", 683),
+];
 
 /// The ratchet: functions that are longer, with their length. None may grow, none may come; take
 /// one out when it has shrunk.
@@ -27,14 +40,16 @@ const TIMELESS: &[&str] = &[
     "crates/import/src/",
     "crates/engine/src/",
     "crates/algo/src/",
-    "crates/cli/src/replay/",
+    "crates/replay/src/",
 ];
 
 fn size_faults(file: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let lines = text.lines().count();
-    if lines > LINES_PER_FILE_MAX {
-        faults.push(format!("{file}: {lines} lines, at most {LINES_PER_FILE_MAX}: split it"));
+    let listed = LONG_FILES.iter().find(|(path, _)| *path == file);
+    let most = listed.map_or(LINES_PER_FILE_MAX, |(_, most)| *most);
+    if lines > most {
+        faults.push(format!("{file}: {lines} lines, at most {most}: split it"));
     }
     for (number, line) in numbered(text) {
         let columns = line.chars().count();
@@ -147,6 +162,17 @@ fn name_fault(file: &str) -> Option<String> {
         .map(|part| format!("{file}: `{part}` says nothing: a thing lives where it is born"))
 }
 
+/// Folders that are modules twice over: as `x.rs` and as `x/`.
+fn double_modules(files: &[String]) -> Vec<String> {
+    let folder = |file: &String| file.strip_suffix(".rs").map(|stem| format!("{stem}/"));
+    let is_double = |file: &&String| {
+        let inside = folder(file);
+        inside.is_some_and(|folder| files.iter().any(|other| other.starts_with(&folder)))
+    };
+    let fault = |file| format!("{file}: its children lie in a folder: move it there as mod.rs");
+    files.iter().filter(is_double).map(fault).collect()
+}
+
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
@@ -215,9 +241,19 @@ fn no_room_is_a_lumber_room() {
 }
 
 #[test]
+fn a_module_with_children_is_the_mod_rs_of_its_folder() {
+    let sources: Vec<String> = files().into_iter().filter(|file| file.ends_with(".rs")).collect();
+    expect_none(&double_modules(&sources));
+    let of =
+        |files: &[&str]| double_modules(&files.iter().map(|&f| f.to_owned()).collect::<Vec<_>>());
+    assert_eq!(of(&["a/x.rs", "a/x/y.rs"]).len(), 1);
+    assert_eq!(of(&["a/x/mod.rs", "a/x/y.rs", "a/xy.rs"]).len(), 0);
+}
+
+#[test]
 fn the_rules_find_what_breaks_them() {
     let file = "crates/x/src/lib.rs";
-    assert_eq!(size_faults(file, &"x\n".repeat(1001)).len(), 1);
+    assert_eq!(size_faults(file, &"x\n".repeat(601)).len(), 1);
     assert_eq!(size_faults(file, &"x".repeat(101)).len(), 1);
     assert_eq!(size_faults(file, "x \n").len(), 1);
     assert_eq!(size_faults(file, &"é".repeat(100)).len(), 0);

@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::assert_depth;
+use super::check_depth;
 use super::threads::ThreadQueue;
 use super::uring::{self, UringQueue};
 use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
 use crate::{Device, Queue, QueueConfig};
 
-/// Alignment that is taken where the kernel does not tell: it suits every drive in use.
+/// Alignment where the kernel does not report one: it suits every drive in use.
 const BLOCK_BYTES_UNKNOWN: usize = 4096;
 
 /// Set to `off`, this environment variable refuses io_uring.
@@ -36,7 +36,7 @@ pub struct OpenOptions {
     pub create: bool,
     /// Pass by the page cache where the file system allows it.
     pub direct: bool,
-    /// Who moves the bytes.
+    /// The backend that moves the bytes.
     pub backend: BackendChoice,
 }
 
@@ -59,7 +59,7 @@ impl OpenOptions {
     }
 }
 
-/// Who moves the bytes.
+/// The backend that moves the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
     /// io_uring where the kernel takes it, else threads, with a warning.
@@ -167,8 +167,8 @@ fn assemble(
 /// The alignment of direct I/O: `None` where the file takes no direct I/O.
 fn direct_alignment(file: &File) -> io::Result<Option<usize>> {
     let wanted = StatxFlags::DIOALIGN | StatxFlags::BASIC_STATS;
-    let told = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok();
-    if let Some(stat) = told
+    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok();
+    if let Some(stat) = stat
         && StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN)
     {
         let bytes = stat.stx_dio_offset_align.max(stat.stx_dio_mem_align);
@@ -298,7 +298,7 @@ impl Device for FileDevice {
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
-        assert_depth(config.depth);
+        check_depth(&self.target.name, config.depth)?;
         if self.uring.load(Ordering::Relaxed) {
             match UringQueue::open(&self.target, config) {
                 Ok(queue) => return Ok(Box::new(queue)),

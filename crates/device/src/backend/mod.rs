@@ -10,14 +10,18 @@ pub mod sim;
 mod threads;
 mod uring;
 
+use crate::error::{DeviceError, Result};
 use crate::request::Request;
 
 /// The deepest queue that a device opens.
 pub const DEPTH_MAX: usize = 4096;
 
-/// Demands what [`QueueConfig`](crate::QueueConfig) promises about the depth.
-fn assert_depth(depth: usize) {
-    assert!((1..=DEPTH_MAX).contains(&depth), "queue depth {depth} is not within 1 to {DEPTH_MAX}");
+/// Refuses a depth that no queue has.
+fn check_depth(device: &str, depth: usize) -> Result<()> {
+    if (1..=DEPTH_MAX).contains(&depth) {
+        return Ok(());
+    }
+    Err(DeviceError::Depth { device: device.to_owned(), depth })
 }
 
 /// Demands what [`Queue::push`](crate::Queue::push) promises: room, and alignment to the device.

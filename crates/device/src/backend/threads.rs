@@ -93,7 +93,7 @@ impl ThreadQueue {
     }
 
     /// Starts workers until every waiting job has one, as far as they may go.
-    fn hire(&mut self, jobs_waiting: usize, workers_idle: usize) -> Result<()> {
+    fn spawn_workers(&mut self, jobs_waiting: usize, workers_idle: usize) -> Result<()> {
         let wanted = self.workers.len() + jobs_waiting.saturating_sub(workers_idle);
         while self.workers.len() < wanted.min(self.depth).min(WORKERS_MAX) {
             let shared = Arc::clone(&self.shared);
@@ -139,7 +139,7 @@ impl Queue for ThreadQueue {
     }
 
     fn submit(&mut self) -> Result<()> {
-        // Without any worker an earlier submit failed to hire one: try again rather than wait.
+        // Without any worker an earlier submit failed to spawn one: try again rather than wait.
         let is_served = self.in_flight == 0 || !self.workers.is_empty();
         if self.pushed.is_empty() && is_served {
             return Ok(());
@@ -153,7 +153,7 @@ impl Queue for ThreadQueue {
         for _ in 0..count.min(idle) {
             self.shared.work.notify_one();
         }
-        self.hire(waiting, idle)
+        self.spawn_workers(waiting, idle)
     }
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {

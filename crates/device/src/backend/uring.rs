@@ -61,7 +61,7 @@ struct Slot {
     submitted_ns: u64,
 }
 
-/// Bytes moved or why not, as a completion tells it.
+/// Bytes moved, or why not.
 type Outcome = std::result::Result<usize, IoFault>;
 
 /// One ring over one file.
@@ -69,7 +69,7 @@ pub(super) struct UringQueue {
     ring: IoUring,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    /// Pushed and not yet submitted: stamped with the time when they are.
+    /// Pushed and not yet submitted: they get the time when they are.
     pushed: Vec<u32>,
     /// Short transfers whose rest goes back into the ring.
     short: Vec<u32>,
@@ -129,8 +129,8 @@ impl UringQueue {
         }
     }
 
-    /// Stamps what was pushed: it goes to the kernel with the next call.
-    fn stamp(&mut self) {
+    /// Sets the submission time of what was pushed: it goes to the kernel with the next call.
+    fn note_submission(&mut self) {
         if self.pushed.is_empty() {
             return;
         }
@@ -189,7 +189,7 @@ impl Queue for UringQueue {
         if self.pushed.is_empty() {
             return Ok(());
         }
-        self.stamp();
+        self.note_submission();
         self.enter(0)
     }
 
@@ -199,7 +199,7 @@ impl Queue for UringQueue {
         if self.pushed.is_empty() {
             missing = missing.saturating_sub(self.collect(completions));
         } else {
-            self.stamp();
+            self.note_submission();
         }
         let mut is_hint_followed = false;
         loop {
@@ -261,10 +261,10 @@ fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     Vec::new()
 }
 
-/// Tells once why buffers stay unregistered.
+/// Logs once why buffers stay unregistered.
 fn warn_unregistered(refusal: &io::Error) {
-    static TOLD: AtomicBool = AtomicBool::new(false);
-    if !TOLD.swap(true, Ordering::Relaxed) {
+    static LOGGED: AtomicBool = AtomicBool::new(false);
+    if !LOGGED.swap(true, Ordering::Relaxed) {
         tracing::debug!(
             "I/O buffers are not registered with io_uring ({refusal}): some CPU time per request \
              is lost; raise the locked-memory limit (ulimit -l)"

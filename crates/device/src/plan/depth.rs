@@ -1,6 +1,6 @@
 //! The depth that a reader keeps, corrected while it runs.
 //!
-//! A profile is measured on a drive that nobody else uses. A drive that is shared, throttled or
+//! A profile is measured on a drive without other users. A drive that is shared, throttled or
 //! tired answers later, and then more requests have to be in flight for the same bytes per second;
 //! a drive may also be one on which fewer do better. So the reader climbs: it tries a depth for a
 //! while, and keeps it if more was done.
@@ -19,7 +19,7 @@ const SETTLED_WINDOWS: u32 = 4;
 const SETTLED_WINDOWS_MAX: u32 = 16;
 
 /// Share of its time that a reader waits for the device, below which the device is not what holds
-/// it up and trials would tell nothing.
+/// it up and trials would show nothing.
 const WAITING_SHARE: f64 = 0.1;
 
 /// Depth of one reader.
@@ -65,14 +65,14 @@ impl DepthControl {
         self.depth
     }
 
-    /// Tells of a wait for the device.
+    /// Records a wait for the device.
     pub fn waited(&mut self, ns: u64) {
         if let Some(window) = &mut self.window {
             window.waited_ns += ns;
         }
     }
 
-    /// Tells of a request that has arrived; `work` is what it is worth, such as the seconds that
+    /// Records a request that has arrived; `work` is what it is worth, such as the seconds that
     /// the profile gives it.
     pub fn arrived(&mut self, now_ns: u64, work: f64) {
         if self.max == 1 {

@@ -6,7 +6,7 @@
 //!   and a gap is read through where that costs no more than a second request
 //! - [`DepthControl`]: corrects the depth of a reader while it runs
 //!
-//! The cost of a request of n pages is the reciprocal of the throughput that the profile tells
+//! The cost of a request of n pages is the reciprocal of the throughput that the profile shows
 //! for that size at the plan's depth: the time for which it occupies the device.
 
 mod depth;
@@ -67,7 +67,7 @@ impl Planner {
     /// buffers over all `workers`.
     ///
     /// If the memory does not hold one page for each worker, the plan is that minimum all the
-    /// same; [`Plan::buffer_bytes`] tells.
+    /// same; see [`Plan::buffer_bytes`].
     pub fn new(profile: &Profile, page_bytes: usize, buffer_bytes: usize, workers: usize) -> Self {
         assert!(page_bytes.is_power_of_two(), "page sizes are powers of two");
         let model = profile.model();

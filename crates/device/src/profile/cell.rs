@@ -4,12 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::data::Pattern;
-use super::histogram::Histogram;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::memory::{Arena, Buffer};
 use crate::request::{Completion, Op, Request};
-use crate::{Device, Queue, QueueConfig};
+use crate::{Device, LogHistogram, Queue, QueueConfig, random};
 
 /// What is kept in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub(super) struct Cell {
 #[derive(Clone, Debug)]
 pub(super) struct CellResult {
     pub(super) iops: f64,
-    pub(super) latencies: Histogram,
+    pub(super) latencies: LogHistogram<128>,
     /// Processor time of the issuing thread over elapsed time.
     pub(super) cpu_share: f64,
 }
@@ -94,7 +93,7 @@ impl<'a> Bench<'a> {
         let mut offsets = Offsets::new(cell, &self.region, seed);
         let (depth, least) = (u64::from(cell.depth), 2 * u64::from(cell.depth));
         let (mut seen, mut counted) = (0, 0);
-        let mut latencies = Histogram::new();
+        let mut latencies = LogHistogram::default();
         for _ in 0..cell.depth {
             self.issue(cell, offsets.next())?;
         }
@@ -104,7 +103,7 @@ impl<'a> Bench<'a> {
             let counting = seen >= depth;
             let arrived = self.reap(|latency_ns| {
                 if counting {
-                    latencies.add(latency_ns);
+                    latencies.record(latency_ns);
                 }
             })?;
             let now_ns = self.clock.now_ns();
@@ -202,11 +201,8 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0 = self.0.wrapping_add(random::GOLDEN);
+        random::mix(self.0)
     }
 
     /// A number from 0 to `bound` - 1.

@@ -25,7 +25,7 @@ pub struct Profile {
     pub device: String,
     /// True if nothing was measured and the figures are a cautious guess.
     pub assumed: bool,
-    /// What tells this device from others.
+    /// What distinguishes this device from others.
     pub identity: Identity,
     /// How and on what state of the device it was measured.
     pub conditions: Conditions,
@@ -188,7 +188,7 @@ impl Profile {
     /// throughput. Writes that were not measured are taken to be as fast as reads.
     ///
     /// # Panics
-    /// If there are no sizes; [`Profile::fault`] tells.
+    /// If there are no sizes; [`Profile::fault`] reports that.
     pub fn model(&self) -> DeviceModel {
         let random = self.curves.iter().filter(|c| c.pattern == Pattern::Random);
         DeviceModel {

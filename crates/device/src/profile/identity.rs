@@ -1,4 +1,4 @@
-//! What tells one device from another, whatever path leads to it.
+//! What identifies a device, whatever path leads to it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DeviceError, Result};
 
-/// A device's identity: the same for every path on it, and after a reboot where the drive tells
+/// A device's identity: the same for every path on it, and after a reboot if the drive has
 /// a serial number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -18,9 +18,9 @@ pub struct Identity {
     pub key: String,
     /// The block device's name, such as `nvme0n1`; `None` for file systems without one.
     pub name: Option<String>,
-    /// Model, if the drive tells one.
+    /// Model, if the drive reports one.
     pub model: Option<String>,
-    /// Serial number or world-wide name, if the drive tells one.
+    /// Serial number or world-wide name, if the drive reports one.
     pub serial: Option<String>,
     /// Bytes of the whole drive.
     pub bytes: Option<u64>,
@@ -95,15 +95,15 @@ fn of_block(device: u64) -> Option<Identity> {
         filesystem: None,
         name: Some(name.clone()),
     };
-    // Virtual drives tell no model and all the same serial number: their name has to help.
-    let told = match (&identity.model, &identity.serial) {
+    // Virtual drives report no model and all the same serial number: their name has to help.
+    let name = match (&identity.model, &identity.serial) {
         (Some(model), Some(serial)) => format!("{model}-{serial}"),
         (_, serial) => {
             let serial = serial.as_deref().unwrap_or("");
             format!("{name}-{serial}-{}", identity.bytes.unwrap_or(0))
         }
     };
-    identity.key = clean(&told);
+    identity.key = clean(&name);
     Some(identity)
 }
 

@@ -3,13 +3,12 @@
 //! - [`profile`]: sweeps request sizes and depths on any [`Device`](crate::Device)
 //! - [`profile_path`]: the same on a path, with a scratch file of its own
 //! - [`Profile`]: what was measured, as data; the contract of `cenote profile --json`
-//! - [`Identity`]: tells one device from another, whatever path leads to it
+//! - [`Identity`]: identifies a device, whatever path leads to it
 //! - [`ProfileStore`]: saves profiles and finds them by the identity of a path's device
 
 mod cell;
 mod config;
 mod data;
-mod histogram;
 mod identity;
 mod scratch;
 mod store;

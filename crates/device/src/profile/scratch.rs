@@ -183,14 +183,14 @@ fn fill(
         true => now_ns + (FILL_SECONDS_QUICK * 1e9) as u64,
         false => u64::MAX,
     };
-    let mut tell = |done: u64| {
+    let mut report = |done: u64| {
         let step = "writing the scratch file".to_owned();
         match progress(&Progress { done: done >> 20, total: bytes >> 20, step }) {
             true => Ok(()),
             false => Err(interrupted(device.name())),
         }
     };
-    let written = bench.fill(0..bytes, SCRATCH_BYTES_MIN.min(bytes), until_ns, &mut tell)?;
+    let written = bench.fill(0..bytes, SCRATCH_BYTES_MIN.min(bytes), until_ns, &mut report)?;
     device.sync()?;
     Ok(written)
 }

@@ -70,7 +70,7 @@ impl ProfileStore {
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&draft, &path));
         if let Err(source) = written {
-            // The draft may not exist; the first fault is the one to tell.
+            // The draft may not exist; the first fault is the one to report.
             let _ = fs::remove_file(&draft);
             return Err(file_error(&path, "write")(source));
         }

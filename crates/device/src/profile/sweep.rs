@@ -1,6 +1,6 @@
 //! The sweep over sizes and depths: fair to every cell, and narrow around k.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::cell::{Bench, Cell, CellResult};
 use super::config::ProfileConfig;
@@ -11,9 +11,9 @@ use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 use crate::model::knee;
 use crate::request::Op;
-use crate::{Clock, Device};
+use crate::{Clock, Device, LogHistogram};
 
-/// How far a profile is, told before each step. The callback returns whether to go on.
+/// Progress of a profile, reported before each step. The callback returns whether to go on.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Steps done.
@@ -24,7 +24,7 @@ pub struct Progress {
     pub step: String,
 }
 
-/// Tells a caller how far the profile is; `false` ends it.
+/// Reports progress to the caller; `false` ends the profile.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(&Progress) -> bool;
 
 /// All repetitions of a cell so far.
@@ -166,7 +166,7 @@ impl Sweep<'_> {
         let bytes = self.config.sizes[0];
         let depth = *self.config.depths.last().expect("checked");
         let cell = Cell { op: Op::Read, pattern: Pattern::Random, bytes, depth };
-        self.tell("warming up")?;
+        self.report("warming up")?;
         let clock = self.device.clock();
         let start_ns = clock.now_ns();
         while elapsed_seconds(&*clock, start_ns) < self.config.warm_up_seconds {
@@ -221,7 +221,7 @@ impl Sweep<'_> {
 
     fn measure(&mut self, index: usize, repetition: u32) -> Result<()> {
         let cell = self.cells[index].cell;
-        self.tell(&format!("{} {} KiB, depth {}", cell.op, cell.bytes >> 10, cell.depth))?;
+        self.report(&format!("{} {} KiB, depth {}", cell.op, cell.bytes >> 10, cell.depth))?;
         self.done += 1;
         if self.too_slow(index) {
             self.left_out += 1;
@@ -234,7 +234,7 @@ impl Sweep<'_> {
     }
 
     /// Whether there is no time left, or a single round of the cell's requests would take four
-    /// times as long as a cell should: deeper queues tell nothing more then.
+    /// times as long as a cell should: deeper queues show nothing more then.
     fn too_slow(&self, index: usize) -> bool {
         let cell = self.cells[index].cell;
         let measured_before = !self.cells[index].results.is_empty();
@@ -250,7 +250,7 @@ impl Sweep<'_> {
         best > 0.0 && f64::from(cell.depth) / best > 4.0 * self.config.cell_seconds
     }
 
-    fn tell(&mut self, step: &str) -> Result<()> {
+    fn report(&mut self, step: &str) -> Result<()> {
         let progress = Progress { done: self.done, total: self.total, step: step.to_owned() };
         if (self.progress)(&progress) { Ok(()) } else { Err(interrupted(self.device.name())) }
     }
@@ -290,8 +290,8 @@ impl Measured {
             iops: median(&iops),
             iops_min: iops[0],
             iops_max: iops[iops.len() - 1],
-            p50_us: median(&of(&|r| r.latencies.quantile_us(0.5))),
-            p99_us: median(&of(&|r| r.latencies.quantile_us(0.99))),
+            p50_us: median(&of(&|r| quantile_us(&r.latencies, 0.5))),
+            p99_us: median(&of(&|r| quantile_us(&r.latencies, 0.99))),
             repetitions: self.results.len() as u32,
             cpu_share: median(&of(&|r| r.cpu_share)),
         }
@@ -316,4 +316,12 @@ pub(super) fn elapsed_seconds(clock: &dyn Clock, start_ns: u64) -> f64 {
 fn unix_seconds() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
+}
+
+/// The latency in microseconds that a share (0 to 1) of requests does not exceed, within 1%; 0 if
+/// none were counted.
+fn quantile_us(latencies: &LogHistogram<128>, share: f64) -> f64 {
+    let middle =
+        |bucket: RangeInclusive<u64>| (*bucket.start() as f64 + *bucket.end() as f64) / 2.0;
+    latencies.quantile(share).map_or(0.0, middle) / 1e3
 }

@@ -194,6 +194,21 @@ fn a_directory_is_profiled_and_left_as_it_was() {
 }
 
 #[test]
+fn more_scratch_than_half_of_the_free_space_is_refused_with_both_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = || {
+        let space = rustix::fs::statvfs(dir.path()).unwrap();
+        (space.f_bavail * space.f_frsize) >> 20
+    };
+    let before = free();
+    let error = profile_path(dir.path(), &short(), Some(10 << 40), &mut |_| true).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("10485760 MiB is more than half of the"), "{text}");
+    assert!(free() + 256 > before, "it took space first");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn an_interrupted_profile_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let error = profile_path(dir.path(), &short(), Some(8 << 20), &mut |p| p.step.contains("writ"));

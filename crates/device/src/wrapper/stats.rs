@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::request::{Completion, Op, Request};
-use crate::{Device, Queue, QueueConfig};
+use crate::{Device, LogHistogram, Queue, QueueConfig};
 
-/// Parts of an octave in a histogram: a latency is known to one part in eight.
-const PARTS: usize = 8;
-const BUCKETS: usize = 64 * PARTS;
+/// Histogram, each known to one part in eight.
+pub type Histogram = LogHistogram<8>;
 
 /// A device that counts.
 #[derive(Debug)]
@@ -57,13 +56,6 @@ pub struct Stats {
     pub write_latency: Histogram,
 }
 
-/// Latencies in buckets, each an eighth of an octave.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Histogram {
-    /// Requests by bucket, as far as the last that has any.
-    counts: Vec<u64>,
-}
-
 impl StatsDevice {
     /// Counts what passes to `inner` from now on.
     pub fn new(inner: Arc<dyn Device>) -> Self {
@@ -102,15 +94,12 @@ impl OpCounters {
             requests: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             failures: AtomicU64::new(0),
-            latency: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
+            latency: (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
     fn histogram(&self) -> Histogram {
-        let mut counts: Vec<u64> = self.latency.iter().map(get).collect();
-        let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
-        counts.truncate(used);
-        Histogram { counts }
+        Histogram::of_counts(self.latency.iter().map(get).collect())
     }
 }
 
@@ -130,50 +119,6 @@ impl Stats {
             write_latency: self.write_latency.since(&earlier.write_latency),
         }
     }
-}
-
-impl Histogram {
-    /// Requests counted.
-    pub fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-
-    /// The latency that a share (0 to 1) of the requests did not exceed, in nanoseconds, at most an
-    /// eighth too high; `None` if nothing was counted.
-    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
-        let count = self.count();
-        let rank = ((count as f64 * share.clamp(0.0, 1.0)).ceil() as u64).max(1);
-        let mut seen = 0;
-        let reached = self.counts.iter().position(|&here| {
-            seen += here;
-            seen >= rank
-        });
-        reached.map(bucket_end_ns)
-    }
-
-    fn since(&self, earlier: &Self) -> Self {
-        let before = earlier.counts.iter().chain(std::iter::repeat(&0));
-        Self { counts: self.counts.iter().zip(before).map(|(now, then)| now - then).collect() }
-    }
-}
-
-/// Below 8 ns a bucket per nanosecond, then eight per octave.
-fn bucket(ns: u64) -> usize {
-    if ns < PARTS as u64 {
-        return ns as usize;
-    }
-    let octave = ns.ilog2() as usize;
-    (octave - 2) * PARTS + (ns >> (octave - 3)) as usize % PARTS
-}
-
-/// The greatest latency of a bucket.
-fn bucket_end_ns(bucket: usize) -> u64 {
-    if bucket < PARTS {
-        return bucket as u64;
-    }
-    let shift = bucket / PARTS - 1;
-    let start = (PARTS + bucket % PARTS) as u64;
-    (start << shift) + ((1 << shift) - 1)
 }
 
 impl Device for StatsDevice {
@@ -255,38 +200,9 @@ impl Queue for StatsQueue {
                 Ok(bytes) => counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed),
                 Err(_) => counters.failures.fetch_add(1, Ordering::Relaxed),
             };
-            counters.latency[bucket(completion.latency_ns)].fetch_add(1, Ordering::Relaxed);
+            counters.latency[Histogram::bucket(completion.latency_ns)]
+                .fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn buckets_cover_every_latency_without_gap_or_overlap() {
-        let last = bucket(u64::MAX);
-        assert!(last < BUCKETS);
-        for index in 0..last {
-            let end = bucket_end_ns(index);
-            assert_eq!((bucket(end), bucket(end + 1)), (index, index + 1));
-        }
-        assert_eq!(bucket_end_ns(last), u64::MAX);
-    }
-
-    #[test]
-    fn quantiles_are_at_most_an_eighth_too_high() {
-        let mut counts = vec![0; BUCKETS];
-        for ns in 1..=10_000 {
-            counts[bucket(ns)] += 1;
-        }
-        let histogram = Histogram { counts };
-        for (share, exact) in [(0.5, 5_000), (0.99, 9_900), (1.0, 10_000), (0.0, 1)] {
-            let found = histogram.quantile_ns(share).unwrap();
-            assert!(found >= exact && found <= exact + exact / 8, "{share}: {found}, not {exact}");
-        }
-        assert_eq!(Histogram::default().quantile_ns(0.5), None);
     }
 }

@@ -26,6 +26,18 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn a_depth_that_no_queue_has_is_an_error_that_names_the_range() {
+    for (name, device) in Devices::all().list {
+        for depth in [0, 4097, 10_000, usize::MAX] {
+            let error = device.queue(&QueueConfig::with_depth(depth)).map(drop).unwrap_err();
+            let told = error.to_string();
+            assert!(told.contains(&format!("{depth} is not within 1 to 4096")), "{name}: {told}");
+        }
+        assert_eq!(device.queue(&QueueConfig::with_depth(4096)).unwrap().depth(), 4096, "{name}");
+    }
+}
+
+#[test]
 fn deep_batch_returns_every_request_with_its_own_bytes() {
     const COUNT: usize = 128;
     for (name, device) in Devices::all().list {

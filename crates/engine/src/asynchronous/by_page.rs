@@ -2,7 +2,7 @@
 //!
 //! Of a page four things are known, each a flag, so that no worker waits for another:
 //! `pending` (of each vertex whose list starts here, whether it is active), `continued` (whether
-//! the piece is wanted of the list that runs into the page), `stacked` (it lies on a stack),
+//! the piece of the list that runs into the page is active), `stacked` (it lies on a stack),
 //! `taken` (a worker reads or works at it). A worker that makes a list active sets its flag first
 //! and then `stacked`; one that pops a page clears `stacked` first and then looks what is active;
 //! one that is done with a page clears `taken` first and then looks again. So one of them sees
@@ -233,10 +233,10 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         let runs = graph.extents(section + from..section + to);
         let runs = runs.map(|run| run.logical - section..run.logical - section + run.pages);
         let nearby = runs.into_iter().find(|run| run.contains(&page));
-        let wanted = nearby.unwrap_or(page..page + 1).filter(|&near| {
+        let active = nearby.unwrap_or(page..page + 1).filter(|&near| {
             near == page || (shared.is_to_be_read(near) && !shared.taken.get(near))
         });
-        let extent = planner.extents(wanted).find(|extent| extent.first_page + extent.pages > page);
+        let extent = planner.extents(active).find(|extent| extent.first_page + extent.pages > page);
         let extent = extent.expect("one of the extents holds the page");
         (extent.first_page, extent.pages)
     }
@@ -262,7 +262,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             };
             let is_kept = self.work_page(page, &view, stack, !self.single);
             if let Some(handle) = self.resident.filter(|_| !is_kept) {
-                handle.offer(number, bytes);
+                handle.insert_if_free(number, bytes);
             }
         }
         self.decoded = decoded;
@@ -275,8 +275,9 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         let here = shared.here(page);
         loop {
             while self.dispatch(&here, stack, view) == Dispatched::Some {}
-            let may_come = |v| kernel.may_come(v);
-            let is_kept = keep && shared.residual.keep(page, view, may_come, &mut self.scratch);
+            let may_become_active = |v| kernel.may_become_active(v);
+            let is_kept =
+                keep && shared.residual.keep(page, view, may_become_active, &mut self.scratch);
             shared.taken.clear(page);
             if !shared.is_active(page) || !shared.taken.set(page) {
                 return is_kept;
@@ -341,6 +342,8 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
 
 impl<K: Kernel> Work for Worker<'_, '_, K> {
     type Load = Load;
+
+    const ARRIVED_FIRST: bool = true;
 
     fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Load>> {
         let Some(stack) = self.own.next(busy) else { return Ok(Next::Nothing) };

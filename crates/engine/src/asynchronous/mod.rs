@@ -1,6 +1,6 @@
 //! Asynchronous visits: lists that make other lists active, followed as they arrive.
 //!
-//! Where a visit brings the lists of one frontier and ends, [`Engine::roam`] goes on with whatever
+//! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes on with whatever
 //! [`Kernel::expand`] adds, until nothing is left. What is to be done lies on many worklists, which
 //! are stacks. A stack waits for the page on its top while the others go on; one that has grown
 //! over a threshold is split while there may be more; a worker that has none is given one. So as
@@ -45,23 +45,23 @@ const STACKS_PER_REQUEST: usize = 2;
 
 /// How an asynchronous visit divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RoamConfig {
+pub struct AsynchronousConfig {
     /// A stack of more entries is split.
     pub threshold: u64,
     /// Stacks at most, each with at most one request in flight; from the depth where not set.
     pub stacks: Option<usize>,
 }
 
-impl Default for RoamConfig {
+impl Default for AsynchronousConfig {
     fn default() -> Self {
         Self { threshold: SPLIT_THRESHOLD, stacks: None }
     }
 }
 
 impl Engine {
-    /// Bytes that [`Engine::roam`] takes: part of an algorithm's `state_bytes`. With `auto` it also
-    /// uses all of its `scratch_bytes`, up to [`Engine::leftover_bytes`], not to read a page again.
-    pub fn roam_bytes(graph: &Graph, strategy: Strategy, direction: Direction) -> u64 {
+    /// Bytes that [`Engine::visit_asynchronously`] takes: part of an algorithm's `state_bytes`. With `auto` it also
+    /// uses all of its `scratch_bytes`, up to [`Engine::residual_bytes`], not to read a page again.
+    pub fn asynchronous_bytes(graph: &Graph, strategy: Strategy, direction: Direction) -> u64 {
         let n = graph.vertices() as u64;
         let pages = graph.adjacency(direction).map_or(0, Adjacency::pages);
         let by_page = Flags::bytes_for(n)
@@ -75,7 +75,7 @@ impl Engine {
     }
 
     /// Bytes that all lists of `graph` take when they are kept in memory during a visit.
-    pub fn leftover_bytes(graph: &Graph, direction: Direction) -> u64 {
+    pub fn residual_bytes(graph: &Graph, direction: Direction) -> u64 {
         let lists = graph.adjacency(direction);
         let (pages, entries) = lists.map_or((0, 0), |lists| (lists.pages(), lists.stored_edges()));
         Residual::bytes_of(graph.vertices() as u64, pages, entries)
@@ -86,12 +86,12 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::visit`].
-    pub fn roam<K: Kernel>(
+    pub fn visit_asynchronously<K: Kernel>(
         &self,
         label: impl Into<String>,
         direction: Direction,
         sources: &[VertexId],
-        how: RoamConfig,
+        how: AsynchronousConfig,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
@@ -122,7 +122,7 @@ struct Plan<'a, K> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
     kernel: &'a K,
-    how: RoamConfig,
+    how: AsynchronousConfig,
 }
 
 impl<K> Plan<'_, K> {

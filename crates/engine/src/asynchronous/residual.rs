@@ -51,19 +51,19 @@ impl Residual {
         4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
     }
 
-    /// Keeps the lists of `page`, number `number` in its section, whose vertices `may_come`;
+    /// Keeps the lists of `page`, number `number` in its section, whose vertices `may_become_active`;
     /// `scratch` is memory to build in. False where they do not fit.
     pub fn keep(
         &self,
         number: u64,
         page: &Page<'_>,
-        may_come: impl Fn(VertexId) -> bool,
+        may_become_active: impl Fn(VertexId) -> bool,
         scratch: &mut Vec<u32>,
     ) -> bool {
         if self.words.is_empty() {
             return false;
         }
-        build(|| page.lists(), may_come, scratch);
+        build(|| page.lists(), may_become_active, scratch);
         if scratch.len() == HEADER {
             return true;
         }
@@ -99,16 +99,16 @@ impl Residual {
 }
 
 /// Builds the block of those lists whose vertices may come. Others make vertices come meanwhile, so
-/// `may_come` is called once for each: the entries say whose targets follow.
+/// `may_become_active` is called once for each: the entries say whose targets follow.
 fn build<'a, I: Iterator<Item = List<'a>>>(
     lists: impl Fn() -> I,
-    may_come: impl Fn(VertexId) -> bool,
+    may_become_active: impl Fn(VertexId) -> bool,
     words: &mut Vec<u32>,
 ) {
     words.clear();
     words.resize(HEADER, 0);
     let mut end = 0;
-    for list in lists().filter(|list| may_come(list.vertex)) {
+    for list in lists().filter(|list| may_become_active(list.vertex)) {
         end += list.targets.len() as u32;
         words.extend([list.vertex, end]);
         if words[0] == 0 && list.skip > 0 {
@@ -212,13 +212,13 @@ mod tests {
         };
         // A vertex comes right after the question.
         let visited = std::cell::RefCell::new(vec![7]);
-        let may_come = |v| {
+        let may_become_active = |v| {
             let may = !visited.borrow().contains(&v);
             visited.borrow_mut().push(v);
             may
         };
         let mut words = Vec::new();
-        build(lists, may_come, &mut words);
+        build(lists, may_become_active, &mut words);
         let words: Vec<AtomicU32> = words.into_iter().map(AtomicU32::new).collect();
         let (block, mut targets) = (Block { words: &words }, Vec::new());
         assert_eq!(block.list(3, 0, &mut targets).unwrap().targets, [30, 31]);

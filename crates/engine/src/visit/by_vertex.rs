@@ -58,14 +58,14 @@ impl<'v, K: Kernel> ByVertex<'v, K> {
                 continue;
             };
             self.page = task.page;
-            match dispatch.wanted.list() {
+            match dispatch.active.list() {
                 Some(list) => {
                     let listed = &list[task.from as usize..task.to as usize];
                     self.vertices.extend(listed.iter().rev());
                 }
                 None => {
                     let there = adjacency.vertices_in(task.page).rev();
-                    self.vertices.extend(there.filter(|&v| dispatch.wanted.contains(v)));
+                    self.vertices.extend(there.filter(|&v| dispatch.active.contains(v)));
                 }
             }
         }
@@ -76,7 +76,8 @@ impl<K: Kernel> Work for ByVertex<'_, K> {
     /// The page.
     type Load = u64;
 
-    const EAGER: bool = true;
+    const ARRIVED_FIRST: bool = true;
+    const SUBMITTED_MAX: usize = 1;
 
     fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<u64>> {
         while let Some(v) = self.next_vertex() {

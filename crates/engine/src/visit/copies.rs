@@ -1,4 +1,4 @@
-//! Copies of what is wanted of pages, which wait for their weights: how many bytes of them a worker
+//! Copies of active lists and of pages, which wait for their weights: how many bytes of them a worker
 //! may have, and where they are.
 
 use std::ops::Range;
@@ -14,16 +14,20 @@ pub(crate) trait Copies: Default {
     /// Whether there are any; false in visits without weights.
     const WAIT: bool = true;
 
-    /// The entries whose weights they wait for, ascending; none of the ranges is empty.
-    fn ordinals(&self) -> impl Iterator<Item = Range<u64>>;
+    /// The addresses of the weights that they wait for; none of the ranges is empty.
+    fn addresses(&self) -> impl Iterator<Item = Range<u64>>;
+
+    /// Puts them in the order of their addresses, which need not be that of their pages.
+    fn sort(&mut self);
 
     /// The pages of weights that they need, ascending, each once.
-    fn weight_pages(&self, column: &WeightColumn) -> Vec<u64> {
+    fn weight_pages(&mut self, column: &WeightColumn) -> Vec<u64> {
+        self.sort();
         let mut pages = Vec::new();
-        for ordinals in self.ordinals() {
-            let wanted = column.pages_of(ordinals);
+        for addresses in self.addresses() {
+            let active = column.pages_of(addresses);
             let known = pages.last().map_or(0, |last| last + 1);
-            pages.extend(wanted.start.max(known)..wanted.end);
+            pages.extend(active.start.max(known)..active.end);
         }
         pages
     }
@@ -32,9 +36,11 @@ pub(crate) trait Copies: Default {
 impl Copies for () {
     const WAIT: bool = false;
 
-    fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
+    fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
         std::iter::empty()
     }
+
+    fn sort(&mut self) {}
 }
 
 /// Bytes that the copies of some pages take at most. Vectors grow by doubling, so twice what they

@@ -5,7 +5,7 @@ use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
 
 use super::copies::Copies;
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::{Kernel, Purpose};
 use crate::tasks::PageTask;
 
@@ -26,7 +26,7 @@ pub(crate) trait Dispatch: Sync {
     fn local(&self) -> Self::Local;
 
     /// Takes a page of lists. With weights it copies what needs them, unless `now` has given them
-    /// to a list already; that takes the list and the ordinal of its first entry.
+    /// to a list already; that takes the list and the address of its first entry.
     fn page(
         &self,
         local: &mut Self::Local,
@@ -41,16 +41,16 @@ pub(crate) trait Dispatch: Sync {
         0
     }
 
-    /// A list whose weights, from that of ordinal `first` on, are in memory.
-    fn list(&self, _: &mut Self::Local, _: &List<'_>, _ordinal: u64, _first: u64, _: Weights<'_>) {}
+    /// A list whose weights, from address `first` on, are in memory.
+    fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}
 
-    /// Weights, from that of ordinal `first` on, for all that waits for them.
+    /// Weights, from address `first` on, for all that waits for them.
     fn weights(&self, _: &mut Self::Local, _: &mut Self::Copies, _first: u64, _: Weights<'_>) {}
 }
 
 /// A visit without weights.
 pub(crate) struct Plain<'a, K> {
-    pub wanted: Wanted<'a>,
+    pub active: ActiveSet<'a>,
     pub kernel: &'a K,
 }
 
@@ -86,12 +86,12 @@ impl<K: Kernel> Dispatch for Plain<'_, K> {
         _: impl FnMut(&mut K::Local, &List<'_>, u64) -> bool,
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
-        if let Some(list) = self.wanted.list() {
+        if let Some(list) = self.active.list() {
             let vertices = &list[task.from as usize..task.to as usize];
             return self.lists(local, page, vertices, decoded);
         }
         let page = adjacency.reparse(task.page, bytes, decoded)?;
-        let purpose = Purpose { wanted: self.wanted, task, weights: None };
+        let purpose = Purpose { active: self.active, task, weights: None };
         self.kernel.page(local, &page, &purpose);
         Ok(())
     }

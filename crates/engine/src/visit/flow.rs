@@ -1,5 +1,5 @@
 //! A worker's way through a visit: pages of lists in file order, as extents or one by one; what is
-//! in memory while those are read; weights as soon as it is known which are wanted.
+//! in memory while those are read; weights as soon as it is known which are needed.
 
 use std::collections::VecDeque;
 
@@ -184,7 +184,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
     /// those of weights.
     fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
         if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
-            handle.offer(physical, bytes);
+            handle.insert_if_free(physical, bytes);
         }
     }
 
@@ -263,8 +263,8 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
         let mut copies = D::Copies::default();
         let mut memory = Memory { visit: self.visit, handle: self.resident, near: None };
         let page = Fetched { adjacency, bytes: &bytes, task };
-        let now = |local: &mut D::Local, list: &List<'_>, ordinal| {
-            memory.list(local, list, ordinal, counts)
+        let now = |local: &mut D::Local, list: &List<'_>, address| {
+            memory.list(local, list, address, counts)
         };
         dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
         if let Some(column) = column {
@@ -297,11 +297,11 @@ impl<D: Dispatch> Memory<'_, '_, D> {
         &mut self,
         local: &mut D::Local,
         list: &List<'_>,
-        ordinal: u64,
+        address: u64,
         counts: &mut Counts,
     ) -> bool {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
-        let places = column.pages_of(ordinal..ordinal + list.targets.len() as u64);
+        let places = column.pages_of(address..address + list.targets.len() as u64);
         let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
         // All or nothing: a page that leaves meanwhile cannot take a part of the list with it.
         let is_near = |place| self.near.as_ref().is_some_and(|(near, _)| *near == place);
@@ -319,7 +319,7 @@ impl<D: Dispatch> Memory<'_, '_, D> {
             counts.pages_cached += u64::from(is_new);
             let weights = column.reparse(place, &page);
             let first = place * column.per_page() as u64;
-            self.visit.dispatch.list(local, list, ordinal, first, weights);
+            self.visit.dispatch.list(local, list, address, first, weights);
             self.near = Some((place, page));
         }
         true

@@ -1,4 +1,4 @@
-//! Visits: every list or page that is wanted comes to a kernel once.
+//! Visits: every list or page that is active comes to a kernel once.
 //!
 //! - [`flow`]: a worker's way through a visit: planned extents, single pages, what is in memory
 //! - [`by_vertex`]: the strategy `vertex`, where each vertex asks for its pages
@@ -6,8 +6,8 @@
 //! - [`copies`]: what waits for weights, and how many bytes of it there may be;
 //!   [`weighted_lists`], [`weighted_pages`]: copies of lists and of pages
 //!
-//! The weights of a list lie in other pages, which are read too. A list waits in a copy of what is
-//! wanted of it until its weights arrive: so adjacency and weights stream through the same buffers
+//! The weights of a list lie in other pages, which are read too. The active
+//! part of a list waits in a copy until its weights arrive: so adjacency and weights stream through the same buffers
 //! in requests of their own, and no buffer waits for another. Where both are in memory nothing is
 //! copied.
 
@@ -26,7 +26,7 @@ use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 use crate::config::{EngineConfig, Strategy};
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 use crate::tasks::{PageTask, TaskSource};
 use by_vertex::ByVertex;
@@ -36,7 +36,7 @@ use weighted_lists::WeightedLists;
 use weighted_pages::WeightedPages;
 
 /// Bytes that a weighted visit of a direction takes beside the engine's buffers, to be counted in
-/// the state bytes of [`Needs`](crate::Needs). The graph's ordinals are in its own memory, once
+/// the state bytes of [`Needs`](crate::Needs). The graph's weight index is in its own memory, once
 /// [`Graph::load_weights`] was called.
 ///
 /// # Panics
@@ -92,7 +92,7 @@ pub(crate) struct Visit<'a, D> {
 }
 
 impl Engine {
-    /// Brings every list that is `wanted` to the kernel and gives back what each worker gathered.
+    /// Brings every list of the `active` set to the kernel and gives back what each worker gathered.
     /// `label` names the step in the records.
     ///
     /// # Errors
@@ -102,12 +102,12 @@ impl Engine {
         &self,
         label: impl Into<String>,
         direction: Direction,
-        wanted: Wanted<'_>,
+        active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
-        let source = self.active_pages(adjacency, wanted);
-        let dispatch = Plain { wanted, kernel };
+        let source = self.pages_of_set(adjacency, active);
+        let dispatch = Plain { active, kernel };
         let visit =
             Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 };
         if self.config.strategy != Strategy::Vertex {
@@ -136,12 +136,12 @@ impl Engine {
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
         let source = self.named_pages(adjacency, tasks)?;
-        let dispatch = Plain { wanted: Wanted::All, kernel };
+        let dispatch = Plain { active: ActiveSet::All, kernel };
         Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 }
             .run(label.into())
     }
 
-    /// As [`Engine::visit`], with weights: brings every list that is `wanted` to the kernel, and
+    /// As [`Engine::visit`], with weights: brings every list of the `active` set to the kernel, and
     /// the weights of its entries. With the strategy `vertex` pages come as with `block`.
     ///
     /// # Errors
@@ -150,12 +150,12 @@ impl Engine {
         &self,
         label: impl Into<String>,
         direction: Direction,
-        wanted: Wanted<'_>,
+        active: ActiveSet<'_>,
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
-        let source = self.active_pages(adjacency, wanted);
-        let dispatch = WeightedLists { column, wanted, kernel };
+        let source = self.pages_of_set(adjacency, active);
+        let dispatch = WeightedLists { column, active, kernel };
         let copies_max = *self.copies_max.lists[direction as usize]
             .get_or_init(|| copies::bytes_max::<WeightedLists<'_, K>>(adjacency, column));
         Visit { engine: self, adjacency, column: Some(column), source, dispatch, copies_max }
@@ -185,8 +185,8 @@ impl Engine {
         Ok(locals.into_iter().map(|page| page.local).collect())
     }
 
-    fn active_pages<'a>(&self, adjacency: &'a Adjacency, wanted: Wanted<'a>) -> TaskSource<'a> {
-        TaskSource::new(adjacency, wanted, self.schedule.chunk_pages(), self.config.threads)
+    fn pages_of_set<'a>(&self, adjacency: &'a Adjacency, active: ActiveSet<'a>) -> TaskSource<'a> {
+        TaskSource::new(adjacency, active, self.schedule.chunk_pages(), self.config.threads)
     }
 
     fn named_pages<'a>(

@@ -1,4 +1,4 @@
-//! Visits with weights by lists: what is wanted of a page waits in a copy.
+//! Visits with weights by lists: the active lists of a page wait in a copy.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
 use super::copies::Copies;
 use super::dispatch::{Dispatch, Fetched};
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 
-/// A wanted piece of a list.
+/// An active piece of a list.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     vertex: VertexId,
@@ -18,7 +18,7 @@ struct Piece {
     skip: u64,
     degree: u64,
     /// Ordinal of its first entry.
-    ordinal: u64,
+    address: u64,
     /// Where its entries stand in the batch.
     start: u32,
     len: u32,
@@ -32,31 +32,35 @@ pub(crate) struct ListCopies {
 }
 
 impl ListCopies {
-    fn push(&mut self, list: &List<'_>, ordinal: u64) {
+    fn push(&mut self, list: &List<'_>, address: u64) {
         let start = u32::try_from(self.targets.len()).expect("an extent has few entries");
         let len = u32::try_from(list.targets.len()).expect("a page has few entries");
         self.targets.extend_from_slice(list.targets);
         let List { vertex, page, skip, degree, .. } = *list;
-        self.pieces.push(Piece { vertex, page, skip, degree, ordinal, start, len });
+        self.pieces.push(Piece { vertex, page, skip, degree, address, start, len });
     }
 }
 
 impl Copies for ListCopies {
-    fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
-        self.pieces.iter().map(Piece::ordinals)
+    fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
+        self.pieces.iter().map(Piece::addresses)
+    }
+
+    fn sort(&mut self) {
+        self.pieces.sort_by_key(|piece| piece.address);
     }
 }
 
 impl Piece {
-    fn ordinals(&self) -> Range<u64> {
-        self.ordinal..self.ordinal + u64::from(self.len)
+    fn addresses(&self) -> Range<u64> {
+        self.address..self.address + u64::from(self.len)
     }
 }
 
-/// Wanted lists go to a kernel.
+/// ActiveSet lists go to a kernel.
 pub(crate) struct WeightedLists<'a, K> {
     pub column: &'a WeightColumn,
-    pub wanted: Wanted<'a>,
+    pub active: ActiveSet<'a>,
     pub kernel: &'a K,
 }
 
@@ -78,14 +82,14 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
     ) -> Result<()> {
         let Fetched { adjacency, bytes, task } = page;
         let page = adjacency.reparse(task.page, bytes, decoded)?;
-        let ordinal = self.column.ordinals_of(task.page).start;
+        let address = self.column.addresses_of(task.page).start;
         let mut give = |list: &List<'_>, start: usize| {
-            let ordinal = ordinal + start as u64;
-            if !list.targets.is_empty() && !now(local, list, ordinal) {
-                copies.push(list, ordinal);
+            let address = address + start as u64;
+            if !list.targets.is_empty() && !now(local, list, address) {
+                copies.push(list, address);
             }
         };
-        if let Some(vertices) = self.wanted.list() {
+        if let Some(vertices) = self.active.list() {
             for &v in &vertices[task.from as usize..task.to as usize] {
                 let place = (v - page.first_vertex()) as usize;
                 give(&page.list(place), page.start(place));
@@ -94,7 +98,7 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         }
         let mut start = 0;
         for list in page.lists() {
-            if self.wanted.contains(list.vertex) {
+            if self.active.contains(list.vertex) {
                 give(&list, start);
             }
             start += list.targets.len();
@@ -103,9 +107,9 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
     }
 
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let ordinals = column.ordinals_of(page);
+        let addresses = column.addresses_of(page);
         let lists = adjacency.vertices_in(page);
-        (ordinals.end - ordinals.start) * size_of::<VertexId>() as u64
+        (addresses.end - addresses.start) * size_of::<VertexId>() as u64
             + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64
     }
 
@@ -114,13 +118,13 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         &self,
         local: &mut K::Local,
         list: &List<'_>,
-        ordinal: u64,
+        address: u64,
         first: u64,
         weights: Weights<'_>,
     ) {
-        let end = (ordinal + list.targets.len() as u64).min(first + weights.len() as u64);
-        let start = ordinal.max(first);
-        let within = (start - ordinal) as usize..(end - ordinal) as usize;
+        let end = (address + list.targets.len() as u64).min(first + weights.len() as u64);
+        let start = address.max(first);
+        let within = (start - address) as usize..(end - address) as usize;
         let skip = list.skip + within.start as u64;
         let part = List { skip, targets: &list.targets[within], ..*list };
         let weights = weights.slice((start - first) as usize..(end - first) as usize);
@@ -135,12 +139,12 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         weights: Weights<'_>,
     ) {
         let end = first + weights.len() as u64;
-        let from = copies.pieces.partition_point(|piece| piece.ordinals().end <= first);
-        let there = copies.pieces[from..].iter().take_while(|piece| piece.ordinal < end);
-        for &Piece { vertex, page, skip, degree, ordinal, start, len } in there {
+        let from = copies.pieces.partition_point(|piece| piece.addresses().end <= first);
+        let there = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
+        for &Piece { vertex, page, skip, degree, address, start, len } in there {
             let targets = &copies.targets[start as usize..][..len as usize];
             let list = List { vertex, page, skip, degree, targets };
-            self.list(local, &list, ordinal, first, weights);
+            self.list(local, &list, address, first, weights);
         }
     }
 }

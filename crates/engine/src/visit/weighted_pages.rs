@@ -8,7 +8,7 @@ use cenote_store::{Adjacency, Decoded, List, WeightColumn, Weights};
 use super::copies::Copies;
 use super::dispatch::{Dispatch, Fetched};
 use crate::error::Result;
-use crate::frontier::Wanted;
+use crate::frontier::ActiveSet;
 use crate::kernel::{Kernel, Purpose};
 use crate::tasks::PageTask;
 
@@ -19,25 +19,25 @@ struct PageCopy {
     /// Words, so that they are aligned as pages are.
     bytes: Box<[u64]>,
     entries: Range<usize>,
-    /// Ordinal of the first of these entries.
-    ordinal: u64,
+    /// Address of the weight of the first of these entries.
+    address: u64,
     /// As they lie in the file, as far as they have come.
     weights: Box<[u64]>,
     missing: u64,
 }
 
 impl PageCopy {
-    fn ordinals(&self) -> Range<u64> {
-        self.ordinal..self.ordinal + self.entries.len() as u64
+    fn addresses(&self) -> Range<u64> {
+        self.address..self.address + self.entries.len() as u64
     }
 
     /// Takes what it needs of some weights. Whether it has all of them now.
     fn fill(&mut self, first: u64, weights: Weights<'_>) -> bool {
-        let wanted = self.ordinals();
-        let start = wanted.start.max(first);
-        let end = wanted.end.min(first + weights.len() as u64);
+        let active = self.addresses();
+        let start = active.start.max(first);
+        let end = active.end.min(first + weights.len() as u64);
         let found = weights.slice((start - first) as usize..(end - first) as usize).as_bytes();
-        let at = (start - wanted.start) as usize * (found.len() / (end - start) as usize);
+        let at = (start - active.start) as usize * (found.len() / (end - start) as usize);
         let into: &mut [u8] = bytemuck::cast_slice_mut(&mut self.weights);
         into[at..at + found.len()].copy_from_slice(found);
         self.missing -= end - start;
@@ -50,12 +50,16 @@ impl PageCopy {
 pub(crate) struct PageCopies(Vec<PageCopy>);
 
 impl Copies for PageCopies {
-    fn ordinals(&self) -> impl Iterator<Item = Range<u64>> {
-        self.0.iter().map(PageCopy::ordinals)
+    fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
+        self.0.iter().map(PageCopy::addresses)
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_by_key(|copy| copy.address);
     }
 }
 
-/// Whole pages go to a kernel, each for its task.
+/// Assembled pages go to a kernel, each for its task.
 pub(crate) struct WeightedPages<'a, K> {
     pub adjacency: &'a Adjacency,
     pub column: &'a WeightColumn,
@@ -72,7 +76,11 @@ impl<K: Kernel> WeightedPages<'_, K> {
         let weights = &bytemuck::cast_slice(&copy.weights)[..len];
         let weights = Weights::from_bytes(self.column.kind(), weights);
         let weights = Some((copy.entries.clone(), weights));
-        self.kernel.page(local, &page, &Purpose { wanted: Wanted::All, task: copy.task, weights });
+        self.kernel.page(
+            local,
+            &page,
+            &Purpose { active: ActiveSet::All, task: copy.task, weights },
+        );
     }
 }
 
@@ -105,18 +113,18 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
         if entries.is_empty() {
             let none = bytemuck::cast_slice::<u64, u8>(&[]);
             let weights = Some((0..0, Weights::from_bytes(self.column.kind(), none)));
-            let purpose = Purpose { wanted: Wanted::All, task, weights };
+            let purpose = Purpose { active: ActiveSet::All, task, weights };
             self.kernel.page(&mut local.local, &page, &purpose);
             return Ok(());
         }
-        let ordinal = self.column.ordinals_of(task.page).start;
+        let address = self.column.addresses_of(task.page).start;
         let weight_bytes = entries.len() * self.column.kind().bytes();
         let mut words = vec![0u64; bytes.len() / 8].into_boxed_slice();
         bytemuck::cast_slice_mut(&mut words).copy_from_slice(bytes);
         copies.0.push(PageCopy {
             task,
             bytes: words,
-            ordinal: ordinal + entries.start as u64,
+            address: address + entries.start as u64,
             weights: vec![0; weight_bytes.div_ceil(8)].into_boxed_slice(),
             missing: entries.len() as u64,
             entries,
@@ -125,8 +133,8 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
     }
 
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let ordinals = column.ordinals_of(page);
-        let weights = (ordinals.end - ordinals.start) * column.kind().bytes() as u64;
+        let addresses = column.addresses_of(page);
+        let weights = (addresses.end - addresses.start) * column.kind().bytes() as u64;
         (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
     }
 
@@ -138,8 +146,8 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
         weights: Weights<'_>,
     ) {
         let end = first + weights.len() as u64;
-        let from = copies.0.partition_point(|copy| copy.ordinals().end <= first);
-        for copy in copies.0[from..].iter_mut().take_while(|copy| copy.ordinal < end) {
+        let from = copies.0.partition_point(|copy| copy.addresses().end <= first);
+        for copy in copies.0[from..].iter_mut().take_while(|copy| copy.address < end) {
             if copy.fill(first, weights) {
                 self.give(local, copy);
             }

@@ -49,6 +49,11 @@ pub(crate) struct LocalIds {
 }
 
 impl<'a> IntegerSet<'a> {
+    /// Memory that the bitmap of so many ids takes at most.
+    pub fn bitmap_bytes(ids: usize) -> usize {
+        ids.min(CHUNKS) * CHUNK_BYTES + DIRECTORY_BYTES
+    }
+
     /// An empty set whose bitmap takes at most half of what the budget has left.
     pub fn new(budget: &'a Budget) -> Result<Self> {
         let directory = budget.hold(DIRECTORY_BYTES, WHAT)?;
@@ -306,6 +311,11 @@ impl<'a> IntegerMap<'a> {
         self.count
     }
 
+    /// Memory that a bitmap would take more which had room for all ids below 2^32.
+    pub fn bitmap_bytes(&self) -> usize {
+        self.sparse.partition_point(|&id| id < 1 << 32).min(CHUNKS) * CHUNK_BYTES
+    }
+
     /// Whether the outer ids are 0 to n-1, so that no map need be stored.
     pub fn is_identity(&self) -> bool {
         self.identity
@@ -337,7 +347,10 @@ impl<'a> IntegerMap<'a> {
 
     fn sparse_rank(&self, id: u64) -> u32 {
         let first = self.sparse.first().copied().unwrap_or(0);
-        let slice = (id.saturating_sub(first) >> self.slice_shift) as usize;
+        // An input that changed between its two readings may bring larger ids than there were.
+        let slice =
+            (id.saturating_sub(first) >> self.slice_shift).min(self.slices.len() as u64 - 2);
+        let slice = slice as usize;
         let (from, to) = (self.slices[slice] as usize, self.slices[slice + 1] as usize);
         low_u32((from + self.sparse[from..to].partition_point(|&other| other < id)) as u64)
     }

@@ -10,7 +10,7 @@ use cenote_store::order::Order;
 #[derive(Debug)]
 pub(crate) struct IdMap<'a> {
     pub ranks: RankMap<'a>,
-    /// Where vertices shall not lie in the order of their ids.
+    /// Another order of the vertices than that of their ids.
     pub placed: Option<Placed<'a>>,
 }
 
@@ -62,6 +62,14 @@ impl<'a> IdMap<'a> {
     /// Memory of the rank of every vertex, where it is not itself.
     pub fn ranks_bytes(&self) -> usize {
         self.placed.as_ref().map_or(0, |placed| size_of_val(placed.vertex_of.as_slice()))
+    }
+
+    /// Memory that a bitmap with more room would take more.
+    pub fn bitmap_bytes(&self) -> usize {
+        match &self.ranks {
+            RankMap::Integers(map) => map.bitmap_bytes(),
+            RankMap::Strings(_) => 0,
+        }
     }
 
     /// What reports call the stored ids.

@@ -7,15 +7,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::Hasher;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHasher;
 
 use crate::budget::{Budget, Held};
+use crate::collect::Shared;
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
-use crate::threads;
+use crate::workers;
 use cenote_store::VertexId;
 
 const SHARDS: usize = 64;
@@ -82,7 +83,7 @@ impl<'a> Dictionary<'a> {
             .into_iter()
             .map(|shard| shard.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
-        let sorted = sort_shards(&mut shards, workers);
+        let sorted = sort_shards(&mut shards, workers)?;
         let mut dense = vec![0; count as usize];
         let mut order = Vec::with_capacity(count as usize);
         merge_shards(&shards, &sorted, |shard, entry| {
@@ -183,34 +184,31 @@ impl<'a> Shard<'a> {
     }
 }
 
-fn sort_shards(shards: &mut [Shard<'_>], workers: usize) -> Vec<Vec<u32>> {
+fn sort_shards(shards: &mut [Shard<'_>], threads: usize) -> Result<Vec<Vec<u32>>> {
     let mut sorted: Vec<Vec<u32>> = Vec::new();
     sorted.resize_with(shards.len(), Vec::new);
-    let work: Vec<Mutex<(&mut Shard<'_>, &mut Vec<u32>)>> =
-        shards.iter_mut().zip(&mut sorted).map(Mutex::new).collect();
-    let next = AtomicUsize::new(0);
-    threads::share(workers, || {
-        while let Some(pair) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut pair = pair.lock().unwrap_or_else(PoisonError::into_inner);
-            let (shard, order) = &mut *pair;
-            **order = shard.sorted();
+    let work = Shared::new(shards.iter_mut().zip(&mut sorted).collect());
+    workers::on_all(threads, || {
+        while let Some((shard, order)) = work.next() {
+            *order = shard.sorted();
         }
-    });
+        Ok(())
+    })?;
     drop(work);
-    sorted
+    Ok(sorted)
 }
 
 fn merge_shards(shards: &[Shard<'_>], sorted: &[Vec<u32>], mut each: impl FnMut(usize, u32)) {
-    let mut hub_neighbours = BinaryHeap::new();
+    let mut first_names = BinaryHeap::new();
     let mut rest: Vec<_> = sorted.iter().map(|order| order.iter().copied()).collect();
     for (shard, order) in rest.iter_mut().enumerate() {
-        hub_neighbours
+        first_names
             .extend(order.next().map(|entry| Reverse((shards[shard].name(entry), shard, entry))));
     }
-    while let Some(Reverse((_, shard, entry))) = hub_neighbours.pop() {
+    while let Some(Reverse((_, shard, entry))) = first_names.pop() {
         each(shard, entry);
         let next = rest[shard].next();
-        hub_neighbours.extend(next.map(|entry| Reverse((shards[shard].name(entry), shard, entry))));
+        first_names.extend(next.map(|entry| Reverse((shards[shard].name(entry), shard, entry))));
     }
 }
 

@@ -1,9 +1,9 @@
 //! Vertices in another order than that of their ids: which vertex every rank becomes.
 //!
-//! A shuffle needs to know how many vertices there are. Degrees and a search need the graph: it is
-//! built in natural order on a spill file first, and when the order is known the edges are mapped,
-//! spread and sorted once more as if nothing had been. So whatever an import does with edges, it
-//! does in every order, and the temporary graph vanishes with its file.
+//! A shuffle needs the number of vertices. Degrees and a search need the graph: it is built in
+//! natural order on a spill file first. When the order is known, the edges are mapped, spread and
+//! sorted again from the start, so every order goes through the same code. The temporary graph
+//! vanishes with its file.
 
 mod bfs;
 
@@ -83,7 +83,7 @@ impl<'a> Import<'a> {
         let written =
             natural.write(&gathered.ids, &gathered.collected, &parts, output).map_err(|error| {
                 let needed = parts.graph_bytes(gathered.ids.len());
-                explain_output(error, needed, "the graph in natural order", "--temp-dir")
+                explain_output(error, needed, "the graph in natural order", "temp_dir")
             })?;
         let spilled = parts.file.bytes() + written.spill_bytes + written.output_bytes;
         let page_bytes = config.page_bytes as usize;
@@ -117,6 +117,15 @@ impl Temporary {
 
 /// With fewer frames a look-up that runs over some pages would wash out its own.
 const FRAMES_MIN: usize = 16;
+
+/// Memory that an order takes at most beside the edges' ids, for a temporary graph of so many bytes.
+pub(super) fn memory(order: Order, vertices: usize, graph_bytes: usize) -> usize {
+    let is_graph_needed = matches!(order, Order::Degree | Order::Bfs);
+    let pages = if is_graph_needed { graph_bytes / 4096 + FRAMES_MIN } else { 0 };
+    let frames = FRAMES_MIN * Pool::frame_bytes(64 << 10) as usize;
+    let graph = if is_graph_needed { STREAMS_BYTES + pages * INDEX_BYTES + frames } else { 0 };
+    memory_of(order, vertices) + graph
+}
 
 /// Memory that finding an order takes.
 fn memory_of(order: Order, vertices: usize) -> usize {

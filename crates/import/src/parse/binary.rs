@@ -1,26 +1,26 @@
-//! Little-endian pairs.
+//! Pairs of integers, rows of edges, and binary adjacency lists.
 
-use super::{Fault, Sink};
+use super::{BlockStats, Fault, Sink};
 
 /// Parses whole pairs of `u32`.
-pub fn parse_u32<S: Sink>(block: &[u8], sink: &mut S) -> Result<(), Fault> {
+pub fn parse_u32<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let (pairs, rest) = block.as_chunks::<8>();
     assert!(rest.is_empty(), "blocks of pairs are cut between pairs");
     for pair in pairs {
         let pair = u64::from_le_bytes(*pair);
         edge(sink, pair & u64::from(u32::MAX), pair >> 32)?;
     }
-    Ok(())
+    Ok(BlockStats::default())
 }
 
 /// Parses whole pairs of `u64`.
-pub fn parse_u64<S: Sink>(block: &[u8], sink: &mut S) -> Result<(), Fault> {
+pub fn parse_u64<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let (ids, rest) = block.as_chunks::<8>();
     assert!(rest.is_empty() && ids.len() % 2 == 0, "blocks of pairs are cut between pairs");
     for pair in ids.as_chunks::<2>().0 {
         edge(sink, u64::from_le_bytes(pair[0]), u64::from_le_bytes(pair[1]))?;
     }
-    Ok(())
+    Ok(BlockStats::default())
 }
 
 #[inline]
@@ -28,6 +28,61 @@ fn edge<S: Sink>(sink: &mut S, source: u64, target: u64) -> Result<(), Fault> {
     let source = sink.integer(source)?;
     let target = sink.integer(target)?;
     sink.edge(source, target, 0)
+}
+
+/// Parses triples of source, target and the ordered bits of a weight.
+pub fn parse_weighted_rows<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
+    let (words, rest) = block.as_chunks::<8>();
+    assert!(rest.is_empty() && words.len() % 3 == 0, "blocks of rows are cut between rows");
+    for row in words.as_chunks::<3>().0 {
+        let [source, target, weight] = row.map(u64::from_le_bytes);
+        let (source, target) = (sink.integer(source)?, sink.integer(target)?);
+        sink.edge(source, target, weight)?;
+    }
+    Ok(BlockStats::default())
+}
+
+/// Parses names, each behind its length; ordered bits of a weight behind each pair, if `weighted`.
+pub fn parse_names<S: Sink>(
+    block: &[u8],
+    weighted: bool,
+    sink: &mut S,
+) -> Result<BlockStats, Fault> {
+    let mut rest = block;
+    for row in 0.. {
+        if rest.is_empty() {
+            break;
+        }
+        let source = name(&mut rest);
+        let source = sink.id(source).map_err(|fault| at_row(fault, row, source))?;
+        let target = name(&mut rest);
+        let target = sink.id(target).map_err(|fault| at_row(fault, row, target))?;
+        let mut weight = 0;
+        if weighted {
+            let (bits, after) = rest.split_first_chunk::<8>().expect("rows are whole in a block");
+            weight = u64::from_le_bytes(*bits);
+            rest = after;
+        }
+        sink.edge(source, target, weight)?;
+    }
+    Ok(BlockStats::default())
+}
+
+fn name<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
+    let (len, after) = rest.split_first_chunk::<4>().expect("names are whole in a block");
+    let (name, after) = after.split_at(u32::from_le_bytes(*len) as usize);
+    *rest = after;
+    name
+}
+
+fn at_row(fault: Fault, row: u64, name: &[u8]) -> Fault {
+    match fault {
+        Fault::Token { expected } => {
+            let found = crate::error::excerpt(name);
+            Fault::Row { row, expected: format!("{expected}, found \"{found}\"") }
+        }
+        other => other,
+    }
 }
 
 /// Turns binary adjacency lists (`u32 degree, u32 target...` per vertex) into pairs of `u32`,

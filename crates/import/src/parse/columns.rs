@@ -13,7 +13,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::delimited::{choose, choose_weight};
-use super::{Fault, Sink};
 use crate::config::InputSpec;
 use crate::error::{ImportError, Result};
 use crate::head::Problem;
@@ -106,7 +105,7 @@ fn kind_of(column: &ColumnDescriptor, name: &str) -> Result<Kind> {
             input: name.to_owned(),
             reason: format!(
                 "column {} holds {other}; ids are integers or strings (choose others with \
-                 --source-column and --target-column)",
+                 `source_column` and `target_column`)",
                 column.path().string()
             ),
         }),
@@ -122,7 +121,7 @@ fn weight_kind_of(column: &ColumnDescriptor, name: &str) -> Result<Kind> {
             input: name.to_owned(),
             reason: format!(
                 "column {} holds {other}; weights are numbers (choose another with \
-                 --weight-column)",
+                 `weight_column`)",
                 column.path().string()
             ),
         }),
@@ -325,55 +324,4 @@ fn read<T: DataType>(
         return Err(ImportError::Row { input: name.to_owned(), row, reason });
     }
     Ok(values)
-}
-
-/// Parses triples of source, target and the ordered bits of a weight.
-pub fn parse_weighted_rows<S: Sink>(block: &[u8], sink: &mut S) -> std::result::Result<(), Fault> {
-    let (words, rest) = block.as_chunks::<8>();
-    assert!(rest.is_empty() && words.len() % 3 == 0, "blocks of rows are cut between rows");
-    for row in words.as_chunks::<3>().0 {
-        let [source, target, weight] = row.map(u64::from_le_bytes);
-        let (source, target) = (sink.integer(source)?, sink.integer(target)?);
-        sink.edge(source, target, weight)?;
-    }
-    Ok(())
-}
-
-/// Parses names, each behind its length; ordered bits of a weight behind each pair, if `weighted`.
-pub fn parse_names<S: Sink>(
-    block: &[u8],
-    weighted: bool,
-    sink: &mut S,
-) -> std::result::Result<(), Fault> {
-    let mut rest = block;
-    while !rest.is_empty() {
-        let source = name(&mut rest);
-        let source = sink.id(source).map_err(|fault| at_name(fault, source))?;
-        let target = name(&mut rest);
-        let target = sink.id(target).map_err(|fault| at_name(fault, target))?;
-        let mut weight = 0;
-        if weighted {
-            let (bits, after) = rest.split_first_chunk::<8>().expect("rows are whole in a block");
-            weight = u64::from_le_bytes(*bits);
-            rest = after;
-        }
-        sink.edge(source, target, weight)?;
-    }
-    Ok(())
-}
-
-fn name<'a>(rest: &mut &'a [u8]) -> &'a [u8] {
-    let (len, after) = rest.split_first_chunk::<4>().expect("names are whole in a block");
-    let (name, after) = after.split_at(u32::from_le_bytes(*len) as usize);
-    *rest = after;
-    name
-}
-
-fn at_name(fault: Fault, name: &[u8]) -> Fault {
-    match fault {
-        Fault::Token { expected } => Fault::Token {
-            expected: format!("{expected}, found \"{}\"", crate::error::excerpt(name)),
-        },
-        other => other,
-    }
 }

@@ -52,7 +52,9 @@ impl Layout {
 
 fn expected_of(fault: Fault) -> String {
     match fault {
-        Fault::Token { expected } | Fault::Line { expected, .. } => expected,
+        Fault::Token { expected } | Fault::Line { expected, .. } | Fault::Row { expected, .. } => {
+            expected
+        }
         Fault::NotInteger | Fault::Import(_) => "a line of column names".to_owned(),
     }
 }
@@ -67,8 +69,8 @@ pub(crate) fn choose(
     let place = |name: &str| lower.iter().position(|known| known == name);
     let told = NAMES.iter().find_map(|(source, target)| Some((place(source)?, place(target)?)));
     let (source, target) = told.unwrap_or((0, 1));
-    let source = asked(spec.source_column.as_deref(), "--source-column", names, count, source)?;
-    let target = asked(spec.target_column.as_deref(), "--target-column", names, count, target)?;
+    let source = asked(spec.source_column.as_deref(), "`source_column`", names, count, source)?;
+    let target = asked(spec.target_column.as_deref(), "`target_column`", names, count, target)?;
     if count < 2 {
         return Err(Problem::Line("at least two columns".to_owned()));
     }
@@ -87,9 +89,9 @@ pub(crate) fn choose_weight(
     let is_id = |place: &usize| [source, target].contains(place);
     if spec.weight_column.is_some() {
         let wanted = spec.weight_column.as_deref();
-        let place = asked(wanted, "--weight-column", names, count, 0)?;
+        let place = asked(wanted, "`weight_column`", names, count, 0)?;
         if is_id(&place) {
-            let reason = "--weight-column is the column of an id; give another";
+            let reason = "`weight_column` is the column of an id; give another";
             return Err(Problem::Whole(reason.to_owned()));
         }
         return Ok(place);
@@ -102,11 +104,11 @@ pub(crate) fn choose_weight(
         (_, [only]) => Ok(*only),
         (_, [first, ..]) if names.is_empty() => Ok(*first),
         (_, []) => Err(Problem::Whole(
-            "has no column of weights beside source and target: import it without --weights"
+            "has no column of weights beside source and target: import it without `weights`"
                 .to_owned(),
         )),
         _ => Err(Problem::Whole(
-            "no column is named `weight`: say which one it is with --weight-column".to_owned(),
+            "no column is named `weight`: say which one it is with `weight_column`".to_owned(),
         )),
     }
 }

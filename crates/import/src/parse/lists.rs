@@ -67,7 +67,7 @@ impl MetisHeader {
     /// With the weights of edges, which the file must have.
     pub(crate) fn with_weights(self, kind: WeightType) -> Result<Self, Problem> {
         if !self.edge_weights {
-            let reason = "its METIS header tells of no edge weights; import without --weights";
+            let reason = "its METIS header tells of no edge weights; import without `weights`";
             return Err(Problem::Whole(reason.to_owned()));
         }
         Ok(Self { weights: Some(kind), ..self })
@@ -84,7 +84,7 @@ impl MetisHeader {
         if found.symmetry != 0 {
             return Err(
                 "some edges are listed from one end only (or with two weights), but METIS graphs \
-                        list each from both; import it with --format adjacency if it is meant so"
+                        list each from both; import it with `format` adjacency if it is meant so"
                     .to_owned(),
             );
         }

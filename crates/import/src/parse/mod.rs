@@ -5,7 +5,7 @@
 //! - [`delimited`]: CSV and TSV
 //! - [`lists`]: adjacency lists, METIS, vertex lists
 //! - [`matrix`]: Matrix Market, coordinate layout
-//! - [`binary`]: `u32` and `u64` pairs, binary adjacency lists
+//! - [`binary`]: `u32` and `u64` pairs, rows of edges, binary adjacency lists
 //! - [`weighted`]: edge lists with a weight on each line
 //! - [`columns`]: two or three columns of a Parquet file
 //!
@@ -61,6 +61,13 @@ pub enum Fault {
         expected: String,
         /// The line.
         text: String,
+    },
+    /// A broken row, counted from the block's first.
+    Row {
+        /// Rows before it in the block.
+        row: u64,
+        /// What was expected.
+        expected: String,
     },
     /// Anything else.
     Import(ImportError),

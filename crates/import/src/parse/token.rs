@@ -50,7 +50,7 @@ pub(crate) enum TokenFault {
 impl TokenFault {
     /// As an error; `strings_allowed` tells that strings would be fine if asked for.
     pub(crate) fn fault(self, strings_allowed: bool) -> Fault {
-        let hint = if strings_allowed { " (if ids are names, say --ids string)" } else { "" };
+        let hint = if strings_allowed { " (if ids are names, say `ids` string)" } else { "" };
         Fault::Token { expected: format!("{INTEGER}{hint}") }
     }
 }
@@ -75,6 +75,28 @@ pub(crate) fn check_name(token: &[u8]) -> Result<(), Fault> {
         return Err(Fault::Token { expected: "ids in UTF-8 text".to_owned() });
     }
     Ok(())
+}
+
+/// What is expected of the ends of lines.
+pub(crate) const LINE_ENDS: &str = "lines that end with LF or CR LF, not with CR alone";
+
+/// Where a carriage return stands that does not belong to the end of a line.
+pub(crate) fn bare_carriage_return(lines: &[u8]) -> Option<usize> {
+    memchr::memchr_iter(b'\r', lines)
+        .find(|at| !matches!(lines.get(at + 1), None | Some(b'\n' | b'\r')))
+}
+
+/// Refuses lines that end with CR alone: they would be taken for one long line. A field in quotes
+/// may hold CR.
+pub(crate) fn require_line_ends(block: &[u8], quotes: bool) -> Result<(), Fault> {
+    let Some(at) = bare_carriage_return(block) else { return Ok(()) };
+    if quotes && memchr::memchr(b'"', block).is_some() {
+        return Ok(());
+    }
+    let start = memchr::memrchr(b'\n', &block[..at]).map_or(0, |end| end + 1);
+    let line = memchr::memchr_iter(b'\n', &block[..start]).count() as u64;
+    let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |end| at + end);
+    Err(Fault::line(line, &block[start..end], LINE_ENDS))
 }
 
 /// Calls `each` with every line of a block: its index, and its bytes without the line end.

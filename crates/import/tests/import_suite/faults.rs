@@ -127,7 +127,7 @@ fn a_full_disk_says_how_much_is_needed() {
     let spec = input(&folder);
     let full = FaultPlan { capacity_bytes: Some(64 << 10), ..FaultPlan::none() };
     for (spill, output, remedy) in
-        [(full.clone(), FaultPlan::none(), "--temp-dir"), (FaultPlan::none(), full, "--out")]
+        [(full.clone(), FaultPlan::none(), "temp_dir"), (FaultPlan::none(), full, "out")]
     {
         let workspace = Simulated::new(spill, output);
         let error = run(&workspace, &spec).unwrap_err();

@@ -6,6 +6,8 @@ mod data;
 mod errors;
 mod faults;
 mod formats;
+mod hostile;
+mod memory;
 mod oracle;
 mod orders;
 mod properties;

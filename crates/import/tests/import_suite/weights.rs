@@ -91,7 +91,7 @@ fn symmetric_matrices_and_metis_have_one_weight_at_both_ends() {
     let edges = vec![(0, 1, Weight::I64(-7)), (1, 0, Weight::I64(7))];
     assert_eq!(from_text("a.mtx", skew, &config(WeightType::I64)), Ok(edges));
     let undirected = ImportConfig { directed: false, ..config(WeightType::I64) };
-    assert!(from_text("a.mtx", skew, &undirected).unwrap_err().contains("--directed"));
+    assert!(from_text("a.mtx", skew, &undirected).unwrap_err().contains("`directed`"));
     let uneven = from_text("a.graph", "2 1 1\n2 7\n1 8\n", &undirected).unwrap_err();
     assert!(uneven.contains("with two weights"), "{uneven}");
 }
@@ -105,8 +105,8 @@ fn what_is_no_weight_is_told_with_its_line() {
         ("a.el", "0 1 inf\n", "line 1"),
         ("a.csv", "source,target,weight\n0,1,1\n0,2,\n", "line 3"),
         ("a.csv", "source,target,weight\n0,1\n", "line 2"),
-        ("a.csv", "source,target,a,b\n0,1,1,1\n", "--weight-column"),
-        ("a.csv", "source,target\n0,1\n", "without --weights"),
+        ("a.csv", "source,target,a,b\n0,1,1,1\n", "`weight_column`"),
+        ("a.csv", "source,target\n0,1\n", "without `weights`"),
         ("a.mtx", "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 nan\n", "line 3"),
         ("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", "pattern"),
         ("a.mtx", "%%MatrixMarket matrix coordinate complex general\n2 2 1\n1 2 1 1\n", "complex"),

@@ -2,7 +2,7 @@
 //!
 //! Policies whose hand passes a used page and takes one use off it (Clock Sweep, SIEVE) empty the
 //! pool in laps: pages without a use leave in the first, those with one in the second. One look
-//! at each frame, in the order of distance, is enough to tell the first `n` of all laps.
+//! at each frame, in the order of distance, is enough to know the first `n` of all laps.
 
 use super::FrameId;
 

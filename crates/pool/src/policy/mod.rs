@@ -1,4 +1,4 @@
-//! Who leaves when the pool is full: replacement policies, one file each.
+//! Which page is evicted when the pool is full: replacement policies, one file each.
 //!
 //! - [`clock_sweep`]: usage counts and a hand, as PostgreSQL has it
 //! - [`lru`]: least recently used
@@ -9,10 +9,10 @@
 //!
 //! A policy gives a *virtual order* of the pages that are to leave (dissertation 4.2.1). It never
 //! learns what the writer makes of that order: it names a victim, and on demand the next dirty and
-//! the next clean pages, and is told what came, what was used and what went.
+//! the next clean pages, and is notified of pages that were admitted, used and removed.
 //!
 //! The pool calls a policy under one lock. So that hits need not take it, a policy says how it
-//! wants to hear of them ([`HitRecording`]).
+//! needs them ([`HitRecording`]).
 
 mod levels;
 mod queue;
@@ -36,7 +36,7 @@ use crate::PageId;
 /// Number of a frame, from 0 to the pool's frames - 1.
 pub type FrameId = u32;
 
-/// How a policy hears of hits.
+/// How hits are passed to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitRecording {
     /// As a number per frame that grows by one with each hit up to `max` (at most 127), without
@@ -81,7 +81,7 @@ pub trait Policy: Send + Debug {
     /// Its name in tables and options.
     fn name(&self) -> &'static str;
 
-    /// How it wants to hear of hits.
+    /// How it needs hits.
     fn hits(&self) -> HitRecording;
 
     /// `page` was read into `frame`; the first use is part of it ([`Entrance::Hot`]).

@@ -12,7 +12,7 @@
 //! pages would be written long before they leave.
 //!
 //! A prefetched page enters at the old end of the small queue. It is not remembered when it
-//! leaves: nobody asked for it when it came.
+//! leaves: it was not requested when it came.
 
 use std::collections::VecDeque;
 
@@ -247,7 +247,7 @@ struct Ghost {
     capacity: usize,
     /// In the order in which they left; also those that came back.
     order: VecDeque<(PageId, u64)>,
-    /// With the time at which they left, which tells the same page's two leavings apart.
+    /// With the time at which they left, which distinguishes two evictions of the same page.
     times: FxHashMap<PageId, u64>,
     now: u64,
 }

@@ -1,4 +1,4 @@
-//! Who comes early: prefetchers, one file each.
+//! Which pages are read ahead: prefetchers, one file each.
 //!
 //! - [`tap`]: sequential streams, found in a table of expected next pages
 //! - [`history`]: a table of each page's likely successors
@@ -32,14 +32,14 @@ pub trait Prefetcher: Send + Debug {
     /// Its name in tables and options.
     fn name(&self) -> &'static str;
 
-    /// Whether it wants to hear of every hit; otherwise of misses and first uses only.
+    /// Whether it needs every hit; otherwise it gets misses and first uses only.
     fn wants_hits(&self) -> bool;
 
-    /// A page was asked for. `stream` tells the requests of one handle from another's.
+    /// A page was requested. `stream` distinguishes the requests of handles.
     fn requested(&mut self, stream: u64, page: PageId, met: Met);
 
     /// Appends up to `n` pages that are worth reading beside `page`, which has just missed
-    /// (and was told by [`Prefetcher::requested`]), the likeliest first.
+    /// (and was passed to [`Prefetcher::requested`]), the likeliest first.
     fn propose(&mut self, stream: u64, page: PageId, n: usize, out: &mut Vec<PageId>);
 
     /// Bytes of its tables.

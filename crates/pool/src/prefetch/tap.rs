@@ -1,4 +1,4 @@
-//! TaP: sequential streams, found in a table of the pages that they would ask for next.
+//! TaP: sequential streams, found in a table of the pages that they would request next.
 //!
 //! A request for a page that no stream expects opens a stream that expects the page after it. A
 //! request for an expected page moves its stream on by one. From [`TRIGGER`] requests in a row on,

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::{DeviceModel, Pio};
+use cenote_device::{Device, DeviceError};
 use cenote_pool::check::Crc32cTrailer;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
-use cenote_pool::{Handle, PageId, PoolConfig, Writer};
+use cenote_pool::{Handle, PageId, Pool, PoolConfig, Writer};
 
 /// The smallest page: moves fast.
 pub const PAGE_BYTES: usize = 512;
@@ -183,4 +184,23 @@ fn mix(mut x: u64) -> u64 {
 pub fn number_from(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// A pool over a simulated device.
+pub fn pool(device: &Arc<SimDevice>, config: PoolConfig) -> Arc<Pool> {
+    Pool::new(Arc::clone(device) as Arc<dyn Device>, config).expect("a pool that works")
+}
+
+/// No latch and no frame is lost: all frames can be had exclusively at once. The pages start at
+/// `first`.
+pub fn expect_all_frames(handle: &Handle, first: u64) {
+    let frames = handle.pool().config().frames as u64;
+    let guards: Vec<_> =
+        (first..first + frames).map(|p| handle.pin_mut(p).expect("no latch is lost")).collect();
+    assert_eq!(guards.len(), frames as usize);
+}
+
+pub fn device_fault() -> DeviceError {
+    let source = std::io::Error::from_raw_os_error(libc::EIO);
+    DeviceError::File { device: "hooked".to_owned(), action: "test", source }
 }

@@ -48,7 +48,7 @@ impl Image {
 
     /// Changes a page here and there and makes its checksum right.
     fn damage(&mut self, page: usize, hot_bytes: usize, random: &mut Random) {
-        let salt = if page == 0 { 0 } else { self.salt };
+        let salt = if page < 2 { 0 } else { self.salt };
         let bytes = self.page_mut(page);
         for _ in 0..1 + random.below(3) {
             mutate(bytes, hot_bytes, random);
@@ -154,7 +154,7 @@ pub fn superblock(random: &mut Random) -> Outcome<Vec<End>> {
     let mut image = Image::random(random)?;
     let sound = image.page_mut(0).to_vec();
     for _ in 0..6 {
-        image.damage(0, 1000, random);
+        image.damage(0, 1900, random);
         ends.push(use_all(&image, random)?);
         image.page_mut(0).copy_from_slice(&sound);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cenote_engine::{Bitmap, Frontier, FrontierPart, VertexId, Wanted};
+use cenote_engine::{ActiveSet, Bitmap, Frontier, FrontierPart, VertexId};
 
 use crate::random::Random;
 use crate::{Outcome, demand};
@@ -58,7 +58,7 @@ fn bitmap(random: &mut Random, len: usize) -> Outcome {
                 set.clear();
                 tree.clear();
             }
-            _ => any_in(&Wanted::NotIn(&set), &range(random, len), |v| !tree.contains(&v))?,
+            _ => any_in(&ActiveSet::NotIn(&set), &range(random, len), |v| !tree.contains(&v))?,
         }
         let same = set.contains(v) == tree.contains(&v) && set.count() == tree.len() as u64;
         demand(same, || format!("the bitmap of {len} disagrees about {v} or its count"))?;
@@ -67,7 +67,7 @@ fn bitmap(random: &mut Random, len: usize) -> Outcome {
 }
 
 fn any_in(
-    wanted: &Wanted<'_>,
+    wanted: &ActiveSet<'_>,
     range: &std::ops::Range<VertexId>,
     is_wanted: impl Fn(VertexId) -> bool,
 ) -> Outcome {
@@ -97,7 +97,7 @@ fn frontier(random: &mut Random, len: usize) -> Outcome {
             frontier.seal(parts);
         }
         compare(&frontier, &tree, len)?;
-        any_in(&Wanted::In(&frontier), &range(random, len), |v| tree.contains(&v))?;
+        any_in(&ActiveSet::In(&frontier), &range(random, len), |v| tree.contains(&v))?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_algo::AlgoError;
 use cenote_device::backend::sim::FaultPlan;
-use cenote_engine::{Cancel, EngineConfig, EngineError};
+use cenote_engine::{Cancel, EngineError};
 use cenote_import::{ImportConfig, ImportError, InputSpec, Phase, Progress, import_into};
 
 use crate::disk::SimWorkspace;

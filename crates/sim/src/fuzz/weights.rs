@@ -72,7 +72,7 @@ impl Image {
             mutate(bytes, 200, random);
         }
         if seals {
-            let salt = if page == 0 { 0 } else { self.salt };
+            let salt = if page < 2 { 0 } else { self.salt };
             PageHeader::read(bytes).seal(bytes, salt, page as u64);
         }
     }

@@ -3,12 +3,12 @@
 use super::{Check, Degrees};
 use crate::error::{PageFault, Result, StoreError};
 use crate::format::{Codec, HEADER_BYTES, PageHeader};
-use crate::graph::{self, Graph};
+use crate::graph::{Graph, Words};
 use crate::index::word_entries;
 use crate::packed::decode::{self, Decoded};
 use crate::page::{List, Page};
-use crate::stream::{Ahead, PageStream};
-use crate::superblock::{SECTION, Section, SectionKind, Superblock};
+use crate::stream::Ahead;
+use crate::superblock::{SECTION, SectionKind, Superblock};
 use crate::weights::WeightColumn;
 use crate::weights::stream::WeightStream;
 use crate::weights::value::Tally;
@@ -50,7 +50,8 @@ pub(super) fn check_out(check: &mut Check<'_>) -> Result<Sums> {
         && superblock.weights != Some(tally.summary())
     {
         let reason = "its smallest, largest or mean weight is not that of the weights";
-        check.note_page(0, SECTION, PageFault::Other(reason.into()))?;
+        let slot = superblock.slot();
+        check.note_page(slot, SECTION, PageFault::Other(reason.into()))?;
     }
     Ok(sums)
 }
@@ -75,8 +76,7 @@ fn check_direction(
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
     let mut pass = Pass::new(graph, adjacency, direction, (index, degrees))?;
     let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-    let mut stream =
-        PageStream::new(graph.device().as_ref(), graph.page_bytes(), pages, Ahead::FAR)?;
+    let mut stream = graph.stream_pages(pages, Ahead::FAR)?;
     let mut decoded = Decoded::new();
     while let Some((number, bytes)) = stream.next()? {
         let page = number - adjacency.first_page();
@@ -142,7 +142,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Self> {
         let beside = |column: &'a WeightColumn| {
             let section = column.section().kind.name();
-            let stream = WeightStream::new(graph, column, Ahead::NEAR)?;
+            let stream = WeightStream::new(graph, column)?;
             Ok::<_, StoreError>(Beside { section, stream, batch: Vec::new(), at: 0, last: None })
         };
         let weights = graph.weights(direction);
@@ -154,7 +154,7 @@ impl<'a> Pass<'a> {
             key: mix(graph.superblock().salt ^ 0x9e37_79b9_7f4a_7c15),
             before: Before::Complete,
             words: Some(Words::new(graph, index)?),
-            degrees: Some(Degrees::new(graph, degrees)?),
+            degrees: Degrees::new(graph, degrees)?,
             weights: weights.map(beside).transpose()?,
             sums: Sums { whole: true, weights: tally, ..Sums::default() },
         })
@@ -166,7 +166,7 @@ impl<'a> Pass<'a> {
         self.before = Before::Unknown;
         let entries = self.next_word(check)?;
         match entries {
-            Some(entries) => self.next_weights(check, entries as usize)?,
+            Some(entries) => self.next_weights(check, page, entries as usize)?,
             None => self.weights = None,
         }
         self.sums.weights = None;
@@ -196,7 +196,7 @@ impl<'a> Pass<'a> {
             let fault = PageFault::Index { what, found: entries as u64, expected };
             check.note_page(number, self.section, fault)?;
         }
-        self.next_weights(check, entries)?;
+        self.next_weights(check, page, entries)?;
         if let (Before::Open(open), false) = (&self.before, self.adjacency.continues(page)) {
             let reason = format!("the list of vertex {} does not go on here", open.vertex);
             check.note_page(number, self.section, PageFault::Other(reason))?;
@@ -290,23 +290,25 @@ impl<'a> Pass<'a> {
     }
 
     /// Reads the weights of the next page's entries. Nothing once they have a fault.
-    fn next_weights(&mut self, check: &mut Check<'_>, count: usize) -> Result<()> {
+    fn next_weights(&mut self, check: &mut Check<'_>, page: u64, count: usize) -> Result<()> {
         let Some(Beside { section, stream, batch, at, .. }) = &mut self.weights else {
             return Ok(());
         };
         *at = 0;
-        let taken = stream.take(count, batch, |number, bytes, weights| {
+        let taken = stream.next_page(batch, |number, bytes, weights| {
             check.check_header(number, section, &PageHeader::read(bytes))?;
             let end = HEADER_BYTES + weights.as_bytes().len();
             check.check_zero(number, section, &bytes[end..])?;
             check.advance();
             Ok(())
         });
-        // A page of lists that holds more entries than the index tells is a fault of its own.
-        let fits = batch.len() == count;
         match taken {
-            Ok(()) if fits => return Ok(()),
-            Ok(()) => {}
+            Ok(()) if batch.len() == count => return Ok(()),
+            Ok(()) => {
+                let (what, expected) = ("number of weights of a page", count as u64);
+                let fault = PageFault::Mismatch { what, found: batch.len() as u64, expected };
+                check.note(self.adjacency.fault(page, fault))?;
+            }
             Err(error) => check.note(error)?,
         }
         self.weights = None;
@@ -332,7 +334,7 @@ impl<'a> Pass<'a> {
     fn next_word(&mut self, check: &mut Check<'_>) -> Result<Option<u64>> {
         let Some(words) = &mut self.words else { return Ok(None) };
         match words.next() {
-            Ok(word) => Ok(word.map(word_entries)),
+            Ok(word) => Ok(word.map(|(_, word)| word_entries(word))),
             Err(error) => {
                 self.words = None;
                 check.note(error).map(|()| None)
@@ -411,37 +413,4 @@ pub(super) fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
-}
-
-/// The words of an index one by one, beside a pass over the pages that they tell of.
-struct Words<'a> {
-    graph: &'a Graph,
-    section: Section,
-    stream: PageStream,
-    rest: u64,
-    batch: Vec<u64>,
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
-        let section = *graph.superblock().section(kind).expect("the superblock was checked");
-        let stream = graph.stream(section, Ahead::NEAR)?;
-        Ok(Self { graph, section, stream, rest: section.items, batch: Vec::new(), at: 0 })
-    }
-
-    fn next(&mut self) -> Result<Option<u64>> {
-        if self.at == self.batch.len() {
-            let Some((page, bytes)) = self.stream.next()? else { return Ok(None) };
-            let header = self.graph.verify(self.section, page, bytes)?;
-            let words = graph::words(bytes, &header, self.rest)
-                .map_err(|fault| self.graph.fault(page, self.section.kind.name(), fault))?;
-            self.rest -= words.len() as u64;
-            self.batch.clear();
-            self.batch.extend_from_slice(words);
-            self.at = 0;
-        }
-        self.at += 1;
-        Ok(Some(self.batch[self.at - 1]))
-    }
 }

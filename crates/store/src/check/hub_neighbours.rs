@@ -10,10 +10,19 @@ use crate::graph::Graph;
 use crate::hub_neighbours::{Classes, Finder, HubNeighbours};
 use crate::packed::decode::Decoded;
 use crate::stream::{Ahead, PageStream};
+use crate::superblock::SectionKind;
 
 pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
     let graph = check.graph;
-    let Some(hub_neighbours) = graph.hub_neighbours() else { return Ok(()) };
+    let Some(hub_neighbours) = graph.hub_neighbours() else {
+        // Those of other lists than the present ones are not what these say.
+        for kind in [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours] {
+            if let Some(&section) = graph.superblock().section(kind) {
+                check_pages(check, section, &mut |_, _| Ok(()))?;
+            }
+        }
+        return Ok(());
+    };
     // Where something else is at fault, nobody knows what the hub neighbours should be.
     let is_sound = check.report.faults_total == 0;
     let mut classes = Classes::with_capacity(if is_sound { graph.vertices() } else { 0 });
@@ -63,8 +72,7 @@ impl<'a> ListsAgain<'a> {
         let adjacency =
             graph.adjacency(Direction::In).expect("a graph with hub neighbours has in-edges");
         let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-        let device = graph.device().as_ref();
-        let stream = PageStream::new(device, graph.page_bytes(), pages, Ahead::FAR)?;
+        let stream = graph.stream_pages(pages, Ahead::FAR)?;
         let finder = Finder::new(classes);
         Ok(Self { graph, stream, decoded: Decoded::new(), finder, given: 0 })
     }

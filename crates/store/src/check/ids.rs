@@ -12,11 +12,11 @@ pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
     let section = |kind| check.graph.superblock().section(kind).copied();
     let (integers, strings) = (section(SectionKind::Integers), section(SectionKind::Strings));
     if let Some(section) = integers {
-        let mut order = Integers { rest: section.items, position: 0, last: None };
+        let mut order = Integers { rest: section.items, position: 0, last: None, ascend: true };
         check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
     }
     if let Some(section) = strings {
-        let mut order = Strings::default();
+        let mut order = Strings { ascend: true, ..Strings::default() };
         check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
         if order.count != section.items || order.records.is_open() {
             let (what, found) = ("number of ids", order.count);
@@ -25,7 +25,23 @@ pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
             check.note_page(last, section.kind.name(), fault)?;
         }
     }
-    Ok(())
+    let (integers, strings) =
+        (section(SectionKind::AppendedIntegers), section(SectionKind::AppendedStrings));
+    let base = check.graph.superblock().vertices - check.graph.superblock().appended();
+    if let Some(section) = integers {
+        let rest = section.items;
+        let mut order = Integers { rest, position: base, last: None, ascend: false };
+        check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
+    }
+    if let Some(section) = strings {
+        let mut order = Strings { count: base, ascend: false, ..Strings::default() };
+        check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
+    }
+    // That no id occurs twice is seen where they are loaded.
+    match check.graph.ids() {
+        Err(error) if check.report.faults_total == 0 => check.note(error),
+        _ => Ok(()),
+    }
 }
 
 pub(super) type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
@@ -62,6 +78,7 @@ struct Integers {
     rest: u64,
     position: u64,
     last: Option<u64>,
+    ascend: bool,
 }
 
 impl Integers {
@@ -72,7 +89,7 @@ impl Integers {
             return Err(PageFault::Mismatch { what, found, expected: self.position });
         }
         for id in ids {
-            if self.last.is_some_and(|last| last >= *id) {
+            if self.ascend && self.last.is_some_and(|last| last >= *id) {
                 return Err(PageFault::Other(format!("the ids do not ascend at {id}")));
             }
             self.last = Some(*id);
@@ -91,17 +108,18 @@ struct Strings {
     records: Records,
     count: u64,
     last: String,
+    ascend: bool,
 }
 
 impl Strings {
     fn page(&mut self, bytes: &[u8]) -> Result<(), PageFault> {
-        let (count, last) = (&mut self.count, &mut self.last);
+        let (count, last, ascend) = (&mut self.count, &mut self.last, self.ascend);
         let told = self.records.page(bytes, &mut |vertex, string| {
             if u64::from(vertex) != *count {
                 let (what, found) = ("vertex of an id", u64::from(vertex));
                 return Err(PageFault::Mismatch { what, found, expected: *count });
             }
-            if *count > 0 && last.as_str() >= string {
+            if ascend && *count > 0 && last.as_str() >= string {
                 return Err(PageFault::Other(format!("the ids do not ascend at vertex {vertex}")));
             }
             *count += 1;

@@ -1,6 +1,8 @@
 //! Verifies every byte of a graph, reads only, within bounded memory.
 //!
-//! Of every page: checksum, kind, place, header, bytes that must be zero. Of the lists: order, no
+//! Of both slots: that they hold the newest commit, and the one before it or nothing. Of the page
+//! table and the free list: that every page of the file is in use once or free. Of every page:
+//! checksum, kind, place, epoch, header, bytes that must be zero. Of the lists: order, no
 //! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
 //! the degrees and the superblock; of the weights, that they are finite, as many as the entries and
 //! as the superblock sums them up. Of the ids: order, so that none is there twice. Of an order of
@@ -16,6 +18,7 @@ mod adjacency;
 mod hub_neighbours;
 mod ids;
 mod order;
+mod slots;
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +26,7 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use crate::error::{PageFault, Result, StoreError};
-use crate::format::{HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{HEADER_BYTES, PageHeader, PageKind, SLOTS};
 use crate::graph::{DegreeReader, Graph};
 use crate::stream::Ahead;
 use crate::superblock::{SECTION, SectionKind};
@@ -73,7 +76,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 /// the device failed.
 pub fn check(graph: &Graph, progress: Progress<'_>) -> Result<CheckReport> {
     let report = CheckReport { pages: graph.superblock().pages_total, ..CheckReport::default() };
-    let mut check = Check { graph, report, done: 1, progress };
+    let mut check = Check { graph, report, done: SLOTS, progress };
     check.run()?;
     Ok(check.report)
 }
@@ -94,7 +97,7 @@ pub fn check_device(device: Arc<dyn Device>, progress: Progress<'_>) -> Result<C
 fn page_of(error: &StoreError) -> Option<u64> {
     match error {
         StoreError::Page(page) => Some(page.page),
-        StoreError::Truncated { page, .. } | StoreError::Overlong { page, .. } => Some(*page),
+        StoreError::Truncated { page, .. } => Some(*page),
         _ => Some(0),
     }
 }
@@ -109,12 +112,17 @@ struct Check<'a> {
 impl Check<'_> {
     fn run(&mut self) -> Result<()> {
         (self.progress)(self.done, self.report.pages);
+        slots::check_slots(self)?;
         let out = adjacency::check_out(self)?;
         if self.graph.superblock().in_edges {
             adjacency::check_in(self, &out)?;
         }
-        for kind in [SectionKind::OutIndex, SectionKind::InIndex] {
+        use SectionKind::{InIndex, InWeightIndex, OutIndex, OutWeightIndex};
+        for kind in [OutIndex, InIndex, OutWeightIndex, InWeightIndex] {
             self.check_words(kind)?;
+        }
+        for kind in [OutWeightIndex, InWeightIndex] {
+            slots::check_weight_index(self, kind)?;
         }
         for kind in [SectionKind::OutDegrees, SectionKind::InDegrees] {
             self.check_degrees(kind)?;
@@ -156,7 +164,7 @@ impl Check<'_> {
             return Ok(());
         }
         let fault = PageFault::Mismatch { what, found: said, expected: counted };
-        self.note_page(0, SECTION, fault)
+        self.note_page(self.graph.superblock().slot(), SECTION, fault)
     }
 
     /// Notes what a verified page's header has that it should not.
@@ -166,12 +174,6 @@ impl Check<'_> {
         section: &'static str,
         header: &PageHeader,
     ) -> Result<()> {
-        let limit = self.graph.superblock().generation;
-        let found = header.generation;
-        if found == 0 || found > limit {
-            let fault = PageFault::Limit { what: "generation", found, limit };
-            self.note_page(page, section, fault)?;
-        }
         let is_adjacency = header.kind == PageKind::Adjacency as u8;
         let uses = [PageKind::Strings, PageKind::Weights].map(|kind| kind as u8);
         let head_skip = if uses.contains(&header.kind) { 0 } else { header.head_skip };
@@ -232,10 +234,11 @@ struct Degrees<'a> {
 }
 
 impl<'a> Degrees<'a> {
-    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
-        let section = *graph.superblock().section(kind).expect("the superblock was checked");
+    /// `None` where the graph has no degrees, or those of other lists.
+    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Option<Self>> {
+        let Some(&section) = graph.superblock().fresh(kind) else { return Ok(None) };
         let reader = DegreeReader::new(graph, section, Ahead::NEAR)?;
-        Ok(Self { reader, batch: Vec::new(), at: 0 })
+        Ok(Some(Self { reader, batch: Vec::new(), at: 0 }))
     }
 
     fn next(&mut self) -> Result<Option<u64>> {

@@ -18,7 +18,8 @@ pub(super) fn check_order(check: &mut Check<'_>) -> Result<()> {
     match (vertices, ranks) {
         (Some(vertices), Some(ranks)) if vertices != ranks => {
             let reason = "its tables of ranks and vertices are not each the inverse of the other";
-            check.note_page(0, SECTION, PageFault::Other(reason.into()))
+            let slot = check.graph.superblock().slot();
+            check.note_page(slot, SECTION, PageFault::Other(reason.into()))
         }
         _ => Ok(()),
     }

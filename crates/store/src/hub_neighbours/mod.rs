@@ -14,13 +14,12 @@
 
 mod write;
 
-use std::sync::Arc;
-
 use crate::VertexId;
-use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::error::{PageFault, Result};
 use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
 use crate::page::Page;
 use crate::superblock::Section;
+use crate::table::SectionPages;
 
 pub(crate) use write::{Classes, HubNeighboursWriter};
 
@@ -88,27 +87,24 @@ impl HubNeighbours {
 /// section, `0..pages()`.
 #[derive(Debug)]
 pub struct HubNeighboursSection {
-    file: Arc<str>,
-    section: Section,
-    page_bytes: usize,
-    salt: u64,
+    pages: SectionPages,
 }
 
 impl HubNeighboursSection {
-    pub(crate) fn new(file: Arc<str>, section: Section, page_bytes: usize, salt: u64) -> Self {
-        Self { file, section, page_bytes, salt }
+    pub(crate) fn new(pages: SectionPages) -> Self {
+        Self { pages }
     }
 
-    /// First page of the section in the file.
+    /// First logical page of the section.
     #[inline]
     pub fn first_page(&self) -> u64 {
-        self.section.first_page
+        self.pages.section.first_page
     }
 
     /// Pages of the section.
     #[inline]
     pub fn pages(&self) -> u64 {
-        self.section.pages
+        self.pages.section.pages
     }
 
     /// Verifies a page as it was read from the device: its first vertex, and the hub neighbours from there
@@ -117,15 +113,15 @@ impl HubNeighboursSection {
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 4 bytes.
     pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<(VertexId, &'a [HubNeighbours])> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
-        let number = self.section.first_page + page;
-        let verified = format::verify(bytes, self.salt, number, PageKind::HubNeighbours);
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
+        let identity = self.pages.identity(page);
+        let verified = format::verify(bytes, &identity, PageKind::HubNeighbours);
         let hub_neighbours = verified.and_then(|header| self.check(page, bytes, &header));
-        hub_neighbours.map_err(|fault| self.fault(page, fault))
+        hub_neighbours.map_err(|fault| self.pages.fault(page, fault))
     }
 
     pub(crate) fn section(&self) -> Section {
-        self.section
+        self.pages.section
     }
 
     /// The hub neighbours of a page whose checksum is right.
@@ -135,8 +131,8 @@ impl HubNeighboursSection {
         bytes: &'a [u8],
         header: &PageHeader,
     ) -> Result<(VertexId, &'a [HubNeighbours]), PageFault> {
-        let vertices = self.section.items;
-        let per_page = per_page(self.page_bytes) as u64;
+        let vertices = self.pages.section.items;
+        let per_page = per_page(self.pages.page_bytes) as u64;
         let first = page * per_page;
         let count = vertices.saturating_sub(first).min(per_page);
         let facts = [
@@ -160,18 +156,6 @@ impl HubNeighboursSection {
             return Err(PageFault::Other("one of its hub neighbours is no vertex".into()));
         }
         Ok((header.first, hub_neighbours))
-    }
-
-    #[cold]
-    fn fault(&self, page: u64, fault: PageFault) -> StoreError {
-        PageError {
-            file: self.file.to_string(),
-            page: self.section.first_page + page,
-            page_bytes: self.page_bytes as u64,
-            section: self.section.kind.name(),
-            fault,
-        }
-        .into()
     }
 }
 

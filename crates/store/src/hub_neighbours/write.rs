@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::format::{HEADER_BYTES, PageHeader, PageKind};
 use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
-use crate::sink::PageSink;
-use crate::stream::{Ahead, PageStream};
+use crate::sink::PageTarget;
+use crate::stream::Ahead;
 
 /// Pages and vertices of a task: it ends with the page that reaches either.
 const TASK_PAGES: u64 = 4096;
@@ -78,7 +78,7 @@ impl HubNeighboursWriter<'_> {
     /// of the bytes that were read, said no.
     pub fn write(
         &self,
-        sink: &mut PageSink,
+        sink: &mut impl PageTarget,
         go_on: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<u64>> {
         let mut out = Pages { sink, filled: 0, first: 0, pages: 0 };
@@ -139,8 +139,7 @@ impl HubNeighboursWriter<'_> {
     fn hub_neighbours_of(&self, pages: std::ops::Range<u64>) -> Result<Vec<HubNeighbours>> {
         let first = self.adjacency.first_page();
         let numbers = first + pages.start..first + pages.end;
-        let page_bytes = self.adjacency.page_bytes();
-        let mut stream = PageStream::new(self.device.as_ref(), page_bytes, numbers, AHEAD)?;
+        let mut stream = self.adjacency.stream(self.device.as_ref(), numbers, AHEAD)?;
         let mut decoded = Decoded::new();
         let mut finder = Finder::new(self.classes);
         while let Some((number, bytes)) = stream.next()? {
@@ -152,14 +151,14 @@ impl HubNeighboursWriter<'_> {
 }
 
 /// The pages that are being filled.
-struct Pages<'a> {
-    sink: &'a mut PageSink,
+struct Pages<'a, T> {
+    sink: &'a mut T,
     filled: usize,
     first: VertexId,
     pages: u64,
 }
 
-impl Pages<'_> {
+impl<T: PageTarget> Pages<'_, T> {
     fn push(&mut self, head: HubNeighbours) -> Result<()> {
         let at = HEADER_BYTES + self.filled * size_of::<HubNeighbours>();
         self.sink.page()[at..at + size_of::<HubNeighbours>()]

@@ -1,20 +1,24 @@
-//! The user's own vertex ids: integers or strings in ascending order, read on demand.
+//! The user's own vertex ids: integers or strings, read on demand.
 //!
-//! Vertex `v` is the `v`-th smallest id. So one ordered section serves both ways: from vertex to id
+//! The ids of an import ascend: vertex `v` is the `v`-th smallest id. So one ordered section serves both ways: from vertex to id
 //! by position, from id to vertex by binary search over the pages. A search touches about
 //! `log2(pages)` of them; the few read last stay in the graph's pool. Where the vertices lie in
 //! another order, the section tells the ids of ranks, and the tables of [`crate::order`] lead from
-//! rank to vertex and back.
+//! rank to vertex and back. Vertices that came after the import have the next
+//! numbers, whatever their ids: these are in memory, and ranked among the others.
 //!
 //! - [`Ids`]: lookups and passes, whatever the kind
 //! - [`IdTable`]: all ids in memory, for whoever names vertices in random order
+//! - `ascending`: the ids of an import by their ranks; `tail`: those that were appended
 //! - `stored`: how stored ids are searched
 //! - `strings`: the records of a page of strings
 //! - `write`: the sections as the writer makes them
 
+mod ascending;
 mod stored;
 mod strings;
 mod table;
+mod tail;
 mod write;
 
 use std::fmt;
@@ -26,6 +30,9 @@ use crate::error::{Result, StoreError};
 use crate::order::Ranks;
 use crate::pages::Pages;
 use crate::superblock::{IdKind, SectionKind};
+
+use ascending::Ascending;
+use tail::{Merge, Tail};
 
 pub use stored::StoredIds;
 pub(crate) use strings::Records;
@@ -90,113 +97,93 @@ impl fmt::Display for Id {
 /// The ids of a graph.
 #[derive(Debug)]
 pub struct Ids {
+    pages: Arc<Pages>,
     ascending: Ascending,
     /// Where vertices do not lie in the order of their ids.
     ranks: Option<Ranks>,
-}
-
-/// The ids by their ranks.
-#[derive(Debug)]
-enum Ascending {
-    /// They are the ranks.
-    Dense {
-        file: Arc<str>,
-        vertices: u64,
-    },
-    Integers(StoredIds),
-    Strings(StoredIds),
+    /// Of vertices that came after the import.
+    tail: Option<Tail>,
 }
 
 impl Ids {
-    pub(crate) fn open(pages: &Arc<Pages>) -> Self {
-        let superblock = &pages.layout.superblock;
-        let ascending = match superblock.ids {
-            IdKind::Dense => {
-                let (file, vertices) = (Arc::clone(&pages.layout.file), superblock.vertices);
-                Ascending::Dense { file, vertices }
-            }
-            IdKind::Integers => Ascending::Integers(StoredIds::new(pages, SectionKind::Integers)),
-            IdKind::Strings => Ascending::Strings(StoredIds::new(pages, SectionKind::Strings)),
-        };
-        Self { ascending, ranks: Ranks::open(pages) }
+    pub(crate) fn open(pages: &Arc<Pages>) -> Result<Self> {
+        let ascending = Ascending::open(pages);
+        let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
+        let appended = |kind: &SectionKind| pages.layout.superblock.section(*kind).is_some();
+        let tail = kinds.into_iter().find(appended).map(|kind| {
+            let base = ascending.count() as VertexId;
+            Tail::load(&StoredIds::new(pages, kind), base, &ascending)
+        });
+        let (ranks, pages) = (Ranks::open(pages), Arc::clone(pages));
+        Ok(Self { pages, ascending, ranks, tail: tail.transpose()? })
     }
 
     /// How the user names vertices.
     pub fn kind(&self) -> IdKind {
-        match &self.ascending {
-            Ascending::Dense { .. } => IdKind::Dense,
-            Ascending::Integers(_) => IdKind::Integers,
-            Ascending::Strings(_) => IdKind::Strings,
-        }
+        self.pages.layout.superblock.ids
     }
 
     /// Number of vertices.
     pub fn vertices(&self) -> u64 {
-        match &self.ascending {
-            Ascending::Dense { vertices, .. } => *vertices,
-            Ascending::Integers(stored) | Ascending::Strings(stored) => stored.vertices(),
-        }
+        self.ascending.count() + self.tail.as_ref().map_or(0, Tail::count) as u64
     }
 
     /// Whether every vertex is the rank of its id: the place of the id among all in ascending
     /// order.
     pub fn is_natural(&self) -> bool {
-        self.ranks.is_none()
+        self.ranks.is_none() && self.tail.is_none()
     }
 
-    /// Memory that is held between calls: the pages read last. They are the graph's, whose memory
-    /// counts them too.
+    /// Memory that is held between calls: the ids that were appended, and the pages read last,
+    /// which are the graph's, whose memory counts them too.
     pub fn memory_bytes(&self) -> usize {
-        match &self.ascending {
-            Ascending::Dense { .. } => 0,
-            Ascending::Integers(stored) | Ascending::Strings(stored) => stored.memory_bytes(),
-        }
+        self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
     /// The vertex that the user calls `id`, if there is one.
     pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
-        let rank = match &self.ascending {
-            Ascending::Dense { vertices, .. } => {
-                let rank = integer_of(id).filter(|rank| rank < vertices);
-                rank.map(|rank| rank as VertexId)
-            }
-            Ascending::Integers(stored) => match integer_of(id) {
-                Some(integer) => stored.vertex_of_integer(integer)?,
-                None => None,
-            },
-            Ascending::Strings(stored) => stored.vertex_of_string(id)?,
+        let id = match self.kind() {
+            IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
+            IdKind::Strings => Some(IdRef::String(id)),
         };
-        match (rank, &self.ranks) {
-            (Some(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
-            _ => Ok(rank),
+        let Some(id) = id else { return Ok(None) };
+        match (self.ascending.search(id)?, &self.ranks) {
+            (Ok(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
+            (Ok(rank), None) => Ok(Some(rank)),
+            (Err(_), _) => Ok(self.tail.as_ref().and_then(|tail| tail.vertex_of(id))),
         }
     }
 
     /// What the user calls `vertex`.
     pub fn id_of(&self, vertex: VertexId) -> Result<Id> {
-        let rank = self.rank_of(vertex)?;
-        match &self.ascending {
-            Ascending::Dense { .. } => Ok(Id::Integer(u64::from(rank))),
-            Ascending::Integers(stored) => stored.integer_of(rank).map(Id::Integer),
-            Ascending::Strings(stored) => stored.string_of(rank).map(Id::String),
+        self.check_vertex(vertex)?;
+        match self.tail.as_ref().and_then(|tail| tail.id_of(vertex)) {
+            Some(id) => Ok(id.clone()),
+            None => self.ascending.id_of(self.ascending_rank_of(vertex)?),
         }
     }
 
     /// The rank of a vertex: the place of its id among all ids in ascending order.
     pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
         self.check_vertex(vertex)?;
+        match &self.tail {
+            None => self.ascending_rank_of(vertex),
+            Some(tail) => match tail.rank_of(vertex) {
+                Some(rank) => Ok(rank),
+                None => Ok(tail.rank_of_ascending(self.ascending_rank_of(vertex)?)),
+            },
+        }
+    }
+
+    /// The rank of a vertex of the import among these.
+    fn ascending_rank_of(&self, vertex: VertexId) -> Result<VertexId> {
         self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
     }
 
     fn check_vertex(&self, vertex: VertexId) -> Result<()> {
-        let (file, vertices) = match &self.ascending {
-            Ascending::Dense { file, vertices } => (file, *vertices),
-            Ascending::Integers(stored) | Ascending::Strings(stored) => {
-                (stored.file(), stored.vertices())
-            }
-        };
+        let vertices = self.vertices();
         if u64::from(vertex) >= vertices {
-            let (file, vertex) = (file.to_string(), u64::from(vertex));
+            let (file, vertex) = (self.pages.layout.file.to_string(), u64::from(vertex));
             return Err(StoreError::NoVertex { file, vertex, vertices });
         }
         Ok(())
@@ -209,13 +196,19 @@ impl Ids {
             // They ascend: if this one exists all do.
             self.check_vertex(last)?;
         }
+        let base = self.ascending.count();
+        let (vertices, appended) =
+            vertices.split_at(vertices.partition_point(|&v| u64::from(v) < base));
+        let start = out.len();
         match &self.ranks {
-            Some(ranks) => ranks.ranks_of(vertices, out),
-            None => {
-                out.extend_from_slice(vertices);
-                Ok(())
-            }
+            Some(ranks) => ranks.ranks_of(vertices, out)?,
+            None => out.extend_from_slice(vertices),
         }
+        if let Some(tail) = &self.tail {
+            out[start..].iter_mut().for_each(|rank| *rank = tail.rank_of_ascending(*rank));
+            out.extend(appended.iter().filter_map(|&vertex| tail.rank_of(vertex)));
+        }
+        Ok(())
     }
 
     /// Passes on the ids of `ranks`, which ascend: where the vertices lie in the order of their
@@ -230,13 +223,20 @@ impl Ids {
         if let Some(&last) = ranks.last() {
             self.check_vertex(last)?;
         }
-        match &self.ascending {
-            Ascending::Dense { .. } => {
-                ranks.iter().try_for_each(|&rank| visit(IdRef::Integer(rank.into())))
-            }
-            Ascending::Integers(stored) => stored.integers_of(ranks, &mut visit),
-            Ascending::Strings(stored) => stored.strings_of(ranks, &mut visit),
-        }
+        let Some(tail) = &self.tail else {
+            return self.ascending.for_each_of(ranks, &mut visit);
+        };
+        let ascending: Vec<VertexId> = ranks
+            .iter()
+            .filter(|rank| tail.at_rank(**rank).is_none())
+            .map(|&rank| tail.ascending(rank..rank).start)
+            .collect();
+        let mut merge = Merge::new(Some(tail), ranks.iter().copied());
+        self.ascending.for_each_of(&ascending, &mut |id| {
+            merge.turn(&mut |_, id| visit(id))?;
+            visit(id)
+        })?;
+        merge.turn(&mut |_, id| visit(id))
     }
 
     /// Streams the ids of a range of ranks in ascending order, each with its vertex: where the
@@ -247,55 +247,53 @@ impl Ids {
         ranks: Range<VertexId>,
         mut visit: impl FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(table) = &self.ranks else { return self.for_each_rank(ranks, &mut visit) };
         let end = u64::from(ranks.end).min(self.vertices()) as VertexId;
-        if ranks.start >= end {
-            return Ok(());
-        }
-        let mut vertices = table.vertices(ranks.start..end)?;
-        self.for_each_rank(ranks, &mut |_, id| visit(vertices.next()?, id))
+        let ranks = ranks.start.min(end)..end;
+        let tail = self.tail.as_ref();
+        let ascending = tail.map_or(ranks.clone(), |tail| tail.ascending(ranks.clone()));
+        let mut vertices = match &self.ranks {
+            Some(table) if !ascending.is_empty() => Some(table.vertices(ascending.clone())?),
+            _ => None,
+        };
+        let mut merge = Merge::new(tail, ranks);
+        self.ascending.for_each(ascending, &mut |rank, id| {
+            merge.turn(&mut visit)?;
+            let vertex = vertices.as_mut().map_or(Ok(rank), |vertices| vertices.next())?;
+            visit(vertex, id)
+        })?;
+        merge.turn(&mut visit)
     }
 
     /// Passes all vertices on, in the ascending order of their ids.
     pub fn for_each_vertex(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
-        let all = 0..self.vertices() as VertexId;
-        let Some(table) = &self.ranks else {
-            all.for_each(visit);
-            return Ok(());
+        let ascending = 0..self.ascending.count() as VertexId;
+        let mut vertices = match &self.ranks {
+            Some(table) => Some(table.vertices(ascending.clone())?),
+            None => None,
         };
-        let mut vertices = table.vertices(all.clone())?;
-        for _ in all {
-            visit(vertices.next()?);
+        let mut merge = Merge::new(self.tail.as_ref(), 0..self.vertices() as VertexId);
+        let mut appended = |vertex, _: IdRef<'_>| {
+            visit(vertex);
+            Ok::<(), StoreError>(())
+        };
+        for rank in ascending {
+            merge.turn(&mut appended)?;
+            let vertex = vertices.as_mut().map_or(Ok(rank), |vertices| vertices.next())?;
+            appended(vertex, IdRef::Integer(0))?;
         }
-        Ok(())
-    }
-
-    /// Streams the ids of a range of ranks in ascending order, each with its rank.
-    fn for_each_rank<E: From<StoreError>>(
-        &self,
-        ranks: Range<VertexId>,
-        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let end = u64::from(ranks.end).min(self.vertices()) as VertexId;
-        let ranks = ranks.start..end;
-        if ranks.is_empty() {
-            return Ok(());
-        }
-        match &self.ascending {
-            Ascending::Dense { .. } => {
-                for rank in ranks {
-                    visit(rank, IdRef::Integer(u64::from(rank)))?;
-                }
-                Ok(())
-            }
-            Ascending::Integers(stored) => stored.for_each_integer(ranks, visit),
-            Ascending::Strings(stored) => stored.for_each_string(ranks, visit),
-        }
+        merge.turn(&mut appended)
     }
 
     /// Reads all ids into memory, for access in random order.
     pub fn load(&self) -> Result<IdTable> {
-        let ranks = self.ranks.as_ref().map(Ranks::load).transpose()?;
+        let mut ranks = self.ranks.as_ref().map(Ranks::load).transpose()?;
+        if let Some(tail) = &self.tail {
+            let base = self.ascending.count() as VertexId;
+            let ascending = ranks.unwrap_or_else(|| (0..base).collect());
+            let appended = base..self.vertices() as VertexId;
+            let all = ascending.into_iter().map(|rank| tail.rank_of_ascending(rank));
+            ranks = Some(all.chain(appended.filter_map(|vertex| tail.rank_of(vertex))).collect());
+        }
         IdTable::load(self, ranks)
     }
 }

@@ -35,11 +35,12 @@ impl StoredIds {
         Self { pages: Arc::clone(pages), section }
     }
 
-    pub(super) fn file(&self) -> &Arc<str> {
-        &self.pages.layout.file
+    pub(super) fn kind(&self) -> SectionKind {
+        self.section.kind
     }
 
-    pub(super) fn vertices(&self) -> u64 {
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
         self.section.items
     }
 
@@ -49,7 +50,7 @@ impl StoredIds {
 
     /// An error that names a page of the section.
     #[cold]
-    fn fault(&self, page: u64, fault: PageFault) -> StoreError {
+    pub(super) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
         let (page, name) = (self.section.first_page + page, self.section.kind.name());
         self.pages.layout.fault(page, name, fault)
     }
@@ -61,7 +62,7 @@ impl StoredIds {
         page: u64,
         read: impl FnOnce(&[u8]) -> Result<T>,
     ) -> Result<T> {
-        read(&handle.pin(self.section.first_page + page)?)
+        read(&self.pages.pin(handle, self.section.first_page + page)?)
     }
 
     /// Passes the pages from `pages` on, verified, in order, until `visit` says no.
@@ -147,7 +148,8 @@ impl StoredIds {
         Ok(())
     }
 
-    pub(super) fn vertex_of_integer(&self, id: u64) -> Result<Option<VertexId>> {
+    /// The rank of an integer, or how many are smaller.
+    pub(super) fn search_integer(&self, id: u64) -> Result<Result<VertexId, VertexId>> {
         let handle = self.pages.handle()?;
         let (mut low, mut high) = (0, self.section.pages);
         while low < high {
@@ -156,10 +158,10 @@ impl StoredIds {
             let first = self.with_page(&handle, middle, words)?;
             if first <= id { low = middle + 1 } else { high = middle }
         }
-        let Some(page) = low.checked_sub(1) else { return Ok(None) };
+        let Some(page) = low.checked_sub(1) else { return Ok(Err(0)) };
         let search = |bytes: &[u8]| Ok(self.words(page, bytes)?.binary_search(&id));
-        let at = self.with_page(&handle, page, search)?;
-        Ok(at.ok().map(|at| (page * self.words_per_page() + at as u64) as VertexId))
+        let rank = |at: usize| (page * self.words_per_page() + at as u64) as VertexId;
+        Ok(self.with_page(&handle, page, search)?.map(rank).map_err(rank))
     }
 
     pub(super) fn for_each_integer<E: From<StoreError>>(
@@ -194,17 +196,18 @@ impl StoredIds {
         id.ok_or_else(|| self.fault(page, missing()))
     }
 
-    pub(super) fn vertex_of_string(&self, id: &str) -> Result<Option<VertexId>> {
+    /// The rank of a string, or how many are smaller.
+    pub(super) fn search_string(&self, id: &str) -> Result<Result<VertexId, VertexId>> {
         let handle = self.pages.handle()?;
-        let Some(page) = self.bisect(&handle, |_, first| first <= id)? else { return Ok(None) };
-        let mut vertex = None;
-        self.walk(&handle, page, &mut |found, string| {
-            if string == id {
-                vertex = Some(found);
+        let Some(page) = self.bisect(&handle, |_, first| first <= id)? else { return Ok(Err(0)) };
+        let mut found = Err(self.section.items as VertexId);
+        self.walk(&handle, page, &mut |rank, string| {
+            if string >= id {
+                found = if string == id { Ok(rank) } else { Err(rank) };
             }
             Ok(string < id)
         })?;
-        Ok(vertex)
+        Ok(found)
     }
 
     /// The last page whose first string is before the one that is looked for. A page inside of a

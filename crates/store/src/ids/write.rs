@@ -6,7 +6,7 @@ use crate::VertexId;
 use crate::degrees::put_varint;
 use crate::error::{Result, StoreError};
 use crate::format::{self, HEADER_BYTES, ID_BYTES_MAX, PageHeader, PageKind};
-use crate::sink::PageSink;
+use crate::sink::{PageSink, PageTarget};
 
 /// Writes `vertices` integers, strictly ascending. The number of pages.
 pub(crate) fn write_integers(

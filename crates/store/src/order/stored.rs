@@ -49,7 +49,7 @@ impl Ranks {
         let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
         let (page, within) = (u64::from(at) / per_page, u64::from(at) % per_page);
         let handle = self.pages.handle()?;
-        let bytes = handle.pin(section.first_page + page)?;
+        let bytes = self.pages.pin(&handle, section.first_page + page)?;
         Ok(self.entries(section, page, &bytes)?[within as usize])
     }
 

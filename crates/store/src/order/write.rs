@@ -3,7 +3,7 @@
 use crate::VertexId;
 use crate::error::Result;
 use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
-use crate::sink::PageSink;
+use crate::sink::{PageSink, PageTarget};
 
 /// Writes one table. The number of pages.
 pub(crate) fn write_table(sink: &mut PageSink, table: &[VertexId]) -> Result<u64> {

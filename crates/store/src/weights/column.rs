@@ -1,11 +1,13 @@
-//! The weights of one direction's lists: one value for each entry, in the order of the entries.
+//! The weights of one direction's lists: one value for each entry. Those of a page of lists stand
+//! together, in the order of its entries, where the weight index says.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::error::{PageFault, Result};
 use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
-use crate::superblock::Section;
+use crate::superblock::{Section, SectionKind};
+use crate::table::SectionPages;
 use crate::weights::value::{Weight, WeightType};
 
 /// Weights as they lie in a page, or in a part of one.
@@ -129,29 +131,35 @@ pub(crate) const fn per_page(kind: WeightType, page_bytes: usize) -> usize {
     format::payload_bytes(page_bytes) / kind.bytes()
 }
 
-/// Where the weights of one direction's lists lie, and how to read a page of them. Pages are
-/// numbered within the section, `0..pages()`; an entry's *ordinal* counts all entries before it.
+/// Where the weights of one page of lists are, as it stands in the weight index and in memory: so
+/// many entries (16 bits), and the address of the first (48 bits).
+pub(crate) fn word(address: u64, entries: u64) -> u64 {
+    assert!(entries <= ENTRIES && address <= u64::MAX >> 16, "a word holds both");
+    address << 16 | entries
+}
+
+/// The lowest 16 bits of a word.
+const ENTRIES: u64 = 0xffff;
+
+/// The addresses that a word tells.
+pub(crate) fn addresses(word: u64) -> Range<u64> {
+    word >> 16..(word >> 16) + (word & ENTRIES)
+}
+
+/// The weights of one direction's lists: where they lie, and how to read a page of them. Pages are
+/// numbered within the section, `0..pages()`; a weight's *address* is its place among all places
+/// for weights in the section.
 #[derive(Debug)]
 pub struct WeightColumn {
-    file: Arc<str>,
-    section: Section,
+    pages: SectionPages,
     kind: WeightType,
-    page_bytes: usize,
-    salt: u64,
-    /// Ordinal of the first entry of each page of lists, and of all behind the last. Read from
-    /// the index by the first weighted run.
-    ordinals: OnceLock<Vec<u64>>,
+    /// A word for each page of lists. Read from the weight index by the first weighted run.
+    words: OnceLock<Vec<u64>>,
 }
 
 impl WeightColumn {
-    pub(crate) fn new(
-        file: Arc<str>,
-        section: Section,
-        kind: WeightType,
-        page_bytes: usize,
-        salt: u64,
-    ) -> Self {
-        Self { file, section, kind, page_bytes, salt, ordinals: OnceLock::new() }
+    pub(crate) fn new(pages: SectionPages, kind: WeightType) -> Self {
+        Self { pages, kind, words: OnceLock::new() }
     }
 
     /// How weights are stored.
@@ -160,56 +168,73 @@ impl WeightColumn {
         self.kind
     }
 
-    /// First page of the section in the file.
+    /// First logical page of the section.
     #[inline]
     pub fn first_page(&self) -> u64 {
-        self.section.first_page
+        self.pages.section.first_page
     }
 
     /// Pages of the section.
     #[inline]
     pub fn pages(&self) -> u64 {
-        self.section.pages
+        self.pages.section.pages
     }
 
     /// Weights that a page holds, but for the last.
     #[inline]
     pub fn per_page(&self) -> usize {
-        per_page(self.kind, self.page_bytes)
+        per_page(self.kind, self.pages.page_bytes)
     }
 
-    /// Pages that hold the weights of these entries.
+    /// Pages that hold the weights of these addresses.
     #[inline]
-    pub fn pages_of(&self, ordinals: Range<u64>) -> Range<u64> {
-        if ordinals.is_empty() {
+    pub fn pages_of(&self, addresses: Range<u64>) -> Range<u64> {
+        if addresses.is_empty() {
             return 0..0;
         }
         let per_page = self.per_page() as u64;
-        ordinals.start / per_page..(ordinals.end - 1) / per_page + 1
+        addresses.start / per_page..(addresses.end - 1) / per_page + 1
     }
 
-    /// Ordinals of the entries of a page of lists.
+    /// Addresses of the weights of a page of lists, in the order of its entries.
     ///
     /// # Panics
     /// If [`Graph::load_weights`](crate::Graph::load_weights) was not called before.
     #[inline]
-    pub fn ordinals_of(&self, adjacency_page: u64) -> Range<u64> {
-        let ordinals = self.ordinals.get().expect("a weighted run loads the ordinals first");
-        ordinals[adjacency_page as usize]..ordinals[adjacency_page as usize + 1]
+    pub fn addresses_of(&self, adjacency_page: u64) -> Range<u64> {
+        let words = self.words.get().expect("a weighted run loads the weight index first");
+        addresses(words[adjacency_page as usize])
     }
 
-    pub(crate) fn ordinals(&self) -> &OnceLock<Vec<u64>> {
-        &self.ordinals
+    pub(crate) fn words(&self) -> &OnceLock<Vec<u64>> {
+        &self.words
     }
 
-    /// Memory that the ordinals take once they are loaded: of `adjacency_pages` pages of lists.
+    /// The section that tells where the weights of each page of lists are.
+    pub(crate) fn index_kind(&self) -> SectionKind {
+        match self.pages.section.kind {
+            SectionKind::InWeights => SectionKind::InWeightIndex,
+            _ => SectionKind::OutWeightIndex,
+        }
+    }
+
+    /// A word of the weight index that leads to weights.
+    pub(crate) fn check_word(&self, word: u64) -> Result<(), PageFault> {
+        let (found, limit) = (addresses(word).end, self.pages.section.items);
+        if found <= limit {
+            return Ok(());
+        }
+        Err(PageFault::Limit { what: "address of a weight", found, limit })
+    }
+
+    /// Memory that the weight index takes once it is loaded: of `adjacency_pages` pages of lists.
     pub fn bytes_for(adjacency_pages: u64) -> u64 {
-        (adjacency_pages + 1) * 8
+        adjacency_pages * 8
     }
 
     /// Memory that is taken now.
     pub fn memory_bytes(&self) -> usize {
-        self.ordinals.get().map_or(0, |ordinals| ordinals.capacity() * 8)
+        self.words.get().map_or(0, |words| words.capacity() * 8)
     }
 
     /// Verifies a page as it was read from the device.
@@ -217,10 +242,9 @@ impl WeightColumn {
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 8 bytes.
     pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Weights<'a>> {
-        let verified =
-            format::verify(bytes, self.salt, self.section.first_page + page, PageKind::Weights);
+        let verified = format::verify(bytes, &self.pages.identity(page), PageKind::Weights);
         let weights = verified.and_then(|header| self.check(page, bytes, &header));
-        weights.map_err(|fault| self.fault(page, fault))
+        weights.map_err(|fault| self.pages.fault(page, fault))
     }
 
     fn check<'a>(
@@ -232,7 +256,7 @@ impl WeightColumn {
         let expected = self.count_in(page);
         let facts = [
             ("number of weights", u64::from(header.entries), expected),
-            ("ordinal of the first weight", header.head_skip, page * self.per_page() as u64),
+            ("address of the first weight", header.head_skip, page * self.per_page() as u64),
         ];
         for (what, found, expected) in facts {
             if found != expected {
@@ -252,7 +276,7 @@ impl WeightColumn {
     /// As [`WeightColumn::parse`].
     #[inline]
     pub fn reparse<'a>(&self, page: u64, bytes: &'a [u8]) -> Weights<'a> {
-        assert_eq!(bytes.len(), self.page_bytes, "a page is parsed as a whole");
+        assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let end = HEADER_BYTES + self.count_in(page) as usize * self.kind.bytes();
         Weights::from_bytes(self.kind, &bytes[HEADER_BYTES..end])
     }
@@ -261,23 +285,10 @@ impl WeightColumn {
     #[inline]
     pub fn count_in(&self, page: u64) -> u64 {
         let per_page = self.per_page() as u64;
-        self.section.items.saturating_sub(page * per_page).min(per_page)
-    }
-
-    /// An error that names a page of this section.
-    #[cold]
-    pub(crate) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
-        PageError {
-            file: self.file.to_string(),
-            page: self.section.first_page + page,
-            page_bytes: self.page_bytes as u64,
-            section: self.section.kind.name(),
-            fault,
-        }
-        .into()
+        self.pages.section.items.saturating_sub(page * per_page).min(per_page)
     }
 
     pub(crate) fn section(&self) -> Section {
-        self.section
+        self.pages.section
     }
 }

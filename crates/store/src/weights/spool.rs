@@ -9,9 +9,10 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use crate::error::Result;
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
-use crate::sink::PageSink;
+use crate::format::{self, EPOCH_OF_IMPORT, HEADER_BYTES, Identity, PageHeader, PageKind, SLOTS};
+use crate::sink::{PageSink, PageTarget};
 use crate::stream::{Ahead, PageStream};
+use crate::table::PageTable;
 use crate::weights::column::per_page;
 use crate::weights::value::{Tally, WeightType};
 
@@ -77,19 +78,23 @@ impl Spool {
         }
         let end = self.sink.finish()?;
         let page_bytes = self.sink.page_bytes();
-        let mut pages = PageStream::new(self.device.as_ref(), page_bytes, 1..end, Ahead::FAR)?;
-        while let Some((number, bytes)) = pages.next()? {
-            let header = format::verify(bytes, self.salt, number, PageKind::Weights)
-                .map_err(|fault| self.damaged(number, fault))?;
+        let (table, pages) = (PageTable::identity(EPOCH_OF_IMPORT), SLOTS..end);
+        let mut pages =
+            PageStream::new(self.device.as_ref(), &table, page_bytes, pages, Ahead::FAR)?;
+        while let Some((page, bytes)) = pages.next()? {
+            let identity = Identity { salt: self.salt, page, epoch: EPOCH_OF_IMPORT };
+            let header = format::verify(bytes, &identity, PageKind::Weights)
+                .map_err(|fault| self.damaged(page, fault))?;
             graph.page().copy_from_slice(bytes);
             graph.seal(PageHeader { checksum: 0, ..header })?;
         }
-        Ok(end - 1)
+        Ok(end - SLOTS)
     }
 
     #[cold]
     fn damaged(&self, page: u64, fault: crate::PageFault) -> crate::StoreError {
         let (file, page_bytes) = (self.sink.file(), self.sink.page_bytes() as u64);
-        crate::PageError { file, page, page_bytes, section: "spilled weights", fault }.into()
+        let section = "spilled weights";
+        crate::PageError { file, page, physical: page, page_bytes, section, fault }.into()
     }
 }

@@ -1,49 +1,75 @@
-//! All weights of a direction in order, beside a pass over its lists.
+//! The weights of a direction beside a pass over its lists.
 
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Graph, Words};
 use crate::stream::{Ahead, PageStream};
-use crate::weights::column::{WeightColumn, Weights};
+use crate::weights::column::{self, WeightColumn, Weights};
 
-/// Pulls weights as ordered bits.
+/// Pulls weights as ordered bits, those of one page of lists after the other.
 pub(crate) struct WeightStream<'a> {
+    graph: &'a Graph,
     column: &'a WeightColumn,
+    index: Words<'a>,
     pages: PageStream,
-    /// Ordered bits of the page that was read last, and how many of them were taken.
+    /// Ordered bits of the page that was read last, and the address of the first.
     batch: Vec<u64>,
-    at: usize,
+    first: u64,
 }
 
 impl<'a> WeightStream<'a> {
-    pub fn new(graph: &'a Graph, column: &'a WeightColumn, ahead: Ahead) -> Result<Self> {
-        let pages = graph.stream(column.section(), ahead)?;
-        Ok(Self { column, pages, batch: Vec::new(), at: 0 })
+    pub fn new(graph: &'a Graph, column: &'a WeightColumn) -> Result<Self> {
+        let index = Words::new(graph, column.index_kind())?;
+        let pages = graph.stream(column.section(), Ahead::NEAR)?;
+        Ok(Self { graph, column, index, pages, batch: Vec::new(), first: 0 })
     }
 
-    /// Puts the next `count` weights into the cleared `out`; fewer where the column ends. `seen`
-    /// hears of every page that is read.
-    pub fn take(
+    /// Puts the weights of the next page of lists into the cleared `out`; none behind the last.
+    /// `seen` hears of every page that is read.
+    pub fn next_page(
         &mut self,
-        count: usize,
         out: &mut Vec<u64>,
         mut seen: impl FnMut(u64, &[u8], &Weights<'_>) -> Result<()>,
     ) -> Result<()> {
         out.clear();
-        while out.len() < count {
-            if self.at == self.batch.len() {
-                let Some((number, bytes)) = self.pages.next()? else { return Ok(()) };
-                let page = number - self.column.first_page();
-                self.batch.clear();
-                self.at = 0;
-                let weights = self.column.parse(page, bytes)?;
-                weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
-                seen(number, bytes, &weights)?;
+        let Some((page, word)) = self.index.next()? else { return Ok(()) };
+        self.column
+            .check_word(word)
+            .map_err(|fault| self.graph.fault(page, self.column.index_kind().name(), fault))?;
+        let wanted = column::addresses(word);
+        let mut next = wanted.start;
+        while next < wanted.end {
+            let held = self.first..self.first + self.batch.len() as u64;
+            if !held.contains(&next) {
+                self.read(next, &mut seen)?;
+                continue;
             }
-            let rest = &self.batch[self.at..];
-            let now = rest.len().min(count - out.len());
-            out.extend_from_slice(&rest[..now]);
-            self.at += now;
+            let end = wanted.end.min(held.end);
+            out.extend_from_slice(
+                &self.batch[(next - held.start) as usize..(end - held.start) as usize],
+            );
+            next = end;
         }
         Ok(())
+    }
+
+    /// Reads the page that holds an address: as a rule the next one.
+    fn read(
+        &mut self,
+        address: u64,
+        seen: &mut impl FnMut(u64, &[u8], &Weights<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let per_page = self.column.per_page() as u64;
+        let page = address / per_page;
+        if self.pages.next_page() != self.column.first_page() + page {
+            let section = self.column.section();
+            let rest = section.first_page + page..section.range().end;
+            self.pages = self.graph.stream_pages(rest, Ahead::NEAR)?;
+        }
+        let (number, bytes) = self.pages.next()?.expect("the address was checked");
+        let weights = self.column.parse(page, bytes)?;
+        self.batch.clear();
+        self.first = page * per_page;
+        weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
+        seen(number, bytes, &weights)
     }
 }

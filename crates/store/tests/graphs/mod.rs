@@ -299,7 +299,8 @@ pub fn read_hub_neighbours(graph: &Graph) -> Result<Vec<HubNeighbours>> {
     let mut all = Vec::new();
     for page in 0..hub_neighbours.pages() {
         let page_bytes = graph.page_bytes();
-        let offset = (hub_neighbours.first_page() + page) * page_bytes as u64;
+        let physical = graph.physical(hub_neighbours.first_page() + page);
+        let offset = physical * page_bytes as u64;
         let buffer = Buffer::new(page_bytes)?;
         let bytes = cenote_device::read_exact(graph.device().as_ref(), offset, page_bytes, buffer)?;
         let (first, of_page) = hub_neighbours.parse(page, &bytes)?;

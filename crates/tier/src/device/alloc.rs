@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 use cenote_device::IoFault;
 
 use super::entry::{Entry, Place, Stage};
-use super::grace::Quarantine;
 use super::io;
 use super::page::errno_of;
+use super::reclaim::DeferredFrees;
 use super::set::{Core, ENOSPC};
 use super::slots::Slots;
 
 /// Slots by which a tier's file grows at least.
 const GROWTH_SLOTS: u64 = 64;
 
-/// What is taken, under one lock.
+/// Which slots are taken, under one lock.
 #[derive(Debug)]
 pub(super) struct Alloc {
     pub(super) slots: Vec<Slots>,
-    pub(super) quarantine: Quarantine,
+    pub(super) deferred: DeferredFrees,
     /// Slots that moves under way have taken.
     pub(super) reserved: usize,
     /// Blocks that stable storage does not know yet.
@@ -28,10 +28,10 @@ pub(super) struct Alloc {
 }
 
 impl Alloc {
-    /// Bytes of the free lists, and of what waits.
+    /// Bytes of the free lists and of the deferred ones.
     pub(super) fn memory_bytes(&self) -> usize {
         let slots: usize = self.slots.iter().map(Slots::memory_bytes).sum();
-        slots + self.dirty.capacity() * 4 + self.quarantine.memory_bytes()
+        slots + self.dirty.capacity() * 4 + self.deferred.memory_bytes()
     }
 }
 
@@ -43,7 +43,7 @@ impl Core {
         if self.map.get(block).place().is_some() {
             return Ok(true);
         }
-        self.free_quarantine(&mut alloc);
+        self.free_deferred(&mut alloc);
         let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
         for tier in 0..self.tiers.len() {
             let wanted = self.wanted(tier, block, before);
@@ -61,7 +61,7 @@ impl Core {
             alloc.dirty.push(block);
             return Ok(true);
         }
-        if alloc.reserved > 0 || !alloc.quarantine.is_empty() {
+        if alloc.reserved > 0 || !alloc.deferred.is_empty() {
             return Ok(false);
         }
         Err(IoFault { errno: ENOSPC })
@@ -80,8 +80,8 @@ impl Core {
     /// A slot for a block that comes to a tier by migration; none while a write waits for one.
     pub(super) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
         let mut alloc = self.alloc();
-        self.free_quarantine(&mut alloc);
-        if self.hungry.load(Ordering::SeqCst) > 0 {
+        self.free_deferred(&mut alloc);
+        if self.waiting_writers.load(Ordering::SeqCst) > 0 {
             return None;
         }
         let before = block.checked_sub(1).and_then(|before| self.map.get(before).place());
@@ -98,20 +98,20 @@ impl Core {
     /// Slots of a tier that are free, the spare ones included.
     pub(super) fn room(&self, tier: usize) -> u32 {
         let mut alloc = self.alloc();
-        self.free_quarantine(&mut alloc);
+        self.free_deferred(&mut alloc);
         alloc.slots[tier].free()
     }
 
     /// Whether slots are about to be free.
     pub(super) fn is_waiting_for_readers(&self) -> bool {
         let mut alloc = self.alloc();
-        self.free_quarantine(&mut alloc);
-        !alloc.quarantine.is_empty()
+        self.free_deferred(&mut alloc);
+        !alloc.deferred.is_empty()
     }
 
-    fn free_quarantine(&self, alloc: &mut Alloc) {
-        let Alloc { slots, quarantine, .. } = alloc;
-        quarantine.poll(&self.grace, |place| slots[usize::from(place.tier)].release(place.slot));
+    fn free_deferred(&self, alloc: &mut Alloc) {
+        let Alloc { slots, deferred, .. } = alloc;
+        deferred.poll(&self.readers, |place| slots[usize::from(place.tier)].release(place.slot));
     }
 
     /// The file reaches over the slot, which holds zeros if they are wanted.

@@ -108,11 +108,6 @@ impl<T> Slab<T> {
     pub(super) fn count(&self) -> usize {
         self.places.len() - self.free.len()
     }
-
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = T> {
-        self.free.clear();
-        std::mem::take(&mut self.places).into_iter().flatten()
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Where a block lies and who is at it, in one word.
+//! Where a block lies, what a migration does with it and how many writes are in flight, in one word.
 
 use crate::placement::Tier;
 

@@ -1,4 +1,4 @@
-//! What makes a file a member of a set of tiers: the same description in each, and who it is.
+//! The header of each member of a set of tiers: the same description in each, and the member's role.
 
 use cenote_device::Device;
 
@@ -22,7 +22,7 @@ const VERSION: u32 = 2;
 /// Longest name of a tier, in bytes.
 pub const NAME_BYTES_MAX: usize = 900;
 
-/// Who a member is.
+/// What a member is in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The map file.

@@ -97,7 +97,7 @@ impl<'a> Line<'a> {
         self.queue.push(Request { tag: 0, op, offset, len, buffer });
         let reaped = self.queue.reap(1, &mut self.done);
         let Some(completion) = self.done.pop() else {
-            // A broken queue keeps the buffer; whoever goes on finds another.
+            // A broken queue keeps the buffer; the next transfer allocates another.
             self.buffer = Some(self.spare.take(len)?);
             return Ok(reaped?);
         };

@@ -44,7 +44,7 @@ impl Journal {
         let generation = Generation::FIRST;
         let journal =
             Self { device, set, layout, epoch, generation, step, next, previous, frozen, spare };
-        // Two empty copies, so that from the beginning one head may be damaged.
+        // Two empty copies, so that from the beginning one header page may be damaged.
         journal.write_head(0, 0, 0)?;
         journal.write_head(1, 0, 0)?;
         Ok(journal)
@@ -60,7 +60,7 @@ impl Journal {
         self.spare.memory_bytes() + self.layout.journal_pages as usize * PAGE_BYTES
     }
 
-    /// Nothing is committed any more: nobody knows what a restart would find.
+    /// Nothing is committed any more: it is unknown what a restart would find.
     pub(super) fn freeze(&mut self) {
         self.frozen = true;
     }
@@ -72,7 +72,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes records and length durable. `committed` hears of each part that is. After an
+    /// Makes records and length durable. `committed` is called with each part that is. After an
     /// error the rest is in doubt if [`Journal::is_frozen`] says so, and not committed else.
     pub(super) fn commit(
         &mut self,
@@ -143,8 +143,8 @@ impl Journal {
         outcome
     }
 
-    /// Writes the next copy of the map, without what is fresh. An error before its head is written
-    /// changes nothing.
+    /// Writes the next copy of the map, without what is fresh. An error before its header page is
+    /// written changes nothing.
     fn checkpoint(&mut self, len_bytes: u64, map: &BlockMap, blocks: u32) -> Result<()> {
         let epoch = self.epoch + self.step;
         self.write_copy(epoch, map, blocks)?;

@@ -11,12 +11,12 @@ const CHUNK_BLOCKS: usize = 1 << 14;
 
 type Chunk = Box<[AtomicU64]>;
 
-/// The entries. Grows without moving, so that nobody has to wait.
+/// The entries. It grows without moving them, so readers never wait.
 pub(super) struct BlockMap {
     chunks: Box<[OnceLock<Chunk>]>,
 }
 
-/// Those that somebody is at.
+/// Only entries with a migration or writes in flight.
 impl fmt::Debug for BlockMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
@@ -24,8 +24,8 @@ impl fmt::Debug for BlockMap {
             for (within, bits) in chunk.get().into_iter().flatten().enumerate() {
                 let entry = Entry::from_bits(bits.load(Ordering::SeqCst));
                 if entry.stage() != Stage::Idle || entry.writers() > 0 {
-                    let told = (entry.place(), entry.stage(), entry.writers());
-                    map.entry(&(at * CHUNK_BLOCKS + within), &told);
+                    let state = (entry.place(), entry.stage(), entry.writers());
+                    map.entry(&(at * CHUNK_BLOCKS + within), &state);
                 }
             }
         }
@@ -33,7 +33,7 @@ impl fmt::Debug for BlockMap {
     }
 }
 
-/// What became of the wish to write to a block.
+/// Whether a block can be written, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pin {
     /// Counted: write here.
@@ -62,11 +62,12 @@ impl BlockMap {
     pub(super) fn get(&self, block: u32) -> Entry {
         let (chunk, within) = (block as usize / CHUNK_BLOCKS, block as usize % CHUNK_BLOCKS);
         let chunk = self.chunks.get(chunk).and_then(OnceLock::get);
-        // Sequentially consistent with `grace`: whoever enters after a switch sees the new place.
+        // Sequentially consistent with `ReadSections`: a reader that enters after a switch sees the
+        // new place.
         chunk.map_or(Entry::ABSENT, |chunk| Entry::from_bits(chunk[within].load(Ordering::SeqCst)))
     }
 
-    /// Changes an entry as `change` says, unless it says nothing; the entry before.
+    /// Changes an entry to what `change` returns, if anything. Returns the entry before.
     pub(super) fn update(
         &self,
         block: u32,
@@ -94,7 +95,7 @@ impl BlockMap {
         })
     }
 
-    /// No block from this on has a place. Nobody else may be there yet.
+    /// No block from this on has a place. Only before the map is shared.
     pub(super) fn truncate(&self, blocks: u32) {
         let first = blocks as usize / CHUNK_BLOCKS;
         for (at, chunk) in self.chunks.iter().enumerate().skip(first) {

@@ -55,7 +55,7 @@ impl Migrator {
     pub fn new(device: &TieredDevice, batch: usize) -> Result<Self> {
         let core = Arc::clone(&device.core);
         // All records of a batch must fit into one journal: until they are switched, a copy of the
-        // map would tell the old places.
+        // map would hold the old places.
         let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(BATCH_MAX);
         let (arena, buffers) = Arena::carve(core.header.block_bytes as usize, batch)?;
         let config = QueueConfig { depth: batch, arenas: vec![arena] };
@@ -132,7 +132,7 @@ impl Migrator {
         Journey { block: step.page, from, to, outcome: None }
     }
 
-    /// A batch; a panic of a device leaves no block that users wait for.
+    /// Moves a batch. A panic of a device leaves no block that users wait for.
     fn guarded(&mut self, journeys: &mut [Journey]) -> Result<()> {
         let batch = AssertUnwindSafe(|| self.batch_of(journeys));
         catch_unwind(batch).unwrap_or_else(|panic| {
@@ -158,7 +158,7 @@ impl Migrator {
     fn batch_of(&mut self, journeys: &mut [Journey]) -> Result<()> {
         for op in [Op::Read, Op::Write] {
             if let Err(error) = self.transfer(journeys, op) {
-                // What is still under way may land in the new slots: nobody gets them any more.
+                // What is still under way may land in the new slots: they stay taken.
                 self.broken = true;
                 self.forget(journeys);
                 return Err(error);
@@ -226,7 +226,7 @@ impl Migrator {
         }
         let len_bytes = core.len_bytes();
         let blocks = core.blocks_of(len_bytes);
-        // Whoever was written meanwhile stays, and whoever lies behind the end: its write waits.
+        // A block that was written meanwhile stays, and so does one behind the end.
         for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
             let still = |entry: Entry| {
                 let still = entry.stage() == Stage::Copying && journey.block < blocks;
@@ -264,7 +264,7 @@ impl Migrator {
         committed
     }
 
-    /// The slots of this batch stay taken until the device is opened anew: nobody waits for them.
+    /// The slots of this batch stay taken until the device is opened again; nothing waits for them.
     fn forget(&self, journeys: &[Journey]) {
         let taken = journeys.iter().filter(|j| j.to.slot != u32::MAX).count();
         self.core.alloc().reserved -= taken;
@@ -284,7 +284,7 @@ impl Migrator {
         for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
             alloc.reserved -= 1;
             if journey.outcome == Some(Outcome::Moved) {
-                alloc.quarantine.push(journey.from);
+                alloc.deferred.push(journey.from);
                 continue;
             }
             let idle =

@@ -1,10 +1,10 @@
-//! A worker's window onto all tiers: requests are cut where blocks lie apart, and joined again.
+//! A thread's queue to all tiers: requests are split where blocks lie apart, and joined again.
 //!
-//! A request whose bytes lie in one row goes to its tier as it is. Of one that is cut the first
-//! part uses the caller's buffer, the others this queue's; [`super::buffers`] says how much.
+//! A request whose bytes lie in one row goes to its tier as it is. Of a request that is split, the
+//! first part uses the caller's buffer, the others buffers of this queue ([`super::buffers`]).
 //!
-//! Waiting is on the fastest tier at which anything is in flight: it answers soonest, and what the
-//! slower ones have done is collected then. So nobody spins and nobody waits long.
+//! A queue waits on the fastest tier that has anything in flight: it answers soonest, and what the
+//! slower ones have completed is collected then. So no thread spins or waits long.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,18 +16,15 @@ use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, Queue
 use super::buffers::{Buffers, Slab, THROUGH};
 use super::error::TieredError;
 use super::map::Pin;
-use super::set::{Core, EBUSY, EIO, ENOSPC};
+use super::set::{Core, EBUSY, EIO, ENOMEM, ENOSPC};
 use super::split::{Piece, Run, add_zeros, bridge};
 
-/// Accesses that a queue keeps before it tells the policy.
-const TELL_AT: usize = 64;
+/// Accesses that a queue collects before it hands them to the policy.
+const RECORD_AT: usize = 64;
 
-/// Naps of a millisecond, without a commit, after which a request that waits is given up: whoever
-/// holds what it needs waits for this thread.
+/// Naps of a millisecond, without a commit, after which a waiting request fails: the holder of what
+/// it needs is waiting for this thread.
 const NAPS_MAX: u32 = 30_000;
-
-/// The errno of memory that is not to be had.
-const ENOMEM: i32 = 12;
 
 pub(super) struct TieredQueue {
     core: Arc<Core>,
@@ -45,9 +42,9 @@ pub(super) struct TieredQueue {
     accesses: Vec<u64>,
     /// Naps since something was done.
     naps: u32,
-    /// Whether a write waits for a slot, and whether the others are told of it.
+    /// Whether a write waits for a slot, and whether it is counted in `Core::waiting_writers`.
     lacks_slot: bool,
-    is_hungry: bool,
+    is_waiting: bool,
 }
 
 /// One tier's queue, and what did not fit into it.
@@ -72,7 +69,8 @@ struct Join {
     /// The first byte that was not moved, and why if it is a fault.
     end: usize,
     fault: Option<(usize, IoFault)>,
-    room: usize,
+    /// The read-side section that it is in.
+    section: usize,
     /// Blocks that are counted as being written.
     pinned: Range<u32>,
     begun_ns: u64,
@@ -120,31 +118,31 @@ impl TieredQueue {
             accesses: Vec::new(),
             naps: 0,
             lacks_slot: false,
-            is_hungry: false,
+            is_waiting: false,
         })
     }
 
     /// Starts a request, or keeps it until a commit has ended.
     fn start(&mut self, request: Request, begun_ns: u64) {
         let Request { op, offset, len, .. } = request;
-        // Not within the grace: slots are not free while somebody is inside.
+        // Before the read-side section: deferred slots are not freed while one is entered.
         if op == Op::Write
             && let Err(hold) = self.allocate(offset, len)
         {
             return self.hold(request, begun_ns, hold);
         }
-        let room = self.core.grace.enter();
+        let section = self.core.readers.enter();
         let planned = match op {
             Op::Read => Ok(self.plan_read(offset, len)),
             Op::Write => self.plan_write(offset, len),
         };
         match planned {
             Ok((wanted, pinned)) => {
-                self.listen(op, offset, wanted);
-                self.launch(request, wanted, pinned, room, begun_ns);
+                self.record(op, offset, wanted);
+                self.launch(request, wanted, pinned, section, begun_ns);
             }
             Err(hold) => {
-                self.core.grace.leave(room);
+                self.core.readers.leave(section);
                 self.hold(request, begun_ns, hold);
             }
         }
@@ -237,9 +235,9 @@ impl TieredQueue {
         }
     }
 
-    /// Keeps the blocks for the policy, unless the request is a pass's, which tells nothing about
-    /// any of them.
-    fn listen(&mut self, op: Op, offset: u64, len: usize) {
+    /// Records the accessed blocks for the policy, unless the request is so large that it belongs
+    /// to a pass over everything, which says nothing about any block.
+    fn record(&mut self, op: Op, offset: u64, len: usize) {
         let most = self.core.heard_bytes_max.load(Ordering::Relaxed);
         if len == 0 || len as u64 > most {
             return;
@@ -248,8 +246,8 @@ impl TieredQueue {
         let last = (offset + len as u64 - 1) / block_bytes;
         let write = u64::from(op == Op::Write) << 63;
         self.accesses.extend((offset / block_bytes..=last).map(|block| block | write));
-        if self.accesses.len() >= TELL_AT {
-            self.core.tell(&mut self.accesses);
+        if self.accesses.len() >= RECORD_AT {
+            self.core.record(&mut self.accesses);
         }
     }
 
@@ -258,7 +256,7 @@ impl TieredQueue {
         request: Request,
         wanted: usize,
         pinned: Range<u32>,
-        room: usize,
+        section: usize,
         begun_ns: u64,
     ) {
         let Request { tag, op, offset, len, buffer } = request;
@@ -274,7 +272,7 @@ impl TieredQueue {
             pending: 0,
             end: wanted,
             fault: None,
-            room,
+            section,
             pinned,
             begun_ns,
         };
@@ -362,7 +360,7 @@ impl TieredQueue {
         lane.fill();
     }
 
-    /// Takes what a tier has done.
+    /// Collects what a tier has completed.
     fn collect(&mut self, tier: usize, wait_for: usize) -> cenote_device::Result<()> {
         if self.lanes[tier].queue.in_flight() == 0 {
             return Ok(());
@@ -422,7 +420,7 @@ impl TieredQueue {
         }
         join.parts.into_iter().flatten().for_each(|bounce| self.buffers.give_back(bounce));
         join.pinned.for_each(|block| self.core.map.unpin(block));
-        self.core.grace.leave(join.room);
+        self.core.readers.leave(join.section);
         let result = match join.fault {
             Some((_, fault)) => Err(fault),
             None => Ok(join.end.min(join.wanted)),
@@ -438,18 +436,18 @@ impl TieredQueue {
             let Some((request, begun_ns)) = self.deferred.pop_front() else { break };
             self.start(request, begun_ns);
         }
-        self.tell_hunger(self.lacks_slot);
+        self.set_waiting(self.lacks_slot);
     }
 
-    /// Migrations leave free slots to writes while any waits.
-    fn tell_hunger(&mut self, is_hungry: bool) {
-        if is_hungry && !self.is_hungry {
-            self.core.hungry.fetch_add(1, Ordering::SeqCst);
+    /// Reports whether a write waits for a slot: migrations leave free slots to such writes.
+    fn set_waiting(&mut self, is_waiting: bool) {
+        if is_waiting && !self.is_waiting {
+            self.core.waiting_writers.fetch_add(1, Ordering::SeqCst);
         }
-        if self.is_hungry && !is_hungry {
-            self.core.hungry.fetch_sub(1, Ordering::SeqCst);
+        if self.is_waiting && !is_waiting {
+            self.core.waiting_writers.fetch_sub(1, Ordering::SeqCst);
         }
-        self.is_hungry = is_hungry;
+        self.is_waiting = is_waiting;
     }
 
     fn submit_lanes(&mut self) -> cenote_device::Result<()> {
@@ -459,7 +457,17 @@ impl TieredQueue {
         })
     }
 
-    /// Gives up what waits.
+    /// Fails what never reached a tier, and waits for what did, on each tier whose queue works.
+    fn end_lanes(&mut self) {
+        for tier in 0..self.lanes.len() {
+            while let Some(request) = self.lanes[tier].backlog.pop_front() {
+                self.arrive(answer(request, Err(IoFault { errno: EIO }), 0));
+            }
+            while self.lanes[tier].queue.in_flight() > 0 && self.collect(tier, 1).is_ok() {}
+        }
+    }
+
+    /// Fails the requests that wait.
     fn give_up(&mut self) {
         while let Some((request, _)) = self.deferred.pop_front() {
             self.done.push(answer(request, Err(IoFault { errno: EBUSY }), 0));
@@ -543,21 +551,21 @@ impl Queue for TieredQueue {
 }
 
 impl Drop for TieredQueue {
-    /// Completes what was pushed, as the other devices do; nothing stays counted.
+    /// Completes what was pushed, as the other devices do. Where a tier's queue is broken, its
+    /// requests may still be under way: their blocks stay counted as written and their slots as
+    /// read until the set is opened again, because another block in such a slot would be overwritten.
     fn drop(&mut self) {
-        self.core.tell(&mut self.accesses);
+        self.core.record(&mut self.accesses);
         let mut completions = Vec::new();
         while self.in_flight() > 0 {
             if self.reap(1, &mut completions).is_err() {
+                self.give_up();
+                self.end_lanes();
                 break;
             }
             completions.clear();
         }
-        for join in self.joins.drain() {
-            join.pinned.for_each(|block| self.core.map.unpin(block));
-            self.core.grace.leave(join.room);
-        }
-        self.tell_hunger(false);
+        self.set_waiting(false);
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::error::{Result, TieredError};
-use super::labour::build;
 use super::migrate::{Migrator, Outcome};
+use super::migration_loop::build;
 use super::tiered::TieredDevice;
 use super::worker::WorkerConfig;
 use crate::placement::{Move, Tier};
@@ -16,7 +16,7 @@ use crate::placement::{Move, Tier};
 /// How often a block that did not move is tried again.
 const TRIES: u32 = 3;
 
-/// How long slots are waited for that readers hold.
+/// How long it sleeps while readers hold the slots that it needs.
 const NAP: Duration = Duration::from_millis(1);
 
 /// How far it has come.
@@ -26,8 +26,8 @@ pub struct Progress {
     pub planned: u64,
     /// Blocks that moved.
     pub moved: u64,
-    /// Blocks that stay: they were written again and again meanwhile, or cut off, or a reader held
-    /// what they needed.
+    /// Blocks that stay: they were written again and again meanwhile, or cut off, or readers held
+    /// the slots that they needed.
     pub dropped: u64,
     /// Blocks that a device's fault keeps where they are.
     pub failed: u64,
@@ -88,8 +88,8 @@ impl Rebalance {
         &self.moves
     }
 
-    /// Carries the plan out, up to `batch` blocks at once, while users go on. `progress` hears of
-    /// every batch and may break off; what has moved until then stays moved.
+    /// Carries the plan out, up to `batch` blocks at once, while users go on. `progress` is called
+    /// after every batch and may stop it; what has moved until then stays moved.
     ///
     /// # Errors
     /// Those of [`Migrator::carry_out`].
@@ -100,7 +100,7 @@ impl Rebalance {
         mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Progress> {
         let mut migrator = Migrator::new(device, batch)?;
-        let mut told = Progress { planned: self.moves.len() as u64, ..Progress::default() };
+        let mut so_far = Progress { planned: self.moves.len() as u64, ..Progress::default() };
         // By tier, what goes there.
         let mut waiting: Vec<Waiting> = vec![Waiting::new(); device.core.tiers.len()];
         for step in &self.moves {
@@ -110,7 +110,7 @@ impl Rebalance {
         while waiting.iter().any(|moves| !moves.is_empty()) {
             let part = next_batch(device, &mut waiting, migrator.batch());
             if part.is_empty() {
-                // Whoever reads holds the slots; not for ever, and if so nothing more moves.
+                // Readers hold the slots; if they never leave, nothing more moves.
                 naps += 1;
                 if naps > 5_000 {
                     break;
@@ -123,20 +123,20 @@ impl Rebalance {
             let outcomes = migrator.carry_out(&steps)?;
             for ((step, tries), outcome) in part.into_iter().zip(outcomes) {
                 match outcome {
-                    Outcome::Moved => told.moved += 1,
-                    Outcome::Failed => told.failed += 1,
+                    Outcome::Moved => so_far.moved += 1,
+                    Outcome::Failed => so_far.failed += 1,
                     Outcome::Dropped if tries > 1 && device.tier_of(step.page).is_some() => {
                         waiting[usize::from(step.to)].push_back((step, tries - 1));
                     }
-                    Outcome::Dropped => told.dropped += 1,
+                    Outcome::Dropped => so_far.dropped += 1,
                 }
             }
-            if progress(told).is_break() {
-                return Ok(told);
+            if progress(so_far).is_break() {
+                return Ok(so_far);
             }
         }
-        told.dropped += waiting.iter().map(|moves| moves.len() as u64).sum::<u64>();
-        Ok(told)
+        so_far.dropped += waiting.iter().map(|moves| moves.len() as u64).sum::<u64>();
+        Ok(so_far)
     }
 }
 
@@ -152,7 +152,7 @@ fn lying(device: &TieredDevice) -> impl Iterator<Item = (u32, Tier)> {
 /// its slots without the spare ones in the end, so not all tiers that wait for blocks are full.
 fn next_batch(device: &TieredDevice, waiting: &mut [Waiting], most: usize) -> Vec<(Move, u32)> {
     let mut part = Vec::new();
-    if device.core.hungry.load(Ordering::SeqCst) > 0 {
+    if device.core.waiting_writers.load(Ordering::SeqCst) > 0 {
         return part;
     }
     for (tier, moves) in waiting.iter_mut().enumerate().rev() {

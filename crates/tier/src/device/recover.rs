@@ -15,7 +15,7 @@ use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
 use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
 
-/// Epochs are below this: nobody lives to see it, and it can be counted on from there.
+/// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
 
 /// What the map file says.
@@ -55,13 +55,13 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
     }
     let line = Line::open(device.as_ref(), &spare, SEGMENT_PAGES as usize * PAGE_BYTES)?;
     let mut reader = Reader { device: device.as_ref(), line, header, layout };
-    let heads = reader.heads()?;
-    let newest = heads.first().map(|head| head.epoch);
-    let (base, mut recovered) = reader.base(&heads)?;
+    let headers = reader.headers()?;
+    let newest = headers.first().map(|head| head.epoch);
+    let (base, mut recovered) = reader.base(&headers)?;
     let mut epoch = base;
     let mut end = reader.replay(epoch, &mut recovered)?;
     // A copy that is damaged is the one before with its whole journal.
-    while reader.has_journal(epoch + 1)? || heads.iter().any(|head| head.epoch == epoch + 1) {
+    while reader.has_journal(epoch + 1)? || headers.iter().any(|head| head.epoch == epoch + 1) {
         epoch += 1;
         end = reader.replay(epoch, &mut recovered)?;
     }
@@ -105,22 +105,22 @@ impl Reader<'_> {
         Ok(bytes)
     }
 
-    /// The heads that verify, the newest first.
-    fn heads(&mut self) -> Result<Vec<PageHead>> {
+    /// The header pages of the copies that verify, the newest first.
+    fn headers(&mut self) -> Result<Vec<PageHead>> {
         let pages = self.pages(self.layout.head(0), 2)?;
-        let mut heads = Vec::new();
+        let mut headers = Vec::new();
         for (copy, page) in (0..).zip(pages.chunks(PAGE_BYTES)) {
             let head = verify(page, &self.header.id, Kind::Head).map(|(head, _)| head);
             let possible = |head: &PageHead| head.epoch % 2 == copy && head.epoch < EPOCHS;
-            heads.extend(head.filter(possible));
+            headers.extend(head.filter(possible));
         }
-        heads.sort_by_key(|head| std::cmp::Reverse(head.epoch));
-        Ok(heads)
+        headers.sort_by_key(|head| std::cmp::Reverse(head.epoch));
+        Ok(headers)
     }
 
     /// The newest copy of the map that is whole.
-    fn base(&mut self, heads: &[PageHead]) -> Result<(u64, Recovered)> {
-        for head in heads {
+    fn base(&mut self, headers: &[PageHead]) -> Result<(u64, Recovered)> {
+        for head in headers {
             let len_bytes = self.checked_len(head.len_bytes)?;
             let generation = head.generation;
             let recovered = Recovered { len_bytes, generation, ..Recovered::empty(self.header) };

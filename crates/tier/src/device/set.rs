@@ -1,4 +1,4 @@
-//! A set of tiers in memory: who lies where, what is free, and what stable storage knows.
+//! A set of tiers in memory: where blocks lie, which slots are free, and what stable storage knows.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,29 +10,32 @@ use super::alloc::Alloc;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::generation;
-use super::grace::{Grace, Quarantine};
 use super::header::{Role, SetHeader, SetId, TierHeader};
 use super::io::{self, Spare};
 use super::journal::Journal;
 use super::layout::Record;
 use super::map::{BlockMap, Pin};
+use super::reclaim::{DeferredFrees, ReadSections};
 use super::recover::{Recovered, recover};
 use super::slots::Slots;
 
-/// Accesses that wait for the policy at most; more are not heard of.
-pub(super) const HEARD_MAX: usize = 1 << 16;
+/// Accesses that wait for the policy at most; more are dropped.
+pub(super) const ACCESSES_MAX: usize = 1 << 16;
 
 /// The errno of a full device, and of one that failed.
 pub(super) const ENOSPC: i32 = 28;
 pub(super) const EIO: i32 = 5;
 
-/// The errno of what somebody else holds.
+/// The errno of a failed allocation.
+pub(super) const ENOMEM: i32 = 12;
+
+/// The errno of a resource that another user holds.
 pub(super) const EBUSY: i32 = 16;
 
 /// One tier to build a set of.
 #[derive(Debug)]
 pub struct TierPart {
-    /// Its device, already within its I/O budget. Migrations share it with everybody.
+    /// Its device, already within its I/O budget. Migrations share it with all users.
     pub device: Arc<dyn Device>,
     /// What it is called in the set's headers.
     pub name: String,
@@ -43,7 +46,7 @@ pub struct TierPart {
 /// How a set is made and used.
 #[derive(Clone, Debug)]
 pub struct SetConfig {
-    /// The id that tells the members from those of other sets: a random one.
+    /// The id that distinguishes the members from those of other sets: a random one.
     pub id: SetId,
     /// Bytes of a block, what moves at once.
     pub block_bytes: u32,
@@ -73,14 +76,14 @@ pub(super) struct TierState {
 
 /// A set of tiers, shared by queues and migrations.
 ///
-/// Order of locks: `journal`, `alloc`, `heard`.
+/// Order of locks: `journal`, `alloc`, `accesses`.
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) header: SetHeader,
     pub(super) map_device: Arc<dyn Device>,
     pub(super) tiers: Vec<TierState>,
     pub(super) map: BlockMap,
-    pub(super) grace: Grace,
+    pub(super) readers: ReadSections,
     pub(super) align: usize,
     len_bytes: AtomicU64,
     /// The length that stable storage knows.
@@ -89,20 +92,20 @@ pub(super) struct Core {
     /// Whether the generation of changes since the set was opened is confirmed.
     is_generation_begun: AtomicBool,
     alloc: Mutex<Alloc>,
-    /// How many commits ended; for writes that wait for one.
+    /// Commits that have ended, for writes that wait for one.
     commits: Mutex<u64>,
     commit_ended: Condvar,
-    /// Accesses that the policy has not heard of: block and whether it was written.
-    heard: Mutex<Vec<u64>>,
-    /// Whether anybody listens, and to requests of up to how many bytes.
+    /// Accesses that the policy has not seen: block, and whether it was written.
+    accesses: Mutex<Vec<u64>>,
+    /// Requests of more bytes are not recorded; 0 while no worker runs.
     pub(super) heard_bytes_max: AtomicU64,
-    /// Whether a worker is there.
-    pub(super) is_heard: AtomicBool,
+    /// Whether a worker runs.
+    pub(super) is_recording: AtomicBool,
     pub(super) unheard: AtomicU64,
     pub(super) migrator: Mutex<()>,
     /// Queues in which a write waits for a slot. Nothing moves meanwhile: migrations would take
-    /// every slot that they give back before the write sees it.
-    pub(super) hungry: AtomicUsize,
+    /// every slot that they release before the write sees it.
+    pub(super) waiting_writers: AtomicUsize,
     /// For plain transfers to tiers.
     pub(super) buffer: Spare,
 }
@@ -188,7 +191,7 @@ impl Core {
         });
         let alloc = Alloc {
             slots,
-            quarantine: Quarantine::default(),
+            deferred: DeferredFrees::default(),
             reserved: 0,
             dirty: Vec::new(),
             file_bytes,
@@ -198,7 +201,7 @@ impl Core {
             header,
             map_device,
             map,
-            grace: Grace::default(),
+            readers: ReadSections::default(),
             align,
             len_bytes: AtomicU64::new(len_bytes),
             len_synced: AtomicU64::new(len_bytes),
@@ -207,12 +210,12 @@ impl Core {
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
             commit_ended: Condvar::new(),
-            heard: Mutex::new(Vec::new()),
+            accesses: Mutex::new(Vec::new()),
             heard_bytes_max: AtomicU64::new(0),
-            is_heard: AtomicBool::new(false),
+            is_recording: AtomicBool::new(false),
             unheard: AtomicU64::new(0),
             migrator: Mutex::new(()),
-            hungry: AtomicUsize::new(0),
+            waiting_writers: AtomicUsize::new(0),
             buffer: Spare::default(),
         })
     }
@@ -254,7 +257,7 @@ impl Core {
         self.len_bytes.fetch_max(end, Ordering::SeqCst);
     }
 
-    /// Syncs a tier. After one failure all later ones fail, whoever asks.
+    /// Syncs a tier. After one failure all later syncs fail.
     pub(super) fn sync_tier(&self, tier: usize) -> Result<()> {
         let state = &self.tiers[tier];
         if state.sync_failed.load(Ordering::SeqCst) {
@@ -371,7 +374,7 @@ impl Core {
                 let gone =
                     self.map.update(block, |entry| entry.place().map(|_| entry.without_place()));
                 if let Some(place) = gone.ok().and_then(Entry::place) {
-                    alloc.quarantine.push(place);
+                    alloc.deferred.push(place);
                 }
             }
         }
@@ -417,42 +420,42 @@ impl Core {
     /// Sleeps until more than `seen` commits have ended; false if none did for a millisecond.
     pub(super) fn wait_for_commit(&self, seen: u64) -> bool {
         let commits = lock(&self.commits);
-        // Readers that leave wake nobody: they would pay for it.
+        // Readers that leave do not notify: that would cost every read.
         let patience = Duration::from_millis(1);
         let slept = self.commit_ended.wait_timeout_while(commits, patience, |now| *now <= seen);
         !slept.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Tells the policy of accesses, unless it is behind.
-    pub(super) fn tell(&self, accesses: &mut Vec<u64>) {
-        let mut heard = lock(&self.heard);
-        if heard.len() + accesses.len() <= HEARD_MAX {
-            heard.append(accesses);
+    /// Hands accesses to the policy, unless too many wait for it.
+    pub(super) fn record(&self, accesses: &mut Vec<u64>) {
+        let mut waiting = lock(&self.accesses);
+        if waiting.len() + accesses.len() <= ACCESSES_MAX {
+            waiting.append(accesses);
         } else {
             self.unheard.fetch_add(accesses.len() as u64, Ordering::Relaxed);
             accesses.clear();
         }
     }
 
-    /// What the policy has not heard of.
-    pub(super) fn take_heard(&self, into: &mut Vec<u64>) {
+    /// Takes the accesses that wait for the policy.
+    pub(super) fn take_accesses(&self, into: &mut Vec<u64>) {
         into.clear();
-        std::mem::swap(&mut *lock(&self.heard), into);
+        std::mem::swap(&mut *lock(&self.accesses), into);
     }
 
     /// Bytes of map and free lists.
     pub(super) fn memory_bytes(&self) -> usize {
-        let (journal, heard) = (self.journal().memory_bytes(), lock(&self.heard).capacity() * 8);
+        let journal = self.journal().memory_bytes();
+        let accesses = lock(&self.accesses).capacity() * size_of::<u64>();
         self.map.memory_bytes()
             + self.alloc().memory_bytes()
             + journal
-            + heard
+            + accesses
             + self.buffer.memory_bytes()
     }
 }
 
-/// The slots of each tier, those of the blocks taken, and the bytes of each tier's file. An error
-/// names what cannot be.
+/// The slots of each tier, with those of all blocks taken, and the bytes of each tier's file.
 fn take_slots(
     file: &str,
     devices: &[Arc<dyn Device>],
@@ -490,22 +493,22 @@ fn check_member(device: &dyn Device, set: &SetHeader, tier: u8, buffer: &Spare) 
         }
         Err(error) => return Err(error),
     };
-    let told = match role {
+    let found = match role {
         Role::Map => "the map of the tiers".to_owned(),
         Role::Tier(other) => format!("tier {}", header.tiers[usize::from(other)].name),
     };
     if header.id != set.id {
         return wrong(format!(
-            "it is {told} of another graph, or of an earlier import; put back this one's {wanted}"
+            "it is {found} of another graph, or of an earlier import; put back this one's {wanted}"
         ));
     }
     if role != Role::Tier(tier) {
         return wrong(format!(
-            "it is {told}, where tier {wanted} is expected: put each in its place"
+            "it is {found}, where tier {wanted} is expected: put each in its place"
         ));
     }
     if header != *set {
-        return wrong(format!("it and the map tell different tiers; put back this one's {wanted}"));
+        return wrong(format!("it and the map name different tiers; put back this one's {wanted}"));
     }
     Ok(())
 }

@@ -86,14 +86,14 @@ impl TieredDevice {
     pub fn tiers(&self) -> Vec<TierUse> {
         let counts = self.counts();
         let tiers = self.core.tiers.iter().zip(counts);
-        let tell = |(tier, blocks): (&super::set::TierState, u64)| TierUse {
+        let describe = |(tier, blocks): (&super::set::TierState, u64)| TierUse {
             name: tier.name.clone(),
             file: tier.device.name(),
             blocks,
             slots: tier.slots.into(),
             spare: tier.spare.into(),
         };
-        tiers.map(tell).collect()
+        tiers.map(describe).collect()
     }
 
     /// Blocks by tier.
@@ -112,12 +112,13 @@ impl TieredDevice {
         self.core.blocks_of(self.core.len_bytes())
     }
 
-    /// The tier of a block; none if nobody wrote it.
+    /// The tier of a block; none if it was never written.
     pub fn tier_of(&self, block: u32) -> Option<Tier> {
         self.core.map.get(block).place().map(|place| place.tier)
     }
 
-    /// The same for all, as policies see it. A block that nobody wrote counts to the slowest tier.
+    /// The tiers of all blocks, as policies see them. A block that was never written counts to the
+    /// slowest tier.
     ///
     /// # Errors
     /// [`TieredError::Options`] if the device is empty.
@@ -145,7 +146,7 @@ impl TieredDevice {
     }
 
     /// Bytes between two parts of a tier that one read reads through instead of being cut in two;
-    /// the size of a block unless told. Right are the bytes whose transfer takes no longer than a
+    /// the size of a block unless set. Best are the bytes whose transfer takes no longer than a
     /// further request: on a device that is limited by its bytes per second these are fewer than
     /// on one that is limited by its requests. Never more than half the bytes of a request are
     /// read through.
@@ -153,7 +154,7 @@ impl TieredDevice {
         self.core.tiers[usize::from(tier)].gap_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Accesses that no policy heard of because it was behind.
+    /// Accesses that no policy saw because too many waited for it.
     pub fn unheard(&self) -> u64 {
         self.core.unheard.load(Ordering::Relaxed)
     }

@@ -1,12 +1,13 @@
-//! A thread that moves blocks as a policy says, beside the users of the device.
+//! A thread that moves blocks as a policy decides, beside the users of the device.
 //!
-//! It hears of every access up to a size: larger requests belong to passes over everything, which
-//! say nothing about any block, so a full pass never moves any. While it is paused it goes on
-//! listening and moves nothing. A batch in which nothing moved is followed by a rest, each twice as
-//! long as the one before, up to a second.
+//! The policy sees every access up to a size: larger requests belong to passes over everything,
+//! which say nothing about any block, so a full pass never moves any. While the worker is paused
+//! the policy still sees accesses and nothing moves. After a batch in which nothing moved comes a
+//! pause, each twice as long as the one before, up to a second.
 //!
-//! A policy knows a fixed number of blocks. Where the device grows or shrinks it begins anew, once
-//! the growth has come to rest or made it three times as many.
+//! A policy knows a fixed number of blocks. Where the device grows, the policy keeps what it has
+//! learned and takes in the new blocks, once the growth has come to rest or made them three times as
+//! many. Where the device shrinks, the policy begins anew.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,20 +15,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use super::error::{Result, TieredError};
-use super::labour::{Labour, Shared, build};
 use super::migrate::BATCH_MAX;
-use super::set::HEARD_MAX;
+use super::migration_loop::{MigrationLoop, Shared, build};
+use super::set::ACCESSES_MAX;
 use super::tiered::TieredDevice;
 use crate::policy::PolicySpec;
 use crate::spec::TierSpec;
 
-/// Bytes by which a policy's lists may grow for each block on the faster tiers.
+/// Bytes by which the lists of a policy may grow for each block on the faster tiers.
 const LIST_BYTES: usize = 64;
 
 /// How blocks move.
 #[derive(Clone, Debug)]
 pub struct WorkerConfig {
-    /// Who decides.
+    /// Decides which blocks move.
     pub policy: PolicySpec,
     /// What the tiers can do for requests of a block, from the fastest.
     pub tiers: Vec<TierSpec>,
@@ -35,7 +36,7 @@ pub struct WorkerConfig {
     pub batch: usize,
     /// Requests of more bytes are a pass's.
     pub heard_bytes_max: u64,
-    /// For policies that draw lots.
+    /// For policies that choose at random.
     pub seed: u64,
     /// What [`Worker::stop`] returned the last time.
     pub state: Option<Vec<u8>>,
@@ -44,7 +45,7 @@ pub struct WorkerConfig {
 /// What moved so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerReport {
-    /// Accesses that the policy heard of.
+    /// Accesses that the policy saw.
     pub accesses: u64,
     /// Blocks that moved.
     pub moved: u64,
@@ -52,7 +53,7 @@ pub struct WorkerReport {
     pub dropped: u64,
     /// Moves that a device's fault prevented.
     pub failed: u64,
-    /// Accesses that the policy did not hear of, because more came than it could follow.
+    /// Accesses that the policy did not see, because more came than it could follow.
     pub unheard: u64,
     /// Bytes of the policy and of the migration's buffers.
     pub memory_bytes: usize,
@@ -68,7 +69,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Begins to listen and to move.
+    /// Starts the thread.
     ///
     /// # Errors
     /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it, or
@@ -76,18 +77,18 @@ impl Worker {
     /// another's: begin without it.
     pub fn start(device: &TieredDevice, config: WorkerConfig) -> Result<Self> {
         let built = build(device, &config)?;
-        let listening = Listening::begin(device, config.heard_bytes_max)?;
+        let recording = Recording::begin(device, config.heard_bytes_max)?;
         let shared = Arc::new(Shared::default());
         let (theirs, unheard_before) = (Arc::clone(&shared), device.unheard());
         let spawned = std::thread::Builder::new()
             .name("tier-worker".into())
-            .spawn(move || Labour::new(&listening.device, &config, &theirs, built)?.run());
+            .spawn(move || MigrationLoop::new(&recording.device, &config, &theirs, built)?.run());
         let thread = spawned.map_err(|e| TieredError::Options(format!("no thread: {e}")))?;
         Ok(Self { shared, device: device.clone(), unheard_before, thread: Some(thread) })
     }
 
     /// Most bytes that a worker with this policy takes on this device: what its
-    /// [`WorkerReport::memory_bytes`] will say, and the accesses that wait to be heard.
+    /// [`WorkerReport::memory_bytes`] will say, and the accesses that wait for the policy.
     ///
     /// # Errors
     /// Those of [`Worker::start`].
@@ -98,8 +99,8 @@ impl Worker {
         // Policies keep lists of what lies on the faster tiers, which grow until they are cleaned.
         let policy = policy.memory_bytes() + above * LIST_BYTES;
         let migration = config.batch.clamp(1, BATCH_MAX) * device.header().block_bytes as usize;
-        // One list is filled while the other is heard.
-        Ok(policy + placement.memory_bytes() + migration + 2 * HEARD_MAX * size_of::<u64>())
+        // One list is filled while the policy sees the other.
+        Ok(policy + placement.memory_bytes() + migration + 2 * ACCESSES_MAX * size_of::<u64>())
     }
 
     /// Moves nothing until [`Worker::resume`]; a batch that is under way comes to its end.
@@ -125,7 +126,7 @@ impl Worker {
         }
     }
 
-    /// Whether it has ended by itself: something went wrong, and [`Worker::stop`] tells what.
+    /// Whether it has ended by itself: something went wrong, and [`Worker::stop`] returns it.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -142,7 +143,7 @@ impl Worker {
     fn end(&mut self) -> Result<Vec<u8>> {
         self.shared.stop.store(true, Ordering::SeqCst);
         let Some(thread) = self.thread.take() else { return Ok(Vec::new()) };
-        thread.join().unwrap_or_else(|panic| Err(TieredError::Options(told(panic.as_ref()))))
+        thread.join().unwrap_or_else(|panic| Err(TieredError::Options(message_of(panic.as_ref()))))
     }
 }
 
@@ -152,14 +153,14 @@ impl Drop for Worker {
     }
 }
 
-/// While it lives accesses are heard, and nobody else hears them.
-struct Listening {
+/// While it lives accesses are recorded for this worker alone.
+struct Recording {
     device: TieredDevice,
 }
 
-impl Listening {
+impl Recording {
     fn begin(device: &TieredDevice, bytes_max: u64) -> Result<Self> {
-        if device.core.is_heard.swap(true, Ordering::SeqCst) {
+        if device.core.is_recording.swap(true, Ordering::SeqCst) {
             return Err(TieredError::Options("a worker moves its blocks already".into()));
         }
         device.core.heard_bytes_max.store(bytes_max, Ordering::Relaxed);
@@ -167,16 +168,16 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for Recording {
     fn drop(&mut self) {
         let core = &self.device.core;
         core.heard_bytes_max.store(0, Ordering::Relaxed);
-        core.take_heard(&mut Vec::new());
-        core.is_heard.store(false, Ordering::SeqCst);
+        core.take_accesses(&mut Vec::new());
+        core.is_recording.store(false, Ordering::SeqCst);
     }
 }
 
-fn told(panic: &(dyn Any + Send)) -> String {
+fn message_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("the worker panicked: {}", text.unwrap_or_else(|| "no message".into()))

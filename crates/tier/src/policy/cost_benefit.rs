@@ -4,7 +4,7 @@
 //! A page is expected to be asked for as often as the *lower* of the two says, the one that would
 //! come down for it (the coldest above) as often as the *higher* says; over `horizon` accesses per
 //! page (1) the difference must exceed the accesses that pay back the exchange
-//! (the tiers' latencies, alpha, k_r and k_w). Two averages tell a burst from a habit; the price is
+//! (the tiers' latencies, alpha, k_r and k_w). Two averages distinguish a burst from a habit; the price is
 //! that a new hot page must be seen several times before it goes up.
 
 use super::heat::{Cell, Heats};
@@ -112,8 +112,8 @@ impl Policy for CostBenefit {
 
 impl Load for CostBenefit {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (heats, ledger): ((Vec<Cell>, u64), f64) = self.owner.unpack(bytes)?;
-        self.heats.load(heats)?;
+        let ((heats, ledger), pages): (((Vec<Cell>, u64), f64), _) = self.owner.unpack(bytes)?;
+        self.heats.load(heats, pages)?;
         self.ledger.load(ledger)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
         Ok(())

@@ -1,11 +1,11 @@
-//! `static`: nobody ever moves. What pages cost where they happened to lie.
+//! `static`: no page ever moves. It shows what pages cost where they happen to lie.
 
 use super::saved::{Load, Owner};
 use super::{Access, Context, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement};
 
-/// Moves nobody.
+/// Moves nothing.
 #[derive(Debug)]
 pub struct Fixed {
     owner: Owner,
@@ -35,6 +35,6 @@ impl Policy for Fixed {
 
 impl Load for Fixed {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        self.owner.unpack(bytes)
+        self.owner.unpack(bytes).map(|((), _)| ())
     }
 }

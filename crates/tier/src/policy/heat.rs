@@ -1,5 +1,5 @@
 //! How hot pages are: two moving averages of their accesses, one that forgets fast and one that
-//! forgets slowly, and an order by heat for whoever has to leave.
+//! forgets slowly, and an order by heat for evictions to a slower tier.
 //!
 //! Cooling is lazy: a page's averages are those of its last access, and are worth
 //! e^(-idle / window) of that now. The order is that of the slow average, which never changes while
@@ -27,10 +27,17 @@ pub(super) struct Cell {
     last: u32,
 }
 
+/// A window of so many accesses per page, in accesses.
+fn window_accesses(window: f64, pages: u32) -> f32 {
+    (window * f64::from(pages)).max(1.0) as f32
+}
+
 /// The heat of all pages.
 #[derive(Debug)]
 pub(super) struct Heats {
     cells: Vec<Cell>,
+    /// The short and the long window, in accesses per page.
+    windows: [f64; 2],
     /// Accesses in which an average falls to 1/e.
     pub(super) short: f32,
     pub(super) long: f32,
@@ -40,9 +47,9 @@ pub(super) struct Heats {
 impl Heats {
     /// Cold pages; windows in accesses per page.
     pub(super) fn new(pages: u32, short: f64, long: f64) -> Self {
-        let accesses = |window: f64| (window * f64::from(pages)).max(1.0) as f32;
-        let cells = vec![Cell::default(); pages as usize];
-        Self { cells, short: accesses(short), long: accesses(long), accesses: 0 }
+        let windows = [short, long];
+        let [short, long] = windows.map(|window| window_accesses(window, pages));
+        Self { cells: vec![Cell::default(); pages as usize], windows, short, long, accesses: 0 }
     }
 
     /// A page is asked for; its heat with this access.
@@ -92,15 +99,35 @@ impl Heats {
         (&self.cells, self.accesses)
     }
 
-    /// Takes on what was saved.
-    pub(super) fn load(&mut self, (cells, accesses): (Vec<Cell>, u64)) -> Result<()> {
+    /// Takes on what was saved of the first `pages`.
+    pub(super) fn load(&mut self, (cells, accesses): (Vec<Cell>, u64), pages: u32) -> Result<()> {
+        let grown = [self.short, self.long];
+        [self.short, self.long] = self.windows.map(|window| window_accesses(window, pages));
         // An average of a page that is always asked for comes to 1 / (1 - e^(-1/window)).
         let (short, long) = (self.short + 2.0, self.long + 2.0);
         take_accesses(&mut self.accesses, accesses)?;
-        take_all(&mut self.cells, cells, "heat of pages", |Cell { heat, last }| {
+        take_all(&mut self.cells, cells, pages as usize, "heat of pages", |cell| {
+            let Cell { heat, last } = cell;
             let is_heat = (0.0..=short).contains(&heat.short) && (0.0..=long).contains(&heat.long);
             is_heat && u64::from(*last) <= accesses
-        })
+        })?;
+        if (pages as usize) < self.cells.len() {
+            self.widen(pages, grown);
+        }
+        Ok(())
+    }
+
+    /// The windows grow; the first `pages` keep the shares of accesses that they get now.
+    fn widen(&mut self, pages: u32, [short, long]: [f32; 2]) {
+        for page in 0..pages {
+            let now = self.now(page);
+            let heat = Heat {
+                short: (now.short * (short / self.short)).min(short + 1.0),
+                long: (now.long * (long / self.long)).min(long + 1.0),
+            };
+            self.cells[page as usize] = Cell { heat, last: self.accesses as u32 };
+        }
+        (self.short, self.long) = (short, long);
     }
 
     /// Bytes that it holds.

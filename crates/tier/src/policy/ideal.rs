@@ -1,5 +1,5 @@
-//! `ideal`: the workload's hot pages lie on the fastest tiers from the start, because somebody
-//! told. The dissertation's *Static* (6.6.1), "the best possible placement with full
+//! `ideal`: the workload's hot pages lie on the fastest tiers from the start, because they are
+//! known beforehand. The dissertation's *Static* (6.6.1), "the best possible placement with full
 //! workload-knowledge without any page migration": on a workload of several phases it knows the
 //! first one, as the authors' program does.
 //!
@@ -24,7 +24,7 @@ impl IdealConfig {
     }
 }
 
-/// Places by what it was told.
+/// Places pages by what is known.
 #[derive(Debug)]
 pub struct Ideal {
     owner: Owner,
@@ -59,8 +59,8 @@ pub(super) fn initial(placement: &Placement, oracle: &Oracle, seed: u64) -> Resu
     Placement::hottest_first(placement.pages(), &capacities, &first.hottest, seed)
 }
 
-/// The fewest moves after which the hottest pages lie on the fastest tiers: who need not move
-/// stays.
+/// The fewest moves after which the hottest pages lie on the fastest tiers: a page that need
+/// not move stays.
 fn rearrange(placement: &Placement, hottest: &[Page], moves: &mut Vec<Move>) {
     let mut wanted = vec![Tier::MAX; placement.pages() as usize];
     let mut tier: Tier = 0;
@@ -125,7 +125,7 @@ impl Policy for Ideal {
 
 impl Load for Ideal {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        let (coming, accesses): (Vec<OraclePhase>, u64) = self.owner.unpack(bytes)?;
+        let ((coming, accesses), _): ((Vec<OraclePhase>, u64), _) = self.owner.unpack(bytes)?;
         let mut named = coming.iter().flat_map(|phase| &phase.hottest);
         let unknown = named.find(|page| **page >= self.pages);
         check(unknown.is_none(), || format!("page {} does not exist", unknown.unwrap_or(&0)))?;

@@ -20,7 +20,7 @@ pub(super) struct Lowest {
 }
 
 impl Lowest {
-    /// Heaps over the pages as they lie; nobody ever asks for the lowest of the slowest tier.
+    /// Heaps over the pages as they lie; the lowest of the slowest tier is never needed.
     pub(super) fn new(placement: &Placement, rank: impl Fn(Page) -> Rank) -> Self {
         let slowest = placement.tiers() - 1;
         let mut entries: Vec<Vec<_>> =
@@ -61,7 +61,7 @@ impl Lowest {
             if now == old {
                 return Some((now, page));
             }
-            debug_assert!(now > old, "the rank of page {page} fell, and nobody said so");
+            debug_assert!(now > old, "the rank of page {page} fell without a push");
             *top = Reverse((now, page));
         }
         None

@@ -63,6 +63,8 @@ pub(super) struct Faded {
     /// log2 of the sum + lambda x its time; minus infinity for a page that was never used.
     keys: Vec<f64>,
     accesses: u64,
+    #[serde(skip)]
+    half_life: f64,
 }
 
 impl Faded {
@@ -70,7 +72,8 @@ impl Faded {
     pub(super) fn new(half_life: f64, context: &Context<'_>) -> Self {
         let pages = context.placement.pages();
         let keys = vec![f64::NEG_INFINITY; pages as usize];
-        Self { lambda: 1.0 / (half_life * f64::from(pages)), keys, accesses: 0 }
+        let lambda = 1.0 / (half_life * f64::from(pages));
+        Self { lambda, keys, accesses: 0, half_life }
     }
 }
 
@@ -97,12 +100,19 @@ impl Ranking for Faded {
         self.keys.get(page as usize).map(|key| (key - now).exp2())
     }
 
-    fn load(&mut self, saved: Self) -> Result<()> {
+    fn load(&mut self, saved: Self, pages: u32) -> Result<()> {
         take_accesses(&mut self.accesses, saved.accesses)?;
+        let accesses = saved.accesses as f64;
         // As many accesses as there were, all of them just now.
-        let now = saved.accesses as f64 * self.lambda;
-        let most = now + (saved.accesses as f64 + 1.0).log2();
-        take_all(&mut self.keys, saved.keys, "faded sums", |&key| key <= most)
+        let now = accesses / (self.half_life * f64::from(pages));
+        let most = now + (accesses + 1.0).log2();
+        take_all(&mut self.keys, saved.keys, pages as usize, "faded sums", |&key| key <= most)?;
+        if (pages as usize) < self.keys.len() {
+            // Sums fade more slowly from now on, and are worth now what they were.
+            let shift = accesses * self.lambda - now;
+            self.keys.iter_mut().for_each(|key| *key += shift);
+        }
+        Ok(())
     }
 }
 
@@ -146,10 +156,10 @@ impl Ranking for Stored {
         self.scores.get(page as usize).map(|(score, _)| *score)
     }
 
-    fn load(&mut self, saved: Self) -> Result<()> {
+    fn load(&mut self, saved: Self, pages: u32) -> Result<()> {
         take_accesses(&mut self.accesses, saved.accesses)?;
         let most = saved.accesses as f64 + 1.0;
-        take_all(&mut self.scores, saved.scores, "stored sums", |(score, last)| {
+        take_all(&mut self.scores, saved.scores, pages as usize, "stored sums", |(score, last)| {
             (0.0..=most).contains(score) && *last <= saved.accesses
         })
     }

@@ -1,17 +1,17 @@
-//! Who moves between tiers: policies, one file each.
+//! Which pages move between tiers: policies, one file each. A page goes up a tier
 //!
-//! - [`fixed`]: nobody moves
-//! - [`ideal`]: the workload's hot pages, known beforehand
-//! - [`tlru`]: whoever was used more recently than the least recent page above
-//! - [`tlfu`]: whoever was used more often than the least often used page above
+//! - never ([`fixed`])
+//! - [`ideal`]: if it is one of the workload's hot pages, known beforehand
+//! - [`tlru`]: if it was used more recently than the least recent page above
+//! - [`tlfu`]: if it was used more often than the least often used page above
 //! - [`lrfu`], [`exd`]: the same with counts that fade
-//! - [`temp`]: whoever is warmer than the tier above on average
-//! - [`restore`]: whoever makes the tiers' learned values greater
-//! - [`cost_benefit`]: whoever will pay for the move, if its heat lasts
-//! - [`payback`]: whoever will pay for the move, by what its kind proved to do
+//! - [`temp`]: if it is warmer than the tier above on average
+//! - [`restore`]: if that makes the tiers' learned values greater
+//! - [`cost_benefit`]: if it will pay for the move, if its heat lasts
+//! - [`payback`]: if it will pay for the move, by what its kind proved to do
 //!
-//! A policy hears of every access, after its I/O was sent to where the page lies, and answers with
-//! moves. It is told of each move that was carried out; one that was not changes nothing. So the
+//! A policy sees every access, after its I/O was sent to where the page lies, and returns moves. It
+//! is notified of each move that was carried out; one that was not changes nothing. So the
 //! same policy serves the replay in virtual time and tiers whose migrations take time or fail.
 
 pub mod cost_benefit;
@@ -50,13 +50,13 @@ pub struct Access<'a> {
     pub write: bool,
     /// When, on the caller's clock; never before an earlier access.
     pub now_ns: u64,
-    /// Requests that wait at each tier, or nothing where nobody counts them.
+    /// Requests that wait at each tier, or nothing where they are not counted.
     pub queued: &'a [u32],
 }
 
-/// Decides who moves.
+/// Decides which pages move.
 pub trait Policy: Send + Debug {
-    /// Hears of an access and appends the moves that it wants. All of them are carried out
+    /// Sees an access and appends the moves that it wants. All of them are carried out
     /// together, or none.
     fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>);
 
@@ -90,7 +90,7 @@ pub struct Context<'a> {
     pub tiers: &'a [TierSpec],
     /// Where pages lie at the start.
     pub placement: &'a Placement,
-    /// For policies that draw lots.
+    /// For policies that choose at random.
     pub seed: u64,
     /// What is known of the workload, for [`ideal`].
     pub oracle: Option<&'a Oracle>,
@@ -183,7 +183,8 @@ impl PolicySpec {
 
     /// The policy as it was when it was saved, for pages that lie as they lay then: it will decide
     /// as if nothing had happened in between. `context` may name other devices, but not another
-    /// number of tiers or pages. Refuses what is damaged, or of another policy or other options.
+    /// number of tiers or fewer pages. Where it has more, the first ones are as hot as they were,
+    /// and the others as new. Refuses what is damaged, or of another policy or other options.
     pub fn restore(&self, context: &Context<'_>, bytes: &[u8]) -> Result<Box<dyn Policy>> {
         self.make(context, Some(bytes))
     }

@@ -2,22 +2,22 @@
 //!
 //! Like [`super::cost_benefit`] a page goes up if the accesses that it is expected to get pay for
 //! the move. But what a page's heat says of its future is measured all the time. Pages are sorted
-//! into *kinds*: by tier and by how hot they are by a fast and a slow average. Whoever is asked
-//! for is watched for a while, as one of its kind; the accesses to all watched pages of a kind over
+//! into *kinds*: by tier and by how hot they are by a fast and a slow average. A page that is
+//! accessed is watched for a while, as one of its kind; the accesses to all watched pages of a kind over
 //! the time for which they were watched are the rate that the kind is expected to keep up. So
 //!
 //! - where hot pages are already up, a second access in the slowest tier soon means nothing, and
-//!   nobody moves; under uniform load no kind is better than another, and nobody moves at all;
-//! - when the hot set changes, those who come for the first time prove to come back, and within a
+//!   no page moves; under uniform load no kind is better than another, and nothing moves at all;
+//! - when the hot set changes, pages accessed for the first time prove to come back, and within a
 //!   few hundred accesses go up at their first one.
 //!
 //! Pages that would have to come down are watched and judged the same way. A page that goes up is
 //! judged by the lower bound of its kind's rate, the one that comes down by the upper bound (one
-//! standard deviation of a count): what cannot be told apart is not exchanged.
+//! standard deviation of a count): what cannot be distinguished is not exchanged.
 //!
 //! The estimate needs no waiting: watches that are still open count with the time that has passed.
 //! A kind forgets by halves once it has watched for long enough, so it follows the workload. What
-//! tells kinds apart is also how many of the last accesses went to slow tiers: in a rush, when a
+//! distinguishes kinds is also how many of the last accesses went to slow tiers: in a rush, when a
 //! new hot set is coming, first accesses are worth more than in calm times, and with the second
 //! change of the hot set that is already known.
 //!
@@ -26,7 +26,7 @@
 //! trials fade, so that it is tried again.
 //!
 //! The constants were chosen on one seed, and results change by a few percent around them; but the
-//! horizon matters (docs/tiers.md tells how much).
+//! horizon matters (docs/tiers.md says how much).
 
 use std::collections::VecDeque;
 
@@ -384,7 +384,9 @@ impl Policy for Payback {
     fn memory_bytes(&self) -> usize {
         let watched = self.watched_as.capacity() * size_of::<u16>();
         let watches = self.watches.capacity() * size_of::<Watch>();
-        self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches
+        let trials: usize = self.trials.iter().map(|trials| trials.queue.capacity()).sum();
+        let on_trial = self.on_trial.capacity() + trials * size_of::<Trial>();
+        self.heats.memory_bytes() + self.coldest.memory_bytes() + watched + watches + on_trial
     }
 
     fn save(&self) -> Result<Vec<u8>> {
@@ -392,7 +394,7 @@ impl Policy for Payback {
         self.owner.pack((self.heats.state(), self.ledger.state(), learned))
     }
 
-    /// By the slow average: the fast one tells little of any one page without its kind.
+    /// By the slow average: the fast one says little of any one page without its kind.
     fn heat(&self, page: Page) -> Option<f64> {
         self.heats.rates(page).map(|[_, long]| long)
     }
@@ -404,9 +406,11 @@ type Learned = (Vec<Kind>, VecDeque<Watch>, Vec<Trials>, Vec<f32>);
 impl Payback {
     fn load_learned(&mut self, (kinds, watches, trials, rush): Learned) -> Result<()> {
         let now = self.heats.accesses();
-        take_all(&mut self.kinds, kinds, "kinds of pages", Kind::can_be)?;
-        take_all(&mut self.rush, rush, "rush by tier", |&rush| is_share(rush.into()))?;
-        take_all(&mut self.trials, trials, "trials by tier", |trials| trials.can_be(now))?;
+        let tiers = self.trials.len();
+        let count = self.kinds.len();
+        take_all(&mut self.kinds, kinds, count, "kinds of pages", Kind::can_be)?;
+        take_all(&mut self.rush, rush, tiers, "rush by tier", |&rush| is_share(rush.into()))?;
+        take_all(&mut self.trials, trials, tiers, "trials by tier", |t| t.can_be(now))?;
         self.watched_as.fill(0);
         for &Watch { page, kind, begun } in &watches {
             let watched_as = self.watched_as.get_mut(page as usize).filter(|kind| **kind == 0);
@@ -434,9 +438,9 @@ impl Payback {
 
 impl Load for Payback {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (heats, ledger, learned): ((Vec<Cell>, u64), f64, Learned) =
-            self.owner.unpack(bytes)?;
-        self.heats.load(heats)?;
+        type Saved = ((Vec<Cell>, u64), f64, Learned);
+        let ((heats, ledger, learned), pages): (Saved, _) = self.owner.unpack(bytes)?;
+        self.heats.load(heats, pages)?;
         self.ledger.load(ledger)?;
         self.load_learned(learned)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));

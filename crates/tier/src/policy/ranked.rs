@@ -32,8 +32,8 @@ pub(super) trait Ranking: Send + Debug + Serialize + DeserializeOwned + 'static 
     /// What a page ranks by, as of now; nothing where there is no such page.
     fn heat(&self, page: Page) -> Option<f64>;
 
-    /// Takes on what was saved.
-    fn load(&mut self, saved: Self) -> Result<()>;
+    /// Takes on what was saved of the first `pages`.
+    fn load(&mut self, saved: Self, pages: u32) -> Result<()>;
 }
 
 /// The policy that a ranking makes.
@@ -93,7 +93,8 @@ impl<R: Ranking> Policy for Ranked<R> {
 
 impl<R: Ranking> Load for Ranked<R> {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        self.ranking.load(self.owner.unpack(bytes)?)?;
+        let (saved, pages) = self.owner.unpack(bytes)?;
+        self.ranking.load(saved, pages)?;
         self.lowest = Lowest::new(placement, |page| self.ranking.rank(page));
         Ok(())
     }

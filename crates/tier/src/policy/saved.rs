@@ -1,10 +1,14 @@
 //! A policy's state as bytes, and back.
 //!
-//! In front stands whose state it is: the version of the encoding, the policy with all of its
-//! options, how many pages and tiers. Then comes what cannot be computed from the placement (heaps
-//! and sums are built anew). Nothing guards against changed bits: that is up to whoever keeps the
-//! bytes. But whatever they say, a policy that was made of them does not panic: every policy checks
-//! lengths, numbers of pages and the ranges of values before it takes them.
+//! In front stands what the state belongs to: the version of the encoding, the policy with all of
+//! its options, how many pages and tiers. Then comes what cannot be computed from the placement
+//! (heaps and sums are built anew). Nothing guards against changed bits: that is up to the keeper
+//! of the bytes. But whatever they say, a policy that was made of them does not panic: every policy
+//! checks lengths, numbers of pages and the ranges of values before it takes them.
+//!
+//! There may be more pages now than when the state was saved. Then the old pages are exactly as hot
+//! as they were, the others are as new, and times that are given in accesses per page grow with the
+//! pages.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,7 +23,7 @@ const VERSION: u8 = 1;
 /// More accesses than any run makes; sums of as many fit their types.
 pub(super) const ACCESSES_MAX: u64 = 1 << 56;
 
-/// Whose state it is.
+/// What a state belongs to.
 #[derive(Debug)]
 pub(super) struct Owner {
     /// The policy and its options.
@@ -45,8 +49,9 @@ impl Owner {
         postcard::to_stdvec(&(self.head(), state)).map_err(fault)
     }
 
-    /// The state of these bytes, if it is of the same policy for as many pages and tiers.
-    pub(super) fn unpack<S: DeserializeOwned>(&self, bytes: &[u8]) -> Result<S> {
+    /// The state of these bytes, if it is of the same policy and tiers, and for no more pages; and
+    /// for how many pages.
+    pub(super) fn unpack<S: DeserializeOwned>(&self, bytes: &[u8]) -> Result<(S, u32)> {
         let damaged = |e: postcard::Error| refused(format!("damaged ({e})"));
         let (version, rest) = postcard::take_from_bytes::<u8>(bytes).map_err(damaged)?;
         if version != VERSION {
@@ -55,13 +60,13 @@ impl Owner {
         let (head, rest) =
             postcard::take_from_bytes::<(&str, u32, usize)>(rest).map_err(damaged)?;
         let (_, name, pages, tiers) = self.head();
-        if head != (name, pages, tiers) {
+        if (head.0, head.2) != (name, tiers) || !(1..=pages).contains(&head.1) {
             let found = format!("of {} for {} pages on {} tiers", head.0, head.1, head.2);
             return Err(refused(format!("{found}, expected {name} for {pages} on {tiers}")));
         }
         let (state, rest) = postcard::take_from_bytes::<S>(rest).map_err(damaged)?;
         check(rest.is_empty(), || format!("damaged ({} bytes too many)", rest.len()))?;
-        Ok(state)
+        Ok((state, head.1))
     }
 }
 
@@ -88,19 +93,18 @@ pub(super) fn check(holds: bool, reason: impl FnOnce() -> String) -> Result<()> 
     if holds { Ok(()) } else { Err(refused(reason())) }
 }
 
-/// Takes on one entry for each page, if there are as many and each of them can be.
+/// Takes on an entry for each of the first `count`, if there are as many and each of them can be.
 pub(super) fn take_all<T>(
-    into: &mut Vec<T>,
+    into: &mut [T],
     saved: Vec<T>,
+    count: usize,
     what: &str,
     can_be: impl Fn(&T) -> bool,
 ) -> Result<()> {
-    check(saved.len() == into.len(), || {
-        format!("{what}: found {}, expected {}", saved.len(), into.len())
-    })?;
+    check(saved.len() == count, || format!("{what}: found {}, expected {count}", saved.len()))?;
     let wrong = saved.iter().position(|entry| !can_be(entry));
     check(wrong.is_none(), || format!("{what}: number {} cannot be", wrong.unwrap_or_default()))?;
-    *into = saved;
+    into.iter_mut().zip(saved).for_each(|(entry, saved)| *entry = saved);
     Ok(())
 }
 

@@ -99,7 +99,8 @@ impl Policy for Temp {
 
 impl Load for Temp {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        self.temperatures.load(placement, self.owner.unpack(bytes)?)?;
+        let (saved, pages) = self.owner.unpack(bytes)?;
+        self.temperatures.load(placement, saved, pages)?;
         self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
         Ok(())
     }

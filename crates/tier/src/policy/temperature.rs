@@ -31,6 +31,12 @@ const TIMESTEPS: u64 = 20;
 /// Requests after which the temperature is 1 to all digits, whatever the gain.
 const REQUESTS_MAX: usize = 255;
 
+/// Accesses in a timestep, and what a page cools by in one access.
+fn cooling(pages: u32) -> (u64, u64) {
+    let step_accesses = (u64::from(pages) / TIMESTEPS).max(1);
+    (step_accesses, (ONE / LIFE / step_accesses).max(1))
+}
+
 /// Pages that have not cooled down to 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Warm {
@@ -69,10 +75,9 @@ impl Temperatures {
     /// All pages at 0.5, on the tiers where they lie. `gain` is the text's 0.2.
     pub(super) fn new(placement: &Placement, gain: f64) -> Self {
         let pages = placement.pages() as usize;
-        let step_accesses = (pages as u64 / TIMESTEPS).max(1);
         let temperature = |requests: usize| 1.0 - 0.5 / (gain * requests as f64).exp();
         let fixed = |requests| (temperature(requests) * ONE as f64) as u64;
-        let rate = (ONE / LIFE / step_accesses).max(1);
+        let (step_accesses, rate) = cooling(placement.pages());
         // The rate is rounded down, so a page may live a little longer than it should.
         let life = (ONE / (rate * step_accesses)) as usize;
         let mut all = Self {
@@ -210,25 +215,33 @@ impl Temperatures {
         (&self.keys, &self.window, self.hand, self.accesses)
     }
 
-    /// Takes on what was saved, for pages that lie like this.
-    pub(super) fn load(&mut self, placement: &Placement, saved: Saved) -> Result<()> {
-        let (keys, window, hand, accesses) = saved;
-        let pages = self.keys.len();
+    /// Takes on what was saved of the first `pages`, for pages that lie like this.
+    pub(super) fn load(
+        &mut self,
+        placement: &Placement,
+        (keys, mut window, hand, accesses): Saved,
+        pages: u32,
+    ) -> Result<()> {
+        let (_, rate_before) = cooling(pages);
         // Half of what a cooling of 64 bits allows for.
-        let accesses_max = (1 << 63) / self.rate;
+        let accesses_max = (1 << 63) / rate_before;
         check(accesses <= accesses_max, || format!("accesses: found {accesses}"))?;
-        let held = accesses.min(pages as u64);
-        check(window.len() as u64 == held && window.iter().all(|&p| (p as usize) < pages), || {
-            format!(
-                "{} accesses in the window, expected {held} to pages below {pages}",
-                window.len()
-            )
+        let held = accesses.min(pages.into());
+        check(window.len() as u64 <= held && window.iter().all(|&page| page < pages), || {
+            format!("{} accesses in the window, {held} at most to {pages} pages", window.len())
         })?;
-        check(hand == 0 || hand < window.len(), || format!("the window's hand at {hand}"))?;
-        let cooled = accesses * self.rate;
-        let can_be = |key: &u64| *key <= cooled + ONE;
-        take_all(&mut self.keys, keys, "temperatures", can_be)?;
-        (self.hand, self.accesses, self.cooled) = (hand, accesses, cooled);
+        // Where it is not full the oldest is the first.
+        let is_hand = hand < window.len() && window.len() == pages as usize;
+        check(hand == 0 || is_hand, || format!("the window's hand at {hand}"))?;
+        let cooled_before = accesses * rate_before;
+        let can_be = |key: &u64| *key <= cooled_before + ONE;
+        take_all(&mut self.keys, keys, pages as usize, "temperatures", can_be)?;
+        (self.hand, self.accesses, self.cooled) = (hand, accesses, accesses * self.rate);
+        if (pages as usize) < self.keys.len() {
+            window.rotate_left(hand);
+            self.hand = 0;
+            self.rescale(pages, cooled_before);
+        }
         self.timestep = accesses / self.step_accesses;
         self.requests.fill(0);
         window.iter().for_each(|&page| self.requests[page as usize] += 1);
@@ -238,6 +251,14 @@ impl Temperatures {
         self.ending.iter_mut().for_each(|ending| ending.fill(Warm::default()));
         self.enter_all(placement);
         Ok(())
+    }
+
+    /// The first `pages` keep the temperatures that they had when all had cooled by
+    /// `cooled_before`; the others begin as pages do.
+    fn rescale(&mut self, pages: u32, cooled_before: u64) {
+        let (old, new) = self.keys.split_at_mut(pages as usize);
+        old.iter_mut().for_each(|key| *key = key.saturating_sub(cooled_before) + self.cooled);
+        new.fill(ONE / 2 + self.cooled);
     }
 
     /// Bytes that it holds.

@@ -42,7 +42,7 @@ impl Ranking for Frequency {
         self.counts.get(page as usize).map(|&count| f64::from(count))
     }
 
-    fn load(&mut self, saved: Self) -> Result<()> {
-        take_all(&mut self.counts, saved.counts, "counts of pages", |_| true)
+    fn load(&mut self, saved: Self, pages: u32) -> Result<()> {
+        take_all(&mut self.counts, saved.counts, pages as usize, "counts of pages", |_| true)
     }
 }

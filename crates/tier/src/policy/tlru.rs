@@ -75,8 +75,9 @@ impl Ranking for Recency {
         self.last.get(page as usize).map(|&last| last as f64)
     }
 
-    fn load(&mut self, saved: Self) -> Result<()> {
+    fn load(&mut self, saved: Self, pages: u32) -> Result<()> {
         take_accesses(&mut self.accesses, saved.accesses)?;
-        take_all(&mut self.last, saved.last, "last accesses", |&last| last <= saved.accesses)
+        let (count, accesses) = (pages as usize, saved.accesses);
+        take_all(&mut self.last, saved.last, count, "last accesses", |&last| last <= accesses)
     }
 }

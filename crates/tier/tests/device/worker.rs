@@ -120,8 +120,41 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     refused(&device, with(b"nonsense"), "it is none");
     let tlru = WorkerConfig { policy: "tlru".parse().unwrap(), ..with(&state) };
     refused(&device, tlru, "not of 'tlru'");
-    write(&device, 64..65);
-    refused(&device, with(&state), "there are 65");
+    device.set_len(60 * BLOCK).unwrap();
+    refused(&device, with(&state), "there are 60");
+}
+
+/// Heat is what a rebalance goes by: the blocks that were hot before the device grew come up.
+#[test]
+fn what_was_learned_outlives_growth_between_runs_and_within_one() {
+    for grows_within_a_run in [false, true] {
+        let sims = sims(3);
+        let device = device(&sims, &[11, 100], 40);
+        let mut worker = Worker::start(&device, config()).unwrap();
+        worker.pause();
+        read(&device, [30u64, 31, 32].into_iter().cycle().take(300), 512);
+        while worker.report().accesses < 300 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if !grows_within_a_run {
+            let state = Some(worker.stop().unwrap().1);
+            write(&device, 40..64);
+            worker = Worker::start(&device, WorkerConfig { state, ..config() }).unwrap();
+        } else {
+            write(&device, 40..90);
+            // So much growth is taken in before the next accesses.
+            read(&device, [89].into_iter(), 512);
+            while worker.report().accesses < 351 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        let state = Some(worker.stop().unwrap().1);
+        let plan = Rebalance::by_heat(&device, &WorkerConfig { state, ..config() }).unwrap();
+        plan.carry_out(&device, 8, |_| ControlFlow::Continue(())).unwrap();
+        for block in 30..33 {
+            assert_eq!(device.tier_of(block), Some(0), "block {block} was forgotten");
+        }
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::{World, all, worlds};
 
 /// The options that change what is stored, besides those of [`all`].
-fn more() -> Vec<PolicySpec> {
+fn more_specs() -> Vec<PolicySpec> {
     let names = ["restore:additive", "restore:code-diff", "restore:explore=0.3:rate=0.01"];
     let ours = ["cost-benefit:short=0.5", "payback:watch=0.5:trial=2"];
     let names = names.into_iter().chain(ours);
@@ -71,7 +71,7 @@ proptest! {
         part in 0.0..1.0f64,
     ) {
         let saved_at = (world.accesses as f64 * part) as u64;
-        for spec in more() {
+        for spec in more_specs() {
             let mut run = Run::new(&world, &spec);
             (0..saved_at).for_each(|index| drop(run.step(index)));
             let bytes = run.policy.save().expect("it can be saved");
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn damaged_states_are_refused_or_run(world in worlds(), seed in any::<u64>()) {
         let random = Counter::new(seed, 3);
-        for spec in more() {
+        for spec in more_specs() {
             let mut run = Run::new(&world, &spec);
             (0..world.accesses).for_each(|index| drop(run.step(index)));
             let bytes = run.policy.save().expect("it can be saved");
@@ -120,6 +120,44 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_policy_that_is_restored_for_more_pages_knows_the_old_ones_and_runs(
+        world in worlds(),
+        more in 1u32..60,
+    ) {
+        for spec in more_specs() {
+            let mut run = Run::new(&world, &spec);
+            (0..world.accesses).for_each(|index| drop(run.step(index)));
+            let bytes = run.policy.save().expect("it can be saved");
+            let mut grown = world.clone();
+            grown.pages += more;
+            *grown.capacities.last_mut().expect("tiers") += u64::from(more);
+            let slowest = world.capacities.len() as u8 - 1;
+            let mut map = run.placement.map().to_vec();
+            map.resize(grown.pages as usize, slowest);
+            let placement = Placement::from_map(map, &grown.capacities).expect("they fit");
+            let mut larger = Run { world: &grown, placement, ..Run::new(&grown, &spec) };
+            larger = larger.restored(&spec, &bytes).expect("it takes more pages");
+            for page in 0..world.pages {
+                // A share of all accesses, which small windows overstate.
+                let most = if spec.weighs_costs() { 1.0 } else { f64::MAX };
+                let heat = |run: &Run<'_>| run.policy.heat(page).unwrap_or(0.0).min(most);
+                let heats = [heat(&run), heat(&larger)];
+                let scale = heats[0].abs().max(1e-12);
+                prop_assert!((heats[0] - heats[1]).abs() <= 1e-4 * scale, "{}: {:?}", spec, heats);
+            }
+            prop_assert_eq!(larger.policy.heat(grown.pages), None, "{} knows no such page", spec);
+            (world.accesses..2 * world.accesses).for_each(|index| drop(larger.step(index)));
+            let again = larger.policy.save().expect("it can be saved");
+            let restored = larger.restored(&spec, &again).expect("it is the same policy");
+            prop_assert_eq!(restored.policy.save(), Ok(again), "{}", spec);
+        }
+    }
+}
+
 fn world() -> World {
     World { seed: 5, pages: 30, capacities: vec![4, 6, 30], accesses: 400, skew: 3 }
 }
@@ -127,7 +165,7 @@ fn world() -> World {
 #[test]
 fn the_state_of_another_policy_or_other_tiers_is_refused_by_name() {
     let world = world();
-    let specs = more();
+    let specs = more_specs();
     for spec in &specs {
         let mut run = Run::new(&world, spec);
         (0..50).for_each(|index| drop(run.step(index)));
@@ -136,9 +174,9 @@ fn the_state_of_another_policy_or_other_tiers_is_refused_by_name() {
             let restored = run.restored(other, &bytes).map(drop);
             assert_refused(restored, &format!("{spec} as {other}"), "expected");
         }
-        let more_pages = World { pages: 31, ..world.clone() };
+        let fewer_pages = World { pages: 29, ..world.clone() };
         let fewer_tiers = World { capacities: vec![4, 30], ..world.clone() };
-        for other in [more_pages, fewer_tiers] {
+        for other in [fewer_pages, fewer_tiers] {
             let refused = Run::new(&other, spec).restored(spec, &bytes).map(drop);
             assert_refused(refused, &format!("{spec} for {other:?}"), "30 pages on 3 tiers");
         }
@@ -155,7 +193,7 @@ fn assert_refused(result: Result<(), TierError>, what: &str, says: &str) {
 fn lengths_that_are_not_there_are_refused_before_room_is_made_for_them() {
     // A vector of 2^63 pages: if room was made, this would end the process.
     let world = world();
-    for spec in more() {
+    for spec in more_specs() {
         let run = Run::new(&world, &spec);
         let bytes = run.policy.save().expect("it can be saved");
         for at in 0..bytes.len() {

@@ -8,7 +8,7 @@
 
 use super::zipf::{Zipf, ZipfConfig};
 use super::{PageLoad, PageOp};
-use crate::error::{Result, require};
+use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
 
@@ -43,7 +43,7 @@ impl Drift {
     /// Checks the parameters.
     pub fn new(config: DriftConfig) -> Result<Self> {
         let DriftConfig { name, zipf, drift } = config;
-        require((0.0..=1e6).contains(&drift), "drift", drift, "0 to 1000000")?;
+        require((0.0..=1e6).contains(&drift), "drift", float(drift), "0 to 1000000")?;
         let ZipfConfig { pages, ops, seed, .. } = zipf;
         Ok(Self {
             name,

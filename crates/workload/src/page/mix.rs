@@ -12,7 +12,7 @@
 //! | MU, mixed uniform | 50% | 50% / 50% |
 
 use super::{Chance, Cursor, PageLoad, PageOp, page_in};
-use crate::error::{Result, require};
+use crate::error::{Result, float, require};
 use crate::random::Counter;
 
 /// What a mix is made of.
@@ -86,7 +86,12 @@ impl Mix {
     pub fn new(config: MixConfig) -> Result<Self> {
         let MixConfig { name, pages, ops, read_share, hot_ops, hot_pages, seed } = config;
         require(pages > 0, "pages", pages, "at least 1")?;
-        require((0.0..=1.0).contains(&hot_pages), "hot-pages", hot_pages, "a share from 0 to 1")?;
+        require(
+            (0.0..=1.0).contains(&hot_pages),
+            "hot-pages",
+            float(hot_pages),
+            "a share from 0 to 1",
+        )?;
         let hot = ((pages as f64 * hot_pages).round() as u64).clamp(1, pages);
         Ok(Self {
             name,

@@ -4,7 +4,6 @@
 //! - [`phases`]: the loads of the tiering chapter: hot pages in phases, or a hot set that slides
 //! - [`zipf`]: Zipf's law, as YCSB's loads have it
 //! - [`drift`]: the same with hot pages that change
-//! - [`tpcc`]: the pages that TPC-C's five transactions touch
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
 //! - [`census`]: counts a load's accesses and pages
 //! - [`dense`]: renumbers the pages of a sparse load
@@ -26,11 +25,10 @@ pub mod dense;
 pub mod drift;
 pub mod mix;
 pub mod phases;
-pub mod tpcc;
 pub mod trace;
 pub mod zipf;
 
-use crate::error::{Result, require};
+use crate::error::{Result, float, require};
 use crate::random::Counter;
 
 /// One access to a page.
@@ -91,7 +89,7 @@ struct Chance {
 
 impl Chance {
     fn new(name: &'static str, share: f64) -> Result<Self> {
-        require((0.0..=1.0).contains(&share), name, share, "a share from 0 to 1")?;
+        require((0.0..=1.0).contains(&share), name, float(share), "a share from 0 to 1")?;
         Ok(Self { threshold: (share * (1u64 << 32) as f64).round() as u64 })
     }
 

@@ -9,7 +9,7 @@
 //! the area between the curve and its steps are drawn again.
 
 use super::{Chance, Cursor, PageLoad, PageOp};
-use crate::error::{Result, require};
+use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
 
@@ -58,7 +58,7 @@ impl Zipf {
     pub fn new(config: ZipfConfig) -> Result<Self> {
         let ZipfConfig { pages, ops, skew, read_share, scramble, seed } = config;
         require((1..=PAGES_MAX).contains(&pages), "pages", pages, "1 to 2^48")?;
-        require((0.0..=100.0).contains(&skew), "skew", skew, "an exponent from 0 to 100")?;
+        require((0.0..=100.0).contains(&skew), "skew", float(skew), "an exponent from 0 to 100")?;
         Ok(Self {
             pages,
             ranks: Ranks::new(pages, skew),

@@ -1,19 +1,15 @@
 //! `cenote pool`: what a buffer pool that knows its drive is worth.
 //!
 //! - [`replay`]: runs page loads through the pool, in every combination, side by side
-//! - `grid`: the lists and the values that options name
+//! - `sweep`: the option that varies a parameter
 //! - `table`: the rows as a person reads them
-//! - `plot`: the speedups as SVG
 
-mod grid;
-mod plot;
-mod replay;
+pub mod replay;
+mod sweep;
 mod table;
 
 use anyhow::Result;
 use clap::Subcommand;
-
-pub use grid::share;
 
 use crate::verb::Outcome;
 

@@ -1,9 +1,9 @@
 //! The rows as a person reads them.
 
+use cenote_replay::pool::row::Row;
 use comfy_table::Table;
 
 use crate::output::{self, count};
-use crate::replay::row::Row;
 
 const NONE: &str = "-";
 
@@ -25,7 +25,7 @@ fn cells(row: &Row) -> Vec<String> {
         [&row.workload, row.policy, row.writer, row.prefetch].map(str::to_owned).into();
     cells.extend(row.sweep.as_ref().map(|sweep| sweep.value.to_string()));
     let hit_share = row.hits as f64 / (row.hits + row.misses).max(1) as f64;
-    // These write while others read, which the predictions know nothing of.
+    // These write while others read, which the predictions leave out.
     let predicted = |speedup: f64| match row.writer {
         "cleaner" | "ace-bg" => NONE.to_owned(),
         _ => format!("{speedup:.2}"),

@@ -3,17 +3,10 @@
 //! - [`status`]: what lies where on the tiers of a graph
 //! - [`rebalance`]: moves all of them to where they belong
 //! - [`replay`]: runs page loads through tiers in virtual time, policies side by side
-//! - `load`: what is replayed
-//! - `grid`: the lists that options name
-//! - `row`: what is told of a combination
-//! - `table`, `plot`: the rows as a person reads them
+//! - `table`: the rows as a person reads them
 
-mod grid;
-mod load;
-mod plot;
 mod rebalance;
 mod replay;
-mod row;
 pub mod status;
 mod table;
 

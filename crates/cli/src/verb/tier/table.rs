@@ -1,8 +1,8 @@
 //! The rows as a person reads them.
 
+use cenote_replay::tier::row::Row;
 use comfy_table::Table;
 
-use super::row::Row;
 use crate::output::{self, count};
 
 /// Columns of words; the others hold numbers.

@@ -1,5 +1,6 @@
 //! Seeded faults: which operation goes wrong, and how.
 
+use crate::random;
 use crate::request::Op;
 
 /// What every operation answers once the power is cut: the device is gone.
@@ -287,10 +288,7 @@ pub(crate) fn torn_prefix_bytes(seed: u64, len: usize, block_bytes: usize) -> us
 
 /// SplitMix64 over a seed and a counter: every choice is a function of both.
 pub(crate) fn mix(seed: u64, counter: u64) -> u64 {
-    let mut z = seed ^ counter.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    random::mix(seed ^ counter.wrapping_add(1).wrapping_mul(random::GOLDEN))
 }
 
 /// A number from 0 to below 1.

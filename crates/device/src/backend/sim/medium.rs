@@ -20,7 +20,7 @@ type Chunk = Arc<[u8; CHUNK_BYTES]>;
 /// Bytes by chunk; a missing chunk is zero.
 type Chunks = HashMap<u64, Chunk, BuildHasherDefault<ChunkHasher>>;
 
-/// Spreads chunk numbers: they come from the program itself, so nobody can make them collide.
+/// Spreads chunk numbers: they come from the program itself, so no input can make them collide.
 #[derive(Default)]
 struct ChunkHasher(u64);
 

@@ -32,7 +32,7 @@ pub use timing::SimClock;
 use self::contents::Contents;
 use self::queue::SimQueue;
 use self::timing::Timing;
-use super::assert_depth;
+use super::check_depth;
 use crate::clock::Clock;
 use crate::error::{DeviceError, Result};
 use crate::model::DeviceModel;
@@ -164,7 +164,7 @@ impl SimDevice {
         self.core.lock().contents.unsynced_bytes()
     }
 
-    /// The virtual clock, to be moved by whoever simulates computing time.
+    /// The virtual clock, to be moved by code that simulates computing time.
     pub fn sim_clock(&self) -> Arc<SimClock> {
         Arc::clone(&self.core.clock)
     }
@@ -197,7 +197,7 @@ impl Device for SimDevice {
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
-        assert_depth(config.depth);
+        check_depth(&self.name(), config.depth)?;
         Ok(Box::new(SimQueue::new(Arc::clone(&self.core), config.depth)))
     }
 

@@ -167,7 +167,7 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
     }
 }
 
-/// Tells the caller how a request ended. What was in flight when the power failed is not heard of.
+/// Completes a request. What was in flight when the power failed never completes.
 fn finish(state: &mut State, flying: Flying, now_ns: u64) -> Completion {
     let Flying { request, started_ns, mut outcome, write } = flying;
     if state.faults.is_power_cut() {

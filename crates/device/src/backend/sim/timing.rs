@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::model::{self, DeviceModel};
 use crate::request::Op;
 
-/// Virtual time: it stands still unless somebody moves it.
+/// Virtual time: it stands still unless it is moved.
 #[derive(Debug, Default)]
 pub struct SimClock(AtomicU64);
 

@@ -1,19 +1,19 @@
-//! The I/O budget of one device: k_r reads and k_w writes at once, shared by all who use it.
+//! The I/O budget of one device: k_r reads and k_w writes at once, shared by all users.
 //!
 //! - [`IoBudget`]: the permits, their limits and their statistics
 //! - [`BudgetDevice`]: a device whose queues start only what has a permit
 //!
-//! Beyond k a device gives no more, only longer latencies: whoever then waits for one page waits
-//! behind everybody's batches.
+//! Beyond k a device gives no more, only longer latencies: a thread that waits for one page then
+//! waits behind the batches of all others.
 //!
 //! # No deadlock
 //! A permit is taken when a request starts and comes back when it is reaped. Its holder may never
-//! reap again, so nobody may wait for a permit alone: a queue with nothing started always starts
+//! reap again, so no queue waits for a permit alone: a queue with nothing started always starts
 //! one request, permit or not. Thus a queue waits on its own requests only, inside the device's
 //! own `reap`, asleep; and a thread with several queues can wait on any of them.
 //!
 //! The price: a queue that finds all permits taken puts one request on top. At most
-//! `limit + queues - 1` requests of a kind are at the device. Those on top count, so nobody gets
+//! `limit + queues - 1` requests of a kind are at the device. Those on top count, so no queue gets
 //! a permit before the sum is below the limit again.
 //!
 //! A deep queue that never pauses leaves others little more than their one request. Give each of
@@ -84,7 +84,7 @@ impl IoBudget {
     }
 
     /// The budget k_r and k_w of a device for requests of `bytes`; a profile's
-    /// [`model`](crate::profile::Profile::model) tells them too.
+    /// [`model`](crate::profile::Profile::model) has them too.
     pub fn of(model: &DeviceModel, bytes: u64) -> Arc<Self> {
         let size = model.at(bytes);
         Self::new(size.k_r as usize, size.k_w as usize)

@@ -33,6 +33,7 @@
 
 mod value;
 
+use cenote_device::mix;
 use serde::{Deserialize, Serialize};
 
 use super::lowest::Lowest;
@@ -40,7 +41,7 @@ use super::saved::{ACCESSES_MAX, Load, Owner, check};
 use super::temperature::{self, ONE, Temperatures};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
-use crate::placement::{Move, Page, Placement, Tier, mix};
+use crate::placement::{Move, Page, Placement, Tier};
 use crate::spec::TierSpec;
 pub use value::Rules;
 use value::{Agent, Learning, Spread};
@@ -63,7 +64,7 @@ pub enum Criterion {
     Weighted,
 }
 
-/// What the agents are told.
+/// What the agents learn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
     /// Response times of their own tier.
@@ -281,10 +282,10 @@ impl ReStore {
         }
     }
 
-    /// A page of the slower tiers, by lot.
+    /// Whether a page of the slower tiers goes up at random.
     fn explores(&self, above: Tier) -> bool {
-        let lot = mix(mix(self.seed) ^ self.accesses) >> 11;
-        above > 0 && (lot as f64) < self.config.explore * (1u64 << 53) as f64
+        let random = mix(mix(self.seed) ^ self.accesses) >> 11;
+        above > 0 && (random as f64) < self.config.explore * (1u64 << 53) as f64
     }
 }
 
@@ -349,7 +350,8 @@ impl Policy for ReStore {
 
 impl Load for ReStore {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (temperatures, learned): (temperature::Saved, _) = self.owner.unpack(bytes)?;
+        let ((temperatures, learned), pages): ((temperature::Saved, _), _) =
+            self.owner.unpack(bytes)?;
         let (agents, responses, accesses, seed): (Vec<Agent>, Vec<Responses>, u64, u64) = learned;
         let tiers = self.agents.len();
         check(agents.len() == tiers && responses.len() == tiers, || {
@@ -361,7 +363,7 @@ impl Load for ReStore {
         for (agent, saved) in self.agents.iter_mut().zip(agents) {
             agent.load(saved)?;
         }
-        self.temperatures.load(placement, temperatures)?;
+        self.temperatures.load(placement, temperatures, pages)?;
         (self.responses, self.accesses, self.seed) = (responses, accesses, seed);
         self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
         Ok(())

@@ -1,0 +1,438 @@
+//! The search, step after step: top-down, bottom-up, or on to its end in memory.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use cenote_engine::{
+    ActiveSet, Bitmap, Direction, Engine, Frontier, FrontierPart, HugeVec, VertexId,
+};
+use rayon::prelude::*;
+
+use super::asynchronous::{self, Asynchronous};
+use super::csr::{Csr, Patience};
+use super::hub_neighbours::BottomUpHubNeighbours;
+use super::step::{BottomUp, TopDown, joins, set};
+use super::unvisited::{Keep, Unvisited, UnvisitedPart};
+use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
+use crate::ranks::Parents;
+use crate::report::{Result, Run, pages};
+
+/// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
+/// all unvisited vertices.
+const BOTTOM_UP_SHARE: f64 = 0.5;
+
+/// Hub neighbours are looked at where the frontier has so many times their pages, since they do not
+/// decide for all, and at least this part of all pages: of a small frontier they have little.
+const HUB_NEIGHBOURS_TIMES: u64 = 2;
+const HUB_NEIGHBOURS_PART: u64 = 4;
+
+/// In memory every list left is looked at where so many times the last level's vertices are as many
+/// lists; else those of the last level are looked up.
+const SCAN_SHARE: usize = 8;
+
+/// Vertices between two looks at whether the user wants the run to end.
+const CANCEL_VERTICES: usize = 1 << 16;
+
+/// The state of a search between steps.
+pub(super) struct Search<'e> {
+    engine: &'e Engine,
+    sources: Vec<VertexId>,
+    goal: Goal,
+    levels: HugeVec<AtomicU32>,
+    parents: Option<Parents>,
+    visited: Bitmap,
+    frontier: Frontier,
+    next: Frontier,
+    level: u32,
+    reached: u64,
+    /// Pages of unvisited vertices below which a bottom-up step may be tried again; a step whose
+    /// unvisited lists did not fit in memory halves it.
+    bottom_up_pages_max: u64,
+    patience: Patience,
+    /// Vertices that a bottom-up step need not ask for more than their hub neighbours; `None` where
+    /// hub neighbours are not asked.
+    settled: Option<Bitmap>,
+}
+
+impl<'e> Search<'e> {
+    pub fn new(engine: &'e Engine, sources: Vec<VertexId>, bfs: &BfsConfig) -> Result<Self> {
+        let n = engine.graph().vertices();
+        let levels = HugeVec::<AtomicU32>::zeroed(n)?;
+        levels.par_iter().for_each(|level| level.store(UNREACHED, Ordering::Relaxed));
+        let search = Self {
+            engine,
+            goal: Goal((!bfs.targets.is_empty()).then(|| bfs.targets.clone())),
+            levels,
+            parents: if bfs.parents { Some(Parents::new(engine.graph())?) } else { None },
+            visited: Bitmap::new(n)?,
+            frontier: Frontier::new(n)?,
+            next: Frontier::new(n)?,
+            level: 0,
+            reached: sources.len() as u64,
+            bottom_up_pages_max: u64::MAX,
+            patience: Patience::default(),
+            settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
+                true => Some(Bitmap::new(n)?),
+                false => None,
+            },
+            sources,
+        };
+        for &source in &search.sources {
+            search.levels[source as usize].store(0, Ordering::Relaxed);
+            set(search.parents.as_ref(), source, source);
+            search.visited.insert(source);
+        }
+        Ok(search)
+    }
+
+    pub fn run(&mut self) -> Result<()> {
+        self.frontier.set(&self.sources);
+        while !self.frontier.is_empty() && !self.goal.is_reached(&self.levels) {
+            let frontier_pages = self.frontier_pages();
+            if self.finish_in_csr(frontier_pages)? {
+                return Ok(());
+            }
+            if self.hub_neighbours_are_worth_it(frontier_pages) {
+                let unvisited = self.bottom_up_by_hub_neighbours(frontier_pages)?;
+                self.advance();
+                if let Some(unvisited) = unvisited {
+                    return self.finish_in_memory(&unvisited);
+                }
+                continue;
+            }
+            match self.bottom_up_pages(frontier_pages) {
+                Some(pages) => {
+                    let unvisited = self.bottom_up()?;
+                    self.advance();
+                    match unvisited {
+                        Some(unvisited) => return self.finish_in_memory(&unvisited),
+                        None => self.bottom_up_pages_max = pages / 2,
+                    }
+                }
+                None => {
+                    self.top_down()?;
+                    self.advance();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next frontier.
+    fn advance(&mut self) {
+        self.reached += self.next.count();
+        self.level += u32::from(!self.next.is_empty());
+        self.frontier.clear();
+        std::mem::swap(&mut self.frontier, &mut self.next);
+    }
+
+    /// Pages of the frontier; 0 where it does not matter because there is no memory to save steps.
+    fn frontier_pages(&self) -> u64 {
+        match self.engine.memory().scratch_bytes {
+            0 => 0,
+            _ => self.engine.active_pages(Direction::Out, &ActiveSet::In(&self.frontier)),
+        }
+    }
+
+    /// The pages of all unvisited vertices, where the step is to be done bottom-up.
+    fn bottom_up_pages(&self, frontier_pages: u64) -> Option<u64> {
+        if frontier_pages == 0
+            || !keeps_unvisited(self.engine.graph(), self.engine.config().strategy)
+        {
+            return None;
+        }
+        // Counting the unvisited asks every page: only where the answer may matter.
+        let all_pages = pages(self.engine.graph(), Direction::Out);
+        if frontier_pages * 16 < all_pages {
+            return None;
+        }
+        let unvisited_pages =
+            self.engine.active_pages(Direction::In, &ActiveSet::NotIn(&self.visited));
+        let worth = frontier_pages as f64 >= BOTTOM_UP_SHARE * unvisited_pages as f64;
+        (worth && unvisited_pages <= self.bottom_up_pages_max).then_some(unvisited_pages)
+    }
+
+    /// After many small steps: fetches all lists that are left, if they fit in memory, and ends
+    /// the search there. False where the search is to go on as it did.
+    fn finish_in_csr(&mut self, frontier_pages: u64) -> Result<bool> {
+        let graph = self.engine.graph();
+        if frontier_pages == 0 || !self.patience.is_lost(graph, &self.frontier, frontier_pages) {
+            return Ok(false);
+        }
+        let bytes_max = self.engine.memory().scratch_bytes;
+        // The frontier's own lists are still to be followed.
+        self.frontier.bits().iter().for_each(|v| self.visited.remove(v));
+        let csr = Csr::load(self.engine, &self.visited, bytes_max)?;
+        self.frontier.bits().iter().for_each(|v| {
+            self.visited.insert(v);
+        });
+        match csr {
+            Some(csr) => self.reached += self.queue_in_memory(&csr)?,
+            None if bytes_max >= asynchronous::bytes_for(pages(graph, Direction::Out)) => {
+                self.finish_asynchronously()?;
+            }
+            None => {
+                self.patience = Patience::endless();
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish_asynchronously(&mut self) -> Result<()> {
+        let search = Asynchronous::new(self.engine, &self.levels, self.next.bits())?;
+        self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
+        search.run(|| self.goal.level_max(&self.levels))?;
+        let level_max = self.goal.level_max(&self.levels);
+        // From here on the set of those that were not reached.
+        self.visited.clear();
+        (self.reached, self.level) = (0, 0);
+        for (v, cell) in self.levels.iter().enumerate() {
+            let level = cell.load(Ordering::Relaxed);
+            if level != UNREACHED && level <= level_max {
+                self.reached += 1;
+                self.level = self.level.max(level);
+            } else {
+                cell.store(UNREACHED, Ordering::Relaxed);
+                self.visited.insert(VertexId::try_from(v).expect("vertex ids are u32"));
+            }
+        }
+        match &self.parents {
+            Some(parents) => {
+                asynchronous::find_parents(self.engine, &self.levels, parents, &self.visited)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Searches on from the frontier, one vertex after another; how many were reached.
+    fn queue_in_memory(&mut self, csr: &Csr) -> Result<u64> {
+        let parents = self.parents.as_ref();
+        let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
+        let mut queue = Vec::with_capacity(self.levels.len());
+        queue.extend(self.frontier.bits().iter());
+        let (started, mut head, mut level_now) = (queue.len(), 0, self.level);
+        while let Some(&v) = queue.get(head) {
+            if level_of(v) > level_now {
+                // The level is complete, as after a step.
+                level_now += 1;
+                if self.goal.is_reached(&self.levels) {
+                    break;
+                }
+            }
+            head += 1;
+            if head % CANCEL_VERTICES == 0 {
+                self.engine.check_cancel()?;
+            }
+            let next = level_of(v) + 1;
+            for target in csr.list(v) {
+                let target = target.load(Ordering::Relaxed);
+                let level = level_of(target);
+                if level == UNREACHED {
+                    self.levels[target as usize].store(next, Ordering::Relaxed);
+                    queue.push(target);
+                }
+                if level >= next {
+                    set(parents, target, v);
+                }
+            }
+        }
+        self.level = queue.last().map_or(self.level, |&v| level_of(v));
+        Ok((queue.len() - started) as u64)
+    }
+
+    fn hub_neighbours_are_worth_it(&self, frontier_pages: u64) -> bool {
+        let hub_neighbours =
+            self.engine.graph().hub_neighbours().filter(|_| self.settled.is_some());
+        let all_pages = pages(self.engine.graph(), Direction::Out);
+        let least = |hub_neighbours: u64| {
+            (HUB_NEIGHBOURS_TIMES * hub_neighbours).max(all_pages / HUB_NEIGHBOURS_PART)
+        };
+        hub_neighbours.is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
+    }
+
+    /// One step that asks the hub neighbours first, and then whichever is fewer: the lists of
+    /// vertices that they do not lead to, or those of the frontier. Gives the lists of the vertices
+    /// that stay unvisited if all fit in memory.
+    fn bottom_up_by_hub_neighbours(&mut self, frontier_pages: u64) -> Result<Option<Unvisited>> {
+        let mut settled = self.settled.take().expect("hub neighbours are asked");
+        settled.clear();
+        settled.merge(&self.visited);
+        // The step that follows has the other half.
+        let room = self.engine.memory().scratch_bytes / 2;
+        let keep = self.keep(room)?;
+        let kernel = BottomUpHubNeighbours {
+            visited: &self.visited,
+            frontier: &self.frontier,
+            next: &self.next,
+            settled: &settled,
+            levels: &self.levels,
+            level: self.level + 1,
+            keep: &keep,
+        };
+        let label = format!("level {} by hub neighbours", self.level + 1);
+        let locals = self.engine.visit_hub_neighbours(label, &kernel)?;
+        let (mut parts, mut kept): (Vec<_>, Vec<_>) = locals.into_iter().unzip();
+        let rest = ActiveSet::NotIn(&settled);
+        let is_rest_less = self.engine.active_pages(Direction::In, &rest) <= frontier_pages;
+        if is_rest_less {
+            let (more, more_kept) = self.bottom_up_visit(rest, room)?;
+            parts.extend(more);
+            kept.extend(more_kept);
+            self.next.seal(parts);
+            self.visited.merge(self.next.bits());
+        } else {
+            self.visited.merge(self.next.bits());
+            parts.extend(self.top_down_visit()?);
+            self.next.seal(parts);
+        }
+        self.settled = Some(settled);
+        Ok(if is_rest_less { Unvisited::of(kept) } else { None })
+    }
+
+    /// Room of `bytes` for what a bottom-up step leaves unvisited.
+    fn keep(&self, bytes: u64) -> Result<Keep> {
+        Keep::new(bytes, self.engine.config().threads, !self.engine.graph().is_directed())
+    }
+
+    fn top_down(&mut self) -> Result<()> {
+        let parts = self.top_down_visit()?;
+        self.next.seal(parts);
+        Ok(())
+    }
+
+    fn top_down_visit(&self) -> Result<Vec<FrontierPart>> {
+        let kernel = TopDown {
+            levels: &self.levels,
+            parents: self.parents.as_ref(),
+            visited: &self.visited,
+            next: &self.next,
+            level: self.level + 1,
+        };
+        let label = format!("level {} top-down", self.level + 1);
+        Ok(self.engine.visit(label, Direction::Out, ActiveSet::In(&self.frontier), &kernel)?)
+    }
+
+    /// One step; gives the lists of the vertices that stay unvisited if all fit in memory.
+    fn bottom_up(&mut self) -> Result<Option<Unvisited>> {
+        let unvisited = ActiveSet::NotIn(&self.visited);
+        let room = self.engine.memory().scratch_bytes;
+        let (parts, kept) = self.bottom_up_visit(unvisited, room)?;
+        self.next.seal(parts);
+        self.visited.merge(self.next.bits());
+        Ok(Unvisited::of(kept))
+    }
+
+    fn bottom_up_visit(
+        &self,
+        wanted: ActiveSet<'_>,
+        bytes: u64,
+    ) -> Result<(Vec<FrontierPart>, Vec<UnvisitedPart>)> {
+        let keep = self.keep(bytes)?;
+        let kernel = BottomUp {
+            levels: &self.levels,
+            parents: self.parents.as_ref(),
+            visited: &self.visited,
+            frontier: &self.frontier,
+            next: &self.next,
+            level: self.level + 1,
+            keep: &keep,
+        };
+        let label = format!("level {} bottom-up", self.level + 1);
+        let locals = self.engine.visit(label, Direction::In, wanted, &kernel)?;
+        Ok(locals.into_iter().unzip())
+    }
+
+    /// The rest of the search: every unvisited vertex's list is in memory.
+    fn finish_in_memory(&mut self, unvisited: &Unvisited) -> Result<()> {
+        if self.goal.is_reached(&self.levels) {
+            return Ok(());
+        }
+        // Of the vertices whose lists are kept none is reached yet but, perhaps, the frontier.
+        let mut newly = if unvisited.lists() > 0 {
+            self.adjacent_in_memory(unvisited)
+        } else {
+            self.expand_in_memory(unvisited, self.frontier.bits().iter())
+        };
+        while !newly.is_empty() {
+            self.engine.check_cancel()?;
+            self.level += 1;
+            self.reached += newly.len() as u64;
+            for &v in &newly {
+                self.levels[v as usize].store(self.level, Ordering::Relaxed);
+            }
+            if self.goal.is_reached(&self.levels) {
+                break;
+            }
+            newly = if newly.len() * SCAN_SHARE >= unvisited.lists() && unvisited.lists() > 0 {
+                self.adjacent_in_memory(unvisited)
+            } else {
+                self.expand_in_memory(unvisited, newly.iter().copied())
+            };
+        }
+        Ok(())
+    }
+
+    /// The unreached vertices next to the present level.
+    fn adjacent_in_memory(&self, unvisited: &Unvisited) -> Vec<VertexId> {
+        let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
+        let (open, frontier) = (|v| level_of(v) == UNREACHED, |v| level_of(v) == self.level);
+        unvisited.select(|v, list| open(v) && joins(self.parents.as_ref(), v, list, frontier))
+    }
+
+    fn expand_in_memory(
+        &self,
+        unvisited: &Unvisited,
+        vertices: impl Iterator<Item = VertexId>,
+    ) -> Vec<VertexId> {
+        let mut next = Vec::new();
+        let parents = self.parents.as_ref();
+        for v in vertices {
+            unvisited.for_each_target(v, |target| {
+                let level = self.levels[target as usize].load(Ordering::Relaxed);
+                if level == UNREACHED {
+                    // Marked at once so that it is found once; its level is set by the caller.
+                    self.levels[target as usize].store(self.level + 1, Ordering::Relaxed);
+                    next.push(target);
+                    set(parents, target, v);
+                } else if level == self.level + 1 {
+                    set(parents, target, v);
+                }
+            });
+        }
+        next
+    }
+
+    pub fn finish(mut self) -> Result<Bfs> {
+        let graph = self.engine.graph();
+        Ok(Bfs {
+            ended_early: self.goal.is_reached(&self.levels),
+            sources: self.sources,
+            levels: self.levels.into_plain(),
+            parents: self.parents.map(|parents| parents.finish(graph)).transpose()?,
+            reached: self.reached,
+            depth: self.level,
+            run: Run::of(self.engine),
+        })
+    }
+}
+
+/// Targets that may not be reached yet; `None` where the search is for everything.
+struct Goal(Option<Vec<VertexId>>);
+
+impl Goal {
+    /// Whether there were targets and all of them are reached.
+    fn is_reached(&mut self, levels: &[AtomicU32]) -> bool {
+        let Some(targets) = &mut self.0 else { return false };
+        let reached = |&v: &VertexId| levels[v as usize].load(Ordering::Relaxed) != UNREACHED;
+        while targets.last().is_some_and(reached) {
+            targets.pop();
+        }
+        targets.is_empty()
+    }
+
+    /// The level of the furthest of these targets: none further matters.
+    fn level_max(&self, levels: &[AtomicU32]) -> u32 {
+        let level = |&v: &VertexId| levels[v as usize].load(Ordering::Relaxed);
+        self.0.iter().flatten().map(level).max().unwrap_or(UNREACHED)
+    }
+}

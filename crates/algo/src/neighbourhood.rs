@@ -1,0 +1,311 @@
+//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists together.
+//!
+//! Out-lists and in-lists lie in different pages. A directed graph is therefore visited range by
+//! range of vertices: the out-lists of a range are brought into memory, then its in-lists are
+//! visited, and each meets its partner there.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use cenote_engine::{
+    ActiveSet, Adjacency, Assembled, Direction, Engine, EngineConfig, Graph, Kernel, List,
+    MemoryPlan, Page, PageTask, Purpose, VertexId,
+};
+
+use crate::estimate::Reads;
+use crate::report::{AlgoError, Result};
+use crate::residual::{Kept, Residual, ResidualPart};
+
+/// Room for out-lists that is worth taking even from little.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
+
+/// Room beyond which longer ranges gain nothing.
+const ROOM_BYTES_MAX: u64 = 32 << 20;
+
+/// Words that a piece of a list takes beside its targets: its head of two, and an index entry.
+const PIECE_WORDS: usize = 2 + Residual::INDEX_WORDS;
+
+/// What is done with a neighbourhood. As [`Kernel`], but for whole neighbourhoods.
+pub(crate) trait Neighbourhood: Sync {
+    type Local: Send;
+
+    fn local(&self) -> Self::Local;
+
+    /// Takes all neighbours of `v`, in one or more slices: a neighbour in both directions of a
+    /// directed graph is there twice.
+    fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
+}
+
+/// Bytes that visits take whatever happens, and bytes that make them faster.
+pub(crate) fn bytes_for(graph: &Graph, config: &EngineConfig) -> (u64, u64) {
+    let pieces = Assembled::bytes_for(graph, config);
+    if !graph.is_directed() {
+        return (pieces, 0);
+    }
+    let longest = graph.adjacency(Direction::Out).map_or(0, Adjacency::list_entries_bound);
+    // Every piece of the longest list with its head; and what any small graph needs as a whole.
+    let all = graph.superblock().stored_out * 4 * (1 + PIECE_WORDS as u64) + 64;
+    let room = (longest * 6 + 4096).max(ROOM_BYTES_MIN).min(all);
+    (pieces + room, ROOM_BYTES_MAX.min(all))
+}
+
+/// What a run of visits uses of its memory: neither pieces nor the room for out-lists as a rule;
+/// the further room as far as there are lists for it.
+pub(crate) fn using(
+    graph: &Graph,
+    config: &EngineConfig,
+    memory: &MemoryPlan,
+    reads: Reads,
+) -> Reads {
+    let lists = graph.superblock().stored_out as f64 * 5.6;
+    let filled = (lists / memory.scratch_bytes.max(1) as f64).min(1.0);
+    reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
+}
+
+/// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must
+/// not change meanwhile.
+pub(crate) fn visit<V: Neighbourhood>(
+    engine: &Engine,
+    label: &str,
+    wanted: ActiveSet<'_>,
+    neighbourhood: &V,
+) -> Result<Vec<V::Local>> {
+    if !engine.graph().is_directed() {
+        let single = Single(neighbourhood);
+        return Ok(engine.visit(label, Direction::Out, wanted, &Assembled::new(&single))?);
+    }
+    Ranges::new(engine, wanted)?.visit(label, neighbourhood)
+}
+
+/// An undirected graph: the list is the neighbourhood.
+struct Single<'a, V>(&'a V);
+
+impl<V: Neighbourhood> Kernel for Single<'_, V> {
+    type Local = V::Local;
+
+    fn local(&self) -> V::Local {
+        self.0.local()
+    }
+
+    fn list(&self, local: &mut V::Local, list: &List<'_>) {
+        self.0.take(local, list.vertex, &[list.targets]);
+    }
+}
+
+/// A directed graph, range by range.
+struct Ranges<'a> {
+    engine: &'a Engine,
+    wanted: ActiveSet<'a>,
+    outward: &'a Adjacency,
+    inward: &'a Adjacency,
+    room_words: usize,
+    /// Pages of out-lists that fit the room as far as one knows.
+    pages: u64,
+}
+
+impl<'a> Ranges<'a> {
+    fn new(engine: &'a Engine, wanted: ActiveSet<'a>) -> Result<Self> {
+        let graph = engine.graph();
+        let adjacency = |direction| graph.adjacency(direction).expect("in-edges were demanded");
+        let (outward, inward) = (adjacency(Direction::Out), adjacency(Direction::In));
+        let (_, more) = bytes_for(graph, engine.config());
+        let all = graph.superblock().stored_out * 4 * (1 + PIECE_WORDS as u64) + 64;
+        let longest = outward.list_entries_bound() * 6 + 4096;
+        let given = engine.memory().scratch_bytes.min(more);
+        let room = longest.max(ROOM_BYTES_MIN).min(all) + given;
+        let average =
+            (outward.stored_edges() * 4 + graph.vertices() as u64 * 20) / outward.pages().max(1);
+        Ok(Self {
+            engine,
+            wanted,
+            outward,
+            inward,
+            room_words: usize::try_from(room / 4).unwrap_or(usize::MAX),
+            pages: (room * 3 / 4 / average.max(1)).max(1),
+        })
+    }
+
+    fn visit<V: Neighbourhood>(&self, label: &str, neighbourhood: &V) -> Result<Vec<V::Local>> {
+        let vertices = self.engine.graph().vertices() as VertexId;
+        let mut locals = Vec::new();
+        let (mut from, mut pages) = (0, self.pages);
+        while from < vertices {
+            let mut to = self.end_of(from, pages);
+            let held = loop {
+                match self.hold(label, from..to)? {
+                    Some(held) => break held,
+                    None if to - from > 1 => {
+                        to = from + (to - from) / 2;
+                        pages = (pages / 2).max(1);
+                    }
+                    None => return Err(self.contradiction(from)),
+                }
+            };
+            locals.extend(self.join(label, from..to, &held, neighbourhood)?);
+            from = to;
+            pages = self.pages.min(pages * 2);
+        }
+        Ok(locals)
+    }
+
+    fn contradiction(&self, v: VertexId) -> AlgoError {
+        AlgoError::Contradiction {
+            file: self.engine.graph().device().name(),
+            fault: format!("the out-list of vertex {v} is longer than the index has it"),
+        }
+    }
+
+    /// Where a range from `from` ends whose lists start in that many pages.
+    fn end_of(&self, from: VertexId, pages: u64) -> VertexId {
+        let vertices = self.engine.graph().vertices() as VertexId;
+        let page = *self.outward.pages_of(from).start() + pages;
+        let end =
+            if page < self.outward.pages() { self.outward.starts_from(page) } else { vertices };
+        end.max(from + 1)
+    }
+
+    /// The pages of a range on which something is wanted.
+    fn tasks(&self, adjacency: &Adjacency, range: &Range<VertexId>) -> Vec<PageTask> {
+        let first = *adjacency.pages_of(range.start).start();
+        let last = *adjacency.pages_of(range.end - 1).end();
+        (first..=last)
+            .filter(|&page| {
+                let there = adjacency.vertices_in(page);
+                let both = there.start.max(range.start)..there.end.min(range.end);
+                self.wanted.any_in(both)
+            })
+            .map(|page| PageTask { page, from: 0, to: 0 })
+            .collect()
+    }
+
+    /// Brings the wanted out-lists of a range into memory; `None` where they do not fit.
+    fn hold(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
+        let tasks = self.tasks(self.outward, &range);
+        let hold = Hold {
+            wanted: self.wanted,
+            range,
+            left_words: AtomicI64::new(i64::try_from(self.room_words).unwrap_or(i64::MAX)),
+            over: AtomicBool::new(false),
+            room_words: self.room_words,
+            fault: Mutex::new(None),
+        };
+        let label = format!("{label}: out");
+        let parts = self.engine.visit_pages(label, Direction::Out, &tasks, &hold)?;
+        if let Ok(Some(fault)) = hold.fault.into_inner() {
+            return Err(fault);
+        }
+        let over = hold.over.load(Ordering::Relaxed);
+        Ok((!over).then(|| Residual::new(parts.into_iter().flatten().collect())))
+    }
+
+    fn join<V: Neighbourhood>(
+        &self,
+        label: &str,
+        range: Range<VertexId>,
+        held: &Residual,
+        neighbourhood: &V,
+    ) -> Result<Vec<V::Local>> {
+        let tasks = self.tasks(self.inward, &range);
+        let partner = Partner { held, neighbourhood };
+        let join = Join { wanted: self.wanted, range, whole: Assembled::new(&partner) };
+        Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
+    }
+}
+
+/// Keeps the out-lists of a range.
+struct Hold<'a> {
+    wanted: ActiveSet<'a>,
+    range: Range<VertexId>,
+    room_words: usize,
+    left_words: AtomicI64,
+    over: AtomicBool,
+    fault: Mutex<Option<AlgoError>>,
+}
+
+impl Kernel for Hold<'_> {
+    type Local = Option<ResidualPart>;
+
+    /// Address space for the whole room; memory only for what comes.
+    fn local(&self) -> Option<ResidualPart> {
+        match ResidualPart::with_bytes(self.room_words as u64 * 4, 0) {
+            Ok(part) => Some(part),
+            Err(error) => {
+                self.over.store(true, Ordering::Relaxed);
+                if let Ok(mut fault) = self.fault.lock() {
+                    *fault = Some(error);
+                }
+                None
+            }
+        }
+    }
+
+    fn page(&self, part: &mut Option<ResidualPart>, page: &Page<'_>, _: &Purpose<'_>) {
+        let Some(part) = part else { return };
+        for list in page.lists() {
+            let vertex = list.vertex;
+            let needless = list.targets.is_empty() || self.over.load(Ordering::Relaxed);
+            if needless || !self.range.contains(&vertex) || !self.wanted.contains(vertex) {
+                continue;
+            }
+            let words = (list.targets.len() + PIECE_WORDS) as i64;
+            if self.left_words.fetch_sub(words, Ordering::Relaxed) < words {
+                self.over.store(true, Ordering::Relaxed);
+                return;
+            }
+            part.keep(Kept { vertex, whole: list.is_whole() }, list.targets);
+        }
+    }
+}
+
+/// Shows in-lists, whole, to [`Partner`].
+struct Join<'a, V> {
+    wanted: ActiveSet<'a>,
+    range: Range<VertexId>,
+    whole: Assembled<'a, Partner<'a, V>>,
+}
+
+impl<V: Neighbourhood> Kernel for Join<'_, V> {
+    type Local = V::Local;
+
+    fn local(&self) -> V::Local {
+        self.whole.local()
+    }
+
+    fn page(&self, local: &mut V::Local, page: &Page<'_>, _: &Purpose<'_>) {
+        for list in page.lists() {
+            if self.range.contains(&list.vertex) && self.wanted.contains(list.vertex) {
+                self.whole.list(local, &list);
+            }
+        }
+    }
+}
+
+/// Puts an in-list and the out-list that is held together.
+struct Partner<'a, V> {
+    held: &'a Residual,
+    neighbourhood: &'a V,
+}
+
+impl<V: Neighbourhood> Kernel for Partner<'_, V> {
+    type Local = V::Local;
+
+    fn local(&self) -> V::Local {
+        self.neighbourhood.local()
+    }
+
+    fn list(&self, local: &mut V::Local, list: &List<'_>) {
+        let mut pieces = self.held.pieces(list.vertex);
+        match (pieces.next(), pieces.next()) {
+            (None, _) => self.neighbourhood.take(local, list.vertex, &[list.targets]),
+            (Some(only), None) => {
+                self.neighbourhood.take(local, list.vertex, &[only, list.targets])
+            }
+            (Some(first), Some(second)) => {
+                let mut all = vec![list.targets, first, second];
+                all.extend(pieces);
+                self.neighbourhood.take(local, list.vertex, &all);
+            }
+        }
+    }
+}

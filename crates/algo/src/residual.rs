@@ -1,0 +1,351 @@
+//! The residual graph: the lists that a pass leaves to be looked at again, kept in memory so that
+//! the rest of a run reads nothing.
+//!
+//! Each worker fills a part of a fixed size. A list is stored as its vertex, its length and its
+//! targets. What does not fit makes the part [`ResidualPart::is_full`]: to most algorithms a
+//! residual graph with a gap is of no use, and they read the lists again.
+//!
+//! - [`Parts`]: one part for each worker of a visit
+//! - [`ResidualPart`]: one worker's lists
+//! - [`Residual`]: all parts, lists found by vertex
+
+use std::sync::{Mutex, PoisonError};
+
+use cenote_engine::{HugeVec, VertexId};
+use rayon::prelude::*;
+
+use crate::report::Result;
+
+/// Words before a list's targets: its vertex; its length and whether it is whole.
+const HEAD_WORDS: usize = 2;
+
+/// Targets of a list at most: the top bit of its length is taken.
+const TARGETS_MAX: usize = (1 << 31) - 1;
+
+/// Where a list is: the number of its part, and a word there, of which there may be more than 32
+/// bits can number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place([u32; 2]);
+
+impl Place {
+    /// Bits for the word: a part of 4 TiB.
+    const WORD_BITS: u32 = 40;
+
+    fn new(part: usize, word: usize) -> Self {
+        let (part, word) = (part as u64, word as u64);
+        assert!(part >> (64 - Self::WORD_BITS) == 0 && word >> Self::WORD_BITS == 0);
+        let place = part << Self::WORD_BITS | word;
+        Self([(place >> 32) as u32, place as u32])
+    }
+
+    fn split(self) -> (usize, usize) {
+        let place = u64::from(self.0[0]) << 32 | u64::from(self.0[1]);
+        let part = place >> Self::WORD_BITS;
+        (part as usize, (place & ((1 << Self::WORD_BITS) - 1)) as usize)
+    }
+}
+
+/// One worker's lists.
+#[derive(Debug)]
+pub(crate) struct ResidualPart {
+    words: HugeVec<u32>,
+    len: usize,
+    /// Where the list that is being written begins.
+    open: usize,
+    full: bool,
+    lists: usize,
+    /// Words that the algorithm will need for each list beside what is stored here.
+    words_beside: usize,
+}
+
+/// A list in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub vertex: VertexId,
+    /// Whether nothing but what the algorithm left out is missing, that is, whether it was not
+    /// one piece of a list over several pages.
+    pub whole: bool,
+}
+
+impl ResidualPart {
+    /// Room for `bytes`, of which `words_beside` for each list are left free.
+    pub fn with_bytes(bytes: u64, words_beside: usize) -> Result<Self> {
+        let words = HugeVec::zeroed(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
+        Ok(Self { words, len: 0, open: 0, full: false, lists: 0, words_beside })
+    }
+
+    /// Whether something did not fit.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Lists in it.
+    pub fn lists(&self) -> usize {
+        self.lists
+    }
+
+    /// Words that are not spoken for.
+    fn room(&self) -> usize {
+        self.words.len().saturating_sub(self.len + self.lists * self.words_beside)
+    }
+
+    /// Begins a list.
+    pub fn begin(&mut self) {
+        self.open = self.len;
+        self.len += HEAD_WORDS;
+        self.full |= self.len > self.words.len();
+    }
+
+    /// Appends a target to the list that was begun.
+    #[inline(always)]
+    pub fn push(&mut self, target: VertexId) {
+        match self.words.get_mut(self.len) {
+            Some(word) => {
+                *word = target;
+                self.len += 1;
+            }
+            None => self.full = true,
+        }
+    }
+
+    /// Keeps a list, where it fits.
+    pub fn keep(&mut self, list: Kept, targets: &[VertexId]) {
+        self.begin();
+        match self.words.get_mut(self.len..).and_then(|free| free.get_mut(..targets.len())) {
+            Some(words) => {
+                words.copy_from_slice(targets);
+                self.len += targets.len();
+            }
+            None => self.full = true,
+        }
+        self.end(list);
+    }
+
+    /// Ends the list that was begun, or takes it back where it did not fit.
+    pub fn end(&mut self, list: Kept) {
+        let targets = (self.len - self.open).saturating_sub(HEAD_WORDS);
+        if self.full || self.room() < self.words_beside || targets > TARGETS_MAX {
+            self.len = self.open;
+            self.full = true;
+            return;
+        }
+        self.lists += 1;
+        self.write_head(self.open, list, targets);
+    }
+
+    /// Takes back the list that was begun.
+    pub fn abandon(&mut self) {
+        self.len = self.open;
+    }
+
+    /// Whether [`ResidualPart::retain`] has freed a good part, so that keeping goes on; else it
+    /// stays full.
+    pub fn reopen(&mut self) -> bool {
+        self.full = self.room() < self.words.len() / 4;
+        !self.full
+    }
+
+    fn write_head(&mut self, at: usize, list: Kept, targets: usize) {
+        assert!(targets <= TARGETS_MAX, "longer lists are not kept");
+        self.words[at] = list.vertex;
+        self.words[at + 1] = (targets as u32) << 1 | u32::from(list.whole);
+    }
+
+    fn head(&self, at: usize) -> (Kept, usize) {
+        let word = self.words[at + 1];
+        (Kept { vertex: self.words[at], whole: word & 1 == 1 }, (word >> 1) as usize)
+    }
+
+    /// The vertex of every list, and where the list begins.
+    fn heads(&self) -> impl Iterator<Item = (VertexId, usize)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let here = at;
+            (here < self.len).then(|| {
+                let (list, length) = self.head(here);
+                at += HEAD_WORDS + length;
+                (list.vertex, here)
+            })
+        })
+    }
+
+    /// Shows every list; `keep` moves the targets that stay to the front and returns how many they
+    /// are, or `None` where the list is no longer needed.
+    pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {
+        let (mut read, mut write) = (0, 0);
+        self.lists = 0;
+        while read < self.len {
+            let (list, length) = self.head(read);
+            let targets = read + HEAD_WORDS..read + HEAD_WORDS + length;
+            if let Some(kept) = keep(list, &mut self.words[targets.clone()]) {
+                self.words.copy_within(targets.start..targets.start + kept, write + HEAD_WORDS);
+                self.write_head(write, list, kept);
+                write += HEAD_WORDS + kept;
+                self.lists += 1;
+            }
+            read = targets.end;
+        }
+        self.len = write;
+    }
+}
+
+/// One part for each worker of a visit.
+#[derive(Debug)]
+pub(crate) struct Parts(Mutex<Vec<ResidualPart>>);
+
+impl Parts {
+    /// Shares `bytes` among `workers`; of each part `words_beside` for each list are left free.
+    pub fn new(bytes: u64, workers: usize, words_beside: usize) -> Result<Self> {
+        let share = bytes / workers as u64;
+        let part = |_| ResidualPart::with_bytes(share, words_beside);
+        Ok(Self(Mutex::new((0..workers).map(part).collect::<Result<_>>()?)))
+    }
+
+    /// The part of one more worker.
+    pub fn take(&self) -> ResidualPart {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.pop().expect("there is one for each worker")
+    }
+}
+
+/// Every list of some parts: its vertex, and where it is for [`targets`].
+pub(crate) fn places(parts: &[ResidualPart]) -> impl Iterator<Item = (VertexId, Place)> {
+    parts.iter().enumerate().flat_map(|(number, part)| {
+        part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
+    })
+}
+
+/// The targets of a list of these parts.
+#[inline]
+pub(crate) fn targets(parts: &[ResidualPart], place: Place) -> &[VertexId] {
+    let (part, at) = place.split();
+    let part = &parts[part];
+    let (_, length) = part.head(at);
+    &part.words[at + HEAD_WORDS..][..length]
+}
+
+/// The lists of all parts, found by vertex.
+#[derive(Debug)]
+pub(crate) struct Residual {
+    parts: Vec<ResidualPart>,
+    /// Vertices and where the pieces of their lists are, ascending.
+    index: Vec<(VertexId, Place)>,
+}
+
+impl Residual {
+    /// Words that it takes for each list beside what is stored.
+    pub const INDEX_WORDS: usize = size_of::<(VertexId, Place)>() / 4;
+
+    /// Finds the lists of these parts.
+    pub fn new(parts: Vec<ResidualPart>) -> Self {
+        let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
+        index.extend(places(&parts));
+        index.par_sort_unstable();
+        Self { parts, index }
+    }
+
+    /// Lists in it; the pieces of a list that came in several count each.
+    pub fn lists(&self) -> usize {
+        self.index.len()
+    }
+
+    /// The pieces of the list of `v`; none if it was not kept.
+    pub fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
+        let first = self.index.partition_point(|&(vertex, _)| vertex < v);
+        let pieces = self.index[first..].iter().take_while(move |&&(vertex, _)| vertex == v);
+        pieces.map(|&(_, place)| targets(&self.parts, place))
+    }
+
+    /// The vertices of which `test` chooses a piece of the list; it is shown all of them.
+    pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
+        let lists = self.index.par_chunk_by(|a, b| a.0 == b.0);
+        let chosen = lists.filter_map(|pieces| {
+            let v = pieces[0].0;
+            let tests = pieces.iter().map(|&(_, place)| test(v, targets(&self.parts, place)));
+            tests.fold(false, |chosen, test| chosen | test).then_some(v)
+        });
+        chosen.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(part: &mut ResidualPart, vertex: VertexId, targets: &[VertexId]) {
+        let list = Kept { vertex, whole: targets.len() < 3 };
+        if vertex.is_multiple_of(2) {
+            return part.keep(list, targets);
+        }
+        part.begin();
+        targets.iter().for_each(|&target| part.push(target));
+        part.end(list);
+    }
+
+    fn lists(part: &mut ResidualPart) -> Vec<(VertexId, bool, Vec<VertexId>)> {
+        let mut lists = Vec::new();
+        part.retain(|list, targets| {
+            lists.push((list.vertex, list.whole, targets.to_vec()));
+            Some(targets.len())
+        });
+        lists
+    }
+
+    #[test]
+    fn lists_shrink_in_place() {
+        let mut part = ResidualPart::with_bytes(4 * 100, 0).unwrap();
+        keep(&mut part, 5, &[1, 2, 3]);
+        keep(&mut part, 6, &[]);
+        keep(&mut part, 7, &[8, 9]);
+        assert_eq!(part.lists(), 3);
+        part.retain(|list, targets| {
+            targets.reverse();
+            (list.vertex != 6).then(|| targets.len() - 1)
+        });
+        assert_eq!(lists(&mut part), [(5, false, vec![3, 2]), (7, true, vec![9])]);
+    }
+
+    #[test]
+    fn lists_beyond_16_gib_have_places() {
+        let word = (1 << 32) + 5;
+        for place in [(0, word), (3, word), (1 << 23, (1 << 40) - 1)] {
+            assert_eq!(Place::new(place.0, place.1).split(), place);
+        }
+        // Address space for two lists as long as lists may be and a short one; memory only for
+        // their heads.
+        let Ok(words) = HugeVec::zeroed((2 << 31) + 8) else { return };
+        let mut part = ResidualPart { words, ..ResidualPart::with_bytes(0, 0).unwrap() };
+        for (vertex, targets) in [(0, TARGETS_MAX), (1, TARGETS_MAX), (2, 1)] {
+            part.write_head(part.len, Kept { vertex, whole: true }, targets);
+            part.len += HEAD_WORDS + targets;
+        }
+        let last = part.len - 1;
+        assert!(last > u32::MAX as usize);
+        part.words[last] = 77;
+        let parts = [ResidualPart::with_bytes(0, 0).unwrap(), part];
+        let places: Vec<_> = places(&parts).collect();
+        let [(0, _), (1, _), (2, place)] = places[..] else { panic!("{places:?}") };
+        assert_eq!(targets(&parts, place), [77]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_told() {
+        let mut part = ResidualPart::with_bytes(4 * 6, 0).unwrap();
+        keep(&mut part, 1, &[2, 3]);
+        assert!(!part.is_full());
+        keep(&mut part, 4, &[5]);
+        assert!(part.is_full());
+        assert_eq!(lists(&mut part), [(1, true, vec![2, 3])]);
+        let mut none = ResidualPart::with_bytes(0, 0).unwrap();
+        keep(&mut none, 1, &[]);
+        assert!(none.is_full() && lists(&mut none).is_empty());
+        let mut beside = ResidualPart::with_bytes(4 * 10, 2).unwrap();
+        keep(&mut beside, 1, &[2, 3]);
+        keep(&mut beside, 4, &[5]);
+        assert!(beside.is_full(), "11 words are needed");
+        beside.retain(|_, _| None);
+        assert!(beside.reopen());
+        keep(&mut beside, 4, &[5]);
+        assert_eq!(lists(&mut beside), [(4, true, vec![5])]);
+    }
+}

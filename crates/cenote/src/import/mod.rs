@@ -1,0 +1,322 @@
+//! Builds graph files from edges: in files, on standard input, in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+pub use cenote_import::{
+    Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError, ImportReport, Input,
+    InputSpec, Phase,
+};
+use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
+use cenote_store::hub_neighbours::HubNeighboursChoice;
+use cenote_store::{Codec, Order, WeightType};
+
+use crate::memory::{self, MemorySize};
+use crate::tiers::kept;
+use crate::tiers::spec::{self, TierArg};
+use crate::tiers::workspace::{self, TieredWorkspace};
+
+/// Hears of a phase, the bytes of it that are done and, where that is known, those of all of it.
+type OnProgress<'a> = Box<dyn FnMut(Phase, u64, Option<u64>) + Send + 'a>;
+type IsCancelled<'a> = Box<dyn Fn() -> bool + Sync + 'a>;
+
+/// An import: what to read, and how the graph is to be.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let out = folder.path().join("squares.cenote");
+/// let squares = (0..1000u64).map(|i| (i, i * i % 1000));
+/// let report = cenote::Import::new().edges(squares).directed().memory("64MiB").run(out)?;
+/// assert_eq!(report.vertices, 1000);
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is imported before `run`"]
+pub struct Import<'a> {
+    inputs: Vec<Input<'a>>,
+    config: ImportConfig,
+    memory: String,
+    tiers: Vec<String>,
+    tier_policy: String,
+    tier_block: String,
+    on_progress: Option<OnProgress<'a>>,
+    is_cancelled: Option<IsCancelled<'a>>,
+}
+
+impl Default for Import<'_> {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            config: ImportConfig::default(),
+            memory: "1GiB".to_owned(),
+            tiers: Vec::new(),
+            tier_policy: kept::POLICY.to_owned(),
+            tier_block: "16KiB".to_owned(),
+            on_progress: None,
+            is_cancelled: None,
+        }
+    }
+}
+
+impl<'a> Import<'a> {
+    /// An import of an undirected graph, in 1 GiB of memory, with all cores.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds edges that are made on the way: `(source, target)` or `(source, target, weight)`, where
+    /// ids are integers or strings. They are taken once, and spilled to disk.
+    pub fn edges<I>(self, edges: I) -> Self
+    where
+        I: IntoIterator<Item: Edge, IntoIter: Send + 'a>,
+    {
+        self.input(Edges::iter(edges))
+    }
+
+    /// Adds edges in memory, which need not be spilled.
+    pub fn slice<E: Edge + Sync>(self, edges: &'a [E]) -> Self {
+        self.input(Edges::slice(edges))
+    }
+
+    /// Adds a file, whose ending says its format.
+    pub fn path(self, path: impl Into<PathBuf>) -> Self {
+        self.input(InputSpec::new(path))
+    }
+
+    /// Adds standard input.
+    pub fn stdin(self, format: Format) -> Self {
+        self.input(InputSpec::with_format("-", format))
+    }
+
+    /// Adds any input.
+    pub fn input(mut self, input: impl Into<Input<'a>>) -> Self {
+        self.inputs.push(input.into());
+        self
+    }
+
+    /// An edge leads from its source to its target, and not back.
+    pub fn directed(mut self) -> Self {
+        self.config.directed = true;
+        self
+    }
+
+    /// Stores the in-edges of a directed graph, too.
+    pub fn in_edges(mut self) -> Self {
+        self.config.in_edges = true;
+        self
+    }
+
+    /// Stores the weights of edges as this type; of a repeated edge the smallest.
+    pub fn weights(mut self, kind: WeightType) -> Self {
+        self.config.weights = Some(kind);
+        self
+    }
+
+    /// Stores repeated edges as often as they occur.
+    pub fn keep_duplicates(mut self) -> Self {
+        self.config.keep_duplicates = true;
+        self
+    }
+
+    /// Stores edges from a vertex to itself.
+    pub fn keep_self_loops(mut self) -> Self {
+        self.config.keep_self_loops = true;
+        self
+    }
+
+    /// What the ids are [default: integers if all of them are].
+    pub fn ids(mut self, ids: IdKind) -> Self {
+        self.config.ids = ids;
+        self
+    }
+
+    /// In which order the vertices lie [default: that of their ids].
+    pub fn order(mut self, order: Order) -> Self {
+        self.config.order = order;
+        self
+    }
+
+    /// Memory to work in, such as `512MiB` or `25%` of the machine's.
+    pub fn memory(mut self, size: impl ToString) -> Self {
+        self.memory = size.to_string();
+        self
+    }
+
+    /// Page size of the graph file in bytes: a power of two from 4,096 to 65,536.
+    pub fn page_bytes(mut self, bytes: u32) -> Self {
+        self.config.page_bytes = bytes;
+        self
+    }
+
+    /// How lists are encoded.
+    pub fn codec(mut self, codec: Codec) -> Self {
+        self.config.codec = codec;
+        self
+    }
+
+    /// Whether hub neighbours are stored.
+    pub fn hub_neighbours(mut self, choice: HubNeighboursChoice) -> Self {
+        self.config.hub_neighbours = choice;
+        self
+    }
+
+    /// Threads that work [default: one for each core].
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.config.threads = threads;
+        self
+    }
+
+    /// Replaces the graph file if it exists.
+    pub fn overwrite(mut self) -> Self {
+        self.config.overwrite = true;
+        self
+    }
+
+    /// Folder of temporary files [default: that of the graph file].
+    pub fn temp_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.config.temp_dir = Some(folder.into());
+        self
+    }
+
+    /// Spreads the graph over several drives, the fastest first: `NAME=FOLDER[:CAPACITY]` of each.
+    pub fn tier(mut self, tier: impl ToString) -> Self {
+        self.tiers.push(tier.to_string());
+        self
+    }
+
+    /// The policy that decides which blocks lie on which tier.
+    pub fn tier_policy(mut self, policy: impl ToString) -> Self {
+        self.tier_policy = policy.to_string();
+        self
+    }
+
+    /// What moves between tiers at once: a power of two from 4KiB to 1MiB.
+    pub fn tier_block(mut self, size: impl ToString) -> Self {
+        self.tier_block = size.to_string();
+        self
+    }
+
+    /// Calls this with the phase, the bytes of it that are done, and all of its bytes, if known.
+    pub fn progress(mut self, hear: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) -> Self {
+        self.on_progress = Some(Box::new(hear));
+        self
+    }
+
+    /// Stops the import soon after this returns true.
+    pub fn cancel(mut self, is_cancelled: impl Fn() -> bool + Sync + 'a) -> Self {
+        self.is_cancelled = Some(Box::new(is_cancelled));
+        self
+    }
+
+    /// Imports into the graph file `out`. On any error nothing is left behind.
+    pub fn run(mut self, out: impl AsRef<Path>) -> Result<ImportReport> {
+        let out = out.as_ref();
+        self.config.memory_bytes = self.memory_bytes()?;
+        let hooks = Hooks {
+            on_progress: self
+                .on_progress
+                .take()
+                .map(|hear| Mutex::new((Phase::Read, 0, None, hear))),
+            is_cancelled: self.is_cancelled.take(),
+        };
+        let paths: Vec<&Path> = self.inputs.iter().filter_map(Input::path).collect();
+        let remove = workspace::abandoned_tiers(out);
+        remove.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        let temp_dir = self.config.temp_dir.as_deref();
+        let file = FileWorkspace::new(out, &paths, temp_dir, self.config.overwrite)?;
+        let import = |workspace: &dyn Workspace| {
+            cenote_import::import_edges(&self.inputs, workspace, &self.config, &hooks)
+        };
+        if !self.tiers.is_empty() {
+            return import(&self.tiered(file, out)?).map_err(more_tiers);
+        }
+        let mut replaced = workspace::files_of_replaced(out).map_err(parameter)?;
+        if !replaced.is_empty() {
+            replaced.push(kept::path_of(out));
+        }
+        let report = import(&file)?;
+        replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
+        Ok(report)
+    }
+
+    /// The memory budget in bytes.
+    pub fn memory_bytes(&self) -> Result<usize> {
+        let wrong =
+            |reason: String| ImportError::Options(format!("`memory` {}: {reason}", self.memory));
+        let bytes =
+            match self.memory.parse::<MemorySize>().map_err(wrong)? {
+                MemorySize::Bytes(bytes) => bytes,
+                percent => percent.bytes_of(memory::machine_bytes().ok_or_else(|| {
+                    wrong("the machine's memory is unknown: give bytes".to_owned())
+                })?),
+            };
+        usize::try_from(bytes).map_err(|_| wrong("it is too large".to_owned()))
+    }
+
+    fn tiered(&self, file: FileWorkspace, out: &Path) -> Result<TieredWorkspace> {
+        let wrong =
+            |name: &str, reason: String| ImportError::Options(format!("`{name}`: {reason}"));
+        let tier = |text: &String| text.parse::<TierArg>().map_err(|reason| wrong("tier", reason));
+        let tiers: Vec<TierArg> = self.tiers.iter().map(tier).collect::<Result<_>>()?;
+        spec::check(&tiers).map_err(parameter)?;
+        let block_bytes = match self.tier_block.parse::<MemorySize>() {
+            Ok(MemorySize::Bytes(bytes)) => u32::try_from(bytes).ok(),
+            _ => None,
+        };
+        let block_bytes =
+            block_bytes.filter(|bytes| spec::can_be_block(*bytes)).ok_or_else(|| {
+                wrong("tier_block", "expected 4KiB to 1MiB, a power of two".to_owned())
+            })?;
+        let policy =
+            kept::policy(&self.tier_policy).map_err(|reason| wrong("tier_policy", reason))?;
+        TieredWorkspace::new(file, out, &tiers, block_bytes, policy).map_err(parameter)
+    }
+}
+
+/// An error of what was asked for.
+fn parameter(error: impl std::fmt::Display) -> ImportError {
+    ImportError::Options(format!("{error:#}"))
+}
+
+/// Where the tiers are full, another output is of no use.
+fn more_tiers(error: ImportError) -> ImportError {
+    match error {
+        ImportError::Full { device, role, written, needed, remedy: "out" } => {
+            ImportError::Full { device, role, written, needed, remedy: "tier" }
+        }
+        other => other,
+    }
+}
+
+/// The phase, what is done of it, all of it, and what hears of it.
+type Reported<'a> = (Phase, u64, Option<u64>, OnProgress<'a>);
+
+/// The closures of an import.
+struct Hooks<'a> {
+    on_progress: Option<Mutex<Reported<'a>>>,
+    is_cancelled: Option<IsCancelled<'a>>,
+}
+
+impl Progress for Hooks<'_> {
+    fn begin(&self, phase: Phase, total: Option<u64>) {
+        let Some(heard) = &self.on_progress else { return };
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        (heard.0, heard.1, heard.2) = (phase, 0, total);
+        (heard.3)(phase, 0, total);
+    }
+
+    fn advance(&self, bytes: u64) {
+        let Some(heard) = &self.on_progress else { return };
+        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let (phase, done, total, hear) = &mut *heard;
+        *done += bytes;
+        if bytes > 0 {
+            hear(*phase, *done, *total);
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled())
+    }
+}

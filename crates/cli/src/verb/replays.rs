@@ -1,0 +1,158 @@
+//! What `pool replay` and `tier replay` share: lists, shares, the bar, parameters as flags.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, anyhow};
+use cenote_pool::policy::PolicyKind;
+use cenote_pool::prefetch::PrefetchKind;
+use cenote_replay::pool::WriterKind;
+use cenote_replay::{Control, ReplayError};
+use cenote_tier::policy::PolicySpec;
+
+use crate::cancel;
+use crate::progress::{Progress, Unit};
+
+/// A choice of which `all` can be named.
+pub trait Choice: Clone + PartialEq + FromStr<Err: Display> {
+    /// All that can be chosen.
+    fn all() -> Vec<Self>;
+}
+
+impl Choice for PolicyKind {
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+}
+
+impl Choice for PrefetchKind {
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+}
+
+impl Choice for WriterKind {
+    fn all() -> Vec<Self> {
+        Self::ALL.to_vec()
+    }
+}
+
+impl Choice for PolicySpec {
+    fn all() -> Vec<Self> {
+        Self::all()
+    }
+}
+
+/// Some of them, separated by commas, or `all`; each once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct List<T>(pub Vec<T>);
+
+impl<T: Choice> FromStr for List<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut chosen: Vec<T> = Vec::new();
+        for name in text.split(',').map(str::trim) {
+            let found = match name {
+                "all" => T::all(),
+                name => vec![name.parse().map_err(|e| format!("{e}, or all"))?],
+            };
+            for choice in found {
+                if !chosen.contains(&choice) {
+                    chosen.push(choice);
+                }
+            }
+        }
+        Ok(Self(chosen))
+    }
+}
+
+/// A share from 0 to 1, or in percent with its sign: `0.9`, `90%`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map(|n| n / scale).unwrap_or(f64::NAN);
+    if (0.0..=1.0).contains(&share) {
+        return Ok(share);
+    }
+    Err("expected a share such as 0.9 or 90%".to_owned())
+}
+
+/// Replays with a bar, until Ctrl-C; parameters in an error are spelled as flags.
+pub fn with_bar<T>(
+    replay: impl FnOnce(Control<'_>) -> std::result::Result<T, ReplayError>,
+) -> Result<T> {
+    let bar = Progress::new("replay", None, Unit::Items);
+    let stage = Mutex::new("");
+    let progress = |now: cenote_replay::Progress| {
+        let mut known = stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known != now.stage {
+            *known = now.stage;
+            let unit = if now.stage == "create" { Unit::Bytes } else { Unit::Items };
+            bar.stage(now.stage, Some(now.total), unit);
+        }
+        bar.set(now.done, now.total);
+    };
+    let control = Control { progress: &progress, cancelled: &cancel::cancelled };
+    replay(control).map_err(|error| anyhow!(flags(&error.to_string())))
+}
+
+/// A message whose parameters in backticks become flags: `n_w` in backticks is `--n-w`.
+fn flags(message: &str) -> String {
+    let mut text = String::new();
+    for (place, piece) in message.split('`').enumerate() {
+        let is_name =
+            !piece.is_empty() && piece.bytes().all(|c| c == b'_' || c.is_ascii_lowercase());
+        match (place % 2, is_name) {
+            (0, _) => text += piece,
+            (_, true) => text += &format!("--{}", piece.replace('_', "-")),
+            (_, false) => text += &format!("`{piece}`"),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_name_some_or_all_each_once() {
+        let list: List<WriterKind> = "ace,classical,ace".parse().unwrap();
+        assert_eq!(list.0, [WriterKind::Ace, WriterKind::Classical]);
+        assert_eq!("all,lru".parse::<List<PolicyKind>>().unwrap().0.len(), 6);
+        let fault = "lru,mru".parse::<List<PolicyKind>>().unwrap_err();
+        assert!(fault.contains("mru") && fault.contains("sieve"), "{fault}");
+        assert!("".parse::<List<PrefetchKind>>().is_err());
+    }
+
+    #[test]
+    fn lists_of_policies_of_tiers_may_have_options() {
+        let policies: List<PolicySpec> = "tlru,temp:text,tlru".parse().unwrap();
+        let names: Vec<&str> = policies.0.iter().map(PolicySpec::name).collect();
+        assert_eq!(names, ["tlru", "temp:text"]);
+        assert!("all".parse::<List<PolicySpec>>().unwrap().0.len() > 6);
+        for wrong in ["", "mru", "temp:txt", "lrfu:half-life=x", "lrfu:half-life=nan"] {
+            assert!(wrong.parse::<List<PolicySpec>>().is_err(), "{wrong} was taken");
+        }
+    }
+
+    #[test]
+    fn shares_are_taken_with_and_without_percent() {
+        assert_eq!((share("0.9"), share("90%"), share("1")), (Ok(0.9), Ok(0.9), Ok(1.0)));
+        for wrong in ["", "-1", "1.1", "101%", "nan", "x%"] {
+            assert!(share(wrong).is_err(), "{wrong} was taken");
+        }
+    }
+
+    #[test]
+    fn parameters_in_messages_become_flags() {
+        assert_eq!(
+            flags("`warm_up` of 3: run `cenote profile`"),
+            "--warm-up of 3: run `cenote profile`"
+        );
+    }
+}

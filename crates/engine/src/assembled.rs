@@ -1,0 +1,149 @@
+//! Assembled lists for kernels that cannot work on pieces.
+
+use std::sync::{Mutex, PoisonError};
+
+use cenote_store::{Adjacency, Direction, Graph, List, VertexId};
+use rustc_hash::FxHashMap;
+
+use crate::config::EngineConfig;
+use crate::kernel::Kernel;
+use crate::schedule::Schedule;
+
+/// A [`Kernel`] that puts the pieces of lists that run over pages together, so that the kernel
+/// inside only sees whole ones. A list that lies in one page is passed on as it is.
+///
+/// Pages are taken in file order, so few lists are in pieces at a time: see [`Assembled::bytes_for`].
+#[derive(Debug)]
+pub struct Assembled<'a, K> {
+    kernel: &'a K,
+    incomplete: Mutex<FxHashMap<VertexId, Incomplete>>,
+}
+
+/// A list of which some pieces have come.
+#[derive(Debug)]
+struct Incomplete {
+    /// By where they start in the list.
+    pieces: Vec<(u64, Box<[VertexId]>)>,
+    missing: u64,
+}
+
+impl<'a, K> Assembled<'a, K> {
+    /// Assembled lists for `kernel`.
+    pub fn new(kernel: &'a K) -> Self {
+        Self { kernel, incomplete: Mutex::default() }
+    }
+}
+
+impl Assembled<'_, ()> {
+    /// Bytes that pieces may take during a visit, to be counted in the state bytes of
+    /// [`Needs`](crate::Needs): as much as the workers have under way, and the longest list at
+    /// either end of it for each.
+    pub fn bytes_for(graph: &Graph, config: &EngineConfig) -> u64 {
+        // More memory never makes requests smaller, so this is the most that a run may choose.
+        let schedule = Schedule::new(config, graph.page_bytes(), config.memory_bytes);
+        let workers = config.threads as u64;
+        // Pieces lie in memory as plain vertices, however their pages are encoded.
+        let entries = [Direction::Out, Direction::In]
+            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::page_entries_max));
+        let page_entries_bytes = entries[0].max(entries[1]) * size_of::<VertexId>() as u64;
+        let buffer_pages = schedule.buffer_bytes().div_ceil(graph.page_bytes() as u64);
+        let under_way_bytes = buffer_pages * page_entries_bytes;
+        let chunk_bytes = schedule.chunk_pages() * page_entries_bytes;
+        let superblock = graph.superblock();
+        let longest = [Direction::Out, Direction::In]
+            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
+        let longest_bytes = longest[0].max(longest[1]) * size_of::<VertexId>() as u64;
+        let bound = under_way_bytes + workers * (chunk_bytes + 2 * longest_bytes);
+        // No more than all lists, half as much again while a table grows.
+        let stored = superblock.stored_out.max(superblock.stored_in);
+        bound.min(stored * 6)
+    }
+}
+
+impl<K: Kernel> Kernel for Assembled<'_, K> {
+    type Local = K::Local;
+
+    fn local(&self) -> K::Local {
+        self.kernel.local()
+    }
+
+    fn list(&self, local: &mut K::Local, list: &List<'_>) {
+        if list.is_whole() {
+            return self.kernel.list(local, list);
+        }
+        if let Some(targets) = self.put(list) {
+            self.kernel.list(local, &List { skip: 0, targets: &targets, ..*list });
+        }
+    }
+}
+
+impl<K> Assembled<'_, K> {
+    /// Puts a piece aside; the list, if it was the last one missing. Pages with right checksums
+    /// that contradict each other take no more memory than they have entries: their list may
+    /// never be complete, which `check` explains.
+    fn put(&self, piece: &List<'_>) -> Option<Vec<VertexId>> {
+        let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = incomplete
+            .entry(piece.vertex)
+            .or_insert_with(|| Incomplete { pieces: Vec::new(), missing: piece.degree });
+        list.missing = list.missing.checked_sub(piece.targets.len() as u64)?;
+        list.pieces.push((piece.skip, piece.targets.into()));
+        if list.missing > 0 {
+            return None;
+        }
+        let mut pieces = incomplete.remove(&piece.vertex)?.pieces;
+        drop(incomplete);
+        pieces.sort_unstable_by_key(|(skip, _)| *skip);
+        Some(pieces.into_iter().flat_map(|(_, targets)| targets).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps what it is shown.
+    #[derive(Debug, Default)]
+    struct Shown(Mutex<Vec<(VertexId, Vec<VertexId>)>>);
+
+    impl Kernel for Shown {
+        type Local = ();
+
+        fn local(&self) {}
+
+        fn list(&self, (): &mut (), list: &List<'_>) {
+            assert!(list.is_whole() && list.skip == 0);
+            self.0.lock().unwrap().push((list.vertex, list.targets.to_vec()));
+        }
+    }
+
+    fn piece(vertex: VertexId, skip: u64, degree: u64, targets: &[VertexId]) -> List<'_> {
+        List { vertex, page: 0, skip, degree, targets }
+    }
+
+    #[test]
+    fn pieces_in_any_order_become_the_list() {
+        let shown = Shown::default();
+        let whole = Assembled::new(&shown);
+        whole.list(&mut (), &piece(7, 4, 6, &[50, 60]));
+        whole.list(&mut (), &piece(9, 0, 3, &[1, 2]));
+        whole.list(&mut (), &piece(7, 0, 6, &[10, 20]));
+        whole.list(&mut (), &piece(8, 0, 2, &[3, 4]));
+        assert_eq!(*shown.0.lock().unwrap(), [(8, vec![3, 4])], "only whole lists");
+        whole.list(&mut (), &piece(7, 2, 6, &[30, 40]));
+        whole.list(&mut (), &piece(9, 2, 3, &[5]));
+        let expected = [(8, vec![3, 4]), (7, vec![10, 20, 30, 40, 50, 60]), (9, vec![1, 2, 5])];
+        assert_eq!(*shown.0.lock().unwrap(), expected);
+        assert!(whole.incomplete.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn pieces_that_contradict_each_other_take_no_more_than_they_hold() {
+        let shown = Shown::default();
+        let whole = Assembled::new(&shown);
+        whole.list(&mut (), &piece(1, 0, u64::MAX, &[1]));
+        whole.list(&mut (), &piece(2, 0, 2, &[1]));
+        whole.list(&mut (), &piece(2, 1, 9, &[1, 2, 3]));
+        assert!(shown.0.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,32 @@
+//! Graphs for tests, on a simulated drive.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+use std::sync::Arc;
+
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
+
+/// A directed graph without in-edges that has these lists.
+pub fn of(mut lists: Vec<Vec<u32>>) -> Arc<Graph> {
+    let model = Preset::by_name("p4510").unwrap().model();
+    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
+    let spec = GraphSpec {
+        page_bytes: 4096,
+        vertices: lists.len() as u64,
+        directed: true,
+        in_edges: false,
+        duplicates_kept: false,
+        self_loops_kept: false,
+        salt: 7,
+    };
+    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+    for list in &mut lists {
+        list.sort_unstable();
+        writer.push_list(list).unwrap();
+    }
+    let edges = lists.iter().map(|list| list.len() as u64).sum();
+    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
+    Arc::new(Graph::open(device).unwrap())
+}

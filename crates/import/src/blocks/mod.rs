@@ -1,0 +1,316 @@
+//! Cuts inputs into blocks and hands them to the workers.
+//!
+//! One thread reads, unpacks and cuts at line ends (or between pairs); workers parse. Every block
+//! knows its number and the line it begins with, so that of several faults the first one in the
+//! input is reported, whatever the timing.
+
+mod reader;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use self::reader::{ReadTotals, Reader};
+use crate::budget::{Budget, Held};
+use crate::config::Input;
+use crate::error::{ImportError, Result};
+use crate::head::{Content, End};
+use crate::once::OpenCopies;
+use crate::parse::token::require_line_ends;
+use crate::parse::{BlockStats, Fault, Sink, binary, delimited, edges, lists, matrix, weighted};
+use crate::report::Progress;
+use crate::workers;
+use cenote_store::WeightType;
+
+/// A piece of input.
+pub(super) struct Block<'a> {
+    pub input: usize,
+    pub sequence: u64,
+    /// Line (or row) number of the first line, from 1.
+    pub first_line: u64,
+    pub bytes: Vec<u8>,
+    pub start: usize,
+    pub end: usize,
+    pub content: Content,
+    /// Memory beyond the usual size, for a long line.
+    extra: Option<Held<'a>>,
+}
+
+/// What a pass over the inputs needs to know.
+pub(super) struct Pass<'a> {
+    pub inputs: &'a [Input<'a>],
+    pub budget: &'a Budget,
+    pub progress: &'a dyn Progress,
+    pub workers: usize,
+    pub block_bytes: usize,
+    pub directed: bool,
+    pub weights: Option<WeightType>,
+    /// The inputs that are copied for a second reading, and whether this is the second.
+    pub copies: &'a dyn OpenCopies,
+    pub again: bool,
+    pub meter: &'a Meter,
+}
+
+/// Counts bytes of the inputs while a pass runs.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    /// Read, as they lie.
+    read: Arc<AtomicU64>,
+    /// Unpacked, and cut into blocks.
+    unpacked: AtomicU64,
+    /// In blocks that the workers are done with.
+    parsed: AtomicU64,
+}
+
+impl Meter {
+    /// Bytes read, unpacked and parsed.
+    pub fn read(&self) -> [f64; 3] {
+        [&*self.read, &self.unpacked, &self.parsed]
+            .map(|count| count.load(Ordering::Relaxed) as f64)
+    }
+
+    fn reset(&self) {
+        for count in [&*self.read, &self.unpacked, &self.parsed] {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a pass over the inputs found.
+pub(super) struct PassResult<T> {
+    pub outputs: Vec<T>,
+    pub totals: Vec<BlockStats>,
+    pub input_bytes: u64,
+    pub unpacked_bytes: u64,
+}
+
+/// Why a pass ended early.
+pub(super) enum PassError {
+    /// An id that is no integer came up where `auto` looks for integers.
+    NotInteger,
+    Import(ImportError),
+}
+
+impl From<ImportError> for PassError {
+    fn from(error: ImportError) -> Self {
+        PassError::Import(error)
+    }
+}
+
+/// A sink that ends with a result.
+pub(super) trait Worker: Sink {
+    type Output: Send;
+    fn finish(self) -> Result<Self::Output>;
+}
+
+/// The earliest fault so far.
+struct Faults {
+    any: AtomicBool,
+    first: Mutex<Option<(u64, PassFault)>>,
+}
+
+enum PassFault {
+    NotInteger,
+    Import(ImportError),
+}
+
+impl Faults {
+    fn add(&self, sequence: u64, fault: PassFault) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(known, _)| sequence < *known) {
+            *first = Some((sequence, fault));
+        }
+        self.any.store(true, Ordering::Release);
+    }
+
+    fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Whether a fault before this block is known.
+    fn before(&self, sequence: u64) -> bool {
+        self.any() && {
+            let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+            first.as_ref().is_some_and(|(known, _)| *known < sequence)
+        }
+    }
+}
+
+/// Buffers that a pass uses at a time.
+fn buffers(workers: usize) -> usize {
+    2 * workers + 2
+}
+
+/// Memory of a pass, without that of its workers.
+pub(super) fn pass_memory(workers: usize, block_bytes: usize) -> usize {
+    buffers(workers) * block_bytes + (1 << 18)
+}
+
+/// Reads all inputs once; `make` makes each worker, on its own thread.
+pub(super) fn run<W: Worker>(
+    pass: &Pass<'_>,
+    make: impl Fn() -> Result<W> + Sync,
+) -> std::result::Result<PassResult<W::Output>, PassError> {
+    let _memory =
+        pass.budget.hold(pass_memory(pass.workers, pass.block_bytes), "reading the input")?;
+    pass.meter.reset();
+    let faults = Faults { any: AtomicBool::new(false), first: Mutex::new(None) };
+    let totals = Mutex::new(vec![BlockStats::default(); pass.inputs.len()]);
+    let (free_in, free_out) = channel();
+    for _ in 0..buffers(pass.workers) {
+        free_in.send(Vec::new()).expect("the receiver is here");
+    }
+    let (full_in, full_out) = sync_channel(pass.workers);
+    let full_out = Mutex::new(full_out);
+    let mut outputs = Vec::new();
+    let read = std::thread::scope(|scope| {
+        // In here, so that a panic of the reader ends the workers, too.
+        let reader = Reader::new(pass, full_in, free_out, &faults);
+        let mut handles = Vec::new();
+        for _ in 0..pass.workers {
+            let free_in = free_in.clone();
+            let (faults, totals, full_out, make) = (&faults, &totals, &full_out, &make);
+            let worker = move || work(pass, make, full_out, free_in, faults, totals);
+            match workers::spawn(scope, worker) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    faults.add(0, PassFault::Import(error));
+                    break;
+                }
+            }
+        }
+        drop(free_in);
+        let read = reader.run();
+        outputs.extend(handles.into_iter().filter_map(workers::join));
+        read
+    });
+    let ReadTotals { input_bytes, unpacked_bytes, ends } = read;
+    match faults.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, PassFault::NotInteger)) => return Err(PassError::NotInteger),
+        Some((_, PassFault::Import(error))) => return Err(error.into()),
+        None => {}
+    }
+    let totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (input, end) in ends {
+        end.check(&pass.inputs[input].name(), &totals[input])?;
+    }
+    Ok(PassResult { outputs, totals, input_bytes, unpacked_bytes })
+}
+
+impl End {
+    fn check(&self, name: &str, totals: &BlockStats) -> Result<()> {
+        let checked = match self {
+            End::Metis(header, rows) => header.check_end(*rows, totals),
+            End::Matrix(header) => header.check_end(totals.records),
+        };
+        checked.map_err(|reason| ImportError::Format { input: name.to_owned(), reason })
+    }
+}
+
+/// Receives the remaining blocks when a worker panics, so that the reader does not wait for ever.
+struct Drain<'w, 'a> {
+    full: &'w Mutex<Receiver<Block<'a>>>,
+    faults: &'w Faults,
+}
+
+impl Drop for Drain<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.faults.any.store(true, Ordering::Release);
+            while self.full.lock().unwrap_or_else(PoisonError::into_inner).recv().is_ok() {}
+        }
+    }
+}
+
+fn work<'a, W: Worker>(
+    pass: &Pass<'a>,
+    make: impl Fn() -> Result<W>,
+    full: &Mutex<Receiver<Block<'a>>>,
+    free: Sender<Vec<u8>>,
+    faults: &Faults,
+    totals: &Mutex<Vec<BlockStats>>,
+) -> Option<W::Output> {
+    let _drain = Drain { full, faults };
+    let mut worker = match make() {
+        Ok(worker) => Some(worker),
+        Err(error) => {
+            faults.add(0, PassFault::Import(error));
+            None
+        }
+    };
+    loop {
+        let block = full.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(mut block) = block else { break };
+        if let Some(sink) = worker.as_mut().filter(|_| !faults.before(block.sequence)) {
+            match parse_block(&block, sink, pass.directed) {
+                Ok(found) => add(totals, block.input, &found),
+                Err(fault) => faults.add(block.sequence, explain(fault, &block, pass.inputs)),
+            }
+        }
+        pass.meter.parsed.fetch_add((block.end - block.start) as u64, Ordering::Relaxed);
+        block.bytes.truncate(pass.block_bytes);
+        block.bytes.shrink_to(pass.block_bytes);
+        drop(block.extra.take());
+        // The reader may have ended already, and needs no buffer then.
+        let _ = free.send(block.bytes);
+    }
+    let output = worker?.finish();
+    output.map_err(|error| faults.add(u64::MAX, PassFault::Import(error))).ok()
+}
+
+fn add(totals: &Mutex<Vec<BlockStats>>, input: usize, found: &BlockStats) {
+    totals.lock().unwrap_or_else(PoisonError::into_inner)[input].add(found);
+}
+
+fn explain(fault: Fault, block: &Block<'_>, inputs: &[Input<'_>]) -> PassFault {
+    let input = inputs[block.input].name();
+    PassFault::Import(match fault {
+        Fault::NotInteger => return PassFault::NotInteger,
+        Fault::Import(error) => error,
+        Fault::Line { line, expected, text } => {
+            ImportError::Line { input, line: block.first_line + line, expected, text }
+        }
+        Fault::Row { row, expected } => {
+            let reason = format!("expected {expected}");
+            ImportError::Row { input, row: block.first_line + row, reason }
+        }
+        Fault::Token { expected } => {
+            let reason = format!("expected {expected}");
+            ImportError::Row { input, row: block.first_line, reason }
+        }
+    })
+}
+
+fn parse_block<S: Sink>(
+    block: &Block<'_>,
+    sink: &mut S,
+    directed: bool,
+) -> std::result::Result<BlockStats, Fault> {
+    let bytes = &block.bytes[block.start..block.end];
+    if block.content.is_text() {
+        require_line_ends(bytes, matches!(block.content, Content::Delimited(_)))?;
+    }
+    match &block.content {
+        Content::Edges => edges::parse(bytes, sink),
+        Content::WeightedEdges(place) => weighted::parse(bytes, place, sink),
+        Content::Vertices => edges::parse_vertices(bytes, sink),
+        Content::Adjacency => lists::parse_adjacency(bytes, sink),
+        Content::Delimited(layout) => delimited::parse(bytes, layout, sink),
+        Content::Metis { header, first_row } => {
+            lists::parse_metis(bytes, header, *first_row, directed, sink)
+        }
+        Content::Matrix(header) => matrix::parse(bytes, header, directed, sink),
+        Content::U32 => binary::parse_u32(bytes, sink),
+        Content::U64 | Content::Rows => binary::parse_u64(bytes, sink),
+        Content::VertexRun { first, count } => {
+            for id in *first..*first + *count {
+                let id = sink.integer(id)?;
+                sink.vertex(id)?;
+            }
+            Ok(BlockStats::default())
+        }
+        Content::WeightedRows => binary::parse_weighted_rows(bytes, sink),
+        Content::Names { weighted } => binary::parse_names(bytes, *weighted, sink),
+    }
+}

@@ -1,0 +1,451 @@
+//! Reads inputs and cuts them into blocks: at line ends, between pairs or between rows.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use super::{Block, Faults, Pass, PassFault};
+use crate::budget::Held;
+use crate::config::{Format, Input, InputSpec};
+use crate::edges::{Edges, RowReader};
+use crate::error::{ImportError, Result, excerpt};
+use crate::head::{Content, End, Head};
+use crate::input::{self, Source};
+use crate::parse::token::bare_carriage_return;
+use crate::parse::{binary, columns, lists};
+
+/// The thread that reads.
+pub(super) struct Reader<'p, 'a> {
+    pass: &'p Pass<'a>,
+    full: SyncSender<Block<'a>>,
+    free: Receiver<Vec<u8>>,
+    faults: &'p Faults,
+    sequence: u64,
+    read: Arc<AtomicU64>,
+    reported: u64,
+    ends: Vec<(usize, End)>,
+    spare: Vec<Vec<u8>>,
+}
+
+/// What was read.
+pub(super) struct ReadTotals {
+    pub input_bytes: u64,
+    pub unpacked_bytes: u64,
+    /// What headers promised, by input.
+    pub ends: Vec<(usize, End)>,
+}
+
+/// Why the reader ends.
+enum Stop {
+    Fault(ImportError),
+    /// Another thread failed and has said so.
+    Elsewhere,
+}
+
+impl From<ImportError> for Stop {
+    fn from(error: ImportError) -> Self {
+        Stop::Fault(error)
+    }
+}
+
+type Step<T> = std::result::Result<T, Stop>;
+
+/// Whole lines at the front of a buffer.
+struct Lines<'a> {
+    buffer: Vec<u8>,
+    end: usize,
+    /// Whether the input ends here.
+    is_last: bool,
+    /// Memory beyond the usual size, for a long line.
+    extra: Option<Held<'a>>,
+}
+
+impl<'p, 'a> Reader<'p, 'a> {
+    pub fn new(
+        pass: &'p Pass<'a>,
+        full: SyncSender<Block<'a>>,
+        free: Receiver<Vec<u8>>,
+        faults: &'p Faults,
+    ) -> Self {
+        Self {
+            pass,
+            full,
+            free,
+            faults,
+            sequence: 1,
+            read: Arc::clone(&pass.meter.read),
+            reported: 0,
+            ends: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Reads all inputs. The channel to the workers closes at the end.
+    pub fn run(mut self) -> ReadTotals {
+        for (place, input) in self.pass.inputs.iter().enumerate() {
+            match self.read_input(place, input) {
+                Ok(()) => {}
+                Err(Stop::Fault(error)) => {
+                    self.faults.add(self.sequence, PassFault::Import(error));
+                    break;
+                }
+                Err(Stop::Elsewhere) => break,
+            }
+        }
+        self.report();
+        let (input_bytes, unpacked_bytes) = (self.read.load(Ordering::Relaxed), self.unpacked());
+        ReadTotals { input_bytes, unpacked_bytes, ends: self.ends }
+    }
+
+    fn read_input(&mut self, place: usize, input: &'a Input<'a>) -> Step<()> {
+        let stream = self.pass.copies.open(place, self.pass.again)?;
+        let spec = match input {
+            Input::File(spec) => spec,
+            Input::Edges(edges) => return self.read_rows(place, edges, stream),
+        };
+        if input::format_of(spec)? == Format::Parquet {
+            return self.read_parquet(place, spec);
+        }
+        let source = input::open(spec, stream, Arc::clone(&self.read), self.pass.budget)?;
+        match source.format {
+            Format::U32 => self.read_pairs(place, source, 8, &Content::U32),
+            Format::U64 => self.read_pairs(place, source, 16, &Content::U64),
+            Format::AdjacencyU32 => self.read_lists(place, source),
+            _ => self.read_text(place, spec, source),
+        }
+    }
+
+    fn read_parquet(&mut self, input: usize, spec: &InputSpec) -> Step<()> {
+        let columns = columns::open(spec, self.pass.weights)?;
+        let content = self.rows_content(columns.names());
+        let mut row = 1;
+        for group in 0..columns.groups() {
+            let mut group = columns.group(group)?;
+            loop {
+                let mut buffer = self.take()?;
+                buffer.clear();
+                let rows = group.fill(&mut buffer, self.pass.block_bytes, row)?;
+                if rows == 0 {
+                    self.give_back(buffer);
+                    break;
+                }
+                let end = buffer.len();
+                self.count(end);
+                self.send(input, row, buffer, 0..end, content.clone(), None)?;
+                row += rows;
+            }
+            self.read.fetch_add(columns.group_bytes(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What blocks of rows hold.
+    fn rows_content(&self, names: bool) -> Content {
+        match (names, self.pass.weights.is_some()) {
+            (true, weighted) => Content::Names { weighted },
+            (false, true) => Content::WeightedRows,
+            (false, false) => Content::Rows,
+        }
+    }
+
+    fn read_rows(
+        &mut self,
+        input: usize,
+        edges: &'a Edges<'a>,
+        stream: Option<RowReader<'a>>,
+    ) -> Step<()> {
+        let reader = stream.map_or_else(|| edges.open(self.pass.weights), Ok)?;
+        let (name, read) = (edges.name().to_owned(), Arc::clone(&self.read));
+        let source = Source::of_rows(name, reader, read);
+        match self.rows_content(edges.has_names()) {
+            Content::Names { weighted } => self.read_names(input, source, weighted),
+            Content::Rows => self.read_pairs(input, source, 16, &Content::Rows),
+            content => self.read_pairs(input, source, 24, &content),
+        }
+    }
+
+    fn read_names(&mut self, input: usize, source: Source<'_>, weighted: bool) -> Step<()> {
+        let Source { name, reader, .. } = source;
+        let mut reader = BufReader::new(reader);
+        let failed = |error| input::read_error(&name, "read", error);
+        let mut row = 1;
+        loop {
+            let mut buffer = self.take()?;
+            buffer.clear();
+            let mut rows = 0;
+            while buffer.len() < self.pass.block_bytes / 2
+                && append_named_row(&mut reader, weighted, &mut buffer).map_err(failed)?
+            {
+                rows += 1;
+            }
+            if rows == 0 {
+                return Ok(());
+            }
+            let end = buffer.len();
+            self.count(end);
+            self.send(input, row, buffer, 0..end, Content::Names { weighted }, None)?;
+            row += rows;
+        }
+    }
+
+    fn read_pairs(
+        &mut self,
+        input: usize,
+        mut source: Source<'_>,
+        pair_bytes: usize,
+        content: &Content,
+    ) -> Step<()> {
+        let size = self.pass.block_bytes / pair_bytes * pair_bytes;
+        loop {
+            let mut buffer = self.take()?;
+            buffer.resize(size, 0);
+            let filled = source.fill(&mut buffer)?;
+            self.count(filled);
+            if filled % pair_bytes != 0 {
+                let reason = format!(
+                    "ends in the middle of an edge: {} bytes are not a multiple of {pair_bytes}; \
+                     is it cut off, or not of format {}?",
+                    self.unpacked(),
+                    source.format
+                );
+                return Err(ImportError::Format { input: source.name, reason }.into());
+            }
+            if filled > 0 {
+                self.send(input, 1, buffer, 0..filled, content.clone(), None)?;
+            } else {
+                self.give_back(buffer);
+            }
+            if filled < size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Binary adjacency lists become pairs here: lists have no bound, blocks have.
+    fn read_lists(&mut self, input: usize, mut source: Source<'_>) -> Step<()> {
+        let mut lists = binary::Lists::new();
+        let mut packed = vec![0; 1 << 16];
+        let mut pairs = self.take()?;
+        pairs.resize(self.pass.block_bytes, 0);
+        let mut filled = 0;
+        loop {
+            let read = source.fill(&mut packed)?;
+            self.count(read);
+            let mut at = 0;
+            while at < read {
+                let (used, made) = lists.step(&packed[at..read], &mut pairs[filled..]);
+                at += used;
+                filled += made;
+                if pairs.len() - filled < 8 {
+                    let next = self.take()?;
+                    let full = std::mem::replace(&mut pairs, next);
+                    self.send(input, 1, full, 0..filled, Content::U32, None)?;
+                    pairs.resize(self.pass.block_bytes, 0);
+                    filled = 0;
+                }
+            }
+            if read < packed.len() {
+                break;
+            }
+        }
+        let vertices = lists
+            .finish()
+            .map_err(|reason| ImportError::Format { input: source.name.clone(), reason })?;
+        self.send(input, 1, pairs, 0..filled, Content::U32, None)?;
+        let mut first = 0;
+        while first < vertices {
+            // In runs, so that the workers share them.
+            let count = (vertices - first).min(1 << 16);
+            let buffer = self.take()?;
+            self.send(input, 1, buffer, 0..0, Content::VertexRun { first, count }, None)?;
+            first += count;
+        }
+        Ok(())
+    }
+
+    fn read_text(&mut self, input: usize, spec: &InputSpec, mut source: Source<'_>) -> Step<()> {
+        let Pass { directed, weights, .. } = *self.pass;
+        let mut head = Head::new(source.format, spec, directed, weights);
+        let mut carry = Vec::new();
+        let (mut line, mut rows, mut is_first) = (1, 0, true);
+        loop {
+            let Lines { buffer, end, is_last, extra } =
+                self.whole_lines(&mut source, &mut carry, line)?;
+            let mut start = 0;
+            if std::mem::take(&mut is_first) && buffer[..end].starts_with(&[0xef, 0xbb, 0xbf]) {
+                start = 3;
+            }
+            let taken = head.take(&buffer[start..end], &source.name, line)?;
+            line += memchr::memchr_iter(b'\n', &buffer[start..start + taken]).count() as u64;
+            start += taken;
+            if let Some(content) = head.content(rows) {
+                let body = &buffer[start..end];
+                let lines = memchr::memchr_iter(b'\n', body).count() as u64;
+                let unended = u64::from(body.last().is_some_and(|&byte| byte != b'\n'));
+                if let Content::Metis { .. } = content {
+                    rows += lines + unended - lists::count_comments(body);
+                }
+                self.send(input, line, buffer, start..end, content, extra)?;
+                line += lines;
+            } else {
+                self.give_back(buffer);
+            }
+            if is_last {
+                break;
+            }
+        }
+        self.ends.extend(head.end(rows, &source.name)?.map(|end| (input, end)));
+        Ok(())
+    }
+
+    /// Fills a buffer with whole lines, of which the first is number `line`: `carry` and more of
+    /// the input. What follows the last line end is carried over.
+    fn whole_lines(
+        &mut self,
+        source: &mut Source<'_>,
+        carry: &mut Vec<u8>,
+        line: u64,
+    ) -> Step<Lines<'a>> {
+        let quotes = source.format == Format::Csv;
+        let mut buffer = self.take()?;
+        let mut extra = None;
+        let mut filled = carry.len();
+        let usual = self.pass.block_bytes;
+        let mut size = usual;
+        loop {
+            if size <= filled {
+                let held = self.pass.budget.hold(2 * (2 * filled - usual), "a long line");
+                extra = Some(held.map_err(|_| too_long(&source.name, line, filled))?);
+                size = 2 * filled;
+                buffer.reserve_exact(size.saturating_sub(buffer.len()));
+            }
+            buffer.resize(size, 0);
+            buffer[..carry.len()].copy_from_slice(carry);
+            carry.clear();
+            let fresh = source.fill(&mut buffer[filled..])?;
+            self.count(fresh);
+            filled += fresh;
+            let is_last = filled < size;
+            let end =
+                if is_last { Some(filled) } else { cut_at_line_end(&buffer[..filled], quotes) };
+            if let Some(end) = end {
+                carry.extend_from_slice(&buffer[end..filled]);
+                return Ok(Lines { buffer, end, is_last, extra });
+            }
+            require_text(&source.name, line, &buffer[..filled])?;
+            extra = None;
+        }
+    }
+
+    fn unpacked(&self) -> u64 {
+        self.pass.meter.unpacked.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, unpacked: usize) {
+        self.pass.meter.unpacked.fetch_add(unpacked as u64, Ordering::Relaxed);
+    }
+
+    fn report(&mut self) {
+        let read = self.read.load(Ordering::Relaxed);
+        self.pass.progress.advance(read - std::mem::replace(&mut self.reported, read));
+    }
+
+    /// An empty buffer; waits for the workers to give one back.
+    fn take(&mut self) -> Step<Vec<u8>> {
+        if self.faults.any() {
+            return Err(Stop::Elsewhere);
+        }
+        if self.pass.progress.cancelled() {
+            return Err(ImportError::Cancelled.into());
+        }
+        self.report();
+        match self.spare.pop() {
+            Some(buffer) => Ok(buffer),
+            None => self.free.recv().map_err(|_| Stop::Elsewhere),
+        }
+    }
+
+    /// Puts a buffer aside that was not sent.
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        buffer.truncate(self.pass.block_bytes);
+        buffer.shrink_to(self.pass.block_bytes);
+        self.spare.push(buffer);
+    }
+
+    fn send(
+        &mut self,
+        input: usize,
+        first_line: u64,
+        bytes: Vec<u8>,
+        range: std::ops::Range<usize>,
+        content: Content,
+        extra: Option<Held<'a>>,
+    ) -> Step<()> {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        let (start, end) = (range.start, range.end);
+        let block = Block { input, sequence, first_line, bytes, start, end, content, extra };
+        self.full.send(block).map_err(|_| Stop::Elsewhere)
+    }
+}
+
+/// Appends the next row: two names behind their lengths, and a weight. Whether there was one.
+fn append_named_row(
+    reader: &mut impl BufRead,
+    weighted: bool,
+    rows: &mut Vec<u8>,
+) -> io::Result<bool> {
+    if reader.fill_buf()?.is_empty() {
+        return Ok(false);
+    }
+    for _ in 0..2 {
+        let mut length = [0; 4];
+        reader.read_exact(&mut length)?;
+        rows.extend_from_slice(&length);
+        append(reader, u32::from_le_bytes(length) as usize, rows)?;
+    }
+    append(reader, if weighted { 8 } else { 0 }, rows)?;
+    Ok(true)
+}
+
+fn append(reader: &mut impl Read, count: usize, rows: &mut Vec<u8>) -> io::Result<()> {
+    let end = rows.len();
+    rows.resize(end + count, 0);
+    reader.read_exact(&mut rows[end..])
+}
+
+fn too_long(name: &str, line: u64, bytes: usize) -> ImportError {
+    let reason = format!(
+        "line {line} is longer than {bytes} bytes, too long for `memory`; is it text, in lines?"
+    );
+    ImportError::Format { input: name.to_owned(), reason }
+}
+
+/// Refuses what fills a block without a line end and is no text, before more of it is read.
+fn require_text(name: &str, line: u64, bytes: &[u8]) -> Result<()> {
+    let expected = match memchr::memchr(0, bytes) {
+        Some(_) => "text",
+        None if bare_carriage_return(bytes).is_some() => crate::parse::token::LINE_ENDS,
+        None => return Ok(()),
+    };
+    let (input, text) = (name.to_owned(), excerpt(bytes));
+    Err(ImportError::Line { input, line, expected: expected.to_owned(), text })
+}
+
+/// The end of the last whole line; with quotes, of the last line end outside of them.
+fn cut_at_line_end(bytes: &[u8], quotes: bool) -> Option<usize> {
+    if !quotes || memchr::memchr(b'"', bytes).is_none() {
+        return memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    }
+    let mut quoted = false;
+    let mut cut = None;
+    for at in memchr::memchr2_iter(b'"', b'\n', bytes) {
+        if bytes[at] == b'"' {
+            quoted = !quoted;
+        } else if !quoted {
+            cut = Some(at + 1);
+        }
+    }
+    cut
+}

@@ -1,0 +1,327 @@
+//! The third pass: sorts range after range and streams lists to the graph writer.
+//!
+//! Workers sort ranges, each in memory of its own; this thread takes the sorted ranges in order
+//! and gives their lists to the writer. There is one more set of sort buffers than workers, so that
+//! a worker goes on while its last range is written. A range that holds more keys than a set (the
+//! sample misled, or one edge is repeated many times) is spread again over narrower ranges.
+
+mod sorter;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use cenote_device::HugeVec;
+
+use self::sorter::sort_ranges;
+use crate::error::{ImportError, Result};
+use crate::long_list::LongList;
+use crate::partition::{KeySpace, Ranges, Spread};
+use crate::report::Progress;
+use crate::spill::SpillFile;
+use crate::workers;
+use cenote_store::{GraphWriter, VertexId};
+
+/// Sizes that the budget allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BuildSizes {
+    pub workers: usize,
+    /// Keys of a set of sort buffers.
+    pub set_keys: usize,
+    /// Largest block on the spill file.
+    pub block_bytes: usize,
+    /// Bytes of a weight behind each key: 0 where weights are not imported.
+    pub weight_bytes: usize,
+}
+
+impl BuildSizes {
+    /// Sets of sort buffers.
+    pub fn sets(workers: usize) -> usize {
+        workers + 1
+    }
+
+    /// Bytes of a key in a set: in keys and scratch, each with its weight, if there are weights.
+    pub fn bytes_per_key(weight_bytes: usize) -> usize {
+        if weight_bytes == 0 { 16 } else { 32 }
+    }
+
+    /// Words of `u64` that keys, or scratch, of a set take.
+    fn set_words(&self) -> usize {
+        self.set_keys * if self.weight_bytes == 0 { 1 } else { 2 }
+    }
+}
+
+/// The edges of one direction, spread over ranges.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub space: KeySpace,
+    pub file: &'a SpillFile,
+    pub ranges: &'a Ranges,
+    pub spread: &'a Spread,
+    pub keep_duplicates: bool,
+}
+
+/// Where the reversed edges go, for lists of sources.
+#[derive(Clone, Copy)]
+pub(super) struct Reversed<'a> {
+    pub file: &'a SpillFile,
+    pub ranges: &'a Ranges,
+    pub block_bytes: usize,
+}
+
+/// What the lists add up to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Built {
+    /// List entries.
+    pub stored: u64,
+    /// Those from a vertex to itself.
+    pub loops: u64,
+    /// Keys that repeat another, loops apart.
+    pub repeated: u64,
+    /// Loops that repeat another.
+    pub repeated_loops: u64,
+}
+
+/// One worker's buffers: keys while sorting, each followed by its weight, if there are weights;
+/// then lists in one, and in the other targets and, from its middle, weights.
+struct Set {
+    keys: HugeVec<u64>,
+    scratch: HugeVec<u64>,
+    lists: usize,
+    targets: usize,
+}
+
+/// A sorted piece of a range, on its way to the writer.
+struct Part {
+    set: Set,
+    last: bool,
+    /// Where the buffers go back to.
+    back: Sender<Set>,
+}
+
+/// What workers send: of which range, and the piece.
+type Sent = (usize, Result<Part>);
+
+/// Writes the lists of all `vertices`. Spreads the reversed edges, if asked.
+pub(super) fn build(
+    source: Source<'_>,
+    reversed: Option<Reversed<'_>>,
+    sizes: BuildSizes,
+    writer: &mut GraphWriter,
+    long_list: LongList<'_>,
+    vertices: u64,
+    progress: &dyn Progress,
+) -> Result<(Built, Option<Spread>)> {
+    let (set_in, set_out) = channel();
+    for _ in 0..BuildSizes::sets(sizes.workers) {
+        set_in
+            .send(Set {
+                keys: HugeVec::zeroed(sizes.set_words())?,
+                scratch: HugeVec::zeroed(sizes.set_words())?,
+                lists: 0,
+                targets: 0,
+            })
+            .expect("the receiver is here");
+    }
+    let set_out = Mutex::new(set_out);
+    let next = AtomicUsize::new(0);
+    let (sent_in, sent_out) = channel();
+    let ended = AtomicBool::new(false);
+    let job = Job { source, reversed, sizes, sets: &set_out, next: &next, ended: &ended, progress };
+    std::thread::scope(|scope| {
+        let mut handles = Vec::new();
+        let mut started = Ok(());
+        while started.is_ok() && handles.len() < sizes.workers {
+            let (sent, back, job) = (sent_in.clone(), set_in.clone(), &job);
+            started = workers::spawn(scope, move || sort_ranges(job, sent, back))
+                .map(|handle| handles.push(handle));
+        }
+        drop((sent_in, set_in));
+        let weighted = sizes.weight_bytes > 0;
+        let lists = Lists { writer, long_list, weighted, vertices, next_vertex: 0 };
+        let ranges = source.ranges.as_slice().len();
+        let written = started.and_then(|()| write_parts(lists, sent_out, ranges, progress));
+        // `sent_out` is gone by now: after an error, what workers send fails, and no set comes back
+        // to those that wait for one.
+        ended.store(true, Ordering::Relaxed);
+        let mut built = Built::default();
+        let mut spread = reversed.map(|r| Spread::new(r.ranges.as_slice().len()));
+        let mut failed = None;
+        for handle in handles {
+            match workers::join(handle) {
+                Ok((part, part_spread)) => {
+                    built.add(&part);
+                    if let (Some(all), Some(part)) = (&mut spread, part_spread) {
+                        all.add(part);
+                    }
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        written?;
+        failed.map_or(Ok((built, spread)), Err)
+    })
+}
+
+impl Built {
+    fn add(&mut self, other: &Built) {
+        self.stored += other.stored;
+        self.loops += other.loops;
+        self.repeated += other.repeated;
+        self.repeated_loops += other.repeated_loops;
+    }
+}
+
+/// The writing side: lists in vertex order.
+struct Lists<'a> {
+    writer: &'a mut GraphWriter,
+    long_list: LongList<'a>,
+    weighted: bool,
+    vertices: u64,
+    next_vertex: u64,
+}
+
+fn write_parts(
+    mut lists: Lists<'_>,
+    sent: Receiver<Sent>,
+    ranges: usize,
+    progress: &dyn Progress,
+) -> Result<()> {
+    // Parts of later ranges wait here; there are no more of them than sets.
+    let mut early: BTreeMap<usize, Part> = BTreeMap::new();
+    let mut range = 0;
+    while range < ranges {
+        let part = match early.remove(&range) {
+            Some(part) => part,
+            None => {
+                let (of, part) = sent.recv().map_err(|_| ImportError::Cancelled)?;
+                let part = part?;
+                if of != range {
+                    early.insert(of, part);
+                    continue;
+                }
+                part
+            }
+        };
+        if progress.cancelled() {
+            return Err(ImportError::Cancelled);
+        }
+        lists.write(&part.set)?;
+        progress.advance(part.set.targets as u64 * 8);
+        range += usize::from(part.last);
+        // The worker may have ended, and needs no buffers then.
+        let _ = part.back.send(part.set);
+    }
+    lists.finish()
+}
+
+impl Lists<'_> {
+    /// Writes the lists of a part. The last one may go on in the next part.
+    fn write(&mut self, set: &Set) -> Result<()> {
+        let targets: &[u32] = bytemuck::cast_slice(&set.scratch);
+        let weights = &set.scratch[set.scratch.len() / 2..];
+        let mut at = 0;
+        for (index, &list) in set.keys[..set.lists].iter().enumerate() {
+            let (vertex, count) = unpack(list);
+            let piece = &targets[at..at + count];
+            let weights = if self.weighted { &weights[at..at + count] } else { &[] };
+            at += count;
+            if self.long_list.vertex() != Some(vertex) {
+                self.end_long_list()?;
+            } else {
+                self.long_list.extend(piece, weights)?;
+                continue;
+            }
+            self.skip_to(vertex)?;
+            if index + 1 == set.lists {
+                self.long_list.begin(vertex, piece, weights)?;
+            } else {
+                self.writer.push_list(piece)?;
+                if self.weighted {
+                    self.writer.extend_ordered(weights)?;
+                }
+                self.next_vertex += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_long_list(&mut self) -> Result<()> {
+        if self.long_list.vertex().is_some() {
+            self.long_list.write(self.writer)?;
+            self.next_vertex += 1;
+        }
+        Ok(())
+    }
+
+    /// Empty lists for the vertices before this one.
+    fn skip_to(&mut self, vertex: VertexId) -> Result<()> {
+        while self.next_vertex < u64::from(vertex) {
+            self.writer.push_list(&[])?;
+            self.next_vertex += 1;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.end_long_list()?;
+        while self.next_vertex < self.vertices {
+            self.writer.push_list(&[])?;
+            self.next_vertex += 1;
+        }
+        Ok(())
+    }
+}
+
+fn pack(vertex: VertexId, count: usize) -> u64 {
+    u64::from(vertex) << 32 | count as u64
+}
+
+fn unpack(list: u64) -> (VertexId, usize) {
+    ((list >> 32) as VertexId, (list & u64::from(u32::MAX)) as usize)
+}
+
+/// After so long a worker that waits for buffers looks whether the writing side has ended.
+const NAP: Duration = Duration::from_millis(20);
+
+/// What every worker needs.
+struct Job<'a> {
+    source: Source<'a>,
+    reversed: Option<Reversed<'a>>,
+    sizes: BuildSizes,
+    sets: &'a Mutex<Receiver<Set>>,
+    next: &'a AtomicUsize,
+    /// Whether the writing side has ended.
+    ended: &'a AtomicBool,
+    progress: &'a dyn Progress,
+}
+
+impl Job<'_> {
+    /// A set that the writing side gives back. Workers hold senders of the channel themselves, so it
+    /// does not close when the writing side ends.
+    fn next_set(&self, sets: &Receiver<Set>) -> std::result::Result<Set, Stop> {
+        loop {
+            match sets.recv_timeout(NAP) {
+                Ok(set) => return Ok(set),
+                Err(RecvTimeoutError::Timeout) if !self.ended.load(Ordering::Relaxed) => {}
+                Err(_) => return Err(Stop::Elsewhere),
+            }
+        }
+    }
+}
+
+/// Why a worker stops early.
+enum Stop {
+    /// It failed.
+    Error(ImportError),
+    /// The writing side is gone.
+    Elsewhere,
+}
+
+impl From<ImportError> for Stop {
+    fn from(error: ImportError) -> Self {
+        Stop::Error(error)
+    }
+}

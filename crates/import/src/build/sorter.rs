@@ -1,0 +1,391 @@
+//! The workers: each reads a range, sorts it and sends its lists to the writing side.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use cenote_device::HugeVec;
+
+use super::{Built, Job, Part, Reversed, Sent, Set, Stop, pack};
+use crate::error::{ImportError, Result};
+use crate::partition::{Range, Ranges, Spread, Spreader, records, weighted_records};
+use crate::sort;
+use crate::spill::{Extent, SpillReader};
+
+type WorkerResult = Result<(Built, Option<Spread>)>;
+
+/// Reports a panic of a worker to the writing side, which would wait for its range for ever.
+struct Alarm<'a>(&'a Sender<Sent>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send((0, Err(ImportError::Cancelled)));
+        }
+    }
+}
+
+pub(super) fn sort_ranges(job: &Job<'_>, sent: Sender<Sent>, back: Sender<Set>) -> WorkerResult {
+    let _alarm = Alarm(&sent);
+    let mut range = 0;
+    let mut worker = match Sorter::new(job, &sent) {
+        Ok(worker) => worker,
+        Err(error) => {
+            // Through the channel: the writing side may be waiting for a range.
+            let _ = sent.send((range, Err(error)));
+            return Ok(Default::default());
+        }
+    };
+    let ended = worker.run(&mut range, back);
+    let finished = match ended {
+        Ok(()) | Err(Stop::Elsewhere) => worker.finish(),
+        Err(Stop::Error(error)) => Err(error),
+    };
+    finished.or_else(|error| {
+        let _ = sent.send((range, Err(error)));
+        Ok(Default::default())
+    })
+}
+
+/// A worker: reads ranges, sorts them, sends them.
+struct Sorter<'a> {
+    job: &'a Job<'a>,
+    sent: &'a Sender<Sent>,
+    reader: SpillReader<'a>,
+    reversed: Option<Spreader<'a>>,
+    built: Built,
+}
+
+impl<'a> Sorter<'a> {
+    fn new(job: &'a Job<'a>, sent: &'a Sender<Sent>) -> Result<Self> {
+        let reader = SpillReader::new(job.source.file, job.sizes.block_bytes)?;
+        let weight_bytes = job.sizes.weight_bytes;
+        let spreader =
+            |r: Reversed<'a>| Spreader::new(r.ranges, r.file, r.block_bytes, weight_bytes);
+        let reversed = job.reversed.map(spreader);
+        Ok(Self { job, sent, reader, reversed: reversed.transpose()?, built: Built::default() })
+    }
+
+    fn finish(self) -> WorkerResult {
+        let spread = self.reversed.map(Spreader::finish).transpose()?;
+        Ok((self.built, spread))
+    }
+
+    fn run(&mut self, at: &mut usize, back: Sender<Set>) -> std::result::Result<(), Stop> {
+        loop {
+            // Buffers first, then a range: so the lowest range under way always has buffers.
+            let (set, range) = {
+                let sets = self.job.sets.lock().unwrap_or_else(PoisonError::into_inner);
+                let range = self.job.next.load(Ordering::Relaxed);
+                if range >= self.job.source.ranges.as_slice().len() {
+                    return Ok(());
+                }
+                let set = self.job.next_set(&sets)?;
+                (set, self.job.next.fetch_add(1, Ordering::Relaxed))
+            };
+            *at = range;
+            let whole = self.job.source.ranges.as_slice()[range];
+            let extents = &self.job.source.spread.extents[range];
+            let (own_in, own_out) = channel();
+            let task = Task { range, whole, back: &back, own_in, own_out };
+            self.range(&task, whole, extents, set)?;
+        }
+    }
+
+    /// Sorts a range, or a part of one, and sends it.
+    fn range(
+        &mut self,
+        task: &Task<'_>,
+        range: Range,
+        extents: &[Extent],
+        mut set: Set,
+    ) -> std::result::Result<(), Stop> {
+        let count: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        if count > self.job.sizes.set_keys as u64 {
+            return self.spread_again(task, range, extents, set);
+        }
+        let count = count as usize;
+        self.read_sorted(range, extents, count, &mut set)?;
+        self.compact(range, count, &mut set)?;
+        self.send(task, range, set)
+    }
+
+    /// Sends a part. If it is not the last of the worker's range, its buffers come back to this
+    /// worker, which needs them to go on.
+    fn send(&self, task: &Task<'_>, range: Range, set: Set) -> std::result::Result<(), Stop> {
+        self.send_piece(task, set, range.last == task.whole.last)
+    }
+
+    fn send_piece(&self, task: &Task<'_>, set: Set, last: bool) -> std::result::Result<(), Stop> {
+        let back = if last { task.back.clone() } else { task.own_in.clone() };
+        let part = Part { set, last, back };
+        self.sent.send((task.range, Ok(part))).map_err(|_| Stop::Elsewhere)
+    }
+
+    /// Fills the keys of a set from these blocks, sorted.
+    fn read_sorted(
+        &mut self,
+        range: Range,
+        extents: &[Extent],
+        count: usize,
+        set: &mut Set,
+    ) -> Result<()> {
+        if self.job.sizes.weight_bytes == 0 {
+            let mut places = set.keys[..count].iter_mut();
+            self.for_each_record(range, extents, |key, _| {
+                if let Some(place) = places.next() {
+                    *place = key;
+                }
+                Ok(())
+            })?;
+            assert_eq!(places.len(), 0, "every record was read");
+            sort::sort(&mut set.keys[..count], &mut set.scratch[..count]);
+            return Ok(());
+        }
+        let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * count]);
+        let mut places = keys.iter_mut();
+        self.for_each_record(range, extents, |key, weight| {
+            if let Some(place) = places.next() {
+                *place = [key, weight];
+            }
+            Ok(())
+        })?;
+        assert_eq!(places.len(), 0, "every record was read");
+        sort::sort(keys, bytemuck::cast_slice_mut(&mut set.scratch[..2 * count]));
+        Ok(())
+    }
+
+    /// Hands every record of these blocks to `each`: the key above the low end of its range, and
+    /// the weight (0 where weights are not imported).
+    fn for_each_record(
+        &mut self,
+        range: Range,
+        extents: &[Extent],
+        mut each: impl FnMut(u64, u64) -> Result<()>,
+    ) -> Result<()> {
+        if self.job.progress.cancelled() {
+            return Err(ImportError::Cancelled);
+        }
+        let (key_bytes, weight_bytes) = (range.key_bytes(), self.job.sizes.weight_bytes);
+        let mut extents = extents.iter().copied();
+        self.reader.for_each(
+            || extents.next(),
+            |bytes, count| {
+                let mut done = Ok(());
+                let mut each = |key, weight| {
+                    if done.is_ok() {
+                        done = each(key, weight);
+                    }
+                };
+                match weight_bytes {
+                    0 => records(bytes, key_bytes, count, |key| each(key, 0)),
+                    _ => weighted_records(bytes, key_bytes, weight_bytes, count, each),
+                }
+                done
+            },
+        )
+    }
+
+    /// From sorted keys to lists and targets.
+    fn compact(&mut self, range: Range, count: usize, set: &mut Set) -> Result<()> {
+        let Set { keys, scratch, lists, targets } = set;
+        let weighted = self.job.sizes.weight_bytes > 0;
+        let words = scratch.len();
+        let (entries, weights) = scratch.split_at_mut(if weighted { words / 2 } else { words });
+        let entries: &mut [u32] = bytemuck::cast_slice_mut(entries);
+        let space = self.job.source.space;
+        let keep = self.job.source.keep_duplicates;
+        (*lists, *targets) = (0, 0);
+        let mut list_start = 0;
+        let mut before = None;
+        for at in 0..count {
+            let (key, weight) =
+                if weighted { (keys[2 * at], keys[2 * at + 1]) } else { (keys[at], 0) };
+            let key = range.low + key;
+            let (source, target) = (space.source(key), space.target(key));
+            if before == Some(key) {
+                let repeated = if source == target {
+                    &mut self.built.repeated_loops
+                } else {
+                    &mut self.built.repeated
+                };
+                *repeated += 1;
+                if !keep {
+                    continue;
+                }
+            }
+            if let Some(key) = before
+                && space.source(key) != source
+            {
+                // Lists never overtake the keys: each has at least one.
+                keys[*lists] = pack(space.source(key), *targets - list_start);
+                *lists += 1;
+                list_start = *targets;
+            }
+            before = Some(key);
+            entries[*targets] = target;
+            if weighted {
+                weights[*targets] = weight;
+            }
+            *targets += 1;
+            self.built.loops += u64::from(source == target);
+            if let Some(reversed) = &mut self.reversed {
+                reversed.push(space.key(target, source), weight)?;
+            }
+        }
+        if let Some(key) = before {
+            keys[*lists] = pack(space.source(key), *targets - list_start);
+            *lists += 1;
+        }
+        self.built.stored += *targets as u64;
+        Ok(())
+    }
+
+    /// Spreads a range that is too full over narrower ones, and goes on with each.
+    fn spread_again(
+        &mut self,
+        task: &Task<'_>,
+        range: Range,
+        extents: &[Extent],
+        mut set: Set,
+    ) -> std::result::Result<(), Stop> {
+        if range.low == range.last {
+            return match self.job.sizes.weight_bytes {
+                0 => self.one_key(task, range, extents, set),
+                _ => self.one_weighted_key(task, range, extents, set),
+            };
+        }
+        let room = set.keys.len() * 16;
+        // Without the buffers there is room for the open blocks.
+        set.keys = HugeVec::zeroed(0).map_err(ImportError::from)?;
+        set.scratch = HugeVec::zeroed(0).map_err(ImportError::from)?;
+        let block_bytes = self.job.sizes.block_bytes;
+        let count = (room / block_bytes).saturating_sub(4).clamp(2, 256);
+        let ranges = Ranges::even(range, count);
+        let weight_bytes = self.job.sizes.weight_bytes;
+        let file = self.job.source.file;
+        let mut spreader = Spreader::new(&ranges, file, block_bytes, weight_bytes)?;
+        self.for_each_record(range, extents, |key, weight| spreader.push(range.low + key, weight))?;
+        let spread = spreader.finish()?;
+        let keys = self.job.sizes.set_words();
+        set.keys = HugeVec::zeroed(keys).map_err(ImportError::from)?;
+        set.scratch = HugeVec::zeroed(keys).map_err(ImportError::from)?;
+        for (&narrow, extents) in ranges.as_slice().iter().zip(&spread.extents) {
+            self.range(task, narrow, extents, set)?;
+            if narrow.last == task.whole.last {
+                return Ok(());
+            }
+            set = self.job.next_set(&task.own_out)?;
+        }
+        task.own_in.send(set).map_err(|_| Stop::Elsewhere)
+    }
+
+    /// A single edge, repeated more often than fits the buffers.
+    fn one_key(
+        &mut self,
+        task: &Task<'_>,
+        range: Range,
+        extents: &[Extent],
+        mut set: Set,
+    ) -> std::result::Result<(), Stop> {
+        let mut left: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        if !self.job.source.keep_duplicates {
+            self.repeats(range.low, left - 1);
+            left = 1;
+        }
+        let piece_max = self.job.sizes.set_keys as u64;
+        loop {
+            let piece = left.min(piece_max) as usize;
+            left -= piece as u64;
+            set.keys[..piece].fill(0);
+            self.compact(range, piece, &mut set)?;
+            if left == 0 {
+                return self.send(task, range, set);
+            }
+            // The first of the next piece repeats the last of this one.
+            self.repeats(range.low, 1);
+            self.send_piece(task, set, false)?;
+            set = self.job.next_set(&task.own_out)?;
+        }
+    }
+
+    /// As [`Sorter::one_key`], where the repeats differ in weight: the smallest alone, or all of
+    /// them in order, a part of the weights at a time that fits the buffers.
+    fn one_weighted_key(
+        &mut self,
+        task: &Task<'_>,
+        range: Range,
+        extents: &[Extent],
+        mut set: Set,
+    ) -> std::result::Result<(), Stop> {
+        let all: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        if !self.job.source.keep_duplicates {
+            let mut smallest = u64::MAX;
+            self.for_each_record(range, extents, |_, weight| {
+                smallest = smallest.min(weight);
+                Ok(())
+            })?;
+            self.repeats(range.low, all - 1);
+            set.keys[..2].copy_from_slice(&[0, smallest]);
+            self.compact(range, 1, &mut set)?;
+            return self.send(task, range, set);
+        }
+        let mut left = all;
+        let mut spans = vec![(0, u64::MAX)];
+        while let Some((low, high)) = spans.pop() {
+            let mut found = 0;
+            let room = self.job.sizes.set_keys;
+            self.for_each_record(range, extents, |_, weight| {
+                if (low..=high).contains(&weight) {
+                    if found < room {
+                        set.keys[2 * found..2 * found + 2].copy_from_slice(&[0, weight]);
+                    }
+                    found += 1;
+                }
+                Ok(())
+            })?;
+            if found > room && low < high {
+                let middle = low.midpoint(high);
+                spans.extend([(middle + 1, high), (low, middle)]);
+                continue;
+            }
+            // Of one weight repeated beyond all room, every piece is alike.
+            while found > 0 {
+                let piece = found.min(room);
+                found -= piece;
+                let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * piece]);
+                if low == high {
+                    keys.fill([0, low]);
+                }
+                keys.sort_unstable();
+                self.repeats(range.low, u64::from(left < all));
+                left -= piece as u64;
+                self.compact(range, piece, &mut set)?;
+                if left == 0 {
+                    return self.send(task, range, set);
+                }
+                self.send_piece(task, set, false)?;
+                set = self.job.next_set(&task.own_out)?;
+            }
+        }
+        unreachable!("the spans hold every weight")
+    }
+
+    fn repeats(&mut self, key: u64, count: u64) {
+        let space = self.job.source.space;
+        if space.source(key) == space.target(key) {
+            self.built.repeated_loops += count;
+        } else {
+            self.built.repeated += count;
+        }
+    }
+}
+
+/// A range that a worker has taken.
+struct Task<'a> {
+    range: usize,
+    whole: Range,
+    back: &'a Sender<Set>,
+    own_in: Sender<Set>,
+    own_out: Receiver<Set>,
+}

@@ -1,0 +1,161 @@
+//! The first pass: reads the inputs, collects the ids, spills the pairs.
+
+use super::hint::Known;
+use super::{Import, share};
+use crate::blocks::{self, Pass, PassError, PassResult};
+use crate::budget::Held;
+use crate::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector};
+use crate::config::{IdKind, Input};
+use crate::error::Result;
+use crate::ids::integers::IntegerSet;
+use crate::ids::map::{IdMap, RankMap};
+use crate::ids::strings::Dictionary;
+use crate::input;
+use crate::report::Phase;
+use crate::spill::SpillFile;
+
+/// What the first pass leaves to the others.
+pub(crate) struct Gathered<'a> {
+    pub(crate) ids: IdMap<'a>,
+    pub(crate) collected: Collected,
+    /// Where the pairs lie; `None`: read the inputs again.
+    pub(super) spill: Option<SpillFile>,
+    pub(super) lines: u64,
+    pub(super) lines_with_more: u64,
+    pub(super) input_bytes: u64,
+    pub(super) unpacked_bytes: u64,
+}
+
+/// Bytes of a block of input.
+pub(super) fn block_bytes(limit: usize, workers: usize) -> usize {
+    share(limit, 64 * workers, 16 << 10, 1 << 20)
+}
+
+impl<'a> Import<'a> {
+    /// How a pass over the inputs reads them.
+    pub(super) fn pass(&self, again: bool) -> Pass<'a> {
+        let workers = self.config.workers();
+        Pass {
+            inputs: self.inputs,
+            budget: self.budget,
+            progress: self.progress,
+            workers,
+            block_bytes: block_bytes(self.budget.limit(), workers),
+            directed: self.config.directed,
+            weights: self.config.weights,
+            copies: self.copies,
+            again,
+            meter: self.meter,
+        }
+    }
+
+    pub(super) fn collector_sizes(&self, limit: usize) -> CollectorSizes {
+        let workers = self.config.workers();
+        CollectorSizes {
+            spill_block: share(limit, 64 * workers, 4 << 10, 256 << 10),
+            sample: share(limit / 16, 64 * workers, 1 << 9, 1 << 16),
+            weight_bytes: self.config.weight_bytes(),
+        }
+    }
+
+    /// Bytes of all inputs as they lie, where that can be known.
+    pub(super) fn input_bytes(&self) -> Option<u64> {
+        input::total_bytes(self.inputs, self.config.weights)
+    }
+
+    /// The first pass.
+    pub(super) fn gather(&self) -> Result<Gathered<'a>> {
+        let gathered = self.gather_any()?;
+        self.unchanged.check()?;
+        let known = Known {
+            vertices: gathered.ids.len(),
+            edges: gathered.collected.edges,
+            ids_bytes: self.budget.used(),
+            bitmap_bytes: gathered.ids.bitmap_bytes(),
+            sort_bytes: 0,
+        };
+        // Set once: an import gathers once.
+        let _ = self.known.set(known);
+        Ok(gathered)
+    }
+
+    fn gather_any(&self) -> Result<Gathered<'a>> {
+        self.progress.begin(Phase::Read, self.input_bytes());
+        match self.config.ids {
+            IdKind::String => self.gather_names(false),
+            IdKind::Integer => self.gather_integers(false).map_err(|error| match error {
+                PassError::Import(error) => error,
+                PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
+            }),
+            IdKind::Auto => match self.gather_integers(true) {
+                Ok(gathered) => Ok(gathered),
+                Err(PassError::Import(error)) => Err(error),
+                Err(PassError::NotInteger) => {
+                    self.progress.begin(Phase::Read, self.input_bytes());
+                    self.gather_names(true)
+                }
+            },
+        }
+    }
+
+    fn gather_integers(&self, auto: bool) -> std::result::Result<Gathered<'a>, PassError> {
+        let (pass, sizes) = (self.pass(false), self.collector_sizes(self.budget.limit()));
+        let _memory = self.hold_collectors(&pass, sizes)?;
+        let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
+        // The set may take what the buffers of this pass leave.
+        let buffers = blocks::pass_memory(pass.workers, pass.block_bytes);
+        let set = {
+            let _reserved = self.budget.hold(buffers, "reading the input")?;
+            IntegerSet::new(self.budget)?
+        };
+        let make = || IntegerCollector::new(&set, spill.as_ref(), sizes, auto);
+        let result = blocks::run(&pass, make)?;
+        let ids = IdMap::natural(RankMap::Integers(set.finish()?));
+        Ok(gathered(ids, spill, result))
+    }
+
+    fn gather_names(&self, again: bool) -> Result<Gathered<'a>> {
+        let (pass, sizes) = (self.pass(again), self.collector_sizes(self.budget.limit()));
+        let _memory = self.hold_collectors(&pass, sizes)?;
+        let spill = self.spill_file()?;
+        let names = Dictionary::new(self.budget)?;
+        let make = || NameCollector::new(&names, &spill, sizes);
+        let result = blocks::run(&pass, make).map_err(|error| match error {
+            PassError::Import(error) => error,
+            PassError::NotInteger => unreachable!("strings may be anything"),
+        })?;
+        let ids = IdMap::natural(RankMap::Strings(names.finish(pass.workers)?));
+        Ok(gathered(ids, Some(spill), result))
+    }
+
+    fn hold_collectors(&self, pass: &Pass<'_>, sizes: CollectorSizes) -> Result<Held<'a>> {
+        self.budget.hold(pass.workers * sizes.memory(), "spilling the edges")
+    }
+
+    fn spill_file(&self) -> Result<SpillFile> {
+        // Text takes about as many bytes as its pairs.
+        let needed = self.input_bytes().unwrap_or(0);
+        Ok(SpillFile::new(self.workspace.spill()?, needed))
+    }
+
+    /// Plain pairs are read twice instead of being written and read.
+    pub(super) fn can_reread(&self) -> bool {
+        self.inputs.iter().all(Input::is_plain_pairs)
+    }
+}
+
+fn gathered<'a>(
+    ids: IdMap<'a>,
+    spill: Option<SpillFile>,
+    result: PassResult<Collected>,
+) -> Gathered<'a> {
+    Gathered {
+        ids,
+        spill,
+        collected: collect::join(result.outputs),
+        lines: result.totals.iter().map(|total| total.lines).sum(),
+        lines_with_more: result.totals.iter().map(|total| total.lines_with_more).sum(),
+        input_bytes: result.input_bytes,
+        unpacked_bytes: result.unpacked_bytes,
+    }
+}

@@ -1,0 +1,106 @@
+//! How much memory would do, where an import had too little.
+//!
+//! A refused request says what was missing at that point; steps after it take memory, too, and
+//! some take shares of the budget. So the need of every step is added up for larger and larger
+//! budgets until one covers its own needs. After the first pass the number does; before its end
+//! the ids that are still to come are estimated from the part of the input that was parsed.
+
+use cenote_store::GraphWriter;
+use cenote_store::order::Order;
+
+use super::Import;
+use super::gather::block_bytes;
+use super::spread::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use super::write::{SET_KEYS_MIN, long_list_entries};
+use crate::blocks;
+use crate::build::BuildSizes;
+use crate::error::ImportError;
+use crate::ids::integers::IntegerSet;
+use crate::long_list::LongList;
+use crate::order;
+use crate::spill::SpillReader;
+
+/// The buffers of a graph writer, without and with weights.
+const WRITER_BYTES: [usize; 2] = [6 << 20, 12 << 20];
+/// Most that the ids of a byte of text take: names of one letter, with their places in tables.
+const IDS_PER_BYTE: f64 = 32.0;
+
+/// What the first pass found, or what it is expected to find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub vertices: u64,
+    pub edges: u64,
+    /// Memory of the ids, and of all that stays for the whole import.
+    pub ids_bytes: usize,
+    /// What ids take more in a bitmap that has more room.
+    pub bitmap_bytes: usize,
+    /// What the end of the first pass takes, where it is still to come.
+    pub sort_bytes: usize,
+}
+
+impl Import<'_> {
+    /// Replaces what was missing by what would have been enough.
+    pub(super) fn with_sufficient_memory(&self, error: ImportError) -> ImportError {
+        let ImportError::Memory { given, needed, what } = error else { return error };
+        let known = self.known.get().copied().unwrap_or_else(|| self.estimate(needed));
+        let mut limit = needed.max(1 << 20);
+        while self.need(limit, known) > limit {
+            limit += limit / 8;
+        }
+        // Whole megabytes are easier to write.
+        let needed = limit.next_multiple_of(1 << 20);
+        ImportError::Memory { given, needed, what }
+    }
+
+    /// What the first pass would have found, had its request for `needed` bytes in all been met.
+    fn estimate(&self, needed: usize) -> Known {
+        let [read, unpacked, parsed] = self.meter.read();
+        let total = self.input_bytes().map_or(4.0, |bytes| bytes as f64 / read.max(1.0));
+        // All that will be unpacked, and how much more that is than what was parsed.
+        let bytes = unpacked.max(1.0) * total.max(1.0);
+        let most = bytes * IDS_PER_BYTE;
+        let is_sample = parsed > 8.0 * block_bytes(self.budget.limit(), 1) as f64;
+        let linear = if is_sample { 2.0 * needed as f64 * bytes / parsed } else { most };
+        let ids_bytes = linear.min(most) as usize;
+        let (vertices, edges) = (ids_bytes as u64 / 16, bytes as u64 / 4);
+        Known {
+            vertices,
+            edges,
+            ids_bytes: ids_bytes.max(needed),
+            bitmap_bytes: IntegerSet::bitmap_bytes(vertices as usize),
+            sort_bytes: ids_bytes,
+        }
+    }
+
+    /// What an import takes at most that is given `limit` bytes.
+    fn need(&self, limit: usize, known: Known) -> usize {
+        let Known { vertices, edges, ids_bytes, bitmap_bytes, sort_bytes } = known;
+        let config = self.config;
+        let (workers, weight_bytes) = (config.workers(), config.weight_bytes());
+        let vertices_usize = vertices as usize;
+        let sizes = self.collector_sizes(limit);
+        let pass = blocks::pass_memory(workers, block_bytes(limit, workers));
+        let ids = ids_bytes + bitmap_bytes.min(limit / 2);
+        let gather = ids + sort_bytes + workers * sizes.memory() + pass;
+        let placed = if config.order == Order::Natural { 0 } else { 4 * vertices_usize };
+        let ids = ids + placed;
+        let reading = pass.max(workers * SpillReader::memory(sizes.spill_block));
+        let partition = ids + reading + workers * 8 * BLOCK_BYTES_MIN;
+        let keys = if config.directed { edges } else { 2 * edges } as usize;
+        let page = config.page_bytes as usize;
+        let index = keys * 4 / page * 9 + vertices_usize * 3;
+        let writer = WRITER_BYTES[usize::from(weight_bytes > 0)] + 16 * page + index;
+        let blocks = (workers * SpillReader::memory(BLOCK_BYTES_MAX)).min(limit / 5 * 3);
+        let reversed = if config.in_edges { limit / 5 } else { 0 };
+        let list = LongList::memory(long_list_entries(limit), weight_bytes > 0);
+        let sets =
+            BuildSizes::sets(workers) * BuildSizes::bytes_per_key(weight_bytes) * SET_KEYS_MIN;
+        let sort = ids + writer + blocks + reversed + list + sets;
+        let pages = keys as u64 * 5 / u64::from(config.page_bytes) + 1;
+        let hubs = ids + writer + GraphWriter::hub_neighbours_bytes(pages, workers);
+        let ranks = ids + writer + 2 * placed;
+        let order =
+            ids + order::memory(config.order, vertices_usize, keys * 5 + vertices_usize * 16);
+        [gather, partition, sort, hubs, ranks, order].into_iter().max().unwrap_or(0)
+    }
+}

@@ -1,0 +1,261 @@
+//! The import from start to end: three passes and what lies between them.
+//!
+//! - `gather`: the first pass reads the inputs and collects ids
+//! - `spread`: the second pass maps pairs to keys and spreads them over ranges
+//! - `write`: the third pass sorts ranges and writes the graph
+//! - `hint`: the memory that an import would need which had too little
+
+mod gather;
+mod hint;
+mod spread;
+mod write;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use cenote_device::DeviceError;
+use cenote_device::clock::{Clock, RealClock};
+use cenote_store::hub_neighbours::HubNeighboursChoice;
+use cenote_store::{StoreError, WeightType};
+
+use self::hint::Known;
+use crate::blocks::Meter;
+use crate::budget::Budget;
+use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
+use crate::edges::STREAM_MEMORY;
+use crate::error::{ImportError, Result};
+use crate::input::{self, Unchanged};
+use crate::once::{Copies, OpenCopies};
+use crate::parse::weighted::WeightPlace;
+use crate::report::{ImportReport, Progress};
+use crate::spill::{SpillFile, full_disk};
+use crate::workspace::{FileWorkspace, Workspace};
+
+pub(super) use self::gather::Gathered;
+
+/// Imports the files `inputs` into the graph file `out`. On any error nothing is left behind.
+pub fn import(
+    inputs: &[InputSpec],
+    out: &Path,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    let paths: Vec<&Path> = inputs.iter().map(|spec| spec.path.as_path()).collect();
+    let workspace = FileWorkspace::new(out, &paths, config.temp_dir.as_deref(), config.overwrite)?;
+    import_into(inputs, &workspace, config, progress)
+}
+
+/// Imports files into the output of a workspace.
+pub fn import_into(
+    inputs: &[InputSpec],
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    let inputs: Vec<Input<'_>> = inputs.iter().cloned().map(Input::File).collect();
+    import_edges(&inputs, workspace, config, progress)
+}
+
+/// Imports files and edges in memory into the output of a workspace.
+pub fn import_edges(
+    inputs: &[Input<'_>],
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    check_options(inputs, config)?;
+    let started = RealClock::default();
+    let budget = &Budget::new(config.memory_bytes);
+    let (meter, known) = (&Meter::default(), &OnceLock::new());
+    let unchanged = &Unchanged::new(inputs);
+    let copies = &Copies::new(inputs, workspace, config)?;
+    let import = Import {
+        inputs,
+        workspace,
+        config,
+        progress,
+        budget,
+        copies,
+        unchanged,
+        meter,
+        known,
+        temporary: false,
+    };
+    let run = || {
+        let rows = inputs.iter().filter(|input| matches!(input, Input::Edges(_))).count();
+        let bytes = copies.memory() + rows * STREAM_MEMORY;
+        let _memory = budget.hold(bytes, "copies of inputs that can be read only once")?;
+        import.run()
+    };
+    let mut report = run().map_err(|error| import.with_sufficient_memory(error))?;
+    report.seconds = seconds_since(&started);
+    report.peak_memory_bytes = budget.peak() as u64;
+    Ok(report)
+}
+
+/// Seconds since the clock was made. Phases are timed in real time: parsing is no device's work.
+fn seconds_since(clock: &RealClock) -> f64 {
+    clock.now_ns() as f64 / 1e9
+}
+
+/// The names of all inputs.
+fn names(inputs: &[Input<'_>]) -> String {
+    inputs.iter().map(Input::name).collect::<Vec<_>>().join(", ")
+}
+
+fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
+    let wrong = |reason: &str| Err(ImportError::Options(reason.to_owned()));
+    if inputs.is_empty() {
+        return wrong("no input given");
+    }
+    let is_stdin = |input: &&Input<'_>| matches!(input, Input::File(spec) if spec.is_stdin());
+    if inputs.iter().filter(is_stdin).count() > 1 {
+        return wrong("standard input can be read only once");
+    }
+    if config.threads > THREADS_MAX {
+        let threads = config.threads;
+        return wrong(&format!("`threads` is {threads}; an import uses at most {THREADS_MAX}"));
+    }
+    if config.in_edges && !config.directed {
+        return wrong(
+            "`in_edges` is for directed graphs: an undirected one has every edge at both ends \
+             anyway",
+        );
+    }
+    if config.hub_neighbours == HubNeighboursChoice::Yes && config.directed && !config.in_edges {
+        return wrong(
+            "`hub_neighbours`: a search finds its way back by hub neighbours: ask for `in_edges` \
+             too",
+        );
+    }
+    let pages = 4096..=65536;
+    if !config.page_bytes.is_power_of_two() || !pages.contains(&config.page_bytes) {
+        return wrong("a page has 4096, 8192, 16384, 32768 or 65536 bytes");
+    }
+    inputs.iter().try_for_each(|input| match input {
+        Input::File(spec) => check_file(spec, config.weights),
+        Input::Edges(edges) if config.weights.is_some() && !edges.has_weights() => {
+            let reason = "have no weights; import them without `weights`".to_owned();
+            Err(ImportError::Format { input: edges.name().to_owned(), reason })
+        }
+        Input::Edges(_) => Ok(()),
+    })
+}
+
+/// Whether the format of a file is known, and weights can be had from it, if they are imported.
+fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
+    let format = input::format_of(spec)?;
+    let Some(kind) = weights else { return Ok(()) };
+    let refuse = |reason: String| Err(ImportError::Format { input: spec.name(), reason });
+    if !format.has_weights() {
+        return refuse(format!(
+            "format {format} has no place for weights; import without `weights`"
+        ));
+    }
+    let place = WeightPlace::new(kind, spec.weight_column.as_deref());
+    if format == Format::Edges && place.is_id() {
+        return refuse("`weight_column`: ids are in columns 1 and 2; give 3 or more".to_owned());
+    }
+    Ok(())
+}
+
+/// Everything a step needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Import<'a> {
+    pub(super) inputs: &'a [Input<'a>],
+    pub(super) workspace: &'a dyn Workspace,
+    pub(super) config: &'a ImportConfig,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) budget: &'a Budget,
+    pub(super) copies: &'a dyn OpenCopies,
+    pub(super) unchanged: &'a Unchanged<'a>,
+    pub(super) meter: &'a Meter,
+    /// What the first pass found, for errors.
+    pub(super) known: &'a OnceLock<Known>,
+    /// The graph is for the import itself: it needs no ids.
+    pub(super) temporary: bool,
+}
+
+impl<'a> Import<'a> {
+    fn run(&self) -> Result<ImportReport> {
+        let start = RealClock::default();
+        let mut gathered = self.gather()?;
+        if gathered.ids.len() == 0 {
+            return Err(ImportError::Empty { inputs: names(self.inputs) });
+        }
+        let seconds_read = seconds_since(&start);
+        let start = RealClock::default();
+        let order_spill_bytes = self.place(&mut gathered)?;
+        let seconds_order = seconds_since(&start);
+        let start = RealClock::default();
+        let partitioned = self.partition(&gathered)?;
+        let mut spill_bytes = order_spill_bytes + partitioned.file.bytes();
+        spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::bytes);
+        let Gathered { ids, collected, spill, lines, lines_with_more, .. } = gathered;
+        // The pairs are not needed any more: their disk space goes to the output.
+        drop(spill);
+        let seconds_partition = seconds_since(&start);
+        let start = RealClock::default();
+        let output = self.workspace.output()?;
+        let written = self.write(&ids, &collected, &partitioned, output).map_err(|error| {
+            let needed = partitioned.graph_bytes(ids.len()) * (1 + u64::from(self.config.in_edges));
+            explain_output(error, needed, "the graph", "out")
+        })?;
+        self.workspace.publish()?;
+        spill_bytes += written.spill_bytes;
+        Ok(ImportReport {
+            vertices: ids.len(),
+            edges: written.edges,
+            stored_edges: written.stored,
+            duplicates: written.duplicates,
+            self_loops: partitioned.loops,
+            input_edges: collected.edges,
+            input_lines: lines,
+            lines_with_more_columns: lines_with_more,
+            ids: ids.kind(),
+            order: self.config.order.name(),
+            weights: self.config.weights.map(WeightType::name),
+            input_bytes: gathered.input_bytes,
+            unpacked_bytes: gathered.unpacked_bytes,
+            spill_bytes,
+            output_bytes: written.output_bytes,
+            peak_memory_bytes: 0,
+            seconds: 0.0,
+            seconds_read,
+            seconds_order,
+            seconds_partition,
+            seconds_write: seconds_since(&start),
+            threads: self.config.workers(),
+            backend: partitioned.file.backend(),
+        })
+    }
+}
+
+/// A full disk under the graph, with what it needs.
+pub(super) fn explain_output(
+    error: ImportError,
+    needed: u64,
+    role: &'static str,
+    remedy: &'static str,
+) -> ImportError {
+    match error {
+        ImportError::Store(StoreError::Device(DeviceError::Io {
+            device,
+            op,
+            offset,
+            len,
+            fault,
+        })) => {
+            let error = DeviceError::Io { device, op, offset, len, fault };
+            full_disk(error, offset, needed, role, remedy)
+        }
+        other => other,
+    }
+}
+
+/// A power of two: the `parts`-th part of `whole`, within bounds.
+fn share(whole: usize, parts: usize, least: usize, most: usize) -> usize {
+    let part = whole / parts;
+    let power = if part == 0 { 1 } else { 1 << part.ilog2() };
+    power.clamp(least, most)
+}

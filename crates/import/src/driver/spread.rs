@@ -1,0 +1,191 @@
+//! The second pass: maps pairs to keys, and spreads them over ranges of keys.
+
+use super::gather::Gathered;
+use super::{Import, names, share};
+use crate::blocks::{self, PassError, Worker};
+use crate::build::{BuildSizes, Source};
+use crate::collect::Shared;
+use crate::error::{ImportError, Result};
+use crate::mapper::{Mapped, Mapper, Rule, mix};
+use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader};
+use crate::report::Phase;
+use crate::spill::{Extent, SpillFile, SpillReader};
+use crate::workers;
+
+/// Keys of a range that sorts fastest: 16 MiB, the cache of a core or two.
+const RANGE_KEYS_BEST: usize = 2 << 20;
+const RANGES_MAX: usize = 4096;
+pub(super) const BLOCK_BYTES_MIN: usize = 4 << 10;
+pub(super) const BLOCK_BYTES_MAX: usize = 128 << 10;
+
+/// Edges spread over ranges of keys.
+pub(crate) struct Partitioned {
+    pub(super) space: KeySpace,
+    pub(crate) file: SpillFile,
+    pub(super) ranges: Ranges,
+    pub(super) spread: Spread,
+    pub(super) block_bytes: usize,
+    pub(super) loops: u64,
+    /// Makes this graph's checksums differ from those of others.
+    pub(super) salt: u64,
+}
+
+pub(super) struct Plan {
+    pub(super) ranges: usize,
+    pub(super) block_bytes: usize,
+    memory: usize,
+}
+
+impl Partitioned {
+    pub(super) fn keys(&self) -> u64 {
+        self.spread.keys()
+    }
+
+    /// What the graph takes on disk, about: the lists of one direction and all that is stored once.
+    pub(crate) fn graph_bytes(&self, vertices: u64) -> u64 {
+        self.keys() * 17 / 4 + vertices * 16
+    }
+
+    pub(super) fn source(&self, keep_duplicates: bool) -> Source<'_> {
+        let Partitioned { space, file, ranges, spread, .. } = self;
+        Source { space: *space, file, ranges, spread, keep_duplicates }
+    }
+}
+
+impl Import<'_> {
+    /// The second pass.
+    pub(crate) fn partition(&self, gathered: &Gathered<'_>) -> Result<Partitioned> {
+        let ids = &gathered.ids;
+        let space = KeySpace::new(ids.len());
+        let rule =
+            Rule { space, directed: self.config.directed, loops: self.config.keep_self_loops };
+        let mut sample = Vec::new();
+        for &(source, target) in &gathered.collected.sample {
+            rule.keys(ids.dense(source), ids.dense(target), |key| sample.push(key));
+        }
+        let keys_max = rule.keys_max(gathered.collected.edges);
+        let whole = Range { low: 0, last: space.last() };
+        let plan = self.plan(keys_max)?;
+        let _memory = self.budget.hold(plan.memory, "partitioning the edges")?;
+        let ranges = Ranges::balanced(whole, sample, plan.ranges);
+        let widest = ranges.as_slice().iter().map(|range| range.key_bytes()).max().unwrap_or(8);
+        let widest = widest + self.config.weight_bytes();
+        let file = SpillFile::new(self.workspace.spill()?, keys_max * widest as u64);
+        let outputs = self.spread(gathered, rule, &ranges, &file, plan.block_bytes)?;
+        let mut spread = Spread::new(ranges.as_slice().len());
+        let (mut loops, mut salt, mut fingerprint) = (0, 0u64, 0u64);
+        for output in outputs {
+            spread.add(output.spread);
+            loops += output.loops;
+            salt = salt.wrapping_add(output.sum);
+            fingerprint = fingerprint.wrapping_add(output.fingerprint);
+        }
+        if gathered.spill.is_none() {
+            self.unchanged.check()?;
+            if fingerprint != gathered.collected.fingerprint {
+                return Err(ImportError::Changed { input: names(self.inputs) });
+            }
+        }
+        let block_bytes = plan.block_bytes;
+        let salt = mix(salt ^ ids.len());
+        Ok(Partitioned { space, file, ranges, spread, block_bytes, loops, salt })
+    }
+
+    fn spread(
+        &self,
+        gathered: &Gathered<'_>,
+        rule: Rule,
+        ranges: &Ranges,
+        file: &SpillFile,
+        block_bytes: usize,
+    ) -> Result<Vec<Mapped>> {
+        let ids = &gathered.ids;
+        let make = || {
+            let spreader = Spreader::new(ranges, file, block_bytes, self.config.weight_bytes())?;
+            let last = u32::try_from(ids.len() - 1).expect("dense ids are u32");
+            Ok(Mapper::new(ids, last, rule, spreader))
+        };
+        let Some(spill) = &gathered.spill else {
+            self.progress.begin(Phase::Partition, self.input_bytes());
+            return match blocks::run(&self.pass(false), make) {
+                Ok(result) => Ok(result.outputs),
+                Err(PassError::Import(error)) => Err(error),
+                Err(PassError::NotInteger) => unreachable!("pairs are integers"),
+            };
+        };
+        self.progress.begin(Phase::Partition, Some(spill.bytes()));
+        let tag = |wide: bool| move |extent: &Extent| (*extent, wide);
+        let narrow = gathered.collected.narrow.iter().map(tag(false));
+        let wide = gathered.collected.wide.iter().map(tag(true));
+        let extents = Shared::new(narrow.chain(wide).collect());
+        let block = self.collector_sizes(self.budget.limit()).spill_block;
+        workers::on_all(self.config.workers(), || self.map_spilled(make, spill, block, &extents))
+    }
+
+    /// One worker of the second pass over spilled pairs.
+    fn map_spilled<'m>(
+        &self,
+        make: impl Fn() -> Result<Mapper<'m>>,
+        spill: &SpillFile,
+        block_bytes: usize,
+        extents: &Shared<(Extent, bool)>,
+    ) -> Result<Mapped> {
+        let mut mapper = make()?;
+        let mut reader = SpillReader::new(spill, block_bytes)?;
+        while let Some((first, wide)) = extents.next() {
+            if self.progress.cancelled() {
+                return Err(ImportError::Cancelled);
+            }
+            // A few at a time, all of a kind, so that reads overlap.
+            let mut next = Some(first);
+            let mut other = None;
+            reader.for_each(
+                || {
+                    let now = next.take();
+                    if now.is_some() {
+                        next = match extents.next() {
+                            Some((extent, kind)) if kind == wide => Some(extent),
+                            different => {
+                                other = different;
+                                None
+                            }
+                        };
+                    }
+                    now
+                },
+                |bytes, records| {
+                    if self.progress.cancelled() {
+                        return Err(ImportError::Cancelled);
+                    }
+                    self.progress.advance(bytes.len() as u64);
+                    mapper.spilled(bytes, records, wide)
+                },
+            )?;
+            if let Some((extent, kind)) = other {
+                let mut one = Some(extent);
+                reader.for_each(|| one.take(), |bytes, n| mapper.spilled(bytes, n, kind))?;
+            }
+        }
+        mapper.finish()
+    }
+
+    /// How many ranges, and how large their blocks.
+    pub(super) fn plan(&self, keys_max: u64) -> Result<Plan> {
+        let workers = self.config.workers();
+        let free = self.budget.free();
+        let sets = BuildSizes::sets(workers);
+        // What a set of sort buffers can hold, with a reserve for a sample that misleads.
+        let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
+        let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
+        let reading = blocks::pass_memory(workers, self.pass(false).block_bytes).max(
+            workers * SpillReader::memory(self.collector_sizes(self.budget.limit()).spill_block),
+        );
+        let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
+        let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
+        let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
+        let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let memory = workers * Spreader::memory(ranges, block_bytes)
+            + if self.can_reread() { 0 } else { reading };
+        Ok(Plan { ranges, block_bytes, memory })
+    }
+}

@@ -1,0 +1,27 @@
+//! Worker threads. A thread that the system refuses is an error.
+
+use std::panic::resume_unwind;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::error::{ImportError, Result};
+
+/// Starts a worker.
+pub(crate) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).map_err(ImportError::Threads)
+}
+
+/// The result of a worker, whose panic goes on here.
+pub(crate) fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Does the same work on `count` threads at once.
+pub(crate) fn on_all<T: Send>(count: usize, work: impl Fn() -> Result<T> + Sync) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count).map(|_| spawn(scope, &work)).collect::<Result<_>>()?;
+        workers.into_iter().map(join).collect()
+    })
+}

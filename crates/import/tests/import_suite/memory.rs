@@ -1,0 +1,147 @@
+//! Edges in memory make the graph, to the byte, that the same edges make from a file.
+
+use std::path::Path;
+
+use cenote_import::{
+    Edge, Edges, FileWorkspace, IdKind, ImportConfig, ImportReport, Input, InputSpec, NoProgress,
+    import, import_edges,
+};
+use cenote_store::{Order, WeightType};
+
+use crate::oracle::file;
+
+fn edges() -> Vec<(u64, u64)> {
+    (0..50_000u64).map(|i| (i * i % 4999, i * 31 % 5003)).collect()
+}
+
+fn run(
+    inputs: &[Input<'_>],
+    out: &Path,
+    config: &ImportConfig,
+) -> cenote_import::Result<ImportReport> {
+    let workspace = FileWorkspace::new(out, &[], None, true)?;
+    import_edges(inputs, &workspace, config, &NoProgress)
+}
+
+/// The graphs of these edges in a text file, as a slice and as an iterator.
+#[track_caller]
+fn assert_alike<E: Edge + Sync + Clone + Send>(text: &str, edges: &[E], config: &ImportConfig) {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = file(&folder, "a.txt", text.as_bytes());
+    let out = folder.path().join("g.cenote");
+    let config = ImportConfig { overwrite: true, ..config.clone() };
+    import(&[spec], &out, &config, &NoProgress).unwrap();
+    let expected = std::fs::read(&out).unwrap();
+    for (source, name) in [
+        (Edges::slice(edges), "slice"),
+        (Edges::iter(edges), "iterator"),
+        (Edges::iter(edges.to_vec()), "owned"),
+    ] {
+        run(&[source.into()], &out, &config).unwrap();
+        assert!(std::fs::read(&out).unwrap() == expected, "{name}");
+    }
+}
+
+fn text<T: std::fmt::Display>(edges: &[(T, T)]) -> String {
+    edges.iter().map(|(source, target)| format!("{source} {target}\n")).collect()
+}
+
+#[test]
+fn integers_of_any_width_are_those_of_the_file() {
+    let wide = edges();
+    let narrow: Vec<(u32, u32)> = wide.iter().map(|&(s, t)| (s as u32, t as u32)).collect();
+    let signed: Vec<(i64, i64)> = wide.iter().map(|&(s, t)| (s as i64, t as i64)).collect();
+    for (directed, memory_bytes) in [(true, 16 << 20), (false, 64 << 20)] {
+        let config =
+            ImportConfig { directed, in_edges: directed, memory_bytes, ..ImportConfig::default() };
+        assert_alike(&text(&wide), &wide, &config);
+        assert_alike(&text(&wide), &narrow, &config);
+        assert_alike(&text(&wide), &signed, &config);
+        let ordered = ImportConfig { order: Order::Degree, ..config.clone() };
+        assert_alike(&text(&wide), &wide, &ordered);
+        assert_alike(&text(&wide), &wide, &ImportConfig { ids: IdKind::String, ..config });
+    }
+}
+
+#[test]
+fn strings_are_those_of_the_file_and_numbers_if_all_of_them_are() {
+    let config = ImportConfig { memory_bytes: 16 << 20, ..ImportConfig::default() };
+    let digits: Vec<(String, String)> =
+        edges().iter().map(|(s, t)| (s.to_string(), t.to_string())).collect();
+    assert_alike(&text(&digits), &digits, &config);
+    let mut mixed = digits.clone();
+    mixed.push(("a name".replace(' ', "-"), "7".to_owned()));
+    assert_alike(&text(&mixed), &mixed, &config);
+    let borrowed: Vec<(&str, &str)> = mixed.iter().map(|(s, t)| (s.as_str(), t.as_str())).collect();
+    assert_alike(&text(&mixed), &borrowed, &config);
+}
+
+#[test]
+fn weights_are_those_of_the_file() {
+    let weighted: Vec<(u64, u64, f64)> =
+        edges().iter().map(|&(s, t)| (s, t, (s + 3 * t) as f64 / 7.0)).collect();
+    let text: String = weighted.iter().map(|(s, t, w)| format!("{s} {t} {w}\n")).collect();
+    for kind in [WeightType::F32, WeightType::F64] {
+        let config = ImportConfig { weights: Some(kind), ..ImportConfig::default() };
+        assert_alike(&text, &weighted, &config);
+    }
+    let names: Vec<(String, String, f64)> =
+        weighted.iter().map(|(s, t, w)| (format!("n{s}"), format!("n{t}"), *w)).collect();
+    let text: String = names.iter().map(|(s, t, w)| format!("{s} {t} {w}\n")).collect();
+    let config = ImportConfig { weights: Some(WeightType::F64), ..ImportConfig::default() };
+    assert_alike(&text, &names, &config);
+}
+
+#[test]
+fn edges_in_memory_and_in_files_make_one_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = edges();
+    let (one, two) = all.split_at(20_000);
+    let out = folder.path().join("g.cenote");
+    let config = ImportConfig { overwrite: true, ..ImportConfig::default() };
+    import(&[file(&folder, "a.txt", text(&all).as_bytes())], &out, &config, &NoProgress).unwrap();
+    let expected = std::fs::read(&out).unwrap();
+    let half = file(&folder, "b.txt", text(two).as_bytes());
+    let inputs = [Edges::iter(one.iter()).into(), InputSpec::into(half)];
+    run(&inputs, &out, &config).unwrap();
+    assert!(std::fs::read(&out).unwrap() == expected);
+}
+
+#[test]
+fn an_edge_that_is_none_is_named_with_its_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("g.cenote");
+    let message = |edges: Edges<'_>, config: &ImportConfig| {
+        run(&[edges.named("the trips").into()], &out, config).unwrap_err().to_string()
+    };
+    let plain = ImportConfig::default();
+    let negative = message(Edges::slice(&[(1i64, 2i64), (3, -4)]), &plain);
+    assert!(negative.contains("the trips: row 2") && negative.contains("-4"), "{negative}");
+    let empty = message(Edges::iter([("a", "b"), ("c", "")]), &plain);
+    assert!(empty.contains("the trips: row 2") && empty.contains("1 to 65535"), "{empty}");
+    let weighted = ImportConfig { weights: Some(WeightType::F32), ..ImportConfig::default() };
+    let nan = message(Edges::slice(&[(1, 2, 0.5), (3, 4, f64::NAN)]), &weighted);
+    assert!(nan.contains("row 2") && nan.contains("weight"), "{nan}");
+    assert!(message(Edges::slice(&[(1, 2)]), &weighted).contains("`weights`"));
+}
+
+#[test]
+fn an_iterator_is_imported_only_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = [Edges::iter([(1u32, 2u32)]).into()];
+    let config = ImportConfig::default();
+    run(&inputs, &folder.path().join("a"), &config).unwrap();
+    let error = run(&inputs, &folder.path().join("b"), &config).unwrap_err().to_string();
+    assert!(error.contains("only once"), "{error}");
+}
+
+#[test]
+#[should_panic(expected = "the iterator fails")]
+fn a_panic_of_an_iterator_ends_the_import() {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = (0..100_000u32).map(|i| {
+        assert!(i < 90_000, "the iterator fails");
+        (i, i / 2)
+    });
+    let _ = run(&[Edges::iter(edges).into()], &folder.path().join("a"), &ImportConfig::default());
+}

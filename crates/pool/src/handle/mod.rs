@@ -1,0 +1,521 @@
+//! A thread's way into the pool.
+
+mod evict;
+mod flush;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::PageId;
+use crate::error::{PoolError, Result};
+use crate::guard::{PageMut, PageRef};
+use crate::policy::{Entrance, FrameId, HitRecording};
+use crate::pool::Pool;
+use crate::prefetch::Met;
+use crate::stats::Counter;
+use crate::transfer::{Purpose, Transfer};
+use evict::PrefetchRoom;
+
+/// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
+pub const RECORDS_MAX: usize = 64;
+
+/// A latch is waited for in slices of this length, with a look between them at whether the frame
+/// still holds the page.
+const LATCH_SLICE_MS: u64 = 5;
+
+/// A request that is recorded for the policy or the prefetcher.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    frame: FrameId,
+    page: PageId,
+    write: bool,
+    met: Met,
+}
+
+/// State of a page on the device at one moment: [`Handle::version`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageVersion(u32);
+
+/// Read or change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
+/// it, so it outlives them.
+///
+/// Pages are requested in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page is
+/// in memory; [`Handle::submit`] starts many reads, and [`Handle::poll`] returns the pages in the
+/// order in which they arrive.
+pub struct Handle {
+    pool: Arc<Pool>,
+    hits: Arc<Counter>,
+    uses_max: u8,
+    records_hits: bool,
+    records: RefCell<Vec<Record>>,
+    transfer: RefCell<Transfer>,
+    /// Submitted pages that another handle is reading.
+    deferred: RefCell<VecDeque<(u64, PageId)>>,
+    stream: u64,
+}
+
+impl Handle {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        let (uses_max, ordered) = match pool.hit_recording() {
+            HitRecording::Counted { max } => (max, false),
+            HitRecording::Ordered => (0, true),
+        };
+        let wants_hits = pool.prefetcher.as_ref().is_some_and(|p| p.lock().wants_hits());
+        let hits = pool.register();
+        let stream = Arc::as_ptr(&hits) as u64;
+        Self {
+            pool,
+            hits,
+            uses_max,
+            records_hits: ordered || wants_hits,
+            records: RefCell::new(Vec::with_capacity(RECORDS_MAX)),
+            transfer: RefCell::new(Transfer::new()),
+            deferred: RefCell::default(),
+            stream,
+        }
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Pins a page for reading; reads it from the device where it is not in memory.
+    ///
+    /// # Errors
+    /// A page behind the end, a read that failed, a page that the check refused; no frame that
+    /// could be emptied; a page that others hold for too long.
+    #[inline]
+    pub fn pin(&self, page: PageId) -> Result<PageRef<'_>> {
+        if let Some(guard) = self.resident_counted(page) {
+            return Ok(guard);
+        }
+        let frame = self.reach(page, Access::Read)?;
+        Ok(PageRef::new(&self.pool, frame))
+    }
+
+    /// Pins a page for changing it; reads it from the device where it is not in memory.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`].
+    pub fn pin_mut(&self, page: PageId) -> Result<PageMut<'_>> {
+        let frame = self.reach(page, Access::Write)?;
+        Ok(PageMut::new(&self.pool, frame))
+    }
+
+    /// Pins a page for changing it without reading it: its bytes are zero. A page behind the end
+    /// makes the device longer.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`], and a device that cannot grow.
+    pub fn pin_new(&self, page: PageId) -> Result<PageMut<'_>> {
+        self.pool.grow_to(page)?;
+        let frame = loop {
+            if let Some(frame) = self.latch_resident(page, Access::Write)? {
+                break frame;
+            }
+            let (frame, _) = self.make_room(page)?;
+            if self.enter(page, frame) {
+                self.pool.admit(frame, page, Entrance::Hot);
+                break frame;
+            }
+        };
+        let mut guard = PageMut::new(&self.pool, frame);
+        guard.fill(0);
+        Ok(guard)
+    }
+
+    /// The page if it is in memory. The policy does not see the use: for planned passes, whose use
+    /// of a page says nothing about its next.
+    #[inline]
+    pub fn resident(&self, page: PageId) -> Option<PageRef<'_>> {
+        let frame = self.pool.table.find(&self.pool.frames, page)?;
+        self.share_if_holds(frame, page).then(|| PageRef::new(&self.pool, frame))
+    }
+
+    /// The version of a page on the device, for [`Handle::is_current`] and
+    /// [`Handle::insert_if_current`]: to be taken before the page is read past the pool.
+    pub fn version(&self, page: PageId) -> PageVersion {
+        PageVersion(self.pool.table.version(page))
+    }
+
+    /// Whether a copy of the page that was read past the pool after `version` was taken is whole
+    /// and the page as it is now. If not, the page is in memory, or was changed there and
+    /// written back while the copy was read: pin it. (Sometimes it says no without need.)
+    pub fn is_current(&self, page: PageId, version: PageVersion) -> bool {
+        self.pool.table.is_current(&self.pool.frames, page, version.0)
+    }
+
+    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing is
+    /// ever evicted for it, so repeated passes find a fixed part of their pages in memory.
+    /// True where the page was inserted.
+    ///
+    /// Only for pages that do not change while the pass is under way; for others there is
+    /// [`Handle::insert_if_current`].
+    pub fn insert_if_free(&self, page: PageId, bytes: &[u8]) -> bool {
+        self.insert_if_current(page, bytes, self.version(page))
+    }
+
+    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after `version`.
+    pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
+        assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
+        if page >= self.pool.pages() {
+            return false;
+        }
+        let Some(frame) = self.pool.take_free() else { return false };
+        if !self.enter(page, frame) {
+            return false;
+        }
+        // From here on the page cannot be changed.
+        if self.version(page) != version {
+            self.pool.table.remove(&self.pool.frames, frame);
+            self.pool.give_free(frame);
+            return false;
+        }
+        // SAFETY: a free frame is latched exclusively, and `enter` leaves it so.
+        unsafe { self.pool.frames.bytes_mut(frame) }.copy_from_slice(bytes);
+        self.pool.admit(frame, page, Entrance::Cold);
+        self.pool.frames.frame(frame).latch.release_exclusive();
+        true
+    }
+
+    /// Whether another page can be submitted: fewer than the read depth are on their way, and
+    /// fewer than that wait to be polled. So the device has work while the caller works off what
+    /// arrived together; a handle pins up to twice the read depth.
+    pub fn has_room(&self) -> bool {
+        let transfer = self.transfer.borrow();
+        let depth = self.pool.config.read_depth;
+        transfer.submitted_in_flight + self.deferred.borrow().len() < depth
+            && transfer.landed.len() < depth
+    }
+
+    /// Pages that were submitted and not yet polled.
+    pub fn pending(&self) -> usize {
+        let transfer = self.transfer.borrow();
+        transfer.submitted_in_flight + transfer.landed.len() + self.deferred.borrow().len()
+    }
+
+    /// Requests a page; [`Handle::poll`] will return it, with `tag`. A page in memory is ready at
+    /// once; others are read while the caller goes on. True where a read was started for it.
+    ///
+    /// # Errors
+    /// As [`Handle::pin`], but the outcome of the read comes from [`Handle::poll`].
+    ///
+    /// # Panics
+    /// Where [`Handle::has_room`] is false.
+    pub fn submit(&self, page: PageId, tag: u64) -> Result<bool> {
+        assert!(self.has_room(), "submit a page when there is room");
+        self.pool.check_page(page)?;
+        loop {
+            if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
+                if self.share_if_holds(frame, page) {
+                    self.note(frame, page, false);
+                    self.transfer.borrow_mut().landed.push_back((tag, Ok(frame)));
+                    return Ok(false);
+                }
+                if self.pool.frames.holds(frame, page) {
+                    self.deferred.borrow_mut().push_back((tag, page));
+                    return Ok(false);
+                }
+            }
+            if self.start_miss(page, Purpose::Submitted(tag))?.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The next submitted page that is in memory, with its tag; None where none is. With `wait`
+    /// None means that no page is pending.
+    ///
+    /// # Errors
+    /// Why a submitted page could not be read. Other submitted pages are not affected.
+    pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+        loop {
+            if self.transfer.borrow().landed.is_empty() {
+                self.transfer.borrow_mut().collect(&self.pool, false)?;
+            }
+            if let Some((tag, landed)) = self.transfer.borrow_mut().landed.pop_front() {
+                return landed.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
+            }
+            if let Some(landed) = self.poll_deferred(false)? {
+                return Ok(Some(landed));
+            }
+            if !self.transfer.borrow().landed.is_empty() {
+                continue;
+            }
+            if self.transfer.borrow().reads_in_flight > 0 {
+                if !wait {
+                    return Ok(None);
+                }
+                self.transfer.borrow_mut().collect(&self.pool, true)?;
+            } else {
+                // Nothing of ours is in flight, so waiting for another's read closes no circle.
+                if !wait || self.pending() == 0 {
+                    return Ok(None);
+                }
+                if let Some(landed) = self.poll_deferred(true)? {
+                    return Ok(Some(landed));
+                }
+            }
+        }
+    }
+
+    /// The first of the pages that other handles were reading.
+    fn poll_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
+        let next = self.deferred.borrow_mut().pop_front();
+        let Some((tag, page)) = next else { return Ok(None) };
+        if let Some(guard) = self.resident_counted(page) {
+            return Ok(Some((tag, guard)));
+        }
+        if self.pool.table.find(&self.pool.frames, page).is_none() {
+            // It left, or could not be read: then it is ours to read.
+            self.submit(page, tag)?;
+            return Ok(None);
+        }
+        if wait {
+            let frame = self.reach(page, Access::Read)?;
+            return Ok(Some((tag, PageRef::new(&self.pool, frame))));
+        }
+        self.deferred.borrow_mut().push_back((tag, page));
+        Ok(None)
+    }
+
+    #[inline]
+    fn resident_counted(&self, page: PageId) -> Option<PageRef<'_>> {
+        let frame = self.pool.table.find(&self.pool.frames, page)?;
+        if !self.share_if_holds(frame, page) {
+            return None;
+        }
+        self.note(frame, page, false);
+        Some(PageRef::new(&self.pool, frame))
+    }
+
+    /// Shares the latch of a frame that holds `page`.
+    #[inline]
+    fn share_if_holds(&self, frame: FrameId, page: PageId) -> bool {
+        let latch = &self.pool.frames.frame(frame).latch;
+        if !latch.try_share() {
+            return false;
+        }
+        if self.pool.frames.holds(frame, page) {
+            return true;
+        }
+        latch.release_shared();
+        false
+    }
+
+    /// Counts a hit, and records it where policy or prefetcher need it.
+    #[inline]
+    fn note(&self, frame: FrameId, page: PageId, write: bool) {
+        self.hits.add_one_unshared();
+        let first_use = self.pool.frames.note_use(frame, self.uses_max);
+        if self.records_hits || first_use {
+            self.record(Record {
+                frame,
+                page,
+                write,
+                met: if first_use { Met::PrefetchedHit } else { Met::Hit },
+            });
+        }
+    }
+
+    fn record(&self, record: Record) {
+        if record.met == Met::PrefetchedHit {
+            self.pool.counters.prefetched_useful.add(1);
+        }
+        let mut records = self.records.borrow_mut();
+        records.push(record);
+        if records.len() == RECORDS_MAX {
+            drop(records);
+            self.hand_over();
+        }
+    }
+
+    /// Passes what this handle recorded to the policy and the prefetcher.
+    fn hand_over(&self) {
+        let mut records = self.records.borrow_mut();
+        if records.is_empty() {
+            return;
+        }
+        if self.pool.hit_recording() == HitRecording::Ordered {
+            self.pool.touch(records.iter().map(|hit| (hit.frame, hit.page, hit.write)));
+        }
+        if let Some(prefetcher) = &self.pool.prefetcher {
+            let mut prefetcher = prefetcher.lock();
+            for record in records.iter() {
+                prefetcher.requested(self.stream, record.page, record.met);
+            }
+        }
+        records.clear();
+    }
+
+    /// The frame of a page, its latch taken for `access`.
+    fn reach(&self, page: PageId, access: Access) -> Result<FrameId> {
+        self.pool.check_page(page)?;
+        loop {
+            if let Some(frame) = self.latch_resident(page, access)? {
+                return Ok(frame);
+            }
+            let Some(frame) = self.start_miss(page, Purpose::Pin)? else { continue };
+            let mut transfer = self.transfer.borrow_mut();
+            // What was prefetched along belongs to the same batch: it takes no longer.
+            transfer.finish_pin(&self.pool, frame)?;
+            if access == Access::Read {
+                self.pool.frames.frame(frame).latch.downgrade();
+            }
+            return Ok(frame);
+        }
+    }
+
+    /// Latches a page that is in memory, or on its way, and counts the hit; None where it is not.
+    fn latch_resident(&self, page: PageId, access: Access) -> Result<Option<FrameId>> {
+        let Some(frame) = self.pool.table.find(&self.pool.frames, page) else { return Ok(None) };
+        let latch = &self.pool.frames.frame(frame).latch;
+        let at_once = match access {
+            Access::Read => latch.try_share(),
+            Access::Write => latch.try_exclude(),
+        };
+        if !at_once {
+            self.transfer.borrow_mut().finish_reads(&self.pool)?;
+            if !self.wait_for_latch(frame, page, access)? {
+                return Ok(None);
+            }
+        }
+        if self.pool.frames.holds(frame, page) {
+            self.note(frame, page, access == Access::Write);
+            return Ok(Some(frame));
+        }
+        match access {
+            Access::Read => latch.release_shared(),
+            Access::Write => latch.release_exclusive(),
+        }
+        Ok(None)
+    }
+
+    /// Waits for the latch of a frame for as long as the frame holds the page; false where the
+    /// page left: a thread that latched the frame for another page, or could not read this one, is
+    /// not waited for.
+    fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
+        let latch = &self.pool.frames.frame(frame).latch;
+        let patience_ms = self.pool.config.patience_ms;
+        debug_assert_eq!(self.transfer.borrow().reads_in_flight, 0, "own reads come first");
+        let mut waited_ms = 0;
+        while self.pool.frames.holds(frame, page) {
+            let slice_ms = LATCH_SLICE_MS.min(patience_ms - waited_ms);
+            let slice = Duration::from_millis(slice_ms);
+            let latched = match access {
+                Access::Read => latch.share_within(slice),
+                Access::Write => latch.exclude_within(slice),
+            };
+            if latched {
+                return Ok(true);
+            }
+            waited_ms += slice_ms;
+            if waited_ms == patience_ms {
+                let seconds = patience_ms as f64 / 1000.0;
+                return Err(PoolError::Held { device: self.pool.name(), page, seconds });
+            }
+        }
+        Ok(false)
+    }
+
+    /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
+    /// The page's frame; None where another thread came first.
+    fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
+        self.transfer.borrow_mut().make_read_room(&self.pool)?;
+        let (frame, prefetch_room) = self.make_room(page)?;
+        if !self.enter(page, frame) {
+            return Ok(None);
+        }
+        self.pool.counters.misses.add(1);
+        self.pool.counters.read_batches.add(1);
+        self.transfer.borrow_mut().read(&self.pool, frame, page, purpose)?;
+        let mut proposed = Vec::new();
+        if let Some(prefetcher) = &self.pool.prefetcher {
+            let in_flight = self.transfer.borrow().prefetches_in_flight;
+            let n = self.pool.config.evict_batch - 1 - in_flight;
+            let mut prefetcher = prefetcher.lock();
+            prefetcher.requested(self.stream, page, Met::Miss);
+            if prefetch_room != PrefetchRoom::None {
+                prefetcher.propose(self.stream, page, n, &mut proposed);
+            }
+        }
+        self.prefetch(&proposed, prefetch_room);
+        Ok(Some(frame))
+    }
+
+    /// Starts reading pages that may be useful soon, each into a free frame or, where the victim
+    /// was dirty, into that of the next clean page.
+    fn prefetch(&self, proposed: &[PageId], room: PrefetchRoom) {
+        let wanted = |page: &PageId| {
+            *page < self.pool.pages() && self.pool.table.find(&self.pool.frames, *page).is_none()
+        };
+        let pages: Vec<PageId> = proposed.iter().copied().filter(wanted).collect();
+        let mut frames = Vec::with_capacity(pages.len());
+        match room {
+            PrefetchRoom::None => return,
+            PrefetchRoom::Free => {
+                frames.extend(std::iter::from_fn(|| self.pool.take_free()).take(pages.len()));
+            }
+            PrefetchRoom::Evict => self.pool.evict_clean(pages.len(), &mut frames),
+        }
+        for (page, frame) in pages.into_iter().zip(frames.drain(..)) {
+            if self.enter(page, frame) {
+                self.pool.counters.prefetched.add(1);
+                let mut transfer = self.transfer.borrow_mut();
+                if let Err(fault) = transfer.read(&self.pool, frame, page, Purpose::Prefetch) {
+                    // A thread that waits for the page reads it itself.
+                    tracing::debug!("not prefetched: {fault}");
+                }
+            }
+        }
+    }
+
+    /// Enters a page with an empty frame of ours; gives the frame back, and false, where another
+    /// thread entered it first.
+    fn enter(&self, page: PageId, frame: FrameId) -> bool {
+        let lock = self.pool.table.lock(page);
+        if self.pool.table.find_locked(&self.pool.frames, page, &lock).is_some() {
+            drop(lock);
+            self.pool.give_free(frame);
+            return false;
+        }
+        self.pool.table.insert(&self.pool.frames, page, frame, &lock);
+        true
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.hand_over();
+        let transfer = self.transfer.get_mut();
+        while transfer.reads_in_flight + transfer.writes_in_flight > 0 {
+            if let Err(fault) = transfer.collect(&self.pool, true) {
+                // The queue is broken: its pages stay latched, so that none is seen half read.
+                tracing::warn!("a handle of {} ends with requests lost: {fault}", self.pool.name());
+                break;
+            }
+        }
+        for (_, landed) in transfer.landed.drain(..) {
+            if let Ok(frame) = landed {
+                self.pool.frames.frame(frame).latch.release_shared();
+            }
+        }
+        self.pool.retire(&self.hits);
+    }
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Handle({:?})", self.pool)
+    }
+}

@@ -1,0 +1,76 @@
+//! Why a replay was not done.
+
+use std::io;
+use std::path::PathBuf;
+
+use cenote_device::DeviceError;
+use cenote_pool::PoolError;
+use cenote_tier::TierError;
+use cenote_workload::WorkloadError;
+
+/// The result of a replay.
+pub type Result<T> = std::result::Result<T, ReplayError>;
+
+/// Why a replay was not done. A message names parameters in backticks, as the configs spell them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// Parameters that no replay fits.
+    #[error("{0}")]
+    Config(String),
+    /// A replay of one combination failed.
+    #[error("{what}: {source}")]
+    Combination {
+        /// Load, policy, writer and prefetcher.
+        what: String,
+        /// The fault.
+        source: Box<ReplayError>,
+    },
+    /// A file could not be used.
+    #[error("cannot {action} {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The system refused a thread.
+    #[error("cannot start {threads} threads: {source}: give fewer `threads`")]
+    Threads {
+        /// Threads that were to run.
+        threads: usize,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The caller stopped it.
+    #[error("interrupted")]
+    Cancelled,
+    /// A device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The pool failed.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// Tiers or a policy refused their parameters.
+    #[error(transparent)]
+    Tier(#[from] TierError),
+    /// A load or a trace is not usable.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+}
+
+/// Checks a parameter; `reason` says what is wrong, with which value, and what would do.
+pub(crate) fn require(holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(ReplayError::Config(reason())) }
+}
+
+/// Makes the error of a file.
+pub(crate) fn file_error(
+    path: &std::path::Path,
+    action: &'static str,
+) -> impl FnOnce(io::Error) -> ReplayError {
+    let path = path.to_owned();
+    move |source| ReplayError::File { path, action, source }
+}

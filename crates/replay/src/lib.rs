@@ -1,0 +1,33 @@
+//! Replays page loads through a buffer pool and through storage tiers, side by side.
+//!
+//! - [`pool_replay`]: a load with each policy, writer and prefetcher of the pool; see [`pool`]
+//! - [`tier_replay`]: a load with each migration policy, in virtual time; see [`tier`]
+//! - [`load`]: the loads of both, generated or read from traces
+//! - [`chart`]: results as data for a plot
+//! - [`Control`]: progress and cancellation
+//!
+//! Nothing is printed. The field names of rows, serialized, are a contract.
+//!
+//! ```
+//! use cenote_replay::{Control, PoolReplayConfig, pool_replay};
+//! let mut config = PoolReplayConfig::new("sim:optane-p4800x");
+//! config.loads = vec!["ms".parse()?];
+//! config.pages = Some(2_000);
+//! config.ops = Some(5_000);
+//! let result = pool_replay(&config, Control::default())?;
+//! let ace = result.rows.iter().find(|row| row.writer == "ace").ok_or("no such row")?;
+//! assert!(ace.speedup > Some(1.0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod chart;
+mod control;
+mod error;
+pub mod load;
+pub mod pool;
+pub mod tier;
+
+pub use control::{Control, Progress};
+pub use error::{ReplayError, Result};
+pub use pool::{PoolReplay, PoolReplayConfig, pool_replay};
+pub use tier::{TierReplay, TierReplayConfig, tier_replay};

@@ -1,0 +1,305 @@
+//! What a config means: each load on a device with a setting. Whatever is wrong with the
+//! parameters is found here, before anything is written.
+
+use std::path::Path;
+
+use cenote_device::Op;
+use cenote_device::backend::file::{self, OpenOptions};
+
+use super::row::Varied;
+use super::run::Setting;
+use super::target::{Ideal, Permission, Target};
+use super::{PoolReplayConfig, PoolSize, ReplayedLoad, Sweep, fill};
+use crate::control::Control;
+use crate::error::{Result, require};
+use crate::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES};
+
+/// Frames of the ACE evaluation for [`PAPER_PAGES`].
+const PAPER_POOL: PoolSize = PoolSize::Frames(20_000);
+
+/// Size of the pool by default.
+const POOL: PoolSize = PoolSize::Percent(6.0);
+
+/// Accesses on a real drive by default: minutes, not hours.
+const FILE_OPS: u64 = 200_000;
+
+/// Threads at most.
+const THREADS_MAX: usize = 512;
+
+/// One load on one device with one setting; all combinations are run for it.
+pub(super) struct Case {
+    pub target: Target,
+    pub load: Load,
+    pub setting: Setting,
+    pub sweep: Option<Varied>,
+}
+
+impl Case {
+    pub fn replayed(&self) -> ReplayedLoad {
+        let Load { name, ops, pages, .. } = &self.load;
+        ReplayedLoad {
+            name: name.clone(),
+            ops: *ops,
+            pages: *pages,
+            frames: self.setting.frames,
+            renumbered: self.load.renumbered(),
+        }
+    }
+}
+
+/// One value of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    BatchOfWrites(usize),
+    Alpha(f64),
+    ReadShare(f64),
+    Pool(PoolSize),
+}
+
+impl Value {
+    /// The values in the order in which they were given.
+    fn all(sweep: &Sweep) -> Vec<Self> {
+        match sweep {
+            Sweep::BatchOfWrites(all) => all.iter().map(|&v| Self::BatchOfWrites(v)).collect(),
+            Sweep::Alpha(all) => all.iter().map(|&v| Self::Alpha(v)).collect(),
+            Sweep::ReadShare(all) => all.iter().map(|&v| Self::ReadShare(v)).collect(),
+            Sweep::Pool(all) => all.iter().map(|&v| Self::Pool(v)).collect(),
+        }
+    }
+
+    /// The parameter and the value as a number for rows and plots: a share in percent, a size in
+    /// percent, bytes or pages.
+    fn varied(self) -> Varied {
+        let (name, value) = match self {
+            Self::BatchOfWrites(n) => ("n-w", n as f64),
+            Self::Alpha(alpha) => ("alpha", alpha),
+            Self::ReadShare(percent) => ("read-share", percent),
+            Self::Pool(PoolSize::Percent(percent)) => ("pool", percent),
+            Self::Pool(PoolSize::Bytes(bytes)) => ("pool", bytes as f64),
+            Self::Pool(PoolSize::Frames(frames)) => ("pool", frames as f64),
+        };
+        Varied { name, value }
+    }
+}
+
+impl PoolReplayConfig {
+    pub(super) fn cases(&self, control: Control<'_>) -> Result<Vec<Case>> {
+        self.check()?;
+        let simulated = Target::is_simulated_name(&self.device);
+        let values: Vec<Option<Value>> = match &self.sweep {
+            Some(sweep) => Value::all(sweep).into_iter().map(Some).collect(),
+            None => vec![None],
+        };
+        let surveys = self.surveys(&values, simulated, &control)?;
+        let target = if simulated {
+            self.refuse_file_parameters()?;
+            None
+        } else {
+            surveys.iter().flatten().try_for_each(|load| self.refuse_too_long(load))?;
+            Some(self.file_target(surveys.iter().flatten().any(|load| load.writes), control)?)
+        };
+        let mut cases = Vec::new();
+        for (value, loads) in values.iter().zip(surveys) {
+            let target = match &target {
+                Some(target) => target.clone(),
+                None => self.simulated(*value)?,
+            };
+            for load in loads {
+                let setting = self.setting(&target, &load, *value)?;
+                let sweep = value.map(Value::varied);
+                cases.push(Case { target: target.clone(), load, setting, sweep });
+            }
+        }
+        Ok(cases)
+    }
+
+    fn check(&self) -> Result<()> {
+        let page_bytes = self.page_bytes;
+        require((512..=1 << 24).contains(&page_bytes), || {
+            format!("`page_bytes` {page_bytes}: expected a size of 512 to 16MiB")
+        })?;
+        let threads = self.threads;
+        require((1..=THREADS_MAX).contains(&threads), || {
+            format!("`threads` {threads}: expected 1 to {THREADS_MAX}")
+        })?;
+        let lists = [self.loads.len(), self.policies.len(), self.writers.len()];
+        let is_something = !lists.contains(&0) && !self.prefetch.is_empty() && self.repeats > 0;
+        require(is_something, || {
+            "nothing to replay: give at least one load, policy, writer and prefetcher, and \
+             `repeats` of 1 or more"
+                .to_owned()
+        })
+    }
+
+    /// The loads for each value. A trace is read once for all values.
+    fn surveys(
+        &self,
+        values: &[Option<Value>],
+        simulated: bool,
+        control: &Control<'_>,
+    ) -> Result<Vec<Vec<Load>>> {
+        let config = self.load_config(simulated)?;
+        let mut kinds: Vec<&LoadKind> = Vec::new();
+        for kind in &self.loads {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        let survey = |read_share: Option<f64>| -> Result<Vec<Load>> {
+            let config = LoadConfig { read_share, ..config.clone() };
+            let loads =
+                kinds.iter().map(|&kind| Load::survey(kind.clone(), config.clone(), control));
+            let loads: Vec<Load> = loads.collect::<Result<_>>()?;
+            refuse_equal_names(&loads)?;
+            Ok(loads)
+        };
+        if !matches!(self.sweep, Some(Sweep::ReadShare(_))) {
+            return Ok(vec![survey(config.read_share)?; values.len()]);
+        }
+        let fixed = |kind: &&LoadKind| matches!(kind, LoadKind::Tpcc(_) | LoadKind::Trace(_));
+        require(!kinds.iter().any(fixed), || {
+            "`sweep` read-share varies ms, wis, ris, mu and zipf; traces and tpcc have their own"
+                .to_owned()
+        })?;
+        let mut surveys = Vec::new();
+        for value in values {
+            let Some(Value::ReadShare(percent)) = value else { continue };
+            let mut loads = survey(Some(percent / 100.0))?;
+            // The share is a column of its own here.
+            loads.iter_mut().for_each(|load| load.name.clone_from(&load.name_plain));
+            surveys.push(loads);
+        }
+        Ok(surveys)
+    }
+
+    fn load_config(&self, simulated: bool) -> Result<LoadConfig> {
+        let page_bytes = self.page_bytes;
+        let pages = match self.pages {
+            Some(pages) => pages,
+            None if simulated => PAPER_PAGES,
+            None => self.file_bytes()? / page_bytes,
+        };
+        let device = &self.device;
+        require(pages > 0, || format!("{device}: not one page of {page_bytes} bytes fits"))?;
+        Ok(LoadConfig {
+            pages,
+            ops: self.ops,
+            ops_default: if simulated { PAPER_OPS } else { FILE_OPS },
+            seed: self.seed,
+            read_share: self.read_share,
+            skew: self.skew,
+            warehouses: self.warehouses,
+            page_bytes,
+            format: self.format,
+            keep_numbers: self.keep_numbers,
+        })
+    }
+
+    /// Bytes that the file has, or will have.
+    fn file_bytes(&self) -> Result<u64> {
+        match self.create {
+            Some(bytes) => Ok(bytes),
+            None => Ok(file::open(Path::new(&self.device), &OpenOptions::reading())?.len_bytes()?),
+        }
+    }
+
+    fn refuse_file_parameters(&self) -> Result<()> {
+        let device = &self.device;
+        require(!self.overwrite && self.create.is_none(), || {
+            format!("{device} has no file: leave out `overwrite` and `create`")
+        })?;
+        require(self.threads == 1, || {
+            format!("{device}: virtual time is that of one thread: `threads` is for files")
+        })
+    }
+
+    fn refuse_too_long(&self, load: &Load) -> Result<()> {
+        let pages = self.file_bytes()? / self.page_bytes;
+        require(load.pages <= pages, || {
+            format!(
+                "{}: {load} needs {} pages, and {pages} fit: give a file of {} bytes, or fewer \
+                 `pages`",
+                self.device,
+                load.pages,
+                load.pages.saturating_mul(self.page_bytes)
+            )
+        })
+    }
+
+    fn file_target(&self, writes: bool, control: Control<'_>) -> Result<Target> {
+        let path = Path::new(&self.device);
+        let is_ideal = self.ideal != Ideal::default();
+        let device = &self.device;
+        require(!is_ideal && !matches!(self.sweep, Some(Sweep::Alpha(_))), || {
+            format!("{device}: `alpha` and `k` are for sim:ideal")
+        })?;
+        if self.create.is_some() {
+            fill::create(path, self.file_bytes()? / self.page_bytes * self.page_bytes, control)?;
+        }
+        require(!writes || self.overwrite || self.create.is_some(), || {
+            format!(
+                "{device}: the load writes, so the file's bytes would be replaced: allow it with \
+                 `overwrite`, or make a new file with `create`"
+            )
+        })?;
+        let permission = if writes { Permission::Overwrite } else { Permission::Read };
+        Target::file(path, self.page_bytes, permission)
+    }
+
+    fn simulated(&self, value: Option<Value>) -> Result<Target> {
+        let mut ideal = self.ideal;
+        if let Some(Value::Alpha(alpha)) = value {
+            ideal.alpha = Some(alpha);
+        }
+        Target::simulated(&self.device, self.page_bytes, ideal)
+    }
+
+    fn setting(&self, target: &Target, load: &Load, value: Option<Value>) -> Result<Setting> {
+        let k_w = target.model.channels(Op::Write, self.page_bytes) as usize;
+        let n_w = match value {
+            Some(Value::BatchOfWrites(n_w)) => n_w,
+            _ => self.n_w.unwrap_or(k_w),
+        };
+        let pool = match value {
+            Some(Value::Pool(size)) => Some(size),
+            _ => self.pool,
+        };
+        let frames_of = |bytes: u64| (bytes / self.page_bytes).max(1) as usize;
+        let default = if load.pages == PAPER_PAGES { PAPER_POOL } else { POOL };
+        let frames = match pool.unwrap_or(default) {
+            PoolSize::Frames(frames) => frames,
+            PoolSize::Bytes(bytes) => frames_of(bytes),
+            PoolSize::Percent(percent) => {
+                let bytes = (load.pages * self.page_bytes) as f64 * percent / 100.0;
+                frames_of(bytes.round() as u64)
+            }
+        };
+        require(frames > 1 || !self.writers.iter().any(|writer| writer.has_cleaner()), || {
+            format!(
+                "{load}: a pool of {frames} frames: a background writer needs 2, one to write and \
+                 one to use; give more `frames` or a greater `pool`, or leave cleaner and ace-bg \
+                 out of `writer`"
+            )
+        })?;
+        Ok(Setting {
+            page_bytes: self.page_bytes as usize,
+            frames,
+            n_w,
+            n_e: self.n_e.unwrap_or(k_w),
+            cleaner_batch: self.cleaner_batch.min(Setting::background_max(frames)),
+            threads: self.threads,
+            warm_up: self.warm_up,
+        })
+    }
+}
+
+/// Rows are told apart, and compared, by the names of their loads.
+fn refuse_equal_names(loads: &[Load]) -> Result<()> {
+    for (place, load) in loads.iter().enumerate() {
+        let again = loads[..place].iter().any(|other| other.name == load.name);
+        require(!again, || {
+            format!("two loads are called {load}: replay them in two runs, or rename a file")
+        })?;
+    }
+    Ok(())
+}

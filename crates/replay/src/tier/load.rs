@@ -1,0 +1,230 @@
+//! Loads of tiers: generated or read from a trace, and what an oracle knows of them.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use cenote_tier::policy::{Oracle, OraclePhase};
+use cenote_workload::page::drift::{Drift, DriftConfig};
+use cenote_workload::page::phases::{Phases, PhasesConfig, Shape};
+use cenote_workload::page::zipf::ZipfConfig;
+
+use super::simulation::Request;
+use crate::control::Control;
+use crate::error::{ReplayError, Result, require};
+use crate::load::{Load, LoadConfig, LoadKind, Ops};
+
+/// Which load.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TierLoadKind {
+    /// Hot pages in phases, or a hot set that slides.
+    Phases(String),
+    /// All pages alike.
+    Uniform,
+    /// Zipf's law, drifting.
+    Zipf,
+    /// A trace file.
+    Trace(PathBuf),
+}
+
+impl FromStr for TierLoadKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        Ok(match name {
+            "uniform" => Self::Uniform,
+            "zipf" => Self::Zipf,
+            other => {
+                other.parse::<Shape>().map_err(|e| format!("{e}; or uniform, zipf"))?;
+                Self::Phases(other.to_owned())
+            }
+        })
+    }
+}
+
+/// The parameters of loads.
+#[derive(Clone, Debug)]
+pub(crate) struct TierLoadConfig {
+    /// Those of all loads; a trace ends after `ops` if it is longer.
+    pub load: LoadConfig,
+    /// How often Zipf's ranks go round.
+    pub drift: f64,
+}
+
+/// A load whose size is known.
+#[derive(Clone, Debug)]
+pub(crate) struct TierLoad {
+    kind: TierLoadKind,
+    config: TierLoadConfig,
+    /// A trace, once it was read.
+    trace: Option<Load>,
+    /// What tables call it.
+    pub name: String,
+    /// Every access is to a page below this.
+    pub pages: u32,
+    /// Accesses.
+    pub ops: u64,
+}
+
+impl TierLoad {
+    /// Finds out how large a load is. A trace is read once.
+    pub fn survey(
+        kind: TierLoadKind,
+        config: TierLoadConfig,
+        control: &Control<'_>,
+    ) -> Result<Self> {
+        let mut trace = None;
+        let (name, pages, ops) = match &kind {
+            TierLoadKind::Trace(path) => {
+                let kind = LoadKind::Trace(path.clone());
+                let load = Load::survey(kind, config.load.clone(), control)?;
+                let sizes = (load.name.clone(), load.pages, load.ops);
+                trace = Some(load);
+                sizes
+            }
+            made => {
+                let name = match made {
+                    TierLoadKind::Phases(name) => name,
+                    TierLoadKind::Uniform => "uniform",
+                    TierLoadKind::Zipf | TierLoadKind::Trace(_) => "zipf",
+                };
+                let ops = config.load.ops.unwrap_or(config.load.ops_default);
+                (name.to_owned(), config.load.pages, ops)
+            }
+        };
+        let pages = u32::try_from(pages).ok().filter(|&pages| pages < u32::MAX);
+        let many = || ReplayError::Config(format!("{name}: more than 4294967294 pages"));
+        let pages = pages.ok_or_else(many)?;
+        require(ops > 0, || format!("{name}: the load has no accesses"))?;
+        let load = Self { kind, config, trace, name, pages, ops };
+        load.open()?;
+        Ok(load)
+    }
+
+    /// The accesses, from the first; `ops` of them count.
+    pub fn open(&self) -> Result<Ops> {
+        Ok(match (&self.kind, &self.trace) {
+            (TierLoadKind::Phases(_), _) => Box::new(self.phases()?),
+            (TierLoadKind::Trace(_), Some(trace)) => trace.open()?,
+            _ => Box::new(self.drift()?),
+        })
+    }
+
+    fn phases(&self) -> Result<Phases> {
+        let config = &self.config.load;
+        let phases = PhasesConfig::named(&self.name, config.pages, self.ops, config.seed)?;
+        let read_share = config.read_share.unwrap_or(phases.read_share);
+        Ok(Phases::new(PhasesConfig { read_share, ..phases })?)
+    }
+
+    fn drift(&self) -> Result<Drift> {
+        let config = &self.config.load;
+        let is_uniform = self.kind == TierLoadKind::Uniform;
+        let zipf = ZipfConfig {
+            pages: config.pages,
+            ops: self.ops,
+            skew: if is_uniform { 0.0 } else { config.skew },
+            read_share: config.read_share.unwrap_or(0.5),
+            scramble: false,
+            seed: config.seed,
+        };
+        let drift = if is_uniform { 0.0 } else { self.config.drift };
+        Ok(Drift::new(DriftConfig { name: self.name.clone(), zipf, drift })?)
+    }
+
+    /// The accesses as tiers take them, until `each` returns false.
+    pub fn for_each(
+        &self,
+        control: &Control<'_>,
+        mut each: impl FnMut(Request) -> Result<bool>,
+    ) -> Result<()> {
+        let mut ops = self.open()?;
+        for done in 0..self.ops {
+            let Some(op) = ops.next() else { break };
+            let op = op?;
+            if !each(Request { page: op.page as u32, write: op.write })? {
+                break;
+            }
+            if done.is_multiple_of(1 << 16) {
+                control.check()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The hot pages: those that a generated load was generated with, the most frequent ones of a
+    /// trace.
+    pub fn oracle(&self, control: &Control<'_>) -> Result<Oracle> {
+        let narrow = |pages: Vec<u64>| pages.into_iter().map(|page| page as u32).collect();
+        let phases = match &self.kind {
+            TierLoadKind::Phases(_) => self.phases()?.hot_pages(),
+            TierLoadKind::Uniform => vec![(0, Vec::new())],
+            TierLoadKind::Zipf => vec![(0, self.drift()?.hottest(self.pages.into()))],
+            TierLoadKind::Trace(_) => vec![(0, self.most_frequent(control)?)],
+        };
+        let phase = |(start, pages)| OraclePhase { start, hottest: narrow(pages) };
+        Ok(Oracle { phases: phases.into_iter().map(phase).collect() })
+    }
+
+    fn most_frequent(&self, control: &Control<'_>) -> Result<Vec<u64>> {
+        let mut counts = vec![0u32; self.pages as usize];
+        self.for_each(control, |request| {
+            counts[request.page as usize] += 1;
+            Ok(true)
+        })?;
+        let mut pages: Vec<u64> = (0..self.pages.into()).collect();
+        pages.sort_by_key(|&page| std::cmp::Reverse(counts[page as usize]));
+        Ok(pages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> TierLoadConfig {
+        TierLoadConfig {
+            load: LoadConfig {
+                pages: 1_000,
+                ops: Some(3_000),
+                ops_default: 1,
+                seed: 1,
+                read_share: None,
+                skew: 0.99,
+                warehouses: None,
+                page_bytes: 4096,
+                format: None,
+                keep_numbers: false,
+            },
+            drift: 0.1,
+        }
+    }
+
+    #[test]
+    fn every_load_yields_what_its_survey_said() {
+        for name in Shape::NAMES.into_iter().chain(["uniform", "zipf", "7hf70"]) {
+            let load =
+                TierLoad::survey(name.parse().unwrap(), config(), &Control::default()).unwrap();
+            let mut ops = 0;
+            load.for_each(&Control::default(), |request| {
+                assert!(request.page < load.pages);
+                ops += 1;
+                Ok(true)
+            })
+            .unwrap();
+            assert_eq!((ops, load.pages), (3_000, 1_000), "{name}");
+            let oracle = load.oracle(&Control::default()).unwrap();
+            assert_eq!(oracle.phases[0].start, 0);
+        }
+    }
+
+    #[test]
+    fn the_hot_pages_of_a_trace_are_its_most_frequent_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.txt");
+        std::fs::write(&path, "R 900\nR 7\nW 7\nR 8\nR 7\nR 900\n").unwrap();
+        let load =
+            TierLoad::survey(TierLoadKind::Trace(path), config(), &Control::default()).unwrap();
+        assert_eq!((load.pages, load.ops), (3, 6));
+        assert_eq!(load.oracle(&Control::default()).unwrap().phases[0].hottest, [1, 0, 2]);
+    }
+}

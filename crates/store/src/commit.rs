@@ -1,0 +1,227 @@
+//! Commits: a graph is what the newest whole slot says, and becomes another by one page write.
+//!
+//! A commit writes what is new to pages that no slot names, syncs, writes the superblock of the next
+//! epoch over that of the epoch before the present one, and syncs. So one of the two slots is
+//! whole at every moment.
+
+use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
+use cenote_pool::PageId;
+
+use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::format::{
+    self, HEADER_BYTES, Identity, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageHeader, PageKind, SLOTS,
+};
+use crate::superblock::{SECTION, Section, Slot, Superblock, page_bytes_of};
+use crate::table::{self, Extent, Extents};
+
+/// What the newest whole slot says.
+#[derive(Clone, Debug)]
+pub(crate) struct Commit {
+    pub superblock: Superblock,
+    pub extents: Extents,
+}
+
+impl Commit {
+    /// Reads the slots and the page table, and verifies that they are sound.
+    pub fn read(device: &dyn Device, file: &str) -> Result<Self> {
+        let device_bytes = device.len_bytes()?;
+        if device_bytes == 0 {
+            return Err(StoreError::Empty { file: file.into() });
+        }
+        let start = read_start(device, device_bytes)?;
+        let head = &start[..start.len().min(PAGE_BYTES_MIN)];
+        let page_bytes = page_bytes_of(file, head, device_bytes);
+        let newest = whole_slots(&start).max();
+        let (slot, page) = match (newest, page_bytes) {
+            (Some((_, slot, page_bytes)), _) => {
+                (slot, &start[slot as usize * page_bytes..][..page_bytes])
+            }
+            (None, Ok(page_bytes)) => (0, &start[..page_bytes]),
+            (None, Err(error)) => return Err(error),
+        };
+        let Slot { superblock, mut extents, counts } =
+            Slot::decode(file, page, slot, device_bytes)?;
+        for kind in [PageKind::PageTable, PageKind::FreeList] {
+            let is_table = kind == PageKind::PageTable;
+            let pages =
+                if is_table { extents.table_pages.clone() } else { extents.free_pages.clone() };
+            let count = counts[usize::from(!is_table)];
+            let found = read_extents(device, file, &superblock, kind, (pages, count))?;
+            let list = if is_table { &mut extents.table } else { &mut extents.free };
+            list.extend(found);
+        }
+        let commit = Self { superblock, extents };
+        commit.check_extents().map_err(|fault| slot_fault(file, &commit.superblock, fault))?;
+        Ok(commit)
+    }
+
+    /// Whether what it says can be a graph.
+    pub fn check(&self) -> Result<(), PageFault> {
+        self.superblock.check()?;
+        self.check_extents()
+    }
+
+    fn check_extents(&self) -> Result<(), PageFault> {
+        let Superblock { epoch, pages_total, logical_pages, .. } = self.superblock;
+        self.extents.check(epoch, pages_total, logical_pages)?;
+        check_sections(&self.superblock, &self.extents.table)
+    }
+
+    /// Makes it the newest: writes its slot and returns when it is on stable storage. All that it
+    /// names must be there already.
+    pub fn publish(&self, device: &dyn Device) -> Result<()> {
+        let page_bytes = self.superblock.page_bytes as usize;
+        let mut buffer = Buffer::new(page_bytes)?;
+        self.superblock.encode(&self.extents, &mut buffer);
+        let offset = self.superblock.slot() * page_bytes as u64;
+        cenote_device::write_all(device, offset, page_bytes, buffer)?;
+        Ok(device.sync()?)
+    }
+}
+
+/// Makes a device hold no graph: zeros in both slots, on stable storage.
+pub(crate) fn erase(device: &dyn Device) -> Result<()> {
+    if device.len_bytes()? == 0 {
+        return Ok(());
+    }
+    // Whatever the page size of the graph that lies there.
+    let len = PAGE_BYTES_MAX * SLOTS as usize;
+    cenote_device::write_all(device, 0, len, Buffer::new(len)?)?;
+    Ok(device.sync()?)
+}
+
+/// Epoch, number and page size of each slot whose checksum is right, in the first pages of a
+/// device.
+fn whole_slots(start: &[u8]) -> impl Iterator<Item = (u64, PageId, usize)> {
+    let sizes = (PAGE_BYTES_MIN.ilog2()..=PAGE_BYTES_MAX.ilog2()).map(|log| 1usize << log);
+    let places = sizes.flat_map(|size| (0..SLOTS).map(move |slot| (slot, size)));
+    places.filter_map(move |(slot, size)| {
+        let page = start.get(slot as usize * size..)?.get(..size)?;
+        // Page 0, which tells the size, may be damaged: each possible size is tried.
+        page_bytes_of("", &page[..PAGE_BYTES_MIN], size as u64).ok().filter(|ok| *ok == size)?;
+        let epoch = Slot::epoch(page, slot).ok()?;
+        Some((epoch, slot, size))
+    })
+}
+
+/// The epoch of the other slot of a graph: `None` where the slot is empty.
+pub(crate) fn other_slot(
+    device: &dyn Device,
+    superblock: &Superblock,
+) -> Result<Result<Option<u64>, PageFault>> {
+    let page_bytes = superblock.page_bytes as usize;
+    let slot = SLOTS - 1 - superblock.slot();
+    let page = Buffer::new(page_bytes)?;
+    let page = cenote_device::read_exact(device, slot * page_bytes as u64, page_bytes, page)?;
+    if page.iter().all(|byte| *byte == 0) {
+        return Ok(Ok(None));
+    }
+    Ok(Slot::epoch(&page, slot).map(Some))
+}
+
+fn slot_fault(file: &str, superblock: &Superblock, fault: PageFault) -> StoreError {
+    let (slot, page_bytes) = (superblock.slot(), u64::from(superblock.page_bytes));
+    PageError { file: file.into(), page: slot, physical: slot, page_bytes, section: SECTION, fault }
+        .into()
+}
+
+/// Reads a list of extents that does not fit into its slot.
+fn read_extents(
+    device: &dyn Device,
+    file: &str,
+    superblock: &Superblock,
+    kind: PageKind,
+    (pages, count): (std::ops::Range<PageId>, u64),
+) -> Result<Vec<Extent>> {
+    let page_bytes = superblock.page_bytes as usize;
+    let section = if kind == PageKind::PageTable { "page table" } else { "free list" };
+    let mut extents: Vec<Extent> = Vec::new();
+    let mut buffer = Buffer::new(page_bytes)?;
+    for page in pages {
+        let offset = page * page_bytes as u64;
+        buffer = cenote_device::read_exact(device, offset, page_bytes, buffer)?;
+        let expected = (count - extents.len() as u64).min(table::per_page(page_bytes) as u64);
+        let identity = Identity { salt: superblock.salt, page, epoch: superblock.epoch };
+        let verified = format::verify(&buffer, &identity, kind).and_then(|header| {
+            if u64::from(header.entries) != expected {
+                let (what, found) = ("number of extents", u64::from(header.entries));
+                return Err(PageFault::Mismatch { what, found, expected });
+            }
+            let used = HEADER_BYTES + expected as usize * size_of::<Extent>();
+            if buffer[used..].iter().any(|byte| *byte != 0) {
+                return Err(PageFault::Other("bytes that should be zero are not".into()));
+            }
+            let places = buffer[HEADER_BYTES..used].chunks_exact(size_of::<Extent>());
+            extents.extend(places.map(bytemuck::pod_read_unaligned::<Extent>));
+            Ok(())
+        });
+        verified.map_err(|fault| {
+            let (file, page_bytes) = (file.into(), page_bytes as u64);
+            PageError { file, page, physical: page, page_bytes, section, fault }
+        })?;
+    }
+    Ok(extents)
+}
+
+/// Puts extents into pages of their own.
+pub(crate) fn write_extents(
+    device: &dyn Device,
+    superblock: &Superblock,
+    kind: PageKind,
+    extents: &[Extent],
+    first: PageId,
+) -> Result<()> {
+    let page_bytes = superblock.page_bytes as usize;
+    for (page, extents) in (first..).zip(extents.chunks(table::per_page(page_bytes))) {
+        let mut buffer = Buffer::new(page_bytes)?;
+        let bytes: &[u8] = bytemuck::cast_slice(extents);
+        buffer[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+        let entries = extents.len() as u32;
+        let header = PageHeader { entries, epoch: superblock.epoch, ..PageHeader::new(kind) };
+        header.seal(&mut buffer, superblock.salt, page);
+        cenote_device::write_all(device, page * page_bytes as u64, page_bytes, buffer)?;
+    }
+    Ok(())
+}
+
+/// The page table holds the pages of the sections, and no others.
+fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), PageFault> {
+    for section in &superblock.sections {
+        let Section { first_page, pages, .. } = *section;
+        let mut next = first_page;
+        while next < first_page + pages {
+            let behind = extents.partition_point(|extent| extent.logical <= next);
+            let extent = behind.checked_sub(1).map(|i| extents[i]);
+            let end = extent.map_or(0, |extent| extent.logical + extent.pages);
+            if end <= next {
+                let name = section.kind.name();
+                let reason = format!("its page table has no page {next}, of the section of {name}");
+                return Err(PageFault::Other(reason));
+            }
+            next = end;
+        }
+    }
+    let found = extents.iter().map(|extent| extent.pages).sum::<u64>();
+    let expected = superblock.sections.iter().map(|section| section.pages).sum::<u64>();
+    if found == expected {
+        return Ok(());
+    }
+    Err(PageFault::Mismatch { what: "pages of all sections in its page table", found, expected })
+}
+
+/// Reads what may hold both slots, whatever the page size, or all of a device that is shorter.
+fn read_start(device: &dyn Device, device_bytes: u64) -> Result<Vec<u8>> {
+    let both = (PAGE_BYTES_MAX as u64 * SLOTS).min(device_bytes);
+    let (expected, len) = (both as usize, both.next_multiple_of(PAGE_BYTES_MIN as u64) as usize);
+    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    queue.push(Request { tag: 0, op: Op::Read, offset: 0, len, buffer: Buffer::new(len)? });
+    let mut completions = Vec::with_capacity(1);
+    queue.reap(1, &mut completions)?;
+    let done = completions.pop().expect("reap(1) returns a completion");
+    let (device, op, offset) = (device.name(), Op::Read, 0);
+    match done.result {
+        Ok(found) if found >= expected => Ok(done.buffer[..expected].to_vec()),
+        Ok(found) => Err(DeviceError::Short { device, op, offset, expected, found }.into()),
+        Err(fault) => Err(DeviceError::Io { device, op, offset, len, fault }.into()),
+    }
+}

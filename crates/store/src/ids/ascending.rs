@@ -1,0 +1,98 @@
+//! The ids of an import, by their ranks.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Id, IdRef, StoredIds};
+use crate::VertexId;
+use crate::error::{Result, StoreError};
+use crate::pages::Pages;
+use crate::superblock::{IdKind, SectionKind};
+
+/// Ids in ascending order.
+#[derive(Debug)]
+pub(super) enum Ascending {
+    /// They are the ranks.
+    Dense(u64),
+    Integers(StoredIds),
+    Strings(StoredIds),
+}
+
+impl Ascending {
+    pub fn open(pages: &Arc<Pages>) -> Self {
+        let superblock = &pages.layout.superblock;
+        let has_integers = superblock.section(SectionKind::Integers).is_some();
+        match superblock.ids {
+            IdKind::Strings => Self::Strings(StoredIds::new(pages, SectionKind::Strings)),
+            IdKind::Integers if has_integers => {
+                Self::Integers(StoredIds::new(pages, SectionKind::Integers))
+            }
+            _ => Self::Dense(superblock.vertices - superblock.appended()),
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Dense(count) => *count,
+            Self::Integers(stored) | Self::Strings(stored) => stored.count(),
+        }
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Dense(_) => 0,
+            Self::Integers(stored) | Self::Strings(stored) => stored.memory_bytes(),
+        }
+    }
+
+    /// The rank of an id, or how many ids are smaller.
+    pub fn search(&self, id: IdRef<'_>) -> Result<Result<VertexId, VertexId>> {
+        match (self, id) {
+            (Self::Dense(count), IdRef::Integer(id)) if id < *count => Ok(Ok(id as VertexId)),
+            (Self::Dense(count), _) => Ok(Err(*count as VertexId)),
+            (Self::Integers(stored), IdRef::Integer(id)) => stored.search_integer(id),
+            (Self::Strings(stored), IdRef::String(id)) => stored.search_string(id),
+            // Ids of another kind than the graph's.
+            _ => Ok(Err(0)),
+        }
+    }
+
+    pub fn id_of(&self, rank: VertexId) -> Result<Id> {
+        match self {
+            Self::Dense(_) => Ok(Id::Integer(u64::from(rank))),
+            Self::Integers(stored) => stored.integer_of(rank).map(Id::Integer),
+            Self::Strings(stored) => stored.string_of(rank).map(Id::String),
+        }
+    }
+
+    /// Passes on the ids of `ranks`, which ascend.
+    pub fn for_each_of<E: From<StoreError>>(
+        &self,
+        ranks: &[VertexId],
+        visit: &mut dyn FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Dense(_) => ranks.iter().try_for_each(|&rank| visit(IdRef::Integer(rank.into()))),
+            Self::Integers(stored) => stored.integers_of(ranks, visit),
+            Self::Strings(stored) => stored.strings_of(ranks, visit),
+        }
+    }
+
+    /// Streams the ids of a range of ranks, each with its rank.
+    pub fn for_each<E: From<StoreError>>(
+        &self,
+        mut ranks: Range<VertexId>,
+        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if ranks.is_empty() {
+            return Ok(());
+        }
+        match self {
+            Self::Dense(_) => {
+                ranks.try_for_each(|rank| visit(rank, IdRef::Integer(u64::from(rank))))
+            }
+            Self::Integers(stored) => stored.for_each_integer(ranks, visit),
+            Self::Strings(stored) => stored.for_each_string(ranks, visit),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! How the superblock lies in its page.
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use cenote_pool::PageId;
+
+use super::{IdKind, SECTION, Section, SectionKind, Superblock};
+use crate::error::{PageError, PageFault, Result, StoreError};
+use crate::format::{
+    self, Codec, FORMAT_VERSION, HEADER_BYTES, Identity, MAGIC, PageHeader, PageKind, VERTICES_MAX,
+};
+use crate::order::Order;
+use crate::table::{self, Extent, Extents};
+use crate::weights::{WeightSummary, WeightType};
+
+/// Slots of the section table.
+pub const SECTIONS_MAX: usize = 32;
+/// Bytes at the start of a slot in front of its extents.
+const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
+
+const DIRECTED: u64 = 1 << 0;
+const IN_EDGES: u64 = 1 << 1;
+const WEIGHTED: u64 = 1 << 2;
+const INTEGER_IDS: u64 = 1 << 3;
+const STRING_IDS: u64 = 1 << 4;
+const DUPLICATES_KEPT: u64 = 1 << 5;
+const SELF_LOOPS_KEPT: u64 = 1 << 6;
+const FLAGS_KNOWN: u64 =
+    DIRECTED | IN_EDGES | WEIGHTED | INTEGER_IDS | STRING_IDS | DUPLICATES_KEPT | SELF_LOOPS_KEPT;
+
+#[derive(Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+struct RawSection {
+    kind: u32,
+    codec: u32,
+    first_page: u64,
+    pages: u64,
+    items: u64,
+    epoch: u64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Raw {
+    header: PageHeader,
+    magic: [u8; 8],
+    format_version: u32,
+    page_bytes: u32,
+    features_required: u64,
+    features_optional: u64,
+    flags: u64,
+    vertices: u64,
+    edges: u64,
+    stored_out: u64,
+    stored_in: u64,
+    duplicates: u64,
+    self_loops: u64,
+    degree_max: u64,
+    degree_max_vertex: u64,
+    salt: u64,
+    epoch: u64,
+    pages_total: u64,
+    weight_type: u64,
+    weight_min: u64,
+    weight_max: u64,
+    weight_mean: u64,
+    logical_pages: u64,
+    table_extents: u64,
+    table_page: u64,
+    free_extents: u64,
+    order: u64,
+    order_seed: u64,
+    free_page: u64,
+    /// Where the log, and what step by step follows it, will have its place.
+    reserved: [u64; 31],
+    sections: [RawSection; SECTIONS_MAX],
+}
+
+/// The slot of an epoch: odd epochs lie in page 0, even ones in page 1.
+pub(crate) fn slot_of(epoch: u64) -> PageId {
+    (epoch + 1) % format::SLOTS
+}
+
+/// A slot that was decoded, but for extents that lie in pages of their own.
+pub(crate) struct Slot {
+    pub superblock: Superblock,
+    /// The page table and the free list, as far as they are in the slot.
+    pub extents: Extents,
+    /// How many extents there are in the table and in the free list.
+    pub counts: [u64; 2],
+}
+
+/// Extents that fit into a slot.
+fn extents_in_slot(page_bytes: usize) -> usize {
+    (page_bytes - SUPERBLOCK_BYTES) / size_of::<Extent>()
+}
+
+impl Superblock {
+    /// Whether lists of so many extents need pages of their own: that of the page table, and the
+    /// free list, which makes way.
+    pub(crate) fn extents_spill(page_bytes: usize, table: usize, free: usize) -> [bool; 2] {
+        let room = extents_in_slot(page_bytes);
+        let table_spills = table > room;
+        let taken = if table_spills { 0 } else { table };
+        [table_spills, free > room - taken]
+    }
+
+    /// Puts the superblock and its extents into the page of its slot, which is zeroed.
+    pub(crate) fn encode(&self, extents: &Extents, page: &mut [u8]) {
+        assert_eq!(page.len(), self.page_bytes as usize, "the superblock fills one page");
+        assert!(self.sections.len() <= SECTIONS_MAX, "the section table has {SECTIONS_MAX} slots");
+        let mut raw = Raw {
+            magic: MAGIC,
+            format_version: FORMAT_VERSION,
+            page_bytes: self.page_bytes,
+            features_optional: self.features_optional,
+            flags: self.flags(),
+            vertices: self.vertices,
+            edges: self.edges,
+            stored_out: self.stored_out,
+            stored_in: self.stored_in,
+            duplicates: self.duplicates,
+            self_loops: self.self_loops,
+            degree_max: self.degree_max,
+            degree_max_vertex: u64::from(self.degree_max_vertex),
+            salt: self.salt,
+            epoch: self.epoch,
+            pages_total: self.pages_total,
+            logical_pages: self.logical_pages,
+            table_extents: extents.table.len() as u64,
+            table_page: extents.table_pages.start,
+            free_extents: extents.free.len() as u64,
+            free_page: extents.free_pages.start,
+            order: self.order.code().0,
+            order_seed: self.order.code().1,
+            ..Raw::zeroed()
+        };
+        if let Some(weights) = &self.weights {
+            raw.put_weights(weights);
+        }
+        for (slot, section) in raw.sections.iter_mut().zip(&self.sections) {
+            let Section { kind, codec, first_page, pages, items, epoch } = *section;
+            let (kind, codec) = (kind as u32, codec as u32);
+            *slot = RawSection { kind, codec, first_page, pages, items, epoch };
+        }
+        page[..SUPERBLOCK_BYTES].copy_from_slice(bytemuck::bytes_of(&raw));
+        let of_table = extents.table.iter().filter(|_| extents.table_pages.is_empty());
+        let of_free = extents.free.iter().filter(|_| extents.free_pages.is_empty());
+        let places = page[SUPERBLOCK_BYTES..].chunks_exact_mut(size_of::<Extent>());
+        for (place, extent) in places.zip(of_table.chain(of_free)) {
+            place.copy_from_slice(bytemuck::bytes_of(extent));
+        }
+        let header = PageHeader { epoch: self.epoch, ..PageHeader::new(PageKind::Superblock) };
+        header.seal(page, 0, self.slot());
+    }
+
+    fn flags(&self) -> u64 {
+        let ids = match self.ids {
+            IdKind::Dense => 0,
+            IdKind::Integers => INTEGER_IDS,
+            IdKind::Strings => STRING_IDS,
+        };
+        let flag = |on: bool, bit: u64| if on { bit } else { 0 };
+        ids | flag(self.directed, DIRECTED)
+            | flag(self.in_edges, IN_EDGES)
+            | flag(self.weights.is_some(), WEIGHTED)
+            | flag(self.duplicates_kept, DUPLICATES_KEPT)
+            | flag(self.self_loops_kept, SELF_LOOPS_KEPT)
+    }
+}
+
+/// Page size of the graph whose file starts with `start` (up to 4 KiB of it, fewer only where
+/// the file is shorter). Says what else the file is if it is no graph of this version.
+pub(crate) fn page_bytes_of(file: &str, start: &[u8], file_bytes: u64) -> Result<usize> {
+    let field = |at: usize| bytemuck::pod_read_unaligned::<u32>(&start[at..at + 4]);
+    if start.is_empty() {
+        return Err(StoreError::Empty { file: file.into() });
+    }
+    let magic = &start[HEADER_BYTES.min(start.len())..start.len().min(HEADER_BYTES + 8)];
+    if magic != MAGIC {
+        if start.len() >= format::PAGE_BYTES_MIN && start.iter().all(|byte| *byte == 0) {
+            return Err(StoreError::Unfinished { file: file.into() });
+        }
+        return Err(StoreError::NotCenote { file: file.into(), found: magic.to_vec() });
+    }
+    if start.len() < format::PAGE_BYTES_MIN {
+        let expected = format::PAGE_BYTES_MIN as u64;
+        return Err(truncated(file, file_bytes, expected, 0));
+    }
+    let version = field(56);
+    if version < FORMAT_VERSION {
+        let (found, supported) = (version, FORMAT_VERSION);
+        return Err(StoreError::OlderVersion { file: file.into(), found, supported });
+    }
+    let page_bytes = field(60);
+    if !format::is_page_size(u64::from(page_bytes)) {
+        let reason = format!("a page size of {page_bytes} bytes is not possible");
+        return Err(fault(file, 0, format::PAGE_BYTES_MIN, PageFault::Other(reason)));
+    }
+    if file_bytes < u64::from(page_bytes) {
+        return Err(truncated(file, file_bytes, u64::from(page_bytes), 0));
+    }
+    Ok(page_bytes as usize)
+}
+
+impl Slot {
+    /// The epoch of a slot whose checksum is right and that belongs where it lies.
+    pub fn epoch(page: &[u8], slot: PageId) -> Result<u64, PageFault> {
+        let epoch = PageHeader::read(page).epoch;
+        let identity = Identity { salt: 0, page: slot, epoch };
+        format::verify(page, &identity, PageKind::Superblock)?;
+        if epoch == 0 || slot_of(epoch) != slot {
+            return Err(other(&format!("epoch {epoch} does not belong into this slot")));
+        }
+        Ok(epoch)
+    }
+
+    /// Decodes a slot of a device of `device_bytes`. Nothing that it says is believed before it is
+    /// bounded by the size of the device.
+    pub fn decode(file: &str, page: &[u8], slot: PageId, device_bytes: u64) -> Result<Self> {
+        let bad = |reason: PageFault| fault(file, slot, page.len(), reason);
+        let epoch = Self::epoch(page, slot).map_err(bad)?;
+        let raw: Raw = bytemuck::pod_read_unaligned(&page[..SUPERBLOCK_BYTES]);
+        if raw.format_version > FORMAT_VERSION {
+            let (found, supported) = (raw.format_version, FORMAT_VERSION);
+            return Err(StoreError::NewerVersion { file: file.into(), found, supported });
+        }
+        if raw.features_required != 0 {
+            let bits = raw.features_required;
+            return Err(StoreError::UnknownFeature { file: file.into(), bits });
+        }
+        if epoch != raw.epoch {
+            return Err(bad(mismatch("epoch", epoch, raw.epoch)));
+        }
+        let superblock = raw.decode().map_err(bad)?;
+        if superblock.page_bytes as usize != page.len() {
+            return Err(bad(other("it tells two page sizes")));
+        }
+        let expected = superblock.pages_total.saturating_mul(page.len() as u64);
+        if device_bytes < expected {
+            let first_missing = device_bytes / page.len() as u64;
+            return Err(truncated(file, device_bytes, expected, first_missing));
+        }
+        superblock.check().map_err(bad)?;
+        let extents = raw.decode_extents(page, superblock.pages_total).map_err(bad)?;
+        Ok(Self { superblock, extents, counts: [raw.table_extents, raw.free_extents] })
+    }
+}
+
+impl Raw {
+    /// Field by field; relations between fields are checked afterwards.
+    fn decode(&self) -> Result<Superblock, PageFault> {
+        if self.flags & !FLAGS_KNOWN != 0 {
+            return Err(other(&format!("unknown flags {:#x}", self.flags & !FLAGS_KNOWN)));
+        }
+        let flag = |bit: u64| self.flags & bit != 0;
+        let ids = match (flag(INTEGER_IDS), flag(STRING_IDS)) {
+            (false, false) => IdKind::Dense,
+            (true, false) => IdKind::Integers,
+            (false, true) => IdKind::Strings,
+            (true, true) => return Err(other("ids cannot be integers and strings")),
+        };
+        if self.format_version < FORMAT_VERSION {
+            return Err(other("it is of an older version than its slot"));
+        }
+        let order = Order::of_code((self.order, self.order_seed));
+        let order = order.ok_or_else(|| other(&format!("unknown order {}", self.order)))?;
+        at_most("vertex of largest degree", self.degree_max_vertex, VERTICES_MAX)?;
+        if self.reserved != [0; 31] {
+            return Err(other("bytes that should be zero are not"));
+        }
+        Ok(Superblock {
+            format_version: self.format_version,
+            page_bytes: self.page_bytes,
+            features_optional: self.features_optional,
+            directed: flag(DIRECTED),
+            in_edges: flag(IN_EDGES),
+            ids,
+            order,
+            duplicates_kept: flag(DUPLICATES_KEPT),
+            self_loops_kept: flag(SELF_LOOPS_KEPT),
+            weights: self.decode_weights()?,
+            vertices: self.vertices,
+            edges: self.edges,
+            stored_out: self.stored_out,
+            stored_in: self.stored_in,
+            duplicates: self.duplicates,
+            self_loops: self.self_loops,
+            degree_max: self.degree_max,
+            degree_max_vertex: self.degree_max_vertex as u32,
+            salt: self.salt,
+            epoch: self.epoch,
+            pages_total: self.pages_total,
+            logical_pages: self.logical_pages,
+            sections: self.decode_sections()?,
+        })
+    }
+
+    fn put_weights(&mut self, weights: &WeightSummary) {
+        let raw = |ordered| if weights.any { weights.kind.raw(ordered) } else { 0 };
+        self.weight_type = weights.kind as u64;
+        self.weight_min = raw(weights.min_ordered);
+        self.weight_max = raw(weights.max_ordered);
+        self.weight_mean = weights.mean_bits;
+    }
+
+    /// The flag and the four fields say the same.
+    fn decode_weights(&self) -> Result<Option<WeightSummary>, PageFault> {
+        let kind = WeightType::of_code(self.weight_type);
+        let weighted = self.flags & WEIGHTED != 0;
+        if weighted != kind.is_some() {
+            return Err(other("its flags and its type of weights contradict each other"));
+        }
+        let Some(kind) = kind else {
+            let fields = [self.weight_type, self.weight_min, self.weight_max, self.weight_mean];
+            return if fields == [0; 4] {
+                Ok(None)
+            } else {
+                Err(other("bytes that should be zero are not"))
+            };
+        };
+        let any = self.stored_out > 0;
+        let ordered = |raw| if any { kind.ordered(raw) } else { 0 };
+        let summary = WeightSummary {
+            kind,
+            min_ordered: ordered(self.weight_min),
+            max_ordered: ordered(self.weight_max),
+            mean_bits: self.weight_mean,
+            any,
+        };
+        let ends = [summary.min(), summary.max()].into_iter().flatten();
+        let finite =
+            ends.fold(summary.mean().is_finite(), |all, end| all & end.to_f64().is_finite());
+        if !finite || summary.min_ordered > summary.max_ordered {
+            return Err(other("its smallest, largest or mean weight is none"));
+        }
+        Ok(Some(summary))
+    }
+
+    /// The extents that are in the slot, and where those are that are not.
+    fn decode_extents(&self, page: &[u8], pages_total: u64) -> Result<Extents, PageFault> {
+        let per_page = table::per_page(page.len()) as u64;
+        let lists = [(self.table_page, self.table_extents), (self.free_page, self.free_extents)];
+        let mut own = lists.map(|_| 0..0);
+        for (pages, (first, count)) in own.iter_mut().zip(lists) {
+            at_most("extents", count, pages_total)?;
+            if first > 0 && count == 0 {
+                return Err(other("it names pages for a list without extents"));
+            }
+            if first > 0 {
+                *pages = first..first.saturating_add(count.div_ceil(per_page));
+                at_most("end of a list of extents", pages.end, pages_total)?;
+            }
+        }
+        let [table_pages, free_pages] = own;
+        let in_slot = |pages: &Range<u64>, count| if pages.is_empty() { count } else { 0 };
+        let table = in_slot(&table_pages, self.table_extents);
+        let free = in_slot(&free_pages, self.free_extents);
+        at_most("extents in the slot", table + free, extents_in_slot(page.len()) as u64)?;
+        let mut all = page[SUPERBLOCK_BYTES..].chunks_exact(size_of::<Extent>());
+        let mut take = |count: u64| {
+            let taken = all.by_ref().take(count as usize);
+            taken.map(bytemuck::pod_read_unaligned).collect::<Vec<Extent>>()
+        };
+        let (table, free) = (take(table), take(free));
+        if all.any(|extent| extent.iter().any(|byte| *byte != 0)) {
+            return Err(other("bytes that should be zero are not"));
+        }
+        Ok(Extents { table, free, table_pages, free_pages })
+    }
+
+    /// Places are filled from the start; the rest is zero.
+    fn decode_sections(&self) -> Result<Vec<Section>, PageFault> {
+        let used = self.sections.iter().take_while(|slot| slot.kind != 0).count();
+        if self.sections[used..]
+            .iter()
+            .any(|slot| bytemuck::bytes_of(slot) != [0; size_of::<RawSection>()])
+        {
+            return Err(other("an unused slot of the section table is not zero"));
+        }
+        self.sections[..used].iter().map(RawSection::decode).collect()
+    }
+}
+
+impl RawSection {
+    fn decode(&self) -> Result<Section, PageFault> {
+        let kind = SectionKind::ALL.into_iter().find(|kind| *kind as u32 == self.kind);
+        let kind = kind.ok_or_else(|| other(&format!("unknown section kind {}", self.kind)))?;
+        let may_be_packed = kind.page_kind() == PageKind::Adjacency;
+        let codec = Codec::ALL.into_iter().find(|codec| *codec as u32 == self.codec);
+        let codec = codec.filter(|codec| *codec == Codec::Raw || may_be_packed);
+        let codec = codec
+            .ok_or_else(|| other(&format!("unknown codec {} of {}", self.codec, kind.name())))?;
+        let RawSection { first_page, pages, items, epoch, .. } = *self;
+        Ok(Section { kind, codec, first_page, pages, items, epoch })
+    }
+}
+
+/// An error that names a slot.
+pub(super) fn fault(file: &str, slot: PageId, page_bytes: usize, fault: PageFault) -> StoreError {
+    let (file, page_bytes) = (file.into(), page_bytes as u64);
+    PageError { file, page: slot, physical: slot, page_bytes, section: SECTION, fault }.into()
+}
+
+fn truncated(file: &str, found: u64, expected: u64, page: u64) -> StoreError {
+    StoreError::Truncated { file: file.into(), found, expected, page }
+}
+
+pub(super) fn other(reason: &str) -> PageFault {
+    PageFault::Other(reason.into())
+}
+
+pub(super) fn mismatch(what: &'static str, found: u64, expected: u64) -> PageFault {
+    PageFault::Mismatch { what, found, expected }
+}
+
+pub(super) fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
+    if found == expected { Ok(()) } else { Err(mismatch(what, found, expected)) }
+}
+
+pub(super) fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
+    if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn superblock_layout_is_as_documented() {
+        assert_eq!(SUPERBLOCK_BYTES, 1792);
+        assert_eq!(std::mem::offset_of!(Raw, magic), 48);
+        assert_eq!(std::mem::offset_of!(Raw, format_version), 56);
+        assert_eq!(std::mem::offset_of!(Raw, page_bytes), 60);
+        assert_eq!(std::mem::offset_of!(Raw, flags), 80);
+        assert_eq!(std::mem::offset_of!(Raw, pages_total), 168);
+        assert_eq!(std::mem::offset_of!(Raw, logical_pages), 208);
+        assert_eq!(std::mem::offset_of!(Raw, order), 240);
+        assert_eq!(std::mem::offset_of!(Raw, free_page), 256);
+        assert_eq!(std::mem::offset_of!(Raw, sections), 512);
+        assert_eq!(extents_in_slot(4096), 72);
+    }
+}
