@@ -121,7 +121,6 @@ impl IdLines {
     ///
     /// # Errors
     /// A line that is too long for an id, or not UTF-8.
-    #[expect(clippy::should_implement_trait, reason = "an error ends it, unlike an iterator")]
     pub fn next(&mut self) -> Result<Option<String>> {
         loop {
             self.number += 1;

@@ -8,7 +8,9 @@ use cenote_device::Device;
 use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
 use cenote_device::model::preset::Preset;
-use cenote_store::{Direction, Graph, Result, StoreError, check_device};
+use cenote_store::{
+    Direction, Graph, HubNeighboursChoice, Result, Store, StoreError, check_device,
+};
 use graphs::{TestGraph, TestIds, assert_same};
 
 const EIO: i32 = 5;
@@ -165,4 +167,78 @@ fn full_device_is_told_and_leaves_no_graph() {
     let error = graph().write_to(device.clone(), usize::MAX).unwrap_err().to_string();
     assert!(error.contains("No space left"), "{error}");
     assert!(Graph::open(device).is_err());
+}
+
+/// A device of a fixed size, as a raw block device is.
+#[derive(Debug)]
+struct Fixed(graphs::MemoryDevice);
+
+impl Device for Fixed {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn backend(&self) -> &'static str {
+        self.0.backend()
+    }
+
+    fn len_bytes(&self) -> cenote_device::Result<u64> {
+        self.0.len_bytes()
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.0.block_bytes()
+    }
+
+    fn queue(
+        &self,
+        config: &cenote_device::QueueConfig,
+    ) -> cenote_device::Result<Box<dyn cenote_device::Queue>> {
+        self.0.queue(config)
+    }
+
+    fn sync(&self) -> cenote_device::Result<()> {
+        self.0.sync()
+    }
+
+    fn set_len(&self, bytes: u64) -> cenote_device::Result<()> {
+        assert!(bytes <= self.0.len_bytes()?, "it has no more room");
+        Ok(())
+    }
+
+    fn clock(&self) -> Arc<dyn cenote_device::Clock> {
+        self.0.clock()
+    }
+}
+
+#[test]
+fn a_block_device_holds_a_graph_whatever_was_there_before() {
+    let memory = graphs::MemoryDevice::with_bytes(vec![0xaa; 4 << 20]);
+    let device = || Arc::new(Fixed(memory.clone())) as Arc<dyn Device>;
+    assert!(matches!(Graph::open(device()), Err(StoreError::NotCenote { .. })));
+    let large = graph();
+    large.write_to(device(), usize::MAX).unwrap();
+    assert_same(&Graph::open(device()).unwrap(), &large);
+    // Commits of the old graph are of later epochs than that of the new one.
+    let store = Store::open(device()).unwrap();
+    for _ in 0..3 {
+        store.rebuild_derived(HubNeighboursChoice::No, 1).unwrap();
+    }
+    assert_same(&Graph::open(device()).unwrap(), &large);
+    let small = TestGraph::undirected(3, &[(0, 1)]);
+    small.write_to(device(), usize::MAX).unwrap();
+    assert_same(&Graph::open(device()).unwrap(), &small);
+    assert_eq!(memory.bytes().len(), 4 << 20);
+}
+
+#[test]
+fn an_import_over_an_old_graph_that_ends_early_leaves_neither() {
+    let memory = graphs::MemoryDevice::with_bytes(vec![0; 4 << 20]);
+    let device = || Arc::new(Fixed(memory.clone())) as Arc<dyn Device>;
+    graph().write_to(device(), usize::MAX).unwrap();
+    let store = Store::open(device()).unwrap();
+    store.rebuild_derived(HubNeighboursChoice::No, 1).unwrap();
+    memory.fail_after_writes(2);
+    graph().write_to(device(), usize::MAX).unwrap_err();
+    assert!(matches!(Graph::open(device()), Err(StoreError::Unfinished { .. })));
 }

@@ -45,7 +45,7 @@ impl Algorithm for Cdlp {
     type Summary = CdlpSummary;
 
     fn config(&self, _: &Job<'_>) -> Result<CdlpConfig> {
-        Ok(self.config.clone())
+        Ok(self.config)
     }
 
     fn estimate(config: &CdlpConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

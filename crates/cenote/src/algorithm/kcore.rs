@@ -54,7 +54,7 @@ impl Algorithm for Kcore {
     type Summary = KcoreSummary;
 
     fn config(&self, _: &Job<'_>) -> Result<KcoreConfig> {
-        Ok(self.config.clone())
+        Ok(self.config)
     }
 
     fn estimate(config: &KcoreConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

@@ -41,7 +41,7 @@ impl Algorithm for Mis {
     type Summary = MisSummary;
 
     fn config(&self, _: &Job<'_>) -> Result<MisConfig> {
-        Ok(self.config.clone())
+        Ok(self.config)
     }
 
     fn estimate(_: &MisConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

@@ -44,7 +44,7 @@ impl Algorithm for Triangles {
     type Summary = TrianglesSummary;
 
     fn config(&self, _: &Job<'_>) -> Result<TrianglesConfig> {
-        Ok(self.config.clone())
+        Ok(self.config)
     }
 
     fn estimate(config: &TrianglesConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

@@ -1,7 +1,5 @@
 //! Graphs for tests, on a simulated drive.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-
 use std::sync::Arc;
 
 use cenote_device::backend::sim::{SimConfig, SimDevice};
@@ -10,7 +8,7 @@ use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource};
 
 /// A directed graph without in-edges that has these lists.
 pub fn of(mut lists: Vec<Vec<u32>>) -> Arc<Graph> {
-    let model = Preset::by_name("p4510").unwrap().model();
+    let model = Preset::by_name("p4510").expect("a simulated drive does not fail").model();
     let device = Arc::new(SimDevice::new(SimConfig::new(model)));
     let spec = GraphSpec {
         page_bytes: 4096,
@@ -21,12 +19,15 @@ pub fn of(mut lists: Vec<Vec<u32>>) -> Arc<Graph> {
         self_loops_kept: false,
         salt: 7,
     };
-    let mut writer = GraphWriter::create(device.clone(), spec).unwrap();
+    let mut writer =
+        GraphWriter::create(device.clone(), spec).expect("a simulated drive does not fail");
     for list in &mut lists {
         list.sort_unstable();
-        writer.push_list(list).unwrap();
+        writer.push_list(list).expect("a simulated drive does not fail");
     }
     let edges = lists.iter().map(|list| list.len() as u64).sum();
-    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
-    Arc::new(Graph::open(device).unwrap())
+    writer
+        .finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 })
+        .expect("a simulated drive does not fail");
+    Arc::new(Graph::open(device).expect("a simulated drive does not fail"))
 }

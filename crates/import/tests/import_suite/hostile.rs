@@ -192,7 +192,7 @@ fn more_threads_than_the_cap_are_refused() {
     let spec = file(&folder, "a.u32", &pairs(100));
     let many = ImportConfig { threads: THREADS_MAX + 1, ..config() };
     let error = run(&spec, &folder.path().join("g"), &many).unwrap_err().to_string();
-    assert!(error.contains("`threads`") && error.contains("256"), "{error}");
+    assert!(error.contains("`threads`") && error.contains("512"), "{error}");
 }
 
 /// Runs a test of this file in a process of its own.
