@@ -30,5 +30,6 @@ def test_heads_change_no_answer(cenote, directed):
 
 def test_heads_of_a_directed_graph_need_its_in_edges(cenote):
     (cenote.folder / "g.txt").write_text("1 2\n2 3\n")
-    message = cenote.error("import", "g.txt", "--directed", "--hub-neighbours", "yes", "--out", "g.cenote")
+    flags = ["--directed", "--hub-neighbours", "yes", "--out", "g.cenote"]
+    message = cenote.error("import", "g.txt", *flags)
     assert "--in-edges" in message

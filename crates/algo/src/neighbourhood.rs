@@ -1,4 +1,5 @@
-//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists together.
+//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists
+//! together.
 //!
 //! Out-lists and in-lists lie in different pages. A directed graph is therefore visited range by
 //! range of vertices: the out-lists of a range are brought into memory, then its in-lists are

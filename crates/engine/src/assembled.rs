@@ -12,7 +12,8 @@ use crate::schedule::Schedule;
 /// A [`Kernel`] that puts the pieces of lists that run over pages together, so that the kernel
 /// inside only sees whole ones. A list that lies in one page is passed on as it is.
 ///
-/// Pages are taken in file order, so few lists are in pieces at a time: see [`Assembled::bytes_for`].
+/// Pages are taken in file order, so few lists are in pieces at a time: see
+/// [`Assembled::bytes_for`].
 #[derive(Debug)]
 pub struct Assembled<'a, K> {
     kernel: &'a K,

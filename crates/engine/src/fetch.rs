@@ -27,7 +27,8 @@ use crate::engine::Engine;
 use crate::error::Result;
 
 thread_local! {
-    /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one engine.
+    /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one
+    /// engine.
     static IDLE: Cell<Option<Fetcher>> = const { Cell::new(None) };
 }
 

@@ -16,17 +16,21 @@ use crate::tasks::PageTask;
 ///
 /// | visit | calls |
 /// |---|---|
-/// | [`visit`](crate::Engine::visit) | [`list`](Kernel::list), or [`page`](Kernel::page) where it is written |
+/// | [`visit`](crate::Engine::visit) | [`list`](Kernel::list), or [`page`](Kernel::page) where it
+/// is written |
 /// | [`visit_pages`](crate::Engine::visit_pages) | [`page`](Kernel::page) |
 /// | [`visit_weighted`](crate::Engine::visit_weighted) | [`weighted_list`](Kernel::weighted_list) |
-/// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries), then [`page`](Kernel::page) |
-/// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours) | [`hub_neighbours`](Kernel::hub_neighbours) |
-/// | [`visit_asynchronously`](crate::Engine::visit_asynchronously) | [`expand`](Kernel::expand), [`may_become_active`](Kernel::may_become_active), [`is_done`](Kernel::is_done) |
+/// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries),
+/// then [`page`](Kernel::page) |
+/// | [`visit_hub_neighbours`](crate::Engine::visit_hub_neighbours) |
+/// [`hub_neighbours`](Kernel::hub_neighbours) |
+/// | [`visit_asynchronously`](crate::Engine::visit_asynchronously) | [`expand`](Kernel::expand),
+/// [`may_become_active`](Kernel::may_become_active), [`is_done`](Kernel::is_done) |
 ///
 /// Everything comes in no fixed order, from many threads. A list that runs over several pages comes
 /// in pieces (`List::skip` says where a piece starts, `List::degree` how long the list is), each to
-/// whichever worker read its page; [`Assembled`](crate::Assembled) puts them together. A kernel whose
-/// answer would depend on that order is wrong.
+/// whichever worker read its page; [`Assembled`](crate::Assembled) puts them together. A kernel
+/// whose answer would depend on that order is wrong.
 ///
 /// A kernel may compute with threads of its own. A visit or look-up of the same engine from within
 /// is refused with [`EngineError::Busy`](crate::EngineError::Busy).
@@ -64,9 +68,9 @@ pub trait Kernel: Sync {
     /// Takes the hub neighbours of consecutive vertices, from `first` on, each once.
     fn hub_neighbours(&self, _local: &mut Self::Local, _first: VertexId, _hubs: &[HubNeighbours]) {}
 
-    /// Takes a list, or a piece of it, and adds to `next` those vertices whose lists are active now.
-    /// A vertex that is added again before its list has come comes once; one that is added again
-    /// later comes again.
+    /// Takes a list, or a piece of it, and adds to `next` those vertices whose lists are active
+    /// now. A vertex that is added again before its list has come comes once; one that is added
+    /// again later comes again.
     fn expand(&self, local: &mut Self::Local, list: &List<'_>, _next: &mut Vec<VertexId>) {
         self.list(local, list);
     }

@@ -1,8 +1,8 @@
 //! Runs a frontier over a stored graph, many blocks at once.
 //!
-//! An algorithm keeps its vertex state in memory, names the lists it wants ([`ActiveSet`]) and gives
-//! a [`Kernel`] that takes them; [`Engine::visit`] brings each active list to the kernel once, by
-//! the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
+//! An algorithm keeps its vertex state in memory, names the lists it wants ([`ActiveSet`]) and
+//! gives a [`Kernel`] that takes them; [`Engine::visit`] brings each active list to the kernel
+//! once, by the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
 //! - [`Frontier`], [`ActiveSet`], [`Bitmap`]: sets of vertices, dense and sparse
 //! - [`Kernel`]: what an algorithm does with lists, pages and hub neighbours, with weights or

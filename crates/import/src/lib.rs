@@ -2,8 +2,8 @@
 //!
 //! The path of the data, and where each step lives:
 //!
-//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; [`edges`]: edges in memory as streams
-//!    of rows; `once`: copies what can be read only once; `blocks` cuts text at line ends
+//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; [`edges`]: edges in memory as
+//!    streams of rows; `once`: copies what can be read only once; `blocks` cuts text at line ends
 //! 2. [`parse`]: one file per input format; workers parse blocks in parallel
 //! 3. [`ids`]: collects the outer ids and gives each its dense id, in ascending order
 //! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
@@ -11,8 +11,8 @@
 //!    of which fits memory
 //! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
 //!
-//! Between 4 and 5, `order` decides which vertex each dense id becomes, where another order than that
-//! of the outer ids is asked for. `driver` runs the steps.
+//! Between 4 and 5, `order` decides which vertex each dense id becomes, where another order than
+//! that of the outer ids is asked for. `driver` runs the steps.
 //!
 //! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
 //! one memory budget; [`output`] says what an output may replace; [`workspace`] decides where spill

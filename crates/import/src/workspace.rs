@@ -90,8 +90,8 @@ pub fn partial_prefix(out: &Path) -> String {
     format!(".{}.partial-", out.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The files of a folder that begin with `prefix`, have `.partial-PID` in their names, and belong to
-/// no living process: the process is gone and no other one holds a lock.
+/// The files of a folder that begin with `prefix`, have `.partial-PID` in their names, and belong
+/// to no living process: the process is gone and no other one holds a lock.
 pub fn abandoned(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_abandoned = |path: &PathBuf| {

@@ -1,9 +1,9 @@
 //! Bulk writes: pages one after the other in large requests, past the frames.
 //!
-//! The writing counterpart of [`scan`](crate::scan). A client that writes a file from its start to its end
-//! needs no page of it again, so none takes a frame: pages are built in place in large buffers,
-//! several of which are on their way to the device at once, and none is read here. No frame of
-//! a [`Pool`](crate::Pool) may hold a page that is written so.
+//! The writing counterpart of [`scan`](crate::scan). A client that writes a file from its start to
+//! its end needs no page of it again, so none takes a frame: pages are built in place in large
+//! buffers, several of which are on their way to the device at once, and none is read here. No
+//! frame of a [`Pool`](crate::Pool) may hold a page that is written so.
 
 use std::fmt;
 use std::sync::Arc;
@@ -263,8 +263,11 @@ mod tests {
             let device = sim(faults);
             let mut append = append(&device, 2);
             let failed = push(&mut append, 20).and_then(|()| append.finish().map(drop));
-            let is_named = matches!(&failed, Err(PoolError::Device(DeviceError::Io { op, offset, .. }))
-                if *op == Op::Write && *offset == write * REQUEST as u64 + PAGE as u64);
+            let at = write * REQUEST as u64 + PAGE as u64;
+            let is_named = matches!(
+                &failed,
+                Err(PoolError::Device(DeviceError::Io { op: Op::Write, offset, .. })) if *offset == at
+            );
             assert!(is_named, "write {write}: {failed:?}");
             let poisoned = |result| matches!(result, Err(PoolError::Poisoned { .. }));
             for _ in 0..8 {

@@ -383,7 +383,8 @@ impl Pool {
         Some(frame)
     }
 
-    /// Empties the frame of a page that was just written, unless it was pinned or changed meanwhile.
+    /// Empties the frame of a page that was just written, unless it was pinned or changed
+    /// meanwhile.
     pub(crate) fn evict_written(&self, frame: FrameId, page: PageId) -> Option<FrameId> {
         let mut order = self.order.lock();
         if !self.frames.holds(frame, page) {

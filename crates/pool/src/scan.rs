@@ -2,8 +2,8 @@
 //!
 //! A pass says nothing about which pages will be wanted next, so it takes none of them into the
 //! policy's order: pages in memory are read there, all others stream through buffers of the pass
-//! itself. Pages are kept only while frames are empty ([`Handle::insert_if_free`]); repeated passes then
-//! find that fixed part in memory, where LRU or Clock would find nothing at all.
+//! itself. Pages are kept only while frames are empty ([`Handle::insert_if_free`]); repeated passes
+//! then find that fixed part in memory, where LRU or Clock would find nothing at all.
 
 use std::collections::VecDeque;
 

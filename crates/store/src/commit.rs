@@ -1,7 +1,7 @@
 //! Commits: a graph is what the newest whole slot says, and becomes another by one page write.
 //!
-//! A commit writes what is new to pages that no slot names, syncs, writes the superblock of the next
-//! epoch over that of the epoch before the present one, and syncs. So one of the two slots is
+//! A commit writes what is new to pages that no slot names, syncs, writes the superblock of the
+//! next epoch over that of the epoch before the present one, and syncs. So one of the two slots is
 //! whole at every moment.
 
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};

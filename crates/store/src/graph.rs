@@ -30,8 +30,8 @@ use crate::{Direction, VertexId};
 const LOOKUP_PAGES_MAX: u64 = 4;
 
 /// A stored graph as of one epoch. Later commits do not disturb it if it comes from a
-/// [`Store`](crate::Store), which keeps its pages until it is dropped. In memory: its superblock and page indexes, and, once a list or an id was looked
-/// up, the few pages read last.
+/// [`Store`](crate::Store), which keeps its pages until it is dropped. In memory: its superblock
+/// and page indexes, and, once a list or an id was looked up, the few pages read last.
 #[derive(Debug)]
 pub struct Graph {
     pages: Arc<Pages>,
@@ -142,8 +142,8 @@ impl Graph {
         self.layout().weights(direction)
     }
 
-    /// The hub neighbours, where the graph has them: from the lists of sources, which on an undirected graph
-    /// are all lists.
+    /// The hub neighbours, where the graph has them: from the lists of sources, which on an
+    /// undirected graph are all lists.
     pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
         let section = *self.superblock().hub_neighbours()?;
         Some(HubNeighboursSection::new(self.section_pages(section)))
@@ -156,8 +156,8 @@ impl Graph {
         SectionPages { file, section, page_bytes, salt, table }
     }
 
-    /// The physical page that holds a logical one: its place on the device, in pages, and its number
-    /// in a pool over the device. Sections, indexes and errors speak of logical pages.
+    /// The physical page that holds a logical one: its place on the device, in pages, and its
+    /// number in a pool over the device. Sections, indexes and errors speak of logical pages.
     ///
     /// # Panics
     /// If the page is in no section of the graph.
@@ -175,8 +175,8 @@ impl Graph {
         self.layout().table.logical(physical).expect("a page of the graph")
     }
 
-    /// Where consecutive logical pages of a section lie: as few runs as possible, in logical order. A request
-    /// must not reach from one run into the next.
+    /// Where consecutive logical pages of a section lie: as few runs as possible, in logical order.
+    /// A request must not reach from one run into the next.
     pub fn extents(&self, pages: Range<PageId>) -> impl Iterator<Item = PageRun> {
         self.layout().table.runs(pages)
     }
@@ -315,8 +315,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Makes ready for weighted visits of a direction: loads the weight index, which tells where the
-    /// weights of each page of lists are, and keeps it ([`WeightColumn::bytes_for`]).
+    /// Makes ready for weighted visits of a direction: loads the weight index, which tells where
+    /// the weights of each page of lists are, and keeps it ([`WeightColumn::bytes_for`]).
     pub fn load_weights(&self, direction: Direction) -> Result<Option<&WeightColumn>> {
         let Some(column) = self.weights(direction) else { return Ok(None) };
         if column.words().get().is_none() {

@@ -165,8 +165,8 @@ impl Pages {
         Ok(handle.pin(self.layout.table.physical(page))?)
     }
 
-    /// Asks for physical pages, many at once, and passes each on as it comes, with the tag it was asked for
-    /// by. After an error pages may still be on their way: drop the handle.
+    /// Asks for physical pages, many at once, and passes each on as it comes, with the tag it was
+    /// asked for by. After an error pages may still be on their way: drop the handle.
     pub fn take_each(
         handle: &Handle,
         pages: impl Iterator<Item = (PageId, u64)>,

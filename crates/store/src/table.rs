@@ -194,8 +194,8 @@ impl SectionPages {
     }
 }
 
-/// The two lists of extents of a commit, and the pages of their own that they take where they do not
-/// fit into the slot.
+/// The two lists of extents of a commit, and the pages of their own that they take where they do
+/// not fit into the slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
     /// The page table, ascending by logical page.

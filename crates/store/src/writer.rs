@@ -1,4 +1,5 @@
-//! Writes a graph: lists, index, degrees and ids, in one pass; only hub neighbours have the lists read back.
+//! Writes a graph: lists, index, degrees and ids, in one pass; only hub neighbours have the lists
+//! read back.
 //!
 //! Its one commit comes last, after everything else is on stable storage: a file without it is not
 //! a graph.
@@ -171,14 +172,16 @@ impl GraphWriter {
         })
     }
 
-    /// Whether [`GraphWriter::write_hub_neighbours`] is to write hub neighbours; without a word there will be none.
+    /// Whether [`GraphWriter::write_hub_neighbours`] is to write hub neighbours; without a word
+    /// there will be none.
     #[must_use]
     pub fn with_hub_neighbours(mut self, hub_neighbours: HubNeighboursChoice) -> Self {
         self.hub_neighbours = hub_neighbours;
         self
     }
 
-    /// Memory that finding hub neighbours takes, beside a byte a vertex and [`GraphWriter::memory_bytes`].
+    /// Memory that finding hub neighbours takes, beside a byte a vertex and
+    /// [`GraphWriter::memory_bytes`].
     pub fn hub_neighbours_bytes(adjacency_pages: u64, threads: usize) -> usize {
         5 * adjacency_pages as usize + HubNeighboursWriter::memory_bytes(threads)
     }
@@ -304,9 +307,10 @@ impl GraphWriter {
         self.lists.is_some()
     }
 
-    /// Writes the hub neighbours, if the graph is to have any ([`GraphWriter::with_hub_neighbours`]): reads the lists
-    /// back, on so many threads. `go_on` hears of every few MiB that were read, how many bytes, and
-    /// says whether to go on; false where it did not.
+    /// Writes the hub neighbours, if the graph is to have any
+    /// ([`GraphWriter::with_hub_neighbours`]): reads the lists back, on so many threads. `go_on`
+    /// hears of every few MiB that were read, how many bytes, and says whether to go on; false
+    /// where it did not.
     ///
     /// # Panics
     /// Before [`GraphWriter::end_lists`].

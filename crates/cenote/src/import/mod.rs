@@ -283,7 +283,8 @@ fn parameter(error: impl std::fmt::Display) -> ImportError {
 fn more_tiers(error: ImportError) -> ImportError {
     match error {
         ImportError::Full { device, role, written, needed, remedy: "out" } => {
-            ImportError::Full { device, role, written, needed, remedy: "tier" }
+            let remedy = "tier` or more capacity as `tier";
+            ImportError::Full { device, role, written, needed, remedy }
         }
         other => other,
     }

@@ -9,7 +9,7 @@
 mod answer;
 mod estimate;
 mod stats;
-mod watch;
+pub(crate) mod watch;
 
 use std::fmt;
 use std::path::{Path, PathBuf};

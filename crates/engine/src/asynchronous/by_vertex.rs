@@ -1,5 +1,5 @@
-//! Vertex by vertex, as the paper's Algorithm 6: a stack holds vertices, pops one, fetches the pages
-//! of its list through the pool one after the other, and pushes what they make active.
+//! Vertex by vertex, as the paper's Algorithm 6: a stack holds vertices, pops one, fetches the
+//! pages of its list through the pool one after the other, and pushes what they make active.
 
 use std::sync::atomic::AtomicU32;
 

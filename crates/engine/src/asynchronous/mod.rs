@@ -1,6 +1,7 @@
 //! Asynchronous visits: lists that make other lists active, followed as they arrive.
 //!
-//! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes on with whatever
+//! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes
+//! on with whatever
 //! [`Kernel::expand`] adds, until nothing is left. What is to be done lies on many worklists, which
 //! are stacks. A stack waits for the page on its top while the others go on; one that has grown
 //! over a threshold is split while there may be more; a worker that has none is given one. So as
@@ -59,8 +60,9 @@ impl Default for AsynchronousConfig {
 }
 
 impl Engine {
-    /// Bytes that [`Engine::visit_asynchronously`] takes: part of an algorithm's `state_bytes`. With `auto` it also
-    /// uses all of its `scratch_bytes`, up to [`Engine::residual_bytes`], not to read a page again.
+    /// Bytes that [`Engine::visit_asynchronously`] takes: part of an algorithm's `state_bytes`.
+    /// With `auto` it also uses all of its `scratch_bytes`, up to [`Engine::residual_bytes`], not
+    /// to read a page again.
     pub fn asynchronous_bytes(graph: &Graph, strategy: Strategy, direction: Direction) -> u64 {
         let n = graph.vertices() as u64;
         let pages = graph.adjacency(direction).map_or(0, Adjacency::pages);

@@ -1,5 +1,5 @@
-//! The residual graph: of a page that has been worked at, the lists of those vertices that may still
-//! come, side by side in memory, so that the page need not be read again.
+//! The residual graph: of a page that has been worked at, the lists of those vertices that may
+//! still come, side by side in memory, so that the page need not be read again.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -51,8 +51,8 @@ impl Residual {
         4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
     }
 
-    /// Keeps the lists of `page`, number `number` in its section, whose vertices `may_become_active`;
-    /// `scratch` is memory to build in. False where they do not fit.
+    /// Keeps the lists of `page`, number `number` in its section, whose vertices
+    /// `may_become_active`; `scratch` is memory to build in. False where they do not fit.
     pub fn keep(
         &self,
         number: u64,
@@ -84,8 +84,8 @@ impl Residual {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()
     }
 
-    /// Whether a page is to be kept of which nothing is active yet: it has no block, and half of the
-    /// space is left for pages of which most is done.
+    /// Whether a page is to be kept of which nothing is active yet: it has no block, and half of
+    /// the space is left for pages of which most is done.
     pub fn has_room_for(&self, number: u64) -> bool {
         let used = self.used.load(Ordering::Relaxed);
         2 * used < self.words.len() as u64 && self.block(number).is_none()

@@ -1,5 +1,5 @@
-//! Copies of active lists and of pages, which wait for their weights: how many bytes of them a worker
-//! may have, and where they are.
+//! Copies of active lists and of pages, which wait for their weights: how many bytes of them a
+//! worker may have, and where they are.
 
 use std::ops::Range;
 

@@ -7,9 +7,9 @@
 //!   [`weighted_lists`], [`weighted_pages`]: copies of lists and of pages
 //!
 //! The weights of a list lie in other pages, which are read too. The active
-//! part of a list waits in a copy until its weights arrive: so adjacency and weights stream through the same buffers
-//! in requests of their own, and no buffer waits for another. Where both are in memory nothing is
-//! copied.
+//! part of a list waits in a copy until its weights arrive: so adjacency and weights stream through
+//! the same buffers in requests of their own, and no buffer waits for another. Where both are in
+//! memory nothing is copied.
 
 mod by_vertex;
 mod copies;
@@ -92,8 +92,8 @@ pub(crate) struct Visit<'a, D> {
 }
 
 impl Engine {
-    /// Brings every list of the `active` set to the kernel and gives back what each worker gathered.
-    /// `label` names the step in the records.
+    /// Brings every list of the `active` set to the kernel and gives back what each worker
+    /// gathered. `label` names the step in the records.
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; [`EngineError::Missing`] where the graph has no

@@ -299,8 +299,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// A set that the writing side gives back. Workers hold senders of the channel themselves, so it
-    /// does not close when the writing side ends.
+    /// A set that the writing side gives back. Workers hold senders of the channel themselves, so
+    /// it does not close when the writing side ends.
     fn next_set(&self, sets: &Receiver<Set>) -> std::result::Result<Set, Stop> {
         loop {
             match sets.recv_timeout(NAP) {

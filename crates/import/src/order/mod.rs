@@ -118,7 +118,8 @@ impl Temporary {
 /// With fewer frames a look-up that runs over some pages would wash out its own.
 const FRAMES_MIN: usize = 16;
 
-/// Memory that an order takes at most beside the edges' ids, for a temporary graph of so many bytes.
+/// Memory that an order takes at most beside the edges' ids, for a temporary graph of so many
+/// bytes.
 pub(super) fn memory(order: Order, vertices: usize, graph_bytes: usize) -> usize {
     let is_graph_needed = matches!(order, Order::Degree | Order::Bfs);
     let pages = if is_graph_needed { graph_bytes / 4096 + FRAMES_MIN } else { 0 };

@@ -155,8 +155,8 @@ impl Handle {
         self.pool.table.is_current(&self.pool.frames, page, version.0)
     }
 
-    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing is
-    /// ever evicted for it, so repeated passes find a fixed part of their pages in memory.
+    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing
+    /// is ever evicted for it, so repeated passes find a fixed part of their pages in memory.
     /// True where the page was inserted.
     ///
     /// Only for pages that do not change while the pass is under way; for others there is
@@ -165,7 +165,8 @@ impl Handle {
         self.insert_if_current(page, bytes, self.version(page))
     }
 
-    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after `version`.
+    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after
+    /// `version`.
     pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
         if page >= self.pool.pages() {

@@ -1,5 +1,5 @@
-//! The hub neighbours: what the lists say. A second pass over the lists, since a head depends on the lengths
-//! of lists before and behind its own. A byte a vertex is in memory meanwhile.
+//! The hub neighbours: what the lists say. A second pass over the lists, since a head depends on
+//! the lengths of lists before and behind its own. A byte a vertex is in memory meanwhile.
 
 use super::Check;
 use super::ids::check_pages;

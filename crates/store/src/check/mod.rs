@@ -6,8 +6,8 @@
 //! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
 //! the degrees and the superblock; of the weights, that they are finite, as many as the entries and
 //! as the superblock sums them up. Of the ids: order, so that none is there twice. Of an order of
-//! the vertices: that its two tables are each the inverse of the other. Of hub neighbours: that they are
-//! what the lists say.
+//! the vertices: that its two tables are each the inverse of the other. Of hub neighbours: that
+//! they are what the lists say.
 //!
 //! That the two directions of an edge are both there is proven by sums that do not depend on order:
 //! every entry adds a 64-bit hash of the pair (source, target), and of its weight, seen from either

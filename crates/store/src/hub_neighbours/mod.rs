@@ -1,4 +1,5 @@
-//! Hub neighbours: of every vertex the three neighbours with the longest lists, in pages of their own.
+//! Hub neighbours: of every vertex the three neighbours with the longest lists, in pages of their
+//! own.
 //!
 //! A search that looks from the unvisited vertices towards the frontier, or a union of components,
 //! finds nearly all it needs among them: on a Kronecker graph of scale 20 one vertex in 2,400 has
@@ -83,8 +84,8 @@ impl HubNeighbours {
     }
 }
 
-/// Where the hub neighbours of a graph lie, and how to read a page of them. Pages are numbered within the
-/// section, `0..pages()`.
+/// Where the hub neighbours of a graph lie, and how to read a page of them. Pages are numbered
+/// within the section, `0..pages()`.
 #[derive(Debug)]
 pub struct HubNeighboursSection {
     pages: SectionPages,
@@ -107,8 +108,8 @@ impl HubNeighboursSection {
         self.pages.section.pages
     }
 
-    /// Verifies a page as it was read from the device: its first vertex, and the hub neighbours from there
-    /// on.
+    /// Verifies a page as it was read from the device: its first vertex, and the hub neighbours
+    /// from there on.
     ///
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 4 bytes.

@@ -1,5 +1,5 @@
-//! The section of hub neighbours as the writer makes it: the one part of a graph for which lists are read
-//! back, since the length of a later list is not known while an earlier one is written.
+//! The section of hub neighbours as the writer makes it: the one part of a graph for which lists
+//! are read back, since the length of a later list is not known while an earlier one is written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,8 +74,8 @@ impl HubNeighboursWriter<'_> {
         threads * task
     }
 
-    /// Reads the lists and writes the hub neighbours. The number of pages; `None` where `go_on`, which hears
-    /// of the bytes that were read, said no.
+    /// Reads the lists and writes the hub neighbours. The number of pages; `None` where `go_on`,
+    /// which hears of the bytes that were read, said no.
     pub fn write(
         &self,
         sink: &mut impl PageTarget,

@@ -1,11 +1,11 @@
 //! The user's own vertex ids: integers or strings, read on demand.
 //!
-//! The ids of an import ascend: vertex `v` is the `v`-th smallest id. So one ordered section serves both ways: from vertex to id
-//! by position, from id to vertex by binary search over the pages. A search touches about
-//! `log2(pages)` of them; the few read last stay in the graph's pool. Where the vertices lie in
-//! another order, the section tells the ids of ranks, and the tables of [`crate::order`] lead from
-//! rank to vertex and back. Vertices that came after the import have the next
-//! numbers, whatever their ids: these are in memory, and ranked among the others.
+//! The ids of an import ascend: vertex `v` is the `v`-th smallest id. So one ordered section serves
+//! both ways: from vertex to id by position, from id to vertex by binary search over the pages. A
+//! search touches about `log2(pages)` of them; the few read last stay in the graph's pool. Where
+//! the vertices lie in another order, the section tells the ids of ranks, and the tables of
+//! [`crate::order`] lead from rank to vertex and back. Vertices that came after the import have the
+//! next numbers, whatever their ids: these are in memory, and ranked among the others.
 //!
 //! - [`Ids`]: lookups and passes, whatever the kind
 //! - [`IdTable`]: all ids in memory, for whoever names vertices in random order

@@ -134,19 +134,13 @@ impl Superblock {
                 at_most("stored entries", items, pages.saturating_mul(entries as u64))?;
                 at_most("vertices", n, pages.saturating_mul(lists as u64))
             }
-            SectionKind::OutIndex => {
-                equal("items of the index", items, adjacency_pages(SectionKind::OutAdjacency))?;
-                equal("pages of the index", pages, items.div_ceil(words))
+            SectionKind::OutIndex | SectionKind::OutWeightIndex => {
+                equal("items of an index", items, adjacency_pages(SectionKind::OutAdjacency))?;
+                equal("pages of an index", pages, items.div_ceil(words))
             }
-            SectionKind::InIndex => {
-                equal("items of the in-index", items, adjacency_pages(SectionKind::InAdjacency))?;
-                equal("pages of the in-index", pages, items.div_ceil(words))
-            }
-            SectionKind::OutWeightIndex | SectionKind::InWeightIndex => {
-                let out = kind == SectionKind::OutWeightIndex;
-                let lists = if out { SectionKind::OutAdjacency } else { SectionKind::InAdjacency };
-                equal("items of the weight index", items, adjacency_pages(lists))?;
-                equal("pages of the weight index", pages, items.div_ceil(words))
+            SectionKind::InIndex | SectionKind::InWeightIndex => {
+                equal("items of an in-index", items, adjacency_pages(SectionKind::InAdjacency))?;
+                equal("pages of an in-index", pages, items.div_ceil(words))
             }
             SectionKind::AppendedIntegers => {
                 equal("pages of appended integer ids", pages, items.div_ceil(words))

@@ -1,4 +1,5 @@
-//! Where a block lies, what a migration does with it and how many writes are in flight, in one word.
+//! Where a block lies, what a migration does with it and how many writes are in flight, in one
+//! word.
 
 use crate::placement::Tier;
 

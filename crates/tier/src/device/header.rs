@@ -1,4 +1,5 @@
-//! The header of each member of a set of tiers: the same description in each, and the member's role.
+//! The header of each member of a set of tiers: the same description in each, and the member's
+//! role.
 
 use cenote_device::Device;
 

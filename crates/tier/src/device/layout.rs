@@ -1,8 +1,8 @@
 //! Where things are in the map file, and what its items look like.
 //!
-//! In pages of 4 KiB: two headers of 16 KiB; the header pages of both copies of the map; the journals of
-//! both, and the same again as mirrors; then the map in segments of 64 pages, those of the copies
-//! in turn, so that it grows without moving.
+//! In pages of 4 KiB: two headers of 16 KiB; the header pages of both copies of the map; the
+//! journals of both, and the same again as mirrors; then the map in segments of 64 pages, those of
+//! the copies in turn, so that it grows without moving.
 
 use super::entry::Place;
 use super::header::{HEADER_BYTES, SetHeader};

@@ -205,8 +205,8 @@ impl<'a> MigrationLoop<'a> {
         Ok(State { policy, map: self.placement.map().to_vec(), knowledge })
     }
 
-    /// A policy knows a fixed number of blocks. Where the device grew, the policy goes on with more;
-    /// where it shrank, it begins anew.
+    /// A policy knows a fixed number of blocks. Where the device grew, the policy goes on with
+    /// more; where it shrank, it begins anew.
     fn follow_growth(&mut self) -> Result<()> {
         let (blocks, pages) = (self.device.blocks(), self.placement.pages());
         if blocks == pages || !self.growth.is_over(blocks, pages) {

@@ -44,8 +44,8 @@
 //! free.
 //!
 //! # A sync that failed
-//! Linux reports lost writes once. If a migration's sync gets that report, the user's next sync must
-//! fail too: so every later sync of a tier whose sync failed does.
+//! Linux reports lost writes once. If a migration's sync gets that report, the user's next sync
+//! must fail too: so every later sync of a tier whose sync failed does.
 
 mod alloc;
 mod buffers;

@@ -551,9 +551,9 @@ impl Queue for TieredQueue {
 }
 
 impl Drop for TieredQueue {
-    /// Completes what was pushed, as the other devices do. Where a tier's queue is broken, its
-    /// requests may still be under way: their blocks stay counted as written and their slots as
-    /// read until the set is opened again, because another block in such a slot would be overwritten.
+    /// Completes what was pushed. Requests of a broken tier may still be under way: their blocks
+    /// stay counted as written and their slots as read until the set is opened again, because
+    /// another block in such a slot would be overwritten.
     fn drop(&mut self) {
         self.core.record(&mut self.accesses);
         let mut completions = Vec::new();

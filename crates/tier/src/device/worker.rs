@@ -6,8 +6,8 @@
 //! pause, each twice as long as the one before, up to a second.
 //!
 //! A policy knows a fixed number of blocks. Where the device grows, the policy keeps what it has
-//! learned and takes in the new blocks, once the growth has come to rest or made them three times as
-//! many. Where the device shrinks, the policy begins anew.
+//! learned and takes in the new blocks, once the growth has come to rest or made them three times
+//! as many. Where the device shrinks, the policy begins anew.
 
 use std::any::Any;
 use std::sync::Arc;

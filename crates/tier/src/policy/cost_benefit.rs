@@ -4,8 +4,8 @@
 //! A page is expected to be asked for as often as the *lower* of the two says, the one that would
 //! come down for it (the coldest above) as often as the *higher* says; over `horizon` accesses per
 //! page (1) the difference must exceed the accesses that pay back the exchange
-//! (the tiers' latencies, alpha, k_r and k_w). Two averages distinguish a burst from a habit; the price is
-//! that a new hot page must be seen several times before it goes up.
+//! (the tiers' latencies, alpha, k_r and k_w). Two averages distinguish a burst from a habit; the
+//! price is that a new hot page must be seen several times before it goes up.
 
 use super::heat::{Cell, Heats};
 use super::ledger::Ledger;

@@ -3,8 +3,8 @@
 //! Like [`super::cost_benefit`] a page goes up if the accesses that it is expected to get pay for
 //! the move. But what a page's heat says of its future is measured all the time. Pages are sorted
 //! into *kinds*: by tier and by how hot they are by a fast and a slow average. A page that is
-//! accessed is watched for a while, as one of its kind; the accesses to all watched pages of a kind over
-//! the time for which they were watched are the rate that the kind is expected to keep up. So
+//! accessed is watched for a while, as one of its kind; the accesses to all watched pages of a kind
+//! over the time for which they were watched are the rate that the kind is expected to keep up. So
 //!
 //! - where hot pages are already up, a second access in the slowest tier soon means nothing, and
 //!   no page moves; under uniform load no kind is better than another, and nothing moves at all;
