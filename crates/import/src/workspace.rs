@@ -142,7 +142,9 @@ impl Workspace for FileWorkspace {
             source,
         })?;
         // Where the file system has no locks, the number of the process has to do.
-        let lock = file.try_clone().ok().filter(|file| file.try_lock().is_ok());
+        // Opened anew: a ring that the file is registered with may outlive the process a little,
+        // and would keep a lock of the same open file.
+        let lock = File::open(&self.partial).ok().filter(|file| file.try_lock().is_ok());
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = lock;
         let name = self.out.display().to_string();
         Ok(file::from_file(file, &name, &file::OpenOptions::default())?)
