@@ -27,7 +27,8 @@ def status(cenote):
 def test_answers_are_those_of_networkx_while_pages_move(cenote, graph):
     before = status(cenote)
     assert [tier["name"] for tier in before["tiers"]] == ["fast", "mid", "slow"]
-    assert sum(tier["blocks"] for tier in before["tiers"]) == before["blocks"]
+    # The second commit slot is a page of its own that no import writes: it lies nowhere.
+    assert sum(tier["blocks"] for tier in before["tiers"]) == before["blocks"] - 1
     assert all(tier["used_bytes"] <= tier["capacity_bytes"] for tier in before["tiers"])
     for _ in range(2):
         cenote("run", "bfs", "graph.cenote", "--source", 7, "--strategy", "vertex",

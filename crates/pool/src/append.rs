@@ -266,7 +266,8 @@ mod tests {
             let at = write * REQUEST as u64 + PAGE as u64;
             let is_named = matches!(
                 &failed,
-                Err(PoolError::Device(DeviceError::Io { op: Op::Write, offset, .. })) if *offset == at
+                Err(PoolError::Device(DeviceError::Io { op: Op::Write, offset, .. }))
+                    if *offset == at
             );
             assert!(is_named, "write {write}: {failed:?}");
             let poisoned = |result| matches!(result, Err(PoolError::Poisoned { .. }));
