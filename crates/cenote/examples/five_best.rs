@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     cenote::Import::new().directed().in_edges().edges(edges).overwrite().run(&path)?;
 
     let graph = cenote::Graph::open(&path)?;
-    let ranks = graph.pagerank().iterations(20).memory("64MiB").run()?;
+    let ranks = graph.pagerank().iterations(100).memory("64MiB").run()?;
     for (id, rank) in ranks.top(5)? {
         println!("{rank:.6}  {id}");
     }

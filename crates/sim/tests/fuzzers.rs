@@ -61,6 +61,11 @@ fn damage_is_neither_always_fatal_nor_never() {
     }
 }
 
+#[test]
+fn a_slot_of_the_last_epoch_that_a_word_can_hold_is_refused() {
+    assert_eq!(fuzz::run("image", 1_000_290, 1), Ok(()));
+}
+
 /// Seeds that found something once.
 #[test]
 fn lists_that_contradict_each_other_do_not_stop_pagerank() {

@@ -79,7 +79,7 @@ struct Raw {
 
 /// The slot of an epoch: odd epochs lie in page 0, even ones in page 1.
 pub(crate) fn slot_of(epoch: u64) -> PageId {
-    (epoch + 1) % format::SLOTS
+    (epoch % format::SLOTS + 1) % format::SLOTS
 }
 
 /// A slot that was decoded, but for extents that lie in pages of their own.

@@ -11,6 +11,9 @@ use crate::weights::column::per_page;
 /// More than any device has; sums of two do not overflow.
 const LOGICAL_PAGES_MAX: u64 = 1 << 52;
 
+/// Epochs that a graph may reach: a limit that no graph meets, so that counting on never overflows.
+const EPOCH_MAX: u64 = 1 << 62;
+
 /// Whether there is a section of a kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wants {
@@ -27,6 +30,7 @@ impl Superblock {
 
     /// Sections do not overlap, and each kind occurs once.
     fn check_sections(&self) -> Result<(), PageFault> {
+        at_most("epoch", self.epoch, EPOCH_MAX)?;
         at_most("logical pages", self.logical_pages, LOGICAL_PAGES_MAX)?;
         for (i, section) in self.sections.iter().enumerate() {
             let name = section.kind.name();
