@@ -55,7 +55,7 @@ pub fn occupant(out: &Path, inputs: &[&Path]) -> Result<Occupant, OutputRefused>
     Ok(Occupant::File)
 }
 
-/// What tells a file from all others, whatever its names.
+/// Device and inode number: the same for every path to one file.
 pub(crate) fn identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }

@@ -16,7 +16,7 @@ use crate::tiers::kept;
 use crate::tiers::spec::{self, TierArg};
 use crate::tiers::workspace::{self, TieredWorkspace};
 
-/// Hears of a phase, the bytes of it that are done and, where that is known, those of all of it.
+/// Takes the present phase, the bytes done in it, and its total of bytes if that is known.
 type OnProgress<'a> = Box<dyn FnMut(Phase, u64, Option<u64>) + Send + 'a>;
 type IsCancelled<'a> = Box<dyn Fn() -> bool + Sync + 'a>;
 
@@ -290,7 +290,7 @@ fn more_tiers(error: ImportError) -> ImportError {
     }
 }
 
-/// The phase, what is done of it, all of it, and what hears of it.
+/// The arguments of the last call of a progress closure, and the closure.
 type Reported<'a> = (Phase, u64, Option<u64>, OnProgress<'a>);
 
 /// The closures of an import.

@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::graph::StoredGraph;
 use crate::output::table;
 
-/// What a run found. Dereferences to the algorithm's own result, whose slices have an item for each
-/// vertex; [`ids`](Self::ids) tells which vertex is which.
+/// The answer of a run. Dereferences to the algorithm's own result, whose slices have one item per
+/// vertex; [`ids`](Self::ids) maps vertices to the user's ids.
 #[derive(Debug)]
 pub struct Answer<A: Algorithm> {
     pub(super) graph: Arc<StoredGraph>,

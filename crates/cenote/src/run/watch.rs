@@ -28,7 +28,7 @@ pub struct Progress {
     pub bytes_expected: u64,
 }
 
-/// What a caller hears of a run, and how it ends it.
+/// The caller's closures for progress and cancellation.
 #[derive(Clone, Default)]
 pub(crate) struct Watch {
     cancel: Option<CancelFn>,

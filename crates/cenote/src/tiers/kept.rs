@@ -190,7 +190,7 @@ impl Kept {
     }
 }
 
-/// What tells a file from its copies: its number, and when it was made.
+/// The inode number and birth time of a file; a copy of the file has others.
 fn identity(path: &Path) -> Option<String> {
     let file = path.metadata().ok()?;
     let made = file.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
