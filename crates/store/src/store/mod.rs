@@ -82,8 +82,8 @@ impl Store {
         let commit = Commit::read(device.as_ref(), &file)?;
         let superblock = &commit.superblock;
         let other = commit::other_slot(device.as_ref(), superblock)?;
-        if !matches!(other, Ok(found) if found.is_none_or(|epoch| epoch.checked_add(1) == Some(superblock.epoch)))
-        {
+        let is_before = |epoch: u64| epoch.checked_add(1) == Some(superblock.epoch);
+        if !matches!(other, Ok(found) if found.is_none_or(is_before)) {
             let page_bytes = superblock.page_bytes as usize;
             let offset = (SLOTS - 1 - superblock.slot()) * page_bytes as u64;
             let zeros = Buffer::new(page_bytes)?;
