@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{Format, InputSpec};
 use crate::error::{ImportError, Result, excerpt};
+use crate::parse::Problem;
 use crate::parse::delimited::Layout;
 use crate::parse::lists::MetisHeader;
 use crate::parse::matrix::{Banner, MatrixHeader};
@@ -210,13 +211,4 @@ impl<'a> Head<'a> {
         }
         Ok(())
     }
-}
-
-/// What is wrong with a header.
-#[derive(Debug)]
-pub(super) enum Problem {
-    /// The line; what was expected.
-    Line(String),
-    /// The whole input; the reason.
-    Whole(String),
 }

@@ -7,7 +7,7 @@
 mod reader;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,6 +61,8 @@ pub(super) struct Meter {
     unpacked: AtomicU64,
     /// In blocks that the workers are done with.
     parsed: AtomicU64,
+    /// The most that pages of Parquet files took, or would have taken.
+    pub pages: AtomicUsize,
 }
 
 impl Meter {

@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use super::{Block, Faults, Pass, PassFault};
 use crate::budget::Held;
 use crate::config::{Format, Input, InputSpec};
-use crate::edges::{Edges, RowReader};
+use crate::edges::Edges;
 use crate::error::{ImportError, Result, excerpt};
 use crate::head::{Content, End, Head};
 use crate::input::{self, Source};
 use crate::parse::token::bare_carriage_return;
 use crate::parse::{binary, columns, lists};
+use crate::rows::RowReader;
 
 /// The thread that reads.
 pub(super) struct Reader<'p, 'a> {
@@ -117,7 +118,8 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     fn read_parquet(&mut self, input: usize, spec: &InputSpec) -> Step<()> {
-        let columns = columns::open(spec, self.pass.weights)?;
+        let columns =
+            columns::open(spec, self.pass.weights, (self.pass.budget, &self.pass.meter.pages))?;
         let content = self.rows_content(columns.names());
         let mut row = 1;
         for group in 0..columns.groups() {

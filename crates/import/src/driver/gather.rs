@@ -1,7 +1,6 @@
 //! The first pass: reads the inputs, collects the ids, spills the pairs.
 
-use super::hint::Known;
-use super::{Import, share};
+use super::{Import, Known, share};
 use crate::blocks::{self, Pass, PassError, PassResult};
 use crate::budget::Held;
 use crate::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector};

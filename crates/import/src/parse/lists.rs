@@ -1,8 +1,7 @@
 //! Adjacency lists, and METIS.
 
 use super::token::{for_each_line, integer_id, is_blank_or_comment, tokens};
-use super::{BlockStats, Fault, Sink};
-use crate::head::Problem;
+use super::{BlockStats, Fault, Problem, Sink};
 use cenote_store::WeightType;
 
 /// Parses lines `u v1 v2 ...`.

@@ -1,8 +1,7 @@
 //! Matrix Market, `coordinate`: entry (i, j) is the edge from i to j.
 
 use super::token::{digits, for_each_line, tokens};
-use super::{BlockStats, Fault, Sink};
-use crate::head::Problem;
+use super::{BlockStats, Fault, Problem, Sink};
 use cenote_store::WeightType;
 
 /// The first line.
