@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cenote_store::WeightType;
 
-use crate::error::{ImportError, Result};
+use crate::error::ImportError;
 use crate::rows::{self, RowReader, STREAM_BYTES, WrongRow, no_weight, put_name, row_error};
 
 /// What can be the id of a vertex: an integer of any width from 0 on, or a string of 1 to 65,535
@@ -16,7 +16,7 @@ pub trait EdgeId {
     const IS_NAME: bool;
 
     /// Appends the id to a row, or says what is wrong with it.
-    fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String>;
+    fn put(&self, row: &mut Vec<u8>) -> Result<(), String>;
 }
 
 /// What can be the weight of an edge: a number.
@@ -34,11 +34,7 @@ pub trait Edge {
 
     /// Appends the edge as a row, with its weight where weights are imported, or says what is
     /// wrong with it.
-    fn put(
-        &self,
-        weights: Option<WeightType>,
-        rows: &mut Vec<u8>,
-    ) -> std::result::Result<(), String>;
+    fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String>;
 }
 
 macro_rules! integers {
@@ -47,7 +43,7 @@ macro_rules! integers {
             const IS_NAME: bool = false;
 
             #[inline]
-            fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String> {
+            fn put(&self, row: &mut Vec<u8>) -> Result<(), String> {
                 let id = u64::try_from(*self)
                     .map_err(|_| format!("expected an integer id from 0 on, found {self}"))?;
                 row.extend_from_slice(&id.to_le_bytes());
@@ -77,35 +73,25 @@ impl EdgeWeight for f64 {
     }
 }
 
-impl EdgeId for str {
-    const IS_NAME: bool = true;
+macro_rules! names {
+    ($($name:ty)*) => {$(
+        impl EdgeId for $name {
+            const IS_NAME: bool = true;
 
-    fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String> {
-        put_name(self.as_bytes(), row)
-    }
+            fn put(&self, row: &mut Vec<u8>) -> Result<(), String> {
+                put_name(self.as_bytes(), row)
+            }
+        }
+    )*};
 }
 
-impl EdgeId for String {
-    const IS_NAME: bool = true;
-
-    fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String> {
-        put_name(self.as_bytes(), row)
-    }
-}
-
-impl EdgeId for Cow<'_, str> {
-    const IS_NAME: bool = true;
-
-    fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String> {
-        put_name(self.as_bytes(), row)
-    }
-}
+names!(str String Cow<'_, str>);
 
 impl<I: EdgeId + ?Sized> EdgeId for &I {
     const IS_NAME: bool = I::IS_NAME;
 
     #[inline]
-    fn put(&self, row: &mut Vec<u8>) -> std::result::Result<(), String> {
+    fn put(&self, row: &mut Vec<u8>) -> Result<(), String> {
         (**self).put(row)
     }
 }
@@ -113,22 +99,30 @@ impl<I: EdgeId + ?Sized> EdgeId for &I {
 /// A column of integers as ids.
 pub(crate) fn integer_ids<T: Copy + fmt::Display + TryInto<u64>>(
     values: impl IntoIterator<Item = T>,
-) -> std::result::Result<Vec<u64>, WrongRow> {
-    let id = |(at, value): (usize, T)| {
-        value
-            .try_into()
-            .map_err(|_| (at, format!("expected an integer id from 0 on, found {value}")))
-    };
-    values.into_iter().enumerate().map(id).collect()
+) -> Result<Vec<u64>, WrongRow> {
+    converted(values, |value| {
+        value.try_into().map_err(|_| format!("expected an integer id from 0 on, found {value}"))
+    })
 }
 
 /// A column of weights as ordered bits.
 pub(crate) fn ordered_weights<W: EdgeWeight>(
     values: impl IntoIterator<Item = W>,
     kind: WeightType,
-) -> std::result::Result<Vec<u64>, WrongRow> {
-    let weight = |(at, value): (usize, W)| value.ordered(kind).ok_or_else(|| (at, no_weight(kind)));
-    values.into_iter().enumerate().map(weight).collect()
+) -> Result<Vec<u64>, WrongRow> {
+    converted(values, |value| value.ordered(kind).ok_or_else(|| no_weight(kind)))
+}
+
+fn converted<T>(
+    values: impl IntoIterator<Item = T>,
+    convert: impl Fn(T) -> Result<u64, String>,
+) -> Result<Vec<u64>, WrongRow> {
+    let values = values.into_iter();
+    let mut all = Vec::with_capacity(values.size_hint().0);
+    for (at, value) in values.enumerate() {
+        all.push(convert(value).map_err(|reason| (at, reason))?);
+    }
+    Ok(all)
 }
 
 impl<I: EdgeId> Edge for (I, I) {
@@ -136,7 +130,7 @@ impl<I: EdgeId> Edge for (I, I) {
     const HAS_WEIGHT: bool = false;
 
     #[inline]
-    fn put(&self, _: Option<WeightType>, rows: &mut Vec<u8>) -> std::result::Result<(), String> {
+    fn put(&self, _: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
         self.0.put(rows)?;
         self.1.put(rows)
     }
@@ -147,11 +141,7 @@ impl<I: EdgeId, W: EdgeWeight> Edge for (I, I, W) {
     const HAS_WEIGHT: bool = true;
 
     #[inline]
-    fn put(
-        &self,
-        weights: Option<WeightType>,
-        rows: &mut Vec<u8>,
-    ) -> std::result::Result<(), String> {
+    fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
         self.0.put(rows)?;
         self.1.put(rows)?;
         if let Some(kind) = weights {
@@ -167,11 +157,7 @@ impl<E: Edge + ?Sized> Edge for &E {
     const HAS_WEIGHT: bool = E::HAS_WEIGHT;
 
     #[inline]
-    fn put(
-        &self,
-        weights: Option<WeightType>,
-        rows: &mut Vec<u8>,
-    ) -> std::result::Result<(), String> {
+    fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String> {
         (**self).put(weights, rows)
     }
 }
@@ -187,7 +173,7 @@ pub(crate) trait OpenRows: Send + Sync {
     }
 
     /// What stands in the way of an import with weights of this type, or without.
-    fn check(&self, weights: Option<WeightType>) -> std::result::Result<(), String>;
+    fn check(&self, weights: Option<WeightType>) -> Result<(), String>;
 
     /// Opens the rows, with weights of this type where weights are imported; `None`: they were
     /// taken.
@@ -205,7 +191,7 @@ impl<E: Edge + Sync> OpenRows for Slice<'_, E> {
         Some(self.0.len() as u64)
     }
 
-    fn check(&self, weights: Option<WeightType>) -> std::result::Result<(), String> {
+    fn check(&self, weights: Option<WeightType>) -> Result<(), String> {
         check_weights::<E>(weights)
     }
 
@@ -221,7 +207,7 @@ impl<I: Iterator<Item: Edge> + Send> OpenRows for Once<I> {
         I::Item::HAS_NAMES
     }
 
-    fn check(&self, weights: Option<WeightType>) -> std::result::Result<(), String> {
+    fn check(&self, weights: Option<WeightType>) -> Result<(), String> {
         check_weights::<I::Item>(weights)
     }
 
@@ -231,7 +217,7 @@ impl<I: Iterator<Item: Edge> + Send> OpenRows for Once<I> {
     }
 }
 
-fn check_weights<E: Edge>(weights: Option<WeightType>) -> std::result::Result<(), String> {
+fn check_weights<E: Edge>(weights: Option<WeightType>) -> Result<(), String> {
     if weights.is_some() && !E::HAS_WEIGHT {
         return Err("have no weights; import them without `weights`".to_owned());
     }
@@ -313,13 +299,13 @@ impl<'a> Edges<'a> {
     }
 
     /// Whether they can be imported so.
-    pub(crate) fn check(&self, weights: Option<WeightType>) -> Result<()> {
+    pub(crate) fn check(&self, weights: Option<WeightType>) -> Result<(), ImportError> {
         let refused = |reason| ImportError::Format { input: self.name.clone(), reason };
         self.rows.check(weights).map_err(refused)
     }
 
     /// Their rows from the first on.
-    pub(crate) fn open(&self, weights: Option<WeightType>) -> Result<RowReader<'_>> {
+    pub(crate) fn open(&self, weights: Option<WeightType>) -> Result<RowReader<'_>, ImportError> {
         self.rows.open(weights).ok_or_else(|| {
             ImportError::Options(format!("{}: can be imported only once", self.name))
         })

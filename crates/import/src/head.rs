@@ -46,17 +46,8 @@ pub(super) enum Content {
 impl Content {
     /// Whether it is made of lines.
     pub fn is_text(&self) -> bool {
-        use Content::{Adjacency, Delimited, Edges, Matrix, Metis, Vertices, WeightedEdges};
-        matches!(
-            self,
-            Edges
-                | WeightedEdges(_)
-                | Vertices
-                | Adjacency
-                | Delimited(_)
-                | Metis { .. }
-                | Matrix(_)
-        )
+        use Content::{Names, Rows, U32, U64, VertexRun, WeightedRows};
+        !matches!(self, U32 | U64 | Rows | WeightedRows | VertexRun { .. } | Names { .. })
     }
 }
 
@@ -177,12 +168,7 @@ impl<'a> Head<'a> {
             }
             Format::Metis => {
                 if !text.starts_with(b"%") {
-                    let header = MetisHeader::parse(text)?;
-                    let header = match self.weights {
-                        Some(kind) => header.with_weights(kind)?,
-                        None => header,
-                    };
-                    let header = Arc::new(header);
+                    let header = Arc::new(MetisHeader::parse(text)?.with_weights(self.weights)?);
                     self.content = Some(Content::Metis { header, first_row: 0 });
                 }
                 Ok(true)
@@ -201,10 +187,7 @@ impl<'a> Head<'a> {
             Some(banner) => {
                 if !text.starts_with(b"%") && !text.trim_ascii().is_empty() {
                     let header = MatrixHeader::parse(banner, text)?;
-                    let header = match self.weights {
-                        Some(kind) => header.with_weights(kind, self.directed)?,
-                        None => header,
-                    };
+                    let header = header.with_weights(self.weights, self.directed)?;
                     self.content = Some(Content::Matrix(Arc::new(header)));
                 }
             }

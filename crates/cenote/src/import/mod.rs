@@ -79,8 +79,8 @@ impl<'a> Import<'a> {
         self.input(Edges::slice(edges))
     }
 
-    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are taken once,
-    /// and spilled. [`ArrowBatches`] says which columns are used, and chooses others.
+    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are taken
+    /// once, and spilled. [`ArrowBatches`] says which columns are used, and chooses others.
     pub fn arrow(self, reader: impl arrow_array::RecordBatchReader + Send + 'a) -> Self {
         self.input(ArrowBatches::new(reader))
     }

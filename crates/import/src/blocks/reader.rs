@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use super::{Block, Faults, Pass, PassFault};
+use super::{Block, Faults, Pass, PassError};
 use crate::budget::Held;
 use crate::config::{Format, Input, InputSpec};
 use crate::edges::Edges;
@@ -88,7 +88,7 @@ impl<'p, 'a> Reader<'p, 'a> {
             match self.read_input(place, input) {
                 Ok(()) => {}
                 Err(Stop::Fault(error)) => {
-                    self.faults.add(self.sequence, PassFault::Import(error));
+                    self.faults.add(self.sequence, PassError::Import(error));
                     break;
                 }
                 Err(Stop::Elsewhere) => break,

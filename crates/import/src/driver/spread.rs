@@ -1,12 +1,14 @@
 //! The second pass: maps pairs to keys, and spreads them over ranges of keys.
 
+use cenote_device::mix;
+
 use super::gather::Gathered;
 use super::{Import, names, share};
 use crate::blocks::{self, PassError, Worker};
 use crate::build::{BuildSizes, Source};
 use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
-use crate::mapper::{Mapped, Mapper, Rule, mix};
+use crate::mapper::{Mapped, Mapper, Rule};
 use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use crate::report::Phase;
 use crate::spill::{Extent, SpillFile, SpillReader};
@@ -107,11 +109,8 @@ impl Import<'_> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
-            return match blocks::run(&self.pass(false), make) {
-                Ok(result) => Ok(result.outputs),
-                Err(PassError::Import(error)) => Err(error),
-                Err(PassError::NotInteger) => unreachable!("pairs are integers"),
-            };
+            let result = blocks::run(&self.pass(false), make);
+            return Ok(result.map_err(PassError::into_import)?.outputs);
         };
         self.progress.begin(Phase::Partition, Some(spill.bytes()));
         let of = |kind: usize| {

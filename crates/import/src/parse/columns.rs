@@ -138,7 +138,7 @@ impl<'a> Columns<'a> {
     /// Opens a row group.
     pub fn group(&self, index: usize) -> Result<Group<'_, 'a>> {
         let group = self.metadata.row_group(index);
-        let (mut columns, mut row_bytes) = (Vec::new(), 1);
+        let (mut columns, mut row_bytes) = (Vec::new(), 24);
         for (&place, &kind) in self.places.iter().zip(&self.kinds) {
             let wrap = |e: ParquetError| broken(&self.name, &e);
             let column = group.column(place);
@@ -172,7 +172,7 @@ pub(crate) struct Group<'f, 'a> {
     file: &'f Columns<'a>,
     /// Source, target and, where weights are imported, weight.
     columns: Vec<Column<'a>>,
-    /// Bytes of the names of a row, on the average.
+    /// Bytes of a row, on the average.
     row_bytes: usize,
     /// Rows that are not in a block yet.
     chunk: Option<Chunk<ByteArray>>,

@@ -1,27 +1,27 @@
 //! Parsers: from blocks of input to edges.
 //!
-//! - [`token`]: ids, and splitting a line into them
-//! - [`edges`]: edge lists, with a fast way for plain integer pairs
-//! - [`delimited`]: CSV and TSV
-//! - [`lists`]: adjacency lists, METIS, vertex lists
-//! - [`matrix`]: Matrix Market, coordinate layout
-//! - [`binary`]: `u32` and `u64` pairs, rows of edges, binary adjacency lists
-//! - [`weighted`]: edge lists with a weight on each line
+//! - `token`: ids, and splitting a line into them
+//! - `edges`: edge lists, with a fast way for plain integer pairs
+//! - `delimited`: CSV and TSV
+//! - `lists`: adjacency lists, METIS, vertex lists
+//! - `matrix`: Matrix Market, coordinate layout
+//! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
+//! - `weighted`: edge lists with a weight on each line
 //! - `columns`, `pages`: two or three columns of a Parquet file, page by page
 //! - `choice`: which columns of several hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
-pub mod binary;
+pub(crate) mod binary;
 pub(crate) mod choice;
 pub(crate) mod columns;
-pub mod delimited;
-pub mod edges;
-pub mod lists;
-pub mod matrix;
+pub(crate) mod delimited;
+pub(crate) mod edges;
+pub(crate) mod lists;
+pub(crate) mod matrix;
 mod pages;
-pub mod token;
-pub mod weighted;
+pub(crate) mod token;
+pub(crate) mod weighted;
 
 use super::error::ImportError;
 use cenote_store::WeightType;
