@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::profile::Profile;
+use cenote_device::setters;
 
 /// How a frontier's lists reach the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -107,16 +108,6 @@ pub struct EngineConfig {
     pub cancel: Cancel,
 }
 
-/// Setters: each gives the configuration back with one field set.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident: $kind:ty),* $(,)?) => {
-        $($(#[$doc])* #[must_use] pub fn $field(mut self, $field: $kind) -> Self {
-            self.$field = $field;
-            self
-        })*
-    };
-}
-
 impl EngineConfig {
     /// A run within `memory_bytes` on all cores, planned for an assumed device.
     pub fn with_memory(memory_bytes: u64) -> Self {
@@ -134,23 +125,14 @@ impl EngineConfig {
     }
 
     setters! {
-        /// Sets the memory budget, bytes.
         memory_bytes: u64,
-        /// Sets the number of worker threads.
         threads: usize,
-        /// Sets how lists are fetched.
         strategy: Strategy,
-        /// Sets what the device was measured to do.
         profile: Profile,
-        /// Sets the requests in flight over all workers; None takes the profile's.
         depth: Option<usize>,
-        /// Sets the bytes of pages to keep at most; None takes what the budget leaves.
         cache_bytes: Option<u64>,
-        /// Sets whether visits bring weights.
         weighted: bool,
-        /// Sets whether a record of every step is kept.
         explain: bool,
-        /// Sets what ends the run early.
         cancel: Cancel,
     }
 }

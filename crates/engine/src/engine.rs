@@ -10,17 +10,12 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
-use crate::explain::{RunStats, StepRecord};
-use crate::fetch::{Counts, Fetcher, Reads};
+use crate::explain::{Counts, RunStats, StepRecord};
 use crate::frontier::ActiveSet;
-use crate::memory_plan::{self, MemoryPlan, Needs, decoded_bytes};
+use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
-use crate::visit::CopiesMax;
-
-/// A visit of so few listed pages is done by the calling thread: waking others costs more.
-const INLINE_PAGES_MAX: u64 = 24;
 
 /// Worker threads at most.
 pub const THREADS_MAX: usize = 512;
@@ -159,44 +154,6 @@ impl Engine {
     /// Whether the calling thread is one of the workers.
     pub(crate) fn on_worker(&self) -> bool {
         self.workers.current_thread_index().is_some()
-    }
-
-    /// Every worker's part of a visit, and its record; `frontier` is its size, `pages` how many
-    /// pages it names.
-    pub(crate) fn on_workers<L: Send>(
-        &self,
-        label: String,
-        frontier: Option<u64>,
-        pages: Option<u64>,
-        work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
-    ) -> Result<Vec<L>> {
-        let _turn = self.begin()?;
-        let started_ns = self.clock.now_ns();
-        let failed = AtomicBool::new(false);
-        let part = || -> Result<(L, Counts)> {
-            let mut fetcher = Fetcher::take(self);
-            let mut reads = fetcher.reads(self, &failed);
-            let worked = work(&mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-            let counts = reads.counts;
-            fetcher.put_back(self);
-            Ok((worked, counts))
-        };
-        let inline = pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
-        let outcomes: Vec<Result<(L, Counts)>> = if inline {
-            self.workers.install(|| vec![part()])
-        } else {
-            self.workers.broadcast(|_| part())
-        };
-        let mut counts = Counts::default();
-        let mut locals = Vec::with_capacity(outcomes.len());
-        for outcome in outcomes {
-            let (local, counted) = outcome?;
-            locals.push(local);
-            counts += counted;
-        }
-        self.check_cancel()?;
-        self.record(label, frontier, counts, started_ns);
-        Ok(locals)
     }
 
     pub(crate) fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {

@@ -1,5 +1,7 @@
 //! What a run did: totals, and a record of each step.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 /// Totals of a run.
@@ -38,4 +40,27 @@ pub struct StepRecord {
     pub seconds_predicted: f64,
     /// What it took.
     pub seconds: f64,
+}
+
+/// What a fetch read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub requests: u64,
+    pub bytes: u64,
+    /// Active pages that were found in memory.
+    pub pages_cached: u64,
+    /// Active pages that were read.
+    pub pages_read: u64,
+    /// Pages that were read, with those between active ones.
+    pub pages_fetched: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.pages_cached += other.pages_cached;
+        self.pages_read += other.pages_read;
+        self.pages_fetched += other.pages_fetched;
+    }
 }

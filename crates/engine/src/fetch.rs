@@ -14,7 +14,6 @@
 //! where a page is looked up, and nowhere else.
 
 use std::cell::Cell;
-use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::plan::DepthControl;
@@ -25,6 +24,7 @@ use cenote_store::Decoded;
 use crate::config::Strategy;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::explain::Counts;
 
 thread_local! {
     /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one
@@ -70,29 +70,6 @@ impl Fetcher {
         let handle = handle.as_ref();
         let counts = Counts::default();
         Reads { engine, failed, handle, single, scan, depth, decoded, counts }
-    }
-}
-
-/// What a fetch read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub requests: u64,
-    pub bytes: u64,
-    /// Active pages that were found in memory.
-    pub pages_cached: u64,
-    /// Active pages that were read.
-    pub pages_read: u64,
-    /// Pages that were read, with those between active ones.
-    pub pages_fetched: u64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.bytes += other.bytes;
-        self.pages_cached += other.pages_cached;
-        self.pages_read += other.pages_read;
-        self.pages_fetched += other.pages_fetched;
     }
 }
 

@@ -8,7 +8,8 @@ use cenote_store::HubNeighboursSection;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::fetch::{Counts, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
 impl Engine {

@@ -51,11 +51,14 @@ mod schedule;
 mod serial;
 mod tasks;
 mod visit;
+mod workers;
 
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
+#[doc(hidden)]
+pub use cenote_device::setters;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
     Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,

@@ -7,7 +7,8 @@ use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
 
 use crate::engine::{Engine, Turn};
 use crate::error::Result;
-use crate::fetch::{Counts, Fetcher, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Fetcher, Next, Pages, Work};
 
 /// Fetches single lists; the pages of a long one side by side.
 pub struct Lookup<'e> {

@@ -1,5 +1,7 @@
 //! One memory budget for everything that a run keeps.
 
+use std::sync::OnceLock;
+
 use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 use serde::Serialize;
@@ -92,6 +94,14 @@ impl MemoryPlan {
             cache_bytes,
         })
     }
+}
+
+/// Bytes of copies that a worker may have waiting, by kind of visit and direction: found once, as
+/// all pages have to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct CopiesMax {
+    pub lists: [OnceLock<u64>; 2],
+    pub pages: [OnceLock<u64>; 2],
 }
 
 /// What one worker decodes packed pages into.

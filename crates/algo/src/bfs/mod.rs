@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, Strategy, VertexId,
+    setters,
 };
 
 use crate::estimate::{Estimate, Reads, kept};
@@ -52,6 +53,7 @@ pub const UNREACHED: u32 = u32::MAX;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct BfsConfig {
     /// Where the search starts; from the vertex of largest degree where none is given.
     pub sources: Vec<VertexId>,
@@ -62,6 +64,8 @@ pub struct BfsConfig {
 }
 
 impl BfsConfig {
+    setters! { sources: Vec<VertexId>, targets: Vec<VertexId>, parents: bool }
+
     /// Searches everything from `source`.
     pub fn from(source: VertexId) -> Self {
         Self { sources: vec![source], ..Self::default() }

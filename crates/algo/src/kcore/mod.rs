@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     ActiveSet, Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs,
-    VertexId,
+    VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -36,9 +36,14 @@ const NAME: &str = "kcore";
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct KcoreConfig {
     /// Core numbers only up to this one, which gives the members of that core and is found faster.
     pub k: Option<u32>,
+}
+
+impl KcoreConfig {
+    setters! { k: Option<u32> }
 }
 
 /// Core numbers of a graph.

@@ -9,6 +9,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use super::in_memory::{self, WORDS_BESIDE};
+use super::known::Known;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
@@ -19,66 +20,6 @@ const TRIMMING_SHARE: u64 = 16;
 /// The backward search goes by in-edges once a pass settles less than this share of the residual
 /// graph.
 const BACKWARD_SHARE: u64 = 4;
-
-/// What is known of the components.
-pub(super) struct Known {
-    /// Of settled vertices outside the giant: the smallest vertex of the component. While colours
-    /// spread: the smallest vertex known to reach the vertex.
-    pub labels: HugeVec<AtomicU32>,
-    /// Reached from the first vertex; while colours are drawn back: members of their root's
-    /// component.
-    pub reached: Bitmap,
-    /// Known members of the first vertex's component.
-    pub giant: Bitmap,
-    /// Vertices outside the giant whose component is known.
-    pub done: Bitmap,
-    /// The giant and the done: their lists are not needed.
-    pub settled: Bitmap,
-}
-
-impl Known {
-    pub fn settle(&self, v: VertexId, label: VertexId) {
-        self.labels[v as usize].store(label, Ordering::Relaxed);
-        self.done.insert(v);
-        self.settled.insert(v);
-    }
-
-    pub fn join_giant(&self, v: VertexId) {
-        self.giant.insert(v);
-        self.settled.insert(v);
-    }
-
-    /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
-    /// first vertex reaches leads back to no vertex that it does not reach.
-    #[inline(always)]
-    pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
-        target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
-    }
-
-    /// Looks at the targets of `v`, which is not settled: whether it joins the giant, or is on no
-    /// cycle, or which targets `keep` has to take.
-    #[inline(always)]
-    fn look(&self, v: VertexId, targets: &[VertexId], mut keep: impl FnMut(VertexId)) -> bool {
-        let inside = self.reached.contains(v);
-        let mut kept = false;
-        for &target in targets {
-            // Read once: a vertex that joins meanwhile is kept.
-            if self.giant.contains(target) {
-                if inside {
-                    self.join_giant(v);
-                    return false;
-                }
-            } else if self.matters(v, inside, target) {
-                kept = true;
-                keep(target);
-            }
-        }
-        if !kept {
-            self.settle(v, v);
-        }
-        kept
-    }
-}
 
 /// The run.
 pub(super) struct Rounds<'e> {
@@ -92,17 +33,9 @@ pub(super) struct Rounds<'e> {
 impl<'e> Rounds<'e> {
     pub fn new(engine: &'e Engine) -> Result<Self> {
         let n = engine.graph().vertices();
-        let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
-        (0..).zip(labels.iter()).for_each(|(v, label)| label.store(v, Ordering::Relaxed));
         Ok(Self {
             engine,
-            known: Known {
-                labels,
-                reached: Bitmap::new(n)?,
-                giant: Bitmap::new(n)?,
-                done: Bitmap::new(n)?,
-                settled: Bitmap::new(n)?,
-            },
+            known: Known::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             passes: 0,
@@ -334,7 +267,7 @@ impl Kernel for Pull<'_> {
         }
         part.end(Kept { vertex: v, whole: true });
         if part.is_full() {
-            part.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
+            part.retain(|kept, targets| self.known.shorten(kept.vertex, targets));
             if part.reopen() {
                 // Its targets are looked at again: only those that matter may be kept.
                 part.begin();
@@ -345,31 +278,6 @@ impl Kernel for Pull<'_> {
             }
         }
     }
-}
-
-/// Looks at a list in memory again: `None` where its vertex is settled by now, else how many
-/// targets, moved to the front, still matter.
-pub(super) fn shorten(known: &Known, v: VertexId, targets: &mut [VertexId]) -> Option<usize> {
-    if known.settled.contains(v) {
-        return None;
-    }
-    let mut kept = 0;
-    let inside = known.reached.contains(v);
-    for i in 0..targets.len() {
-        if known.giant.contains(targets[i]) {
-            if inside {
-                known.join_giant(v);
-                return None;
-            }
-        } else if known.matters(v, inside, targets[i]) {
-            targets[kept] = targets[i];
-            kept += 1;
-        }
-    }
-    if kept == 0 {
-        known.settle(v, v);
-    }
-    (kept > 0).then_some(kept)
 }
 
 /// Colours go forward: the smaller one wins.

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Weight,
-    weighted_bytes_for,
+    setters, weighted_bytes_for,
 };
 use rayon::prelude::*;
 
@@ -49,6 +49,7 @@ const SCAN_VERTICES: usize = 1 << 16;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SsspConfig {
     /// Where paths start; at the vertex of largest degree where none is given.
     pub sources: Vec<VertexId>,
@@ -59,6 +60,10 @@ pub struct SsspConfig {
     pub delta: Option<f64>,
     /// Whether parents are found too (4 bytes a vertex, and a pass).
     pub parents: bool,
+}
+
+impl SsspConfig {
+    setters! { sources: Vec<VertexId>, targets: Vec<VertexId>, delta: Option<f64>, parents: bool }
 }
 
 /// A distance.
@@ -183,11 +188,10 @@ impl Distance {
 /// # Errors
 /// An index that cannot be read.
 pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Needs> {
-    graph.load_weights(Direction::Out)?;
     let n = graph.vertices();
     let parents = if sssp.parents { Parents::bytes_for(graph) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
-    let weighted = weighted_bytes_for(graph, config, Direction::Out);
+    let weighted = weighted_bytes_for(graph, config, Direction::Out)?;
     let state_bytes = 8 * n as u64 + parents + sets + weighted;
     Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
 }

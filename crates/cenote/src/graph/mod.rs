@@ -25,7 +25,7 @@ pub use self::info::{Info, SectionInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
-use crate::drive::Warning;
+use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -71,7 +71,7 @@ impl Graph {
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport> {
-        let opening = Opening::new(path.as_ref(), Access::Read, &OpenOptions::default())?;
+        let opening = Opening::new(path.as_ref(), Access::Read, &DriveOptions::default())?;
         Ok(check_device(opening.device, progress)?)
     }
 

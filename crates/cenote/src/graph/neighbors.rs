@@ -13,7 +13,7 @@ use super::{Graph, StoredGraph};
 use crate::error::{Error, Result};
 use crate::keys::{IdLines, vertex_of};
 use crate::memory::{size, threads_default};
-use crate::run::Watch;
+use crate::watch::Watch;
 
 /// Vertices that one thread looks up at once.
 const WINDOW_VERTICES: usize = 4096;

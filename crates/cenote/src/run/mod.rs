@@ -9,7 +9,6 @@
 mod answer;
 mod estimate;
 mod stats;
-pub(crate) mod watch;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,14 +22,14 @@ pub use self::answer::Answer;
 pub use self::estimate::Estimate;
 pub(crate) use self::stats::Stopwatch;
 pub use self::stats::{Report, Stats};
-pub use self::watch::Progress;
-pub(crate) use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;
 use crate::memory::{MemorySize, machine_bytes, threads_default};
 use crate::output;
 pub use crate::output::table::Column;
+pub use crate::watch::Progress;
+use crate::watch::Watch;
 
 /// What an algorithm adds to a [`Run`]: its parameters, its answer and how that is reported.
 pub trait Algorithm: fmt::Debug + Sized {

@@ -13,8 +13,8 @@ use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
 use super::spec::named_file;
+use crate::drive::DriveOptions;
 use crate::error::{Error, Result};
-use crate::graph::OpenOptions;
 
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
@@ -46,8 +46,8 @@ struct Moving {
 
 impl TieredGraph {
     /// Opens the graph `path`; where blocks may move, they do from now on.
-    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
-        let members = Members::open(path, access, options)?;
+    pub fn open(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
+        let members = Members::open(path, access, drives)?;
         let kept = Kept::find(path, &members.device.header().id)?;
         let config = worker_config(&members, &kept)?;
         let worker_bytes =

@@ -7,19 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_device::Op;
 use cenote_device::backend::file;
 use cenote_device::model::DeviceModel;
 use cenote_device::profile::Profile;
-use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_device::{Device, Op};
+use cenote_device::wrapper::IoBudget;
 use cenote_tier::device::header::{MAGIC, SetHeader};
 use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
 use super::spec::named_files;
-use crate::drive::{Drive, Warning};
+use crate::drive::{Drive, DriveOptions, FileOnDrive, Warning};
 use crate::error::{Error, Result};
-use crate::graph::OpenOptions;
 
 /// How long one who reads waits for one who moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
@@ -77,7 +76,7 @@ pub fn require_map(path: &Path) -> Result<()> {
 
 impl Members {
     /// Opens all members of the graph `path`. Requests at each tier share the budget of its drive.
-    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
+    pub fn open(path: &Path, access: Access, options: &DriveOptions) -> Result<Self> {
         let (file, access) = lock(path, access)?;
         let members = Self::open_with(path, file, access, options)?;
         // An import may have put another graph here between the lock and the reads.
@@ -95,7 +94,7 @@ impl Members {
         is_same(&self.lock, path)
     }
 
-    fn open_with(path: &Path, lock: File, access: Access, options: &OpenOptions) -> Result<Self> {
+    fn open_with(path: &Path, lock: File, access: Access, options: &DriveOptions) -> Result<Self> {
         match Self::open_locked(path, access, options) {
             Err(error) if access == Access::Move && is_refusal(&error) => {
                 tracing::warn!("{error}: the graph is read, and no page of it moves");
@@ -106,18 +105,15 @@ impl Members {
         }
     }
 
-    fn open_locked(path: &Path, access: Access, options: &OpenOptions) -> Result<Opened> {
-        let files = options.files(access == Access::Read);
-        let map = file::open(path, &files)?;
+    fn open_locked(path: &Path, access: Access, options: &DriveOptions) -> Result<Opened> {
+        let read_only = access == Access::Read;
+        let map = file::open(path, &options.files(read_only))?;
         let header = TieredDevice::describe(map.as_ref())?;
         let (mut devices, mut drives, mut budgets) = (Vec::new(), Vec::new(), Vec::new());
         for (name, file) in named_files(&header) {
             let found = find(path, name, file)?;
-            let drive = Drive::find(&found, options.profile.as_ref())?;
-            let device = file::open(&found, &files)?;
-            let budget = drive.budget();
-            devices
-                .push(Arc::new(BudgetDevice::new(device, Arc::clone(&budget))) as Arc<dyn Device>);
+            let FileOnDrive { device, drive, budget } = options.open(&found, read_only)?;
+            devices.push(device);
             budgets.push(budget);
             drives.push(drive);
         }

@@ -26,6 +26,7 @@ mod stack;
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use cenote_device::setters;
 use cenote_store::{Adjacency, Direction, Graph, VertexId};
 
 use crate::config::Strategy;
@@ -46,6 +47,7 @@ const STACKS_PER_REQUEST: usize = 2;
 
 /// How an asynchronous visit divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AsynchronousConfig {
     /// A stack of more entries is split.
     pub threshold: u64,
@@ -57,6 +59,10 @@ impl Default for AsynchronousConfig {
     fn default() -> Self {
         Self { threshold: SPLIT_THRESHOLD, stacks: None }
     }
+}
+
+impl AsynchronousConfig {
+    setters! { threshold: u64, stacks: Option<usize> }
 }
 
 impl Engine {

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::Visit;
 use super::dispatch::{Dispatch, Fetched, Plain};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Reads, Work};
 use crate::kernel::Kernel;
 use crate::tasks::PageTask;
 
