@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use cenote_engine::THREADS_MAX;
+
 use crate::error::Error;
 
 /// An amount of memory: absolute, or a part of something that the verb names.
@@ -103,7 +105,7 @@ pub fn machine_bytes() -> Option<u64> {
 
 /// One thread per core that this process may use.
 pub(crate) fn threads_default() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
 /// The most memory that this process ever had resident. 0 where the system does not tell.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Clock;
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph};
+use cenote_store::{Adjacency, Direction, Graph, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::config::EngineConfig;
@@ -41,20 +41,16 @@ impl Engine {
     /// An engine over `graph` for an algorithm with these `needs`.
     ///
     /// # Errors
-    /// [`EngineError::Budget`] where `config.memory_bytes` does not do.
+    /// [`EngineError::Budget`] where `config.memory_bytes` is too small; [`EngineError::Threads`]
+    /// where there cannot be so many threads.
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
-        let threads = config.threads;
-        if !(1..=THREADS_MAX).contains(&threads) {
-            let reason = format!("1 to {THREADS_MAX} are possible");
-            return Err(EngineError::Threads { threads, reason });
-        }
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
         let workers = ThreadPoolBuilder::new()
-            .num_threads(threads)
+            .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
             .build()
-            .map_err(|e| EngineError::Threads { threads, reason: e.to_string() })?;
+            .map_err(|e| EngineError::Threads { threads: config.threads, reason: e.to_string() })?;
         let clock = graph.device().clock();
         Ok(Self {
             graph,
@@ -71,13 +67,21 @@ impl Engine {
     }
 
     /// What [`Engine::new`] would do with the budget, without taking any memory.
+    ///
+    /// # Errors
+    /// As [`Engine::new`], but for threads that the system refuses.
     pub fn plan(
         graph: &Graph,
         config: &EngineConfig,
         needs: &Needs,
     ) -> Result<(Schedule, MemoryPlan)> {
-        let decode_bytes = config.threads as u64 * decoded_bytes(graph);
-        let fixed = graph.memory_bytes() as u64 + needs.state_bytes + decode_bytes;
+        let threads = config.threads;
+        if !(1..=THREADS_MAX).contains(&threads) {
+            let reason = format!("1 to {THREADS_MAX} are possible");
+            return Err(EngineError::Threads { threads, reason });
+        }
+        let decode_bytes = threads as u64 * decoded_bytes(graph);
+        let fixed = (graph.memory_bytes() as u64 + decode_bytes).saturating_add(needs.state_bytes);
         let left = config.memory_bytes.saturating_sub(fixed);
         let left = left_beside_queues(graph, left);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
@@ -131,9 +135,28 @@ impl Engine {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    /// How many pages hold lists of the `active` set.
+    /// How many pages hold lists of the `active` set; 0 where [`Engine::visit`] would refuse it.
     pub fn active_pages(&self, direction: Direction, active: &ActiveSet<'_>) -> u64 {
-        self.graph.adjacency(direction).map_or(0, |adjacency| active_pages(adjacency, active))
+        match (self.check_active_set(active), self.graph.adjacency(direction)) {
+            (Ok(()), Some(adjacency)) => active_pages(adjacency, active),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn check_active_set(&self, active: &ActiveSet<'_>) -> Result<()> {
+        let vertices = self.graph.vertices();
+        match active.vertices() {
+            Some(given) if given != vertices => Err(EngineError::ActiveSet { given, vertices }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_vertex(&self, vertex: VertexId) -> Result<()> {
+        let vertices = self.graph.vertices();
+        if (vertex as usize) < vertices {
+            return Ok(());
+        }
+        Err(EngineError::Vertex { vertex, vertices })
     }
 
     /// Ends with [`EngineError::Interrupted`] where the user asked to stop.

@@ -147,6 +147,15 @@ impl ActiveSet<'_> {
         }
     }
 
+    /// Vertices that it ranges over, where it is not over all.
+    pub(crate) fn vertices(&self) -> Option<usize> {
+        match self {
+            ActiveSet::All => None,
+            ActiveSet::In(frontier) => Some(frontier.bits.len()),
+            ActiveSet::NotIn(bits) => Some(bits.len()),
+        }
+    }
+
     /// Whether any list of `range` is active.
     pub fn any_in(&self, range: Range<VertexId>) -> bool {
         match self {

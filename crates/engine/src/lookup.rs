@@ -50,8 +50,10 @@ impl Lookup<'_> {
     /// Shows the pieces of a list from its end to its beginning.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged.
+    /// A page that cannot be read, or is damaged;
+    /// [`EngineError::Vertex`](crate::EngineError::Vertex) where there is no such vertex.
     pub fn list_backwards(&mut self, v: VertexId, show: impl FnMut(&List<'_>)) -> Result<()> {
+        self.engine.check_vertex(v)?;
         let pages = self.adjacency.pages_of(v);
         let mut fetcher = self.fetcher.take().unwrap_or_else(|| Fetcher::take(self.engine));
         let failed = AtomicBool::new(false);

@@ -60,7 +60,7 @@ impl MemoryPlan {
         buffer_bytes: u64,
     ) -> Result<Self> {
         let index_bytes = graph.memory_bytes() as u64;
-        let needed = index_bytes + needs.state_bytes + buffer_bytes;
+        let needed = (index_bytes + buffer_bytes).saturating_add(needs.state_bytes);
         let Some(left) = config.memory_bytes.checked_sub(needed) else {
             let tiers = match graph.device().memory_bytes() {
                 0 => String::new(),

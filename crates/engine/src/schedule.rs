@@ -51,7 +51,7 @@ pub struct Schedule {
 impl Schedule {
     /// `left_bytes`: what the budget has left for buffers, cached pages and optional memory.
     pub(crate) fn new(config: &EngineConfig, page_bytes: usize, left_bytes: u64) -> Self {
-        let workers = config.threads;
+        let workers = config.threads.max(1);
         let share = (left_bytes / BUFFER_SHARE).max(left_bytes.min(2 * BUFFER_BYTES_MIN) / 2);
         let buffer_bytes = usize::try_from(share).unwrap_or(usize::MAX);
         let planner = Planner::new(&config.profile, page_bytes, buffer_bytes, workers);

@@ -7,6 +7,7 @@ use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::IoBudget;
 use cenote_device::{Device, Op};
+use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::LookupConfig;
 use cenote_store::superblock::{SectionKind, Superblock};
@@ -64,9 +65,9 @@ impl OpenOptions {
     }
 
     /// Makes room for [`Graph::neighbors`] of many vertices: so many bytes, for pages and lists, of
-    /// so many threads.
+    /// so many threads, 1 to 512.
     pub fn lookups(mut self, memory_bytes: u64, threads: usize) -> Self {
-        self.lookups = Some((memory_bytes, threads));
+        self.lookups = Some((memory_bytes, threads.clamp(1, THREADS_MAX)));
         self
     }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_engine::{EngineConfig, Strategy};
+use cenote_engine::{EngineConfig, Strategy, THREADS_MAX};
 use cenote_store::{Direction, Ids, VertexId};
 use serde::Serialize;
 
@@ -173,7 +173,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
         }
     }
 
-    /// Threads that work [default: one per core].
+    /// Threads that work, 1 to 512 [default: one per core].
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
@@ -266,6 +266,10 @@ impl<'g, A: Algorithm> Run<'g, A> {
     fn prepare(&mut self) -> Result<()> {
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        if self.threads > THREADS_MAX {
+            let reason = format!("is {}: 1 to {THREADS_MAX} are possible", self.threads);
+            return Err(Error::parameter("threads", reason));
         }
         if let Some(path) = &self.out {
             self.algorithm.prepare_output(path, self.graph.stored())?;

@@ -93,7 +93,8 @@ impl Engine {
     /// kernel, and gives back what each worker gathered. `label` names it in the records.
     ///
     /// # Errors
-    /// As [`Engine::visit`].
+    /// As [`Engine::visit`]; [`EngineError::Vertex`](crate::EngineError::Vertex) where a source is
+    /// none of the graph's.
     pub fn visit_asynchronously<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -103,6 +104,7 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
+        sources.iter().try_for_each(|&source| self.check_vertex(source))?;
         let per_request =
             if self.config.strategy == Strategy::Auto { STACKS_PER_REQUEST } else { 1 };
         let stacks = how.stacks.unwrap_or(self.schedule.depth * per_request);

@@ -88,7 +88,8 @@ impl Engine {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; [`EngineError::Missing`] where the graph has no
-    /// lists of the direction; [`EngineError::Busy`] from within a visit.
+    /// lists of the direction; [`EngineError::Busy`] from within a visit; [`EngineError::ActiveSet`] where the set was made for
+    /// another number of vertices.
     pub fn visit<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -97,7 +98,7 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
-        let source = self.pages_of_set(adjacency, active);
+        let source = self.pages_of_set(adjacency, active)?;
         let dispatch = Plain { active, kernel };
         let visit =
             Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 };
@@ -145,7 +146,7 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
-        let source = self.pages_of_set(adjacency, active);
+        let source = self.pages_of_set(adjacency, active)?;
         let dispatch = WeightedLists { column, active, kernel };
         let copies_max = *self.copies_max.lists[direction as usize]
             .get_or_init(|| copies::bytes_max::<ListCopies>(adjacency, column));
@@ -176,8 +177,14 @@ impl Engine {
         Ok(locals.into_iter().map(|page| page.local).collect())
     }
 
-    fn pages_of_set<'a>(&self, adjacency: &'a Adjacency, active: ActiveSet<'a>) -> TaskSource<'a> {
-        TaskSource::new(adjacency, active, self.schedule.chunk_pages(), self.config.threads)
+    fn pages_of_set<'a>(
+        &self,
+        adjacency: &'a Adjacency,
+        active: ActiveSet<'a>,
+    ) -> Result<TaskSource<'a>> {
+        self.check_active_set(&active)?;
+        let chunk_pages = self.schedule.chunk_pages();
+        Ok(TaskSource::new(adjacency, active, chunk_pages, self.config.threads))
     }
 
     fn named_pages<'a>(
