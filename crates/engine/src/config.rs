@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cenote_device::profile::Profile;
 use cenote_device::setters;
 
+/// Worker threads at most.
+pub const THREADS_MAX: usize = 512;
+
 /// How a frontier's lists reach the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -113,7 +116,7 @@ impl EngineConfig {
     pub fn with_memory(memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX),
             strategy: Strategy::Auto,
             profile: Profile::assumed(),
             depth: None,

@@ -8,7 +8,7 @@ use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Graph, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::config::EngineConfig;
+use crate::config::{EngineConfig, THREADS_MAX};
 use crate::error::{EngineError, Result};
 use crate::explain::{Counts, RunStats, StepRecord};
 use crate::frontier::ActiveSet;
@@ -16,9 +16,6 @@ use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
-
-/// Worker threads at most.
-pub const THREADS_MAX: usize = 512;
 
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]

@@ -64,8 +64,8 @@ pub use cenote_store::{
     Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,
     WeightColumn, WeightType, Weights,
 };
-pub use config::{Cancel, EngineConfig, Strategy};
-pub use engine::{Engine, THREADS_MAX};
+pub use config::{Cancel, EngineConfig, Strategy, THREADS_MAX};
+pub use engine::Engine;
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{ActiveSet, Frontier, FrontierPart};
