@@ -149,9 +149,7 @@ impl Side {
         };
         let kernel = Expand { visited, next, other, met: &met };
         let parts = engine.visit(label, self.direction, ActiveSet::In(&self.frontier), &kernel)?;
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
+        self.frontier.advance(&mut self.next, parts);
         Ok(met.into_inner())
     }
 }

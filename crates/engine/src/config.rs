@@ -19,7 +19,7 @@ pub enum Strategy {
     /// where that is cheaper, what fits in memory stays there.
     #[default]
     Auto,
-    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every wanted page once per step, one page a
+    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every active page once per step, one page a
     /// request, k_r requests in flight, a Clock cache.
     Block,
     /// CAVE's `ProcessQueue` (Algorithm 1): vertex by vertex, k_r requests of one page in flight,
@@ -50,7 +50,7 @@ impl FromStr for Strategy {
     }
 }
 
-/// Ends a run early: any clone may be raised, and a closure may be asked whether to stop.
+/// Ends a run early: when any clone is raised, or when a closure says so.
 #[derive(Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
@@ -103,7 +103,8 @@ pub struct EngineConfig {
     pub depth: Option<usize>,
     /// Bytes of pages to keep at most; what the budget leaves where it is not set.
     pub cache_bytes: Option<u64>,
-    /// Whether visits bring weights, whose pages are then worth keeping, too. Algorithms set it.
+    /// Whether visits bring weights; then their pages are worth keeping in memory, too. Algorithms
+    /// set it.
     pub weighted: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,

@@ -82,7 +82,7 @@ impl Engine {
         let left = config.memory_bytes.saturating_sub(fixed);
         let left = left_beside_queues(graph, left);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
-        let queues = graph.device().queue_bytes(schedule.depth_max(), schedule.request_bytes);
+        let queues = graph.device().queue_bytes(schedule.depth_max, schedule.request_bytes);
         let buffer_bytes = schedule.buffer_bytes() + decode_bytes + queues as u64;
         let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
         Ok((schedule, memory))

@@ -78,7 +78,7 @@ pub enum EngineError {
     /// The worker threads could not be started.
     #[error("cannot start {threads} worker threads: {reason}")]
     Threads {
-        /// Threads asked for.
+        /// Threads of the configuration.
         threads: usize,
         /// The system's reason.
         reason: String,

@@ -13,7 +13,7 @@ pub struct RunStats {
     pub read_requests: u64,
     /// Visits made.
     pub steps: u64,
-    /// ActiveSet pages that were found in memory.
+    /// Active pages that were found in memory.
     pub pages_cached: u64,
     /// Seconds spent in visits, by the device's clock.
     pub visit_seconds: f64,
@@ -26,9 +26,9 @@ pub struct StepRecord {
     pub label: String,
     /// Vertices in the frontier; `None` where all or all but some were active.
     pub frontier: Option<u64>,
-    /// ActiveSet pages that were found in memory.
+    /// Active pages that were found in memory.
     pub pages_cached: u64,
-    /// ActiveSet pages that were read.
+    /// Active pages that were read.
     pub pages_read: u64,
     /// Pages read between active ones because that was cheaper than another request.
     pub pages_gap: u64,

@@ -73,11 +73,11 @@ impl Fetcher {
     }
 }
 
-/// What a [`Work`] wants next.
+/// What a [`Work`] has to do next.
 pub(crate) enum Next<L> {
     /// To read these physical pages, of which so many are active.
     Read(Extent<L>, u64),
-    /// To be asked again: it did something in memory instead.
+    /// It did something in memory instead, and may have more at once.
     Again,
     /// Nothing for the moment.
     Nothing,
@@ -88,7 +88,7 @@ pub(crate) trait Work {
     /// What a request carries.
     type Load;
 
-    /// Takes all that has arrived before it is asked for the next request.
+    /// Whether it takes all that has arrived before it names the next request.
     const ARRIVED_FIRST: bool = false;
 
     /// Requests submitted at most before it looks for what has arrived.
@@ -215,7 +215,7 @@ impl<'f> Reads<'f> {
 
     /// Submits requests while there is room; whether there may be more of them at once.
     fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slots<W::Load>) -> Result<bool> {
-        // Work that does much in memory shall look at what has arrived from time to time.
+        // Work that does much in memory looks at what has arrived from time to time.
         for _ in 0..=self.depth.depth().min(W::SUBMITTED_MAX - 1) {
             if !self.has_room() {
                 return Ok(false);
@@ -251,7 +251,7 @@ impl<'f> Reads<'f> {
     fn opened(&mut self) -> Result<&mut Scan<usize>> {
         if self.scan.is_none() {
             let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
+            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes);
             *self.scan =
                 Some(Scan::new(graph.device().as_ref(), depth, bytes, graph.page_bytes())?);
         }
@@ -275,7 +275,7 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Something that has arrived, and the slot of its load; waits for it where asked to.
+    /// Something that has arrived, and the slot of its load; where `wait` is set, waits for it.
     fn poll(&mut self, wait: bool) -> Result<Option<(usize, Pages<'f>)>> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
             let landed = handle.poll(wait)?;

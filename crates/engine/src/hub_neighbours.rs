@@ -56,7 +56,7 @@ impl<K: Kernel> Work for Sweep<'_, K> {
     fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<Range<u64>>> {
         let graph = &self.engine.graph;
         if self.rest.is_empty() {
-            let most = (self.engine.schedule.request_bytes() / graph.page_bytes()) as u64;
+            let most = (self.engine.schedule.request_bytes / graph.page_bytes()) as u64;
             let first = self.next.fetch_add(most, Ordering::Relaxed);
             self.rest = first..(first + most).min(self.section.pages());
         }

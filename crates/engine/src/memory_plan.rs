@@ -52,7 +52,7 @@ impl MemoryPlan {
         (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
     }
 
-    /// Divides `config.memory_bytes`. `buffer_bytes` is what the I/O plan asks for.
+    /// Divides `config.memory_bytes`. `buffer_bytes` is what the schedule needs.
     pub(crate) fn divide(
         graph: &Graph,
         config: &EngineConfig,
@@ -110,7 +110,7 @@ pub(crate) fn decoded_bytes(graph: &Graph) -> u64 {
     bytes(Direction::Out).max(bytes(Direction::In)) as u64
 }
 
-/// Pages that a run may want more than once.
+/// Pages that a run may read more than once.
 pub(crate) fn useful_pages(graph: &Graph, config: &EngineConfig) -> u64 {
     let weights = |direction| graph.weights(direction).map_or(0, WeightColumn::pages);
     let weights = match (config.weighted, graph.is_directed()) {

@@ -132,8 +132,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 where the graph is not in the order of its
-/// ids), 3 sets; up to 16 bytes a vertex more are
-/// used where the budget has them, and on a graph of few edges a vertex as much as its lists take.
+/// ids), 3 sets; up to 16 bytes a vertex more where the budget has them, and on a graph of few
+/// edges a vertex as much as its lists take.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
-    HugeVec, Needs, VertexId, setters,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
+    VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -196,12 +196,7 @@ impl<'e> Passing<'e> {
         });
         self.changed.clear();
         if naming {
-            self.frontier.clear();
-            let mut part = FrontierPart::default();
-            self.touched.iter().for_each(|v| {
-                self.frontier.add(v, &mut part);
-            });
-            self.frontier.seal([part]);
+            self.frontier.set(self.touched.iter());
             self.touched.clear();
         }
         self.named = naming;

@@ -7,7 +7,7 @@
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
 //!
-//! **Trick.** The order is free, so a page that has come serves all vertices that wait for it,
+//! **Trick.** The order is free, so a page that has come is for all vertices that wait for it,
 //! whichever stack they are on, and what it leaves is kept in memory: a page is read once as a
 //! rule. Strategy `vertex` is the paper's way: each stack fetches one page of one vertex at a time.
 //!

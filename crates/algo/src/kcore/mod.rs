@@ -22,8 +22,7 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs,
-    VertexId, setters,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -141,12 +140,7 @@ impl Decline<'_> {
         neighbourhood::visit(engine, "round 1", ActiveSet::All, self)?;
         let mut rounds = 1;
         loop {
-            frontier.clear();
-            let mut part = FrontierPart::default();
-            self.active.iter().for_each(|v| {
-                frontier.add(v, &mut part);
-            });
-            frontier.seal([part]);
+            frontier.set(self.active.iter());
             if frontier.is_empty() {
                 return Ok(rounds);
             }

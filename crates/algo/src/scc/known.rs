@@ -42,7 +42,7 @@ impl Known {
         self.settled.insert(v);
     }
 
-    /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
+    /// Whether `v` may be on a cycle with `target`, as far as is known. An edge into what the
     /// first vertex reaches leads back to no vertex that it does not reach.
     #[inline(always)]
     pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {

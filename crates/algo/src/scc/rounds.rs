@@ -56,7 +56,7 @@ impl<'e> Rounds<'e> {
                 self.reach(first)?;
             } else if self.known.reached.count() > 0 {
                 // The giant is complete once a pass adds nothing to it. Where passes add little,
-                // in-edges lead to the rest of it, if there are any.
+                // in-edges lead to its other members, if there are any.
                 let slow = settled * BACKWARD_SHARE < self.unsettled();
                 if settled > 0 && slow && graph.has_in_edges() {
                     self.reach_back()?;
@@ -91,18 +91,14 @@ impl<'e> Rounds<'e> {
             let label = format!("forward {level}");
             let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
-            self.advance(parts);
+            self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
     }
 
     /// The vertices that the first vertex reaches and that reach what is known of its component.
     fn reach_back(&mut self) -> Result<()> {
-        let mut part = FrontierPart::default();
-        self.known.giant.iter().for_each(|v| {
-            self.next.add(v, &mut part);
-        });
-        self.advance(vec![part]);
+        self.frontier.set(self.known.giant.iter());
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
@@ -110,15 +106,9 @@ impl<'e> Rounds<'e> {
             let label = format!("backward {level}");
             let wanted = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
-            self.advance(parts);
+            self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
-    }
-
-    fn advance(&mut self, parts: Vec<FrontierPart>) {
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
     /// A pass over the lists of the residual graph. How many vertices it settled, or `None` where
@@ -161,7 +151,7 @@ impl<'e> Rounds<'e> {
             };
             let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
             wanted_all = false;
-            self.advance(parts);
+            self.frontier.advance(&mut self.next, parts);
             if self.frontier.is_empty() {
                 break;
             }
@@ -238,7 +228,7 @@ impl Kernel for ReachBack<'_> {
     }
 }
 
-/// Backward search by passes, trimming, and keeping the lists of the rest.
+/// Backward search by passes, trimming, and keeping the lists that are left.
 struct Pull<'a> {
     known: &'a Known,
     parts: Parts,

@@ -39,7 +39,7 @@ use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_i
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
-use parents::{Found, fill};
+use parents::Found;
 use relax::{Relax, visit};
 pub use verify::verify;
 
@@ -182,8 +182,8 @@ impl Distance {
 }
 
 /// Memory: 8 bytes a vertex for distances, 4 for parents (8 where the graph is not in the order of
-/// its ids), 3 sets; what weighted visits keep, and
-/// beside the page index 8 bytes for each page of lists.
+/// its ids), 3 sets; what weighted visits keep, and beside the page index 8 bytes for each page of
+/// lists.
 ///
 /// # Errors
 /// An index that cannot be read.
@@ -376,9 +376,7 @@ impl<'e> Search<'e> {
         };
         let label = format!("bucket {}", self.buckets);
         let parts = visit(self.engine, label, &self.frontier, &kernel)?;
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
+        self.frontier.advance(&mut self.next, parts);
         Ok(())
     }
 
@@ -406,7 +404,7 @@ impl<'e> Search<'e> {
     /// The vertices of later buckets that are nearer than `end` become the frontier.
     fn take_bucket(&mut self, end: u64) {
         let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        fill(&mut self.frontier, self.far.iter().filter(|&v| distance(v) < end));
+        self.frontier.set(self.far.iter().filter(|&v| distance(v) < end));
         match self.frontier.list() {
             Some(list) => list.iter().for_each(|&v| self.far.remove(v)),
             None => self.frontier.bits().iter().for_each(|v| self.far.remove(v)),

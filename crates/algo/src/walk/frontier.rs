@@ -9,9 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_engine::{
-    ActiveSet, Direction, Engine, Frontier, FrontierPart, HugeVec, PageTask, VertexId,
-};
+use cenote_engine::{ActiveSet, Direction, Engine, Frontier, HugeVec, PageTask, VertexId};
 use rayon::prelude::*;
 
 use super::by_id::ProposeById;
@@ -147,7 +145,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         });
         walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
         self.replies.verdicts[..pending].par_iter().for_each(|v| v.store(0, Ordering::Relaxed));
-        want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
+        self.frontier.set(walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
         let (label, wanted) = (label(step, trial), ActiveSet::In(&self.frontier));
@@ -237,7 +235,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         }
         let (walkers, replies) = (&walkers[..asking], &self.replies);
         replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
-        want(&mut self.frontier, walkers.iter().map(|walker| walker.before));
+        self.frontier.set(walkers.iter().map(|walker| walker.before));
         let kernel = Ask { walkers, replies };
         let wanted = ActiveSet::In(&self.frontier);
         self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
@@ -276,13 +274,4 @@ impl<'a, 'g> Steps<'a, 'g> {
 
 fn label(step: u32, trial: u32) -> String {
     if trial == 0 { format!("step {step}") } else { format!("step {step}, trial {}", trial + 1) }
-}
-
-fn want(frontier: &mut Frontier, vertices: impl Iterator<Item = VertexId>) {
-    frontier.clear();
-    let mut part = FrontierPart::default();
-    for v in vertices {
-        frontier.add(v, &mut part);
-    }
-    frontier.seal([part]);
 }

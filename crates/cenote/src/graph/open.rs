@@ -124,7 +124,7 @@ fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize
     let reads = reads.clamp(READS_MIN, READS_MAX).div_ceil(threads);
     let least = FRAMES_PER_READ * threads;
     let read_depth = reads.min(frames as usize / least).max(1);
-    LookupConfig { frames: frames.max(least as u64), read_depth }
+    LookupConfig::default().frames(frames.max(least as u64)).read_depth(read_depth)
 }
 
 /// What the page indexes of a graph take in memory, about.

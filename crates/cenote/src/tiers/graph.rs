@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
 
-/// For policies that draw lots.
+/// Seed of policies that choose at random.
 const SEED: u64 = 1;
 
-/// Requests of more bytes are a pass's: they say nothing of any block.
+/// Policies hear nothing of larger requests: those are of passes, and say nothing of any block.
 const HEARD_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.
@@ -30,8 +30,8 @@ const HEARD_BYTES_MAX: u64 = 32 << 10;
 pub struct TieredGraph {
     members: Members,
     moving: Mutex<Option<Moving>>,
-    /// Memory of the policy and of what moves, whether it moves in this run or not: an estimate
-    /// tells the same as the run.
+    /// Memory of the policy and of what moves, whether it moves in this run or not: so an estimate
+    /// is that of the run.
     worker_bytes: usize,
 }
 

@@ -20,7 +20,7 @@ use super::spec::named_files;
 use crate::drive::{Drive, DriveOptions, FileOnDrive, Warning};
 use crate::error::{Error, Result};
 
-/// How long one who reads waits for one who moves pages: a second.
+/// How long a reader waits for a process that moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
 const PATIENCE_NAPS: u32 = 20;
 
@@ -33,7 +33,7 @@ const IS_MOVING: &str = "another process is moving the graph's pages, or another
 pub enum Access {
     /// Its pages are read and stay where they are. Others may do the same.
     Read,
-    /// Blocks move, too. Only one process may do that, and nobody else may read meanwhile.
+    /// Blocks move, too. Only one process may do that, and no other may read meanwhile.
     Move,
 }
 
@@ -48,7 +48,7 @@ pub struct Members {
     pub profiles: Vec<Profile>,
     /// What is missing or wrong with the profiles.
     pub warnings: Vec<Warning>,
-    /// What all who use a tier's drive share, of each tier.
+    /// The I/O budget of each tier's drive.
     pub budgets: Vec<Arc<IoBudget>>,
     /// Holds the lock while it is open.
     pub lock: Arc<File>,
@@ -56,7 +56,7 @@ pub struct Members {
 
 /// Whether a file is the map of a graph over tiers.
 pub fn is_map(path: &Path) -> bool {
-    // A pipe would wait for its other end; whoever opens the graph says what is wrong with it.
+    // A pipe would wait for its other end; what opens the graph reports what is wrong with it.
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
@@ -67,7 +67,7 @@ pub fn is_map(path: &Path) -> bool {
 
 /// Refuses a graph in one file.
 pub fn require_map(path: &Path) -> Result<()> {
-    // What is wrong with a file that cannot be opened is told by whoever opens it.
+    // What opens the graph reports why a file cannot be opened.
     if is_map(path) || File::open(path).is_err() {
         return Ok(());
     }
@@ -156,7 +156,7 @@ pub fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks the map: alone to move, with others to read.
+/// Locks the map: exclusively to move pages, shared to read.
 fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     let file = File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
     let cannot = Error::io(format!("cannot lock {}", path.display()));
@@ -183,7 +183,7 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     Ok((file, Access::Read))
 }
 
-/// Locks a file with others, and waits a little for one who moves and may soon be done.
+/// Takes a shared lock; waits a little for a process that moves pages and may soon be done.
 fn lock_shared(file: &File) -> Result<(), TryLockError> {
     for _ in 0..PATIENCE_NAPS {
         match file.try_lock_shared() {

@@ -1,11 +1,10 @@
 //! Asynchronous visits: lists that make other lists active, followed as they arrive.
 //!
 //! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes
-//! on with whatever
-//! [`Kernel::expand`] adds, until nothing is left. What is to be done lies on many worklists, which
-//! are stacks. A stack waits for the page on its top while the others go on; one that has grown
-//! over a threshold is split while there may be more; a worker that has none is given one. So as
-//! many reads are in flight as there are stacks, up to the depth.
+//! on with whatever [`Kernel::expand`] adds, until nothing is left. What is to be done lies on
+//! many worklists, which are stacks. A stack waits for the page on its top while the others go on;
+//! one that has grown over a threshold is split while there may be more; a worker that has none is
+//! given one. So as many reads are in flight as there are stacks, up to the depth.
 //!
 //! - [`by_vertex`]: strategy `vertex`, the paper's way: a stack holds vertices and fetches one
 //!   page of one vertex at a time

@@ -1,7 +1,7 @@
 //! Visits: every list or page that is active comes to a kernel once.
 //!
 //! - [`flow`]: a worker's way through a visit: planned extents, single pages, what is in memory
-//! - [`by_vertex`]: the strategy `vertex`, where each vertex asks for its pages
+//! - [`by_vertex`]: the strategy `vertex`, where each vertex submits its pages
 //! - [`dispatch`]: where pages go
 //! - [`copies`]: what waits for weights, and how many bytes of it there may be;
 //!   [`weighted_lists`], [`weighted_pages`]: copies of lists and of pages
@@ -88,8 +88,8 @@ impl Engine {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; [`EngineError::Missing`] where the graph has no
-    /// lists of the direction; [`EngineError::Busy`] from within a visit; [`EngineError::ActiveSet`] where the set was made for
-    /// another number of vertices.
+    /// lists of the direction; [`EngineError::Busy`] from within a visit;
+    /// [`EngineError::ActiveSet`] where the set was made for another number of vertices.
     pub fn visit<K: Kernel>(
         &self,
         label: impl Into<String>,

@@ -17,7 +17,7 @@ struct Piece {
     page: u64,
     skip: u64,
     degree: u64,
-    /// Ordinal of its first entry.
+    /// Address of the weight of its first entry.
     address: u64,
     /// Where its entries stand in the batch.
     start: u32,
@@ -64,7 +64,7 @@ impl Piece {
     }
 }
 
-/// ActiveSet lists go to a kernel.
+/// Active lists go to a kernel.
 pub(crate) struct WeightedLists<'a, K> {
     pub column: &'a WeightColumn,
     pub active: ActiveSet<'a>,
