@@ -347,9 +347,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
                     &kernel,
                 )?);
             }
-            next.seal(parts);
-            frontier.clear();
-            std::mem::swap(&mut frontier, &mut next);
+            frontier.advance(&mut next, parts);
         }
     }
     Ok(labels)

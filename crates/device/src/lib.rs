@@ -42,6 +42,7 @@ pub mod plan;
 pub mod profile;
 mod random;
 pub mod request;
+mod setters;
 pub mod wrapper;
 
 use std::any::Any;

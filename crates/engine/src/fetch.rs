@@ -14,7 +14,6 @@
 //! where a page is looked up, and nowhere else.
 
 use std::cell::Cell;
-use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::plan::DepthControl;
@@ -25,6 +24,7 @@ use cenote_store::Decoded;
 use crate::config::Strategy;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::explain::Counts;
 
 thread_local! {
     /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one
@@ -73,34 +73,11 @@ impl Fetcher {
     }
 }
 
-/// What a fetch read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub requests: u64,
-    pub bytes: u64,
-    /// Active pages that were found in memory.
-    pub pages_cached: u64,
-    /// Active pages that were read.
-    pub pages_read: u64,
-    /// Pages that were read, with those between active ones.
-    pub pages_fetched: u64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.bytes += other.bytes;
-        self.pages_cached += other.pages_cached;
-        self.pages_read += other.pages_read;
-        self.pages_fetched += other.pages_fetched;
-    }
-}
-
-/// What a [`Work`] wants next.
+/// What a [`Work`] has to do next.
 pub(crate) enum Next<L> {
     /// To read these physical pages, of which so many are active.
     Read(Extent<L>, u64),
-    /// To be asked again: it did something in memory instead.
+    /// It did something in memory instead, and may have more at once.
     Again,
     /// Nothing for the moment.
     Nothing,
@@ -111,7 +88,7 @@ pub(crate) trait Work {
     /// What a request carries.
     type Load;
 
-    /// Takes all that has arrived before it is asked for the next request.
+    /// Whether it takes all that has arrived before it names the next request.
     const ARRIVED_FIRST: bool = false;
 
     /// Requests submitted at most before it looks for what has arrived.
@@ -235,7 +212,7 @@ impl<'f> Reads<'f> {
     /// Submits requests while there is room; whether there may be more of them at once.
     #[inline(always)]
     fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slots<W::Load>) -> Result<bool> {
-        // Work that does much in memory shall look at what has arrived from time to time.
+        // Work that does much in memory looks at what has arrived from time to time.
         for _ in 0..=self.depth.depth().min(W::SUBMITTED_MAX - 1) {
             if !self.has_room() {
                 return Ok(false);
@@ -272,7 +249,7 @@ impl<'f> Reads<'f> {
     fn opened(&mut self) -> Result<&mut Scan<usize>> {
         if self.scan.is_none() {
             let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
+            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes);
             *self.scan =
                 Some(Scan::new(graph.device().as_ref(), depth, bytes, graph.page_bytes())?);
         }
@@ -298,7 +275,7 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Shows `work` a request that has arrived, if there is one; waits for it where asked to.
+    /// Shows `work` a request that has arrived, if there is one; where `wait` is set, waits for one.
     #[inline(always)]
     fn poll<W: Work>(
         &mut self,

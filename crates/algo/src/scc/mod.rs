@@ -22,6 +22,7 @@
 //! may take as many rounds as the chain is long.
 
 mod in_memory;
+mod known;
 mod rounds;
 mod verify;
 

@@ -9,7 +9,7 @@ use cenote_engine::{EngineConfig, EngineError, Strategy};
 use cenote_store::Graph;
 
 fn from(sources: &[u32]) -> BetweennessConfig {
-    BetweennessConfig { sources: sources.to_vec(), ..BetweennessConfig::default() }
+    BetweennessConfig::default().sources(sources.to_vec())
 }
 
 /// All distances, and the number of shortest paths, by the definition: the paths from s to t
@@ -167,7 +167,7 @@ fn scales_are_those_of_networkx() {
     // A path of 4: of all pairs, two vertices lie between 2 each.
     let graph = Plain::symmetric(vec![vec![1], vec![2], vec![3], vec![]]).stored();
     let run = |sources: &[u32], scale| {
-        let wanted = BetweennessConfig { sources: sources.to_vec(), scale };
+        let wanted = BetweennessConfig::default().sources(sources.to_vec()).scale(scale);
         let found = betweenness::run(&graph, config(Strategy::Auto, 1), &wanted).unwrap();
         (0..4).map(|v| found.betweenness(v)).collect::<Vec<_>>()
     };

@@ -73,7 +73,7 @@ fn oracle(lists: &[Vec<u32>], source: u32) -> (Vec<Option<u32>>, Vec<Option<u32>
 
 fn run(graph: &Arc<Graph>, strategy: Strategy, threads: usize, memory_bytes: u64) -> Bfs {
     let config = EngineConfig::with_memory(memory_bytes).strategy(strategy).threads(threads);
-    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+    let search = BfsConfig::from(0).parents(true);
     let found = bfs::run(graph, config, &search).unwrap();
     bfs::verify(graph, &found).unwrap();
     found
@@ -129,7 +129,7 @@ fn a_hub_far_out_has_its_list_over_pages_put_together() {
 /// A budget with room for the state, the index and buffers, and `more` beside.
 fn tight(graph: &Arc<Graph>, more: u64) -> u64 {
     let config = EngineConfig::with_memory(0).threads(2);
-    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+    let search = BfsConfig::from(0).parents(true);
     let needs = bfs::needs(graph, &config, &search);
     needs.state_bytes + graph.memory_bytes() as u64 + more
 }
@@ -143,7 +143,7 @@ fn agree_out_of_core(lists: &[Vec<u32>], directed: bool, more: u64) {
         for parents_asked in [true, false] {
             let explain = true;
             let config = EngineConfig::with_memory(memory_bytes).threads(threads).explain(explain);
-            let search = BfsConfig { parents: parents_asked, ..BfsConfig::from(0) };
+            let search = BfsConfig::from(0).parents(parents_asked);
             let found = bfs::run(&graph, config, &search).unwrap();
             bfs::verify(&graph, &found).unwrap();
             let rounds = found.run.steps.iter().filter(|step| step.label.starts_with("round"));
@@ -192,7 +192,7 @@ fn an_asynchronous_search_ends_with_the_level_of_its_last_target() {
     let at = |level| levels.iter().position(|&found| found == Some(level)).unwrap() as u32;
     let memory_bytes = tight(&graph, 600 << 10);
     let targets = vec![at(3), at(330), at(200)];
-    let search = BfsConfig { parents: true, targets, ..BfsConfig::from(0) };
+    let search = BfsConfig::from(0).parents(true).targets(targets);
     for threads in 1..=3 {
         let explain = true;
         let config = EngineConfig::with_memory(memory_bytes).threads(threads).explain(explain);

@@ -32,7 +32,7 @@ fn labels(cdlp: &Cdlp, graph: &Plain) -> Vec<u32> {
 fn equal_whatever_the_way(graph: &Plain, iterations: u32, what: &str) {
     let stored = graph.stored();
     let expected = labels_by_definition(graph, iterations);
-    let asked = CdlpConfig { iterations };
+    let asked = CdlpConfig::default().iterations(iterations);
     for config in configs() {
         let what = format!("{what}, {} by {} threads", config.strategy, config.threads);
         let found = cdlp::run(&stored, config, &asked).unwrap();
@@ -76,7 +76,7 @@ fn an_iteration_that_changes_nothing_is_the_last() {
     for directed in [false, true] {
         let graph = groups(directed);
         let stored = graph.stored();
-        let asked = CdlpConfig { iterations: 100 };
+        let asked = CdlpConfig::default().iterations(100);
         let found = cdlp::run(&stored, config(Strategy::Auto, 2), &asked).unwrap();
         assert!(found.converged && found.iterations < 100, "{} iterations", found.iterations);
         assert_eq!(labels(&found, &graph), labels_by_definition(&graph, 100));
@@ -100,7 +100,7 @@ fn a_small_budget_gives_the_same_labels() {
 #[test]
 fn no_iterations_leave_every_vertex_its_own_label() {
     let graph = Plain::of(3, &[(0, 1), (1, 2)], false);
-    let asked = CdlpConfig { iterations: 0 };
+    let asked = CdlpConfig::default().iterations(0);
     let found = cdlp::run(&graph.stored(), config(Strategy::Auto, 1), &asked).unwrap();
     assert_eq!((found.communities, found.largest, found.converged), (3, 1, false));
 }

@@ -47,8 +47,8 @@ fn searches_find_the_same_levels_with_hub_neighbours() {
             for bfs in [
                 BfsConfig::default(),
                 BfsConfig::from(source),
-                BfsConfig { parents: true, ..BfsConfig::from(source) },
-                BfsConfig { targets, ..BfsConfig::from(source) },
+                BfsConfig::from(source).parents(true),
+                BfsConfig::from(source).targets(targets),
             ] {
                 let case = format!("graph {i}, {} {}", config.strategy, config.threads);
                 let expected = bfs::run(&without, config.clone(), &bfs).unwrap();

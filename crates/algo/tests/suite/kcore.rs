@@ -5,8 +5,6 @@ use cenote_algo::AlgoError;
 use cenote_algo::kcore::{self, Kcore, KcoreConfig};
 use cenote_engine::{EngineConfig, Strategy};
 
-const ALL: KcoreConfig = KcoreConfig { k: None };
-
 /// Takes away whoever has fewer than k neighbours left, for k = 1, 2, 3, ...
 fn cores_by_definition(graph: &Plain) -> Vec<u32> {
     let mut lists = graph.lists.clone();
@@ -44,7 +42,7 @@ fn equal_whatever_the_way(graph: &Plain, what: &str) {
     let expected = cores_by_definition(graph);
     for config in configs() {
         let what = format!("{what}, {} by {} threads", config.strategy, config.threads);
-        let found = kcore::run(&stored, config, &ALL).unwrap();
+        let found = kcore::run(&stored, config, &KcoreConfig::default()).unwrap();
         assert_eq!(cores(&found, graph), expected, "{what}");
         assert_eq!(found.degeneracy, expected.iter().copied().max().unwrap(), "{what}");
         kcore::verify(&stored, &found).unwrap();
@@ -84,10 +82,12 @@ fn many_threads_that_lower_neighbours_at_once_agree_with_one() {
     for directed in [false, true] {
         let graph = large(directed);
         let stored = graph.stored();
-        let one = kcore::run(&stored, config(Strategy::Auto, 1), &ALL).unwrap();
+        let one = kcore::run(&stored, config(Strategy::Auto, 1), &KcoreConfig::default()).unwrap();
         kcore::verify(&stored, &one).unwrap();
         for threads in [2, 4, 8] {
-            let many = kcore::run(&stored, config(Strategy::Auto, threads), &ALL).unwrap();
+            let many =
+                kcore::run(&stored, config(Strategy::Auto, threads), &KcoreConfig::default())
+                    .unwrap();
             assert_eq!(cores(&many, &graph), cores(&one, &graph), "{threads} threads");
             assert_eq!(many.shells, one.shells);
         }
@@ -99,10 +99,12 @@ fn a_small_budget_gives_the_same_cores() {
     for directed in [false, true] {
         let graph = large(directed);
         let stored = graph.stored();
-        let plenty = kcore::run(&stored, config(Strategy::Auto, 2), &ALL).unwrap();
+        let plenty =
+            kcore::run(&stored, config(Strategy::Auto, 2), &KcoreConfig::default()).unwrap();
         let tight = |bytes| EngineConfig::with_memory(bytes).threads(2).depth(Some(2));
         let needed = kcore::needs(&stored, &tight(4 << 20)).state_bytes;
-        let found = kcore::run(&stored, tight(needed + (600 << 10)), &ALL).unwrap();
+        let found =
+            kcore::run(&stored, tight(needed + (600 << 10)), &KcoreConfig::default()).unwrap();
         assert_eq!(cores(&found, &graph), cores(&plenty, &graph));
         assert!(found.run.stats.bytes_read > plenty.run.stats.bytes_read);
     }
@@ -112,9 +114,9 @@ fn a_small_budget_gives_the_same_cores() {
 fn the_members_of_one_core_are_those_of_the_decomposition() {
     let graph = large(false);
     let stored = graph.stored();
-    let all = kcore::run(&stored, config(Strategy::Auto, 2), &ALL).unwrap();
+    let all = kcore::run(&stored, config(Strategy::Auto, 2), &KcoreConfig::default()).unwrap();
     for k in [0, 1, 5, all.degeneracy, all.degeneracy + 1, u32::MAX] {
-        let asked = KcoreConfig { k: Some(k) };
+        let asked = KcoreConfig::default().k(Some(k));
         let found = kcore::run(&stored, config(Strategy::Auto, 2), &asked).unwrap();
         assert_eq!(found.members(k), all.members(k), "k {k}");
         assert!((0..6000).all(|v| found.core(v) == all.core(v).min(k)), "k {k}");
@@ -125,7 +127,7 @@ fn the_members_of_one_core_are_those_of_the_decomposition() {
 #[test]
 fn a_directed_graph_without_in_edges_is_refused() {
     let graph = Plain::of(3, &[(0, 1), (1, 2)], true).without_in_edges();
-    let refused = kcore::run(&graph.stored(), config(Strategy::Auto, 1), &ALL);
+    let refused = kcore::run(&graph.stored(), config(Strategy::Auto, 1), &KcoreConfig::default());
     assert!(matches!(refused, Err(AlgoError::Unsupported { .. })), "{refused:?}");
 }
 
@@ -133,6 +135,7 @@ fn a_directed_graph_without_in_edges_is_refused() {
 fn the_verifier_sees_the_cores_of_another_graph() {
     let one = Plain::of(4, &[(0, 1), (1, 2), (2, 0), (2, 3)], false);
     let other = Plain::of(4, &[(0, 1), (1, 2), (2, 3)], false);
-    let found = kcore::run(&one.stored(), config(Strategy::Auto, 1), &ALL).unwrap();
+    let found =
+        kcore::run(&one.stored(), config(Strategy::Auto, 1), &KcoreConfig::default()).unwrap();
     assert!(kcore::verify(&other.stored(), &found).is_err());
 }

@@ -187,13 +187,13 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         betweenness_of(case, sources, Scale::Full)
     }),
     ("bfs", |case| bfs_of(case, BfsConfig::default())),
-    ("bfs with parents", |case| bfs_of(case, BfsConfig { parents: true, ..BfsConfig::default() })),
+    ("bfs with parents", |case| bfs_of(case, BfsConfig::default().parents(true))),
     ("bfs to targets", |case| {
         let targets = case.some(4).split_off(2);
-        bfs_of(case, BfsConfig { sources: case.some(2), targets, parents: true })
+        bfs_of(case, BfsConfig::default().sources(case.some(2)).targets(targets).parents(true))
     }),
     ("cdlp", |case| {
-        let config = CdlpConfig { iterations: 6 };
+        let config = CdlpConfig::default().iterations(6);
         let found = cdlp::run(&case.graph, case.config(), &config)?;
         cdlp::verify(&case.graph, &config, &found)?;
         let mut answer = case.each(|v| case.id(found.label(v)));
@@ -208,7 +208,8 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
     }),
     ("dfs, lexicographic", |case| lexicographic_of(case, LexicographicConfig::default())),
     ("dfs, lexicographic, to targets", |case| {
-        let config = LexicographicConfig { source: Some(case.some(1)[0]), targets: case.some(3) };
+        let config =
+            LexicographicConfig::default().source(Some(case.some(1)[0])).targets(case.some(3));
         lexicographic_of(case, config)
     }),
     ("kcore", |case| {
@@ -224,7 +225,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         Ok(answer)
     }),
     ("mis", |case| {
-        let config = MisConfig { seed: 5 };
+        let config = MisConfig::default().seed(5);
         let found = mis::run(&case.graph, case.config(), &config)?;
         mis::verify(&case.graph, &config, &found)?;
         Ok(case.each(|v| u64::from(found.contains(v))))
@@ -232,10 +233,10 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
     ("pagerank", |case| pagerank_of(case, PageRankConfig::default())),
     ("pagerank, personalised", |case| {
         let personalize = case.some(3);
-        pagerank_of(case, PageRankConfig { iterations: 4, personalize, ..Default::default() })
+        pagerank_of(case, PageRankConfig::default().iterations(4).personalize(personalize))
     }),
     ("reach", |case| {
-        let config = ReachConfig { source: None, targets: case.some(6) };
+        let config = ReachConfig::default().source(None).targets(case.some(6));
         let found = reach::run(&case.graph, case.config(), &config)?;
         reach::verify(&case.graph, &config, &found)?;
         let answers = found.reachable.iter().map(|&answer| u64::from(answer));
@@ -249,13 +250,13 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
         answer.push(case.id_if(found.largest_label));
         Ok(answer)
     }),
-    ("sssp", |case| sssp_of(case, SsspConfig { parents: true, ..SsspConfig::default() })),
+    ("sssp", |case| sssp_of(case, SsspConfig::default().parents(true))),
     ("sssp to targets", |case| {
         let (sources, targets) = (case.some(2), case.some(4).split_off(2));
-        sssp_of(case, SsspConfig { sources, targets, parents: true, ..SsspConfig::default() })
+        sssp_of(case, SsspConfig::default().sources(sources).targets(targets).parents(true))
     }),
     ("triangles", |case| {
-        let config = TrianglesConfig { per_vertex: true };
+        let config = TrianglesConfig::default().per_vertex(true);
         let found = triangles::run(&case.graph, case.config(), &config)?;
         triangles::verify(&case.graph, &found)?;
         let mut answer = case.each(|v| found.of(v).unwrap_or(NONE));
@@ -264,25 +265,28 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
     }),
     ("walk", |case| {
         let walkers = (2 * case.graph.vertices() as u64).min(100);
-        walk_of(case, WalkConfig { walkers, seed: 9, ..WalkConfig::default() })
+        walk_of(case, WalkConfig::default().walkers(walkers).seed(9))
     }),
     ("walk, node2vec", |case| {
         let starts = Starts::Random;
-        walk_of(case, WalkConfig { walkers: 60, starts, p: 0.5, q: 3.0, ..WalkConfig::default() })
+        walk_of(case, WalkConfig::default().walkers(60).starts(starts).p(0.5).q(3.0))
     }),
     ("walk with restarts", |case| {
         let (starts, dead_ends) = (Starts::Listed(case.some(3)), DeadEnds::Restart);
         let restart = 0.2;
-        walk_of(case, WalkConfig { walkers: 40, starts, restart, dead_ends, ..Default::default() })
+        walk_of(
+            case,
+            WalkConfig::default().walkers(40).starts(starts).restart(restart).dead_ends(dead_ends),
+        )
     }),
     ("walk by weight", |case| {
         let dead_ends = DeadEnds::Restart;
-        walk_of(case, WalkConfig { walkers: 90, weighted: true, dead_ends, ..Default::default() })
+        walk_of(case, WalkConfig::default().walkers(90).weighted(true).dead_ends(dead_ends))
     }),
     ("walk by weight, node2vec", |case| {
         let starts = Starts::Random;
-        let config = WalkConfig { walkers: 40, starts, p: 2.0, q: 0.5, ..WalkConfig::default() };
-        walk_of(case, WalkConfig { weighted: true, ..config })
+        let config = WalkConfig::default().walkers(40).starts(starts).p(2.0).q(0.5);
+        walk_of(case, config.weighted(true))
     }),
     ("wcc", |case| {
         let found = wcc::run(&case.graph, case.config())?;
@@ -294,7 +298,7 @@ const ALGORITHMS: &[(&str, Algorithm)] = &[
 ];
 
 fn betweenness_of(case: &Case, sources: Vec<u32>, scale: Scale) -> Result<Vec<u64>> {
-    let config = BetweennessConfig { sources, scale };
+    let config = BetweennessConfig::default().sources(sources).scale(scale);
     let found = betweenness::run(&case.graph, case.config(), &config)?;
     betweenness::verify(&case.graph, &found)?;
     let mut answer = case.each(|v| found.betweenness(v).to_bits());

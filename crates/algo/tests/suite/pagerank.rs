@@ -143,12 +143,12 @@ fn ranks_agree_with_the_definition() {
 
 #[test]
 fn personalised_ranks_go_back_to_the_chosen_vertices_with_dangling_mass_too() {
-    agree(&PageRankConfig { personalize: vec![3, 700, 2_499], ..PageRankConfig::default() });
+    agree(&PageRankConfig::default().personalize(vec![3, 700, 2_499]));
 }
 
 #[test]
 fn the_papers_variant_loses_dangling_mass_and_is_n_times_as_large() {
-    agree(&PageRankConfig { variant: Variant::Cave, ..PageRankConfig::default() });
+    agree(&PageRankConfig::default().variant(Variant::Cave));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn ranks_are_the_same_in_any_order_of_the_vertices() {
 #[test]
 fn what_cannot_be_reached_from_the_chosen_vertices_has_rank_zero() {
     let lists = [vec![1], vec![0], vec![3], vec![2], vec![]];
-    let config = PageRankConfig { personalize: vec![1, 1], ..PageRankConfig::default() };
+    let config = PageRankConfig::default().personalize(vec![1, 1]);
     let ranks = ranks(&lists, Shape::Undirected, &config);
     assert_eq!(ranks[2..], [0.0; 3]);
     assert!((ranks[0] + ranks[1] - 1.0).abs() < 1e-12, "{ranks:?}");
@@ -188,7 +188,7 @@ fn chosen_vertices_that_make_no_sense_are_refused() {
         let refused = pagerank::run(&graph, EngineConfig::with_memory(64 << 20), &config);
         assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{refused:?}");
     };
-    refused(PageRankConfig { personalize: vec![2], ..PageRankConfig::default() });
+    refused(PageRankConfig::default().personalize(vec![2]));
     let variant = Variant::Cave;
-    refused(PageRankConfig { personalize: vec![1], variant, ..PageRankConfig::default() });
+    refused(PageRankConfig::default().personalize(vec![1]).variant(variant));
 }

@@ -154,23 +154,22 @@ fn ask(graph: &Arc<Graph>, config: &EngineConfig) {
     let found = wcc::run(graph, config.clone()).unwrap();
     assert_eq!(found.components, 1);
     wcc::verify(graph, &found).unwrap();
-    let ranks = PageRankConfig { iterations: 3, ..PageRankConfig::default() };
+    let ranks = PageRankConfig::default().iterations(3);
     let found = pagerank::run(graph, config.clone(), &ranks).unwrap();
     pagerank::verify(graph, &ranks, &found).unwrap();
-    let search = SsspConfig { sources: vec![17], parents: true, ..SsspConfig::default() };
+    let search = SsspConfig::default().sources(vec![17]).parents(true);
     let found = sssp::run(graph, config.clone(), &search).unwrap();
     sssp::verify(graph, &found).unwrap();
-    let walks = WalkConfig {
-        walkers: 500,
-        starts: Starts::All,
-        steps: 4,
-        restart: 0.0,
-        dead_ends: DeadEnds::End,
-        weighted: true,
-        seed: 3,
-        p: 1.0,
-        q: 1.0,
-    };
+    let walks = WalkConfig::default()
+        .walkers(500)
+        .starts(Starts::All)
+        .steps(4)
+        .restart(0.0)
+        .dead_ends(DeadEnds::End)
+        .weighted(true)
+        .seed(3)
+        .p(1.0)
+        .q(1.0);
     let mut rows: Vec<(u64, Vec<VertexId>)> = Vec::new();
     let mut sink = |walk, row: &[VertexId]| {
         rows.push((walk, row.to_vec()));

@@ -171,7 +171,7 @@ fn assert_paths(graph: &Plain, search: &SsspConfig, what: &str) {
 }
 
 fn from(source: u32) -> SsspConfig {
-    SsspConfig { sources: vec![source], parents: true, ..SsspConfig::default() }
+    SsspConfig::default().sources(vec![source]).parents(true)
 }
 
 fn kinds() -> impl Iterator<Item = Option<WeightType>> + Clone {
@@ -225,7 +225,7 @@ fn a_target_ends_the_search_where_it_is_known_to_be_nearest() {
     for delta in [0.01, 3.0, 1e9] {
         for strategy in STRATEGIES {
             let targets = vec![target as u32];
-            let search = SsspConfig { targets, delta: Some(delta), ..from(0) };
+            let search = from(0).targets(targets).delta(Some(delta));
             let found = sssp::run(&stored, config(strategy, 2, 64 << 20), &search).unwrap();
             for (v, distance) in all.iter().enumerate() {
                 let near = distance.filter(|distance| Some(*distance) <= all[target]);
@@ -256,7 +256,7 @@ fn what_has_no_answer_is_refused() {
     let error = refusal(&graph, &from(2));
     assert!(error.to_string().contains("beyond 2^64"), "{error}");
     for delta in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let search = SsspConfig { delta: Some(delta), ..from(0) };
+        let search = from(0).delta(Some(delta));
         assert!(refusal(&graph, &search).to_string().contains("--delta"), "{delta}");
     }
     assert!(refusal(&graph, &from(3)).to_string().contains("3 vertices"));

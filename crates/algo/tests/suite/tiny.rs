@@ -36,7 +36,7 @@ fn levels_and_parents_of_a_star_with_a_tail() {
     let leaves = 5000;
     let graph = stored(&star_with_a_tail(leaves), false);
     for strategy in STRATEGIES {
-        let search = BfsConfig { parents: true, ..BfsConfig::default() };
+        let search = BfsConfig::default().parents(true);
         let found = bfs::run(&graph, config(strategy), &search).unwrap();
         assert_eq!((found.sources[0], found.reached, found.depth), (0, u64::from(leaves) + 3, 3));
         assert_eq!((found.level(0), found.parent(0)), (Some(0), Some(0)));
@@ -55,7 +55,7 @@ fn the_smallest_of_several_parents_is_told() {
     // 0 to {1, 2, 3}, and all of these to 4.
     let graph = stored(&[vec![1, 2, 3], vec![0, 4], vec![0, 4], vec![0, 4], vec![1, 2, 3]], false);
     for strategy in STRATEGIES {
-        let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+        let search = BfsConfig::from(0).parents(true);
         let found = bfs::run(&graph, config(strategy), &search).unwrap();
         assert_eq!(found.parent(4), Some(1));
     }
@@ -64,7 +64,7 @@ fn the_smallest_of_several_parents_is_told() {
 #[test]
 fn unreached_vertices_have_no_level() {
     let graph = stored(&[vec![1], vec![], vec![1]], true);
-    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+    let search = BfsConfig::from(0).parents(true);
     let found = bfs::run(&graph, config(Strategy::Auto), &search).unwrap();
     assert_eq!((found.reached, found.level(2), found.parent(2)), (2, None, None));
 }
@@ -89,7 +89,7 @@ fn ranks_on_a_circle_are_equal_and_dangling_mass_is_spread() {
             .unwrap();
     (0..10).for_each(|v| assert!((ranks.rank(v) - 0.1).abs() < 1e-12));
     // 0 points at 1, which points nowhere: after one step 1 has given half of its mass to each.
-    let once = PageRankConfig { damping: 1.0, iterations: 1, ..PageRankConfig::default() };
+    let once = PageRankConfig::default().damping(1.0).iterations(1);
     let ranks =
         pagerank::run(&stored(&[vec![1], vec![]], true), config(Strategy::Auto), &once).unwrap();
     assert!((ranks.rank(0) - 0.25).abs() < 1e-12 && (ranks.rank(1) - 0.75).abs() < 1e-12);
@@ -123,7 +123,7 @@ fn a_budget_too_small_names_one_that_does() {
 fn a_verifier_sees_answers_of_another_graph() {
     let one = stored(&[vec![1], vec![0], vec![3], vec![2]], false);
     let other = stored(&[vec![1], vec![0, 2], vec![1, 3], vec![2]], false);
-    let search = BfsConfig { parents: true, ..BfsConfig::from(0) };
+    let search = BfsConfig::from(0).parents(true);
     let ranking = PageRankConfig::default();
     let config = || config(Strategy::Auto);
     assert!(bfs::verify(&other, &bfs::run(&one, config(), &search).unwrap()).is_err());

@@ -44,8 +44,8 @@ fn expected(plain: &Plain) -> Expected {
 }
 
 fn counted(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
-    let found =
-        triangles::run(graph, config.clone(), &TrianglesConfig { per_vertex: true }).unwrap();
+    let found = triangles::run(graph, config.clone(), &TrianglesConfig::default().per_vertex(true))
+        .unwrap();
     let total = triangles::run(graph, config, &TrianglesConfig::default()).unwrap();
     assert_eq!(found.triangles, total.triangles);
     assert_eq!(total.of(0), None, "nobody asked");
@@ -208,7 +208,7 @@ fn graphs_without_edges_have_no_triangle() {
 }
 
 fn counted_of_few(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
-    triangles::run(graph, config, &TrianglesConfig { per_vertex: true }).unwrap()
+    triangles::run(graph, config, &TrianglesConfig::default().per_vertex(true)).unwrap()
 }
 
 #[test]

@@ -182,12 +182,12 @@ fn walks_equal_those_taken_one_by_one() {
     for (seed, directed) in [(11, false), (12, true)] {
         let lists = random_lists(seed, 3000, 9000, directed);
         let graph = stored(&lists, directed);
-        let base = WalkConfig { walkers: 4000, steps: 7, seed, ..WalkConfig::default() };
+        let base = WalkConfig::default().walkers(4000).steps(7).seed(seed);
         let listed = Starts::Listed(vec![3, 3, 2999, 1500]);
         for walk in [
             base.clone(),
-            WalkConfig { starts: Starts::Random, restart: 0.3, ..base.clone() },
-            WalkConfig { starts: listed, dead_ends: DeadEnds::Restart, ..base.clone() },
+            base.clone().starts(Starts::Random).restart(0.3),
+            base.clone().starts(listed).dead_ends(DeadEnds::Restart),
         ] {
             assert_walks(&lists, &graph, &walk);
         }
@@ -199,9 +199,9 @@ fn biased_walks_equal_those_taken_one_by_one() {
     for (seed, directed) in [(21, false), (22, true)] {
         let lists = random_lists(seed, 3000, 9000, directed);
         let graph = stored(&lists, directed);
-        let base = WalkConfig { walkers: 2000, steps: 6, seed, ..WalkConfig::default() };
+        let base = WalkConfig::default().walkers(2000).steps(6).seed(seed);
         for (p, q, restart) in [(0.25, 4.0, 0.0), (4.0, 0.25, 0.1), (1.0, 0.5, 0.0)] {
-            assert_walks(&lists, &graph, &WalkConfig { p, q, restart, ..base.clone() });
+            assert_walks(&lists, &graph, &base.clone().p(p).q(q).restart(restart));
         }
     }
 }
@@ -213,8 +213,7 @@ fn a_hub_over_many_pages_gives_each_neighbour_alike() {
     lists.extend((1..=leaves).map(|_| vec![0]));
     let graph = stored(&lists, false);
     let walkers = 100_000;
-    let walk =
-        WalkConfig { walkers, steps: 1, starts: Starts::Listed(vec![0]), ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(walkers).steps(1).starts(Starts::Listed(vec![0]));
     let (_, rows) = walked(&graph, engine(Strategy::Auto, 2), &walk);
     let mut counts = [0u64; 40];
     rows.iter().for_each(|row| counts[(row[1] as usize - 1) / 500] += 1);
@@ -230,14 +229,8 @@ fn steps_of_node2vec_follow_their_weights() {
     let lists = vec![vec![1, 2], vec![0, 2, 3, 4], vec![0, 1], vec![1], vec![1]];
     let graph = stored(&lists, false);
     let (p, q) = (0.5, 4.0);
-    let walk = WalkConfig {
-        walkers: 200_000,
-        steps: 2,
-        starts: Starts::Listed(vec![0]),
-        p,
-        q,
-        ..WalkConfig::default()
-    };
+    let walk =
+        WalkConfig::default().walkers(200_000).steps(2).starts(Starts::Listed(vec![0])).p(p).q(q);
     for strategy in STRATEGIES {
         let (_, rows) = walked(&graph, engine(strategy, 2), &walk);
         let mut counts = [0u64; 5];
@@ -258,7 +251,7 @@ fn steps_of_node2vec_follow_their_weights() {
 fn a_small_budget_takes_the_same_walks_in_batches() {
     let lists = random_lists(31, 3000, 9000, false);
     let graph = stored(&lists, false);
-    let walk = WalkConfig { walkers: 100_000, steps: 3, ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(100_000).steps(3);
     for strategy in STRATEGIES {
         let (whole, rows) = walked(&graph, engine(strategy, 2), &walk);
         let small = engine(strategy, 2).memory_bytes(4 << 20);
@@ -272,10 +265,10 @@ fn a_small_budget_takes_the_same_walks_in_batches() {
 #[test]
 fn graphs_without_edges_or_vertices_end_walks_at_once() {
     let graph = stored(&[vec![], vec![], vec![]], false);
-    let walk = WalkConfig { walkers: 5, ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(5);
     for dead_ends in [DeadEnds::End, DeadEnds::Restart] {
         for strategy in STRATEGIES {
-            let walk = WalkConfig { dead_ends, ..walk.clone() };
+            let walk = walk.clone().dead_ends(dead_ends);
             let (walks, rows) = walked(&graph, engine(strategy, 2), &walk);
             assert_eq!(rows, [[0], [1], [2], [0], [1]]);
             assert_eq!((walks.steps, walks.dead_ends), (0, 5));
@@ -284,7 +277,7 @@ fn graphs_without_edges_or_vertices_end_walks_at_once() {
     let nothing = stored(&[], false);
     let refused = walk::run(&nothing, engine(Strategy::Auto, 1), &walk, None);
     assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{refused:?}");
-    let no_walks = WalkConfig { walkers: 0, ..walk };
+    let no_walks = walk.walkers(0);
     let none = walk::run(&nothing, engine(Strategy::Auto, 1), &no_walks, None).unwrap();
     assert_eq!((none.steps, none.fingerprint), (0, 0));
 }
@@ -292,7 +285,7 @@ fn graphs_without_edges_or_vertices_end_walks_at_once() {
 #[test]
 fn walks_of_no_step_are_their_starts() {
     let graph = stored(&[vec![1], vec![0]], false);
-    let walk = WalkConfig { walkers: 3, steps: 0, ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(3).steps(0);
     for strategy in STRATEGIES {
         let (walks, rows) = walked(&graph, engine(strategy, 1), &walk);
         assert_eq!(rows, [[0], [1], [0]]);
@@ -303,16 +296,16 @@ fn walks_of_no_step_are_their_starts() {
 #[test]
 fn parameters_that_make_no_sense_are_refused() {
     let graph = stored(&[vec![1], vec![0]], false);
-    let good = WalkConfig { walkers: 3, ..WalkConfig::default() };
+    let good = WalkConfig::default().walkers(3);
     for bad in [
-        WalkConfig { restart: 1.5, ..good.clone() },
-        WalkConfig { restart: f64::NAN, ..good.clone() },
-        WalkConfig { p: 0.0, ..good.clone() },
-        WalkConfig { q: f64::INFINITY, ..good.clone() },
-        WalkConfig { q: -1.0, ..good.clone() },
-        WalkConfig { steps: u32::MAX, ..good.clone() },
-        WalkConfig { starts: Starts::Listed(vec![2]), ..good.clone() },
-        WalkConfig { starts: Starts::Listed(vec![]), ..good.clone() },
+        good.clone().restart(1.5),
+        good.clone().restart(f64::NAN),
+        good.clone().p(0.0),
+        good.clone().q(f64::INFINITY),
+        good.clone().q(-1.0),
+        good.clone().steps(u32::MAX),
+        good.clone().starts(Starts::Listed(vec![2])),
+        good.clone().starts(Starts::Listed(vec![])),
     ] {
         let refused = walk::run(&graph, engine(Strategy::Auto, 1), &bad, None);
         assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{bad:?}: {refused:?}");
@@ -323,7 +316,7 @@ fn parameters_that_make_no_sense_are_refused() {
 fn a_budget_too_small_names_one_that_does() {
     let lists = random_lists(41, 3000, 9000, false);
     let graph = stored(&lists, false);
-    let walk = WalkConfig { walkers: 3000, ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(3000);
     let with_memory = |bytes| EngineConfig::with_memory(bytes).threads(1);
     let refused = walk::run(&graph, with_memory(1000), &walk, None);
     let Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) = refused else {
@@ -336,7 +329,7 @@ fn a_budget_too_small_names_one_that_does() {
 fn a_verifier_sees_walks_of_another_graph() {
     let one = stored(&[vec![1], vec![0], vec![3], vec![2]], false);
     let other = stored(&[vec![1], vec![0, 2], vec![1, 3], vec![2]], false);
-    let walk = WalkConfig { walkers: 20, ..WalkConfig::default() };
+    let walk = WalkConfig::default().walkers(20);
     let (_, rows) = walked(&one, engine(Strategy::Auto, 1), &walk);
     let numbered = || rows.iter().enumerate().map(|(i, row)| (i as u64, row.as_slice()));
     walk::verify(&one, &walk, numbered()).unwrap();

@@ -215,7 +215,7 @@ fn walked(graph: &Arc<Graph>, config: EngineConfig, walk: &WalkConfig) -> (Walks
 }
 
 fn by_weight() -> WalkConfig {
-    WalkConfig { weighted: true, ..WalkConfig::default() }
+    WalkConfig::default().weighted(true)
 }
 
 fn assert_walks(lists: &Lists, graph: &Arc<Graph>, walk: &WalkConfig, what: &str) {
@@ -241,12 +241,12 @@ fn assert_walks(lists: &Lists, graph: &Arc<Graph>, walk: &WalkConfig, what: &str
 fn walks_of_every_type_equal_those_taken_one_by_one() {
     for (seed, directed) in [(11, false), (12, true)] {
         let lists = random_lists(seed, 3000, directed);
-        let base = WalkConfig { walkers: 2000, steps: 7, seed, ..by_weight() };
+        let base = by_weight().walkers(2000).steps(7).seed(seed);
         let listed = Starts::Listed(vec![3, 1000, 2999, 1500]);
         let dead_ends = DeadEnds::Restart;
         let walk = match directed {
-            false => WalkConfig { restart: 0.1, ..base },
-            true => WalkConfig { starts: listed, dead_ends, ..base },
+            false => base.restart(0.1),
+            true => base.starts(listed).dead_ends(dead_ends),
         };
         for (i, kind) in KINDS.into_iter().enumerate() {
             let codec = if i % 2 == usize::from(directed) { Codec::Raw } else { Codec::Packed };
@@ -261,9 +261,9 @@ fn biased_walks_equal_those_taken_one_by_one() {
     for (seed, directed) in [(21, false), (22, true)] {
         let lists = random_lists(seed, 3000, directed);
         let graph = stored(&lists, directed, WeightType::F64, Codec::Raw);
-        let base = WalkConfig { walkers: 2000, steps: 6, seed, ..by_weight() };
+        let base = by_weight().walkers(2000).steps(6).seed(seed);
         for (p, q, restart) in [(0.25, 4.0, 0.0), (4.0, 0.25, 0.1)] {
-            let walk = WalkConfig { p, q, restart, ..base.clone() };
+            let walk = base.clone().p(p).q(q).restart(restart);
             assert_walks(&lists, &graph, &walk, "f64");
         }
     }
@@ -275,12 +275,12 @@ fn equal_weights_give_the_walks_without_weights() {
     lists.iter_mut().for_each(|list| list.values_mut().for_each(|weight| *weight = 3));
     let plain = stored_with(&lists, false, None, Codec::Raw, |_| unreachable!());
     for (p, q) in [(1.0, 1.0), (0.5, 2.0)] {
-        let walk = WalkConfig { walkers: 5000, p, q, ..WalkConfig::default() };
+        let walk = WalkConfig::default().walkers(5000).p(p).q(q);
         let expected = walked(&plain, engine(Strategy::Auto, 2), &walk).0.fingerprint;
         for kind in KINDS {
             let graph = stored(&lists, false, kind, Codec::Raw);
             for strategy in STRATEGIES {
-                let walk = WalkConfig { weighted: true, ..walk.clone() };
+                let walk = walk.clone().weighted(true);
                 let found = walked(&graph, engine(strategy, 2), &walk).0.fingerprint;
                 assert_eq!(found, expected, "{kind:?} {strategy}");
             }
@@ -296,7 +296,7 @@ fn steps_from_a_hub_over_many_pages_follow_the_weights() {
     lists.extend((1..=leaves).map(|leaf| BTreeMap::from([(0, u64::from(leaf % 40))])));
     let graph = stored(&lists, false, WeightType::F32, Codec::Raw);
     let walkers = 100_000;
-    let walk = WalkConfig { walkers, steps: 1, starts: Starts::Listed(vec![0]), ..by_weight() };
+    let walk = by_weight().walkers(walkers).steps(1).starts(Starts::Listed(vec![0]));
     for strategy in [Strategy::Auto, Strategy::Block] {
         let (_, rows) = walked(&graph, engine(strategy, 2), &walk);
         let mut classes = [0u64; 40];
@@ -328,7 +328,7 @@ fn biased_steps_follow_weight_times_bias() {
     let graph = stored(&lists, false, WeightType::U32, Codec::Raw);
     let (p, q) = (0.5, 4.0);
     let starts = Starts::Listed(vec![0]);
-    let walk = WalkConfig { walkers: 200_000, steps: 2, starts, p, q, ..by_weight() };
+    let walk = by_weight().walkers(200_000).steps(2).starts(starts).p(p).q(q);
     for strategy in STRATEGIES {
         let (_, rows) = walked(&graph, engine(strategy, 2), &walk);
         let mut counts = [0u64; 6];
@@ -352,8 +352,7 @@ fn a_hub_is_not_read_whole_for_every_step() {
     let mut lists: Lists = vec![(1..=leaves).map(|leaf| (leaf, 1 + u64::from(leaf % 7))).collect()];
     lists.extend((1..=leaves).map(|_| BTreeMap::from([(0, 1)])));
     let graph = stored(&lists, true, WeightType::F32, Codec::Raw);
-    let walk =
-        WalkConfig { walkers: 20, steps: 20, starts: Starts::Listed(vec![0]), ..by_weight() };
+    let walk = by_weight().walkers(20).steps(20).starts(Starts::Listed(vec![0]));
     let hub_bytes = 2 * 4 * u64::from(leaves);
     for strategy in STRATEGIES {
         let config = engine(strategy, 2).cache_bytes(Some(0));
@@ -369,7 +368,7 @@ fn a_hub_is_not_read_whole_for_every_step() {
 fn a_small_budget_takes_the_same_walks_in_batches() {
     let lists = random_lists(41, 3000, false);
     let graph = stored(&lists, false, WeightType::F32, Codec::Packed);
-    let walk = WalkConfig { walkers: 100_000, steps: 3, ..by_weight() };
+    let walk = by_weight().walkers(100_000).steps(3);
     for strategy in STRATEGIES {
         let (whole, rows) = walked(&graph, engine(strategy, 2), &walk);
         let small = engine(strategy, 2).memory_bytes(5 << 20);
@@ -399,7 +398,7 @@ fn weights_of_any_size_keep_their_proportions() {
             Weight::F64(weights[number as usize])
         });
         let starts = Starts::Listed(vec![0]);
-        let walk = WalkConfig { walkers: 50_000, steps: 1, starts, ..by_weight() };
+        let walk = by_weight().walkers(50_000).steps(1).starts(starts);
         let (_, rows) = walked(&graph, engine(Strategy::Auto, 2), &walk);
         let count = |v: u32| rows.iter().filter(|row| row[1] == v).count() as f64 / 50_000.0;
         assert!((count(1) - 0.6).abs() < 0.01, "{unit}: {}", count(1));
@@ -411,7 +410,7 @@ fn weights_of_any_size_keep_their_proportions() {
 #[test]
 fn graphs_by_whose_weights_no_walk_can_go_are_refused() {
     let lists: Lists = vec![BTreeMap::from([(1, 1)]), BTreeMap::from([(0, 1)])];
-    let walk = WalkConfig { walkers: 2, ..by_weight() };
+    let walk = by_weight().walkers(2);
     let plain = stored_with(&lists, false, None, Codec::Raw, |_| unreachable!());
     let refused = walk::run(&plain, engine(Strategy::Auto, 1), &walk, None).unwrap_err();
     assert!(refused.to_string().contains("--weighted needs a graph with weights"), "{refused}");
@@ -426,7 +425,7 @@ fn graphs_by_whose_weights_no_walk_can_go_are_refused() {
             let refused = walk::run(&graph, engine(strategy, 1), &walk, None).unwrap_err();
             assert!(refused.to_string().contains("not negative"), "{refused}");
         }
-        let unweighted = WalkConfig { weighted: false, ..walk.clone() };
+        let unweighted = walk.clone().weighted(false);
         walk::run(&graph, engine(Strategy::Auto, 1), &unweighted, None).unwrap();
     }
 }
@@ -435,10 +434,10 @@ fn graphs_by_whose_weights_no_walk_can_go_are_refused() {
 fn graphs_without_edges_end_walks_at_once() {
     for lists in [vec![BTreeMap::new(); 3], vec![BTreeMap::from([(1, 0)]), [(0, 0)].into()]] {
         let graph = stored(&lists, false, WeightType::F32, Codec::Raw);
-        let walk = WalkConfig { walkers: 5, ..by_weight() };
+        let walk = by_weight().walkers(5);
         for strategy in STRATEGIES {
             for dead_ends in [DeadEnds::End, DeadEnds::Restart] {
-                let walk = WalkConfig { dead_ends, ..walk.clone() };
+                let walk = walk.clone().dead_ends(dead_ends);
                 let (walks, rows) = walked(&graph, engine(strategy, 2), &walk);
                 assert!(rows.iter().all(|row| row.len() == 1));
                 assert_eq!((walks.steps, walks.dead_ends), (0, 5));

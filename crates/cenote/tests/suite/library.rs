@@ -91,6 +91,71 @@ fn every_algorithm_runs_verifies_and_estimates() {
 }
 
 #[test]
+fn no_number_makes_a_run_panic() {
+    let (_folder, path) = stored(EDGES);
+    let graph = Graph::open(&path).unwrap();
+    macro_rules! all {
+        ($($run:expr),* $(,)?) => {$(
+            for (memory, threads, depth) in
+                [(1, 0, 0), (64 << 20, 1, usize::MAX), (u64::MAX, 2, 1)]
+            {
+                // An answer or an error, and the estimate says which.
+                let run = || $run.memory(memory).threads(threads).depth(depth);
+                let (estimate, answer) = (run().estimate(), run().run());
+                assert_eq!(estimate.is_ok(), answer.is_ok(), "{estimate:?} {answer:?}");
+            }
+            let run = $run.memory("64MiB").threads(usize::MAX).run();
+            assert!(matches!(run, Err(Error::Parameter { .. })), "{run:?}");
+        )*};
+    }
+    all!(
+        graph.betweenness().samples(u64::MAX, u64::MAX),
+        graph.bfs().parents(true),
+        graph.cdlp().iterations(0),
+        graph.dfs().threshold(0).stacks(0),
+        graph.dfs().threshold(u64::MAX).stacks(usize::MAX),
+        graph.lexicographic_dfs(),
+        graph.kcore().k(u32::MAX),
+        graph.kcore().k(0),
+        graph.lcc(),
+        graph.mis().seed(u64::MAX),
+        graph.pagerank().iterations(0),
+        graph.pagerank().tolerance(1e-300).damping(1.0),
+        graph.reach().target("f"),
+        graph.scc(),
+        graph.sssp().delta(f64::MIN_POSITIVE),
+        graph.sssp().delta(f64::MAX),
+        graph.triangles().per_vertex(true),
+        graph.walk().walkers(0),
+        graph.walk().per_vertex(0).restart(1.0),
+        graph.walk().p(1e-3).q(1e3).walkers(3).seed(u64::MAX),
+        graph.wcc(),
+    );
+    macro_rules! refused {
+        ($($run:expr),* $(,)?) => {$(
+            let error = $run.memory("64MiB").run().unwrap_err();
+            assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
+        )*};
+    }
+    for number in [f64::NAN, f64::INFINITY, -1.0] {
+        refused!(
+            graph.pagerank().damping(number),
+            graph.pagerank().tolerance(number),
+            graph.sssp().delta(number),
+            graph.walk().restart(number),
+            graph.walk().p(number),
+            graph.walk().q(number),
+        );
+    }
+    refused!(graph.walk().steps(u32::MAX));
+    for (memory_bytes, threads) in [(0, 0), (u64::MAX, usize::MAX), (1 << 20, 1)] {
+        let graph = Graph::options().lookups(memory_bytes, threads).open(&path).unwrap();
+        let neighbors = graph.neighbors().threads(threads.min(4)).memory(memory_bytes);
+        assert_eq!(neighbors.of("f").collect().unwrap(), [[id("e")]]);
+    }
+}
+
+#[test]
 fn answers_are_written_whole_keyed_by_ids_and_never_over_an_input() {
     let (folder, path) = stored(EDGES);
     let graph = Graph::open(&path).unwrap();

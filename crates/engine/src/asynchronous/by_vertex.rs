@@ -11,7 +11,8 @@ use super::flags::Flags;
 use super::queue::{Own, WorkQueue};
 use super::stack::{Links, Stack};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
 /// What the workers share.

@@ -186,7 +186,7 @@ fn threads_look_up_beside_each_other_with_fewer_frames_than_pages() {
 fn many_lists_come_in_the_order_asked_for_each_page_once() {
     let test = graph(false);
     let device = sim_of(&test);
-    let plan = |_: &_| LookupConfig { frames: 4096, read_depth: 16 };
+    let plan = |_: &_| LookupConfig::default().frames(4096).read_depth(16);
     let graph = Graph::open_with(device.clone(), plan).unwrap();
     let mut random = Random(3);
     let mut asked: Vec<_> = (0..500).map(|_| random.below(VERTICES.into()) as VertexId).collect();
@@ -204,7 +204,7 @@ fn many_lists_come_in_the_order_asked_for_each_page_once() {
     assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);
     assert_eq!(device.operations() - before, read, "all pages were in memory");
     // With as few frames as may be, pages come and go.
-    let plan = |_: &_| LookupConfig { frames: 8, read_depth: 2 };
+    let plan = |_: &_| LookupConfig::default().frames(8).read_depth(2);
     let graph = Graph::open_with(sim_of(&test), plan).unwrap();
     let mut lookup = graph.lookup().unwrap();
     assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);

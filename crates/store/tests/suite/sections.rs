@@ -269,6 +269,6 @@ fn assert_ids(graph: &Graph, all: &[Id], sorted: &[(Id, u32)]) {
 fn a_look_up_plan_does_not_change_what_a_store_gives() {
     let device = MemoryDevice::with_bytes(hubs(false).stored_bytes());
     let store = Store::open(device.shared()).unwrap();
-    let plan = |_: &_| LookupConfig { frames: 64, read_depth: 4 };
+    let plan = |_: &_| LookupConfig::default().frames(64).read_depth(4);
     assert_same(&store.graph(plan).unwrap(), &hubs(false));
 }

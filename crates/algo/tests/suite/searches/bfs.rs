@@ -17,11 +17,7 @@ fn levels_and_smallest_parents_from_several_sources() {
             for in_edges in [false, true] {
                 let graph = plain.stored_with(in_edges);
                 for config in configs_within(TIGHT_BYTES) {
-                    let search = BfsConfig {
-                        sources: sources.clone(),
-                        parents: true,
-                        ..BfsConfig::default()
-                    };
+                    let search = BfsConfig::default().sources(sources.clone()).parents(true);
                     let found = bfs::run(&graph, config, &search).unwrap();
                     let case = format!("{} {} seed {seed}", plain.name, plain.directed);
                     (0..n).for_each(|v| assert_eq!(found.level(v), levels[v as usize], "{case}"));
@@ -46,7 +42,10 @@ fn a_search_for_targets_ends_with_the_level_of_the_last() {
                 let graph = plain.stored_with(in_edges);
                 for config in configs_within(TIGHT_BYTES) {
                     let parents = true;
-                    let search = BfsConfig { sources: vec![0], targets: targets.clone(), parents };
+                    let search = BfsConfig::default()
+                        .sources(vec![0])
+                        .targets(targets.clone())
+                        .parents(parents);
                     let found = bfs::run(&graph, config, &search).unwrap();
                     assert_eq!(found.ended_early, last.is_some(), "{}", plain.name);
                     let end = last.unwrap_or(u32::MAX);

@@ -15,8 +15,12 @@ fn pseudo_dfs_reaches_what_can_be_reached_whatever_the_stacks() {
         let levels = plain.levels(&[0]);
         for config in configs_within(TIGHT_BYTES) {
             for (threshold, stacks) in [(8, None), (1, Some(1)), (1, Some(3)), (100, Some(1000))] {
-                let asynchronous = AsynchronousConfig { threshold, stacks };
-                let search = PseudoDfsConfig { source: Some(0), targets: Vec::new(), asynchronous };
+                let asynchronous =
+                    AsynchronousConfig::default().threshold(threshold).stacks(stacks);
+                let search = PseudoDfsConfig::default()
+                    .source(Some(0))
+                    .targets(Vec::new())
+                    .asynchronous(asynchronous);
                 let found = pseudo::run(&graph, config.clone(), &search).unwrap();
                 let case = format!("{} {} {threshold} {stacks:?}", plain.name, config.strategy);
                 for (v, level) in (0..).zip(&levels) {
@@ -41,7 +45,7 @@ fn pseudo_dfs_ends_when_its_targets_are_reached_and_says_which_are_not() {
             let all = targets.iter().all(|&v| levels[v as usize].is_some());
             for config in configs_within(TIGHT_BYTES) {
                 let targets = targets.clone();
-                let search = PseudoDfsConfig { source: Some(0), targets, ..Default::default() };
+                let search = PseudoDfsConfig::default().source(Some(0)).targets(targets);
                 let found = pseudo::run(&graph, config, &search).unwrap();
                 assert_eq!(found.ended_early, all, "{}", plain.name);
                 assert_eq!(found.reached().is_none(), all, "{}", plain.name);
@@ -102,7 +106,8 @@ fn lexicographic_order_is_that_of_the_textbook() {
             let source = Random(seed).below(plain.lists.len() as u32);
             let expected = textbook(&plain, source);
             for config in configs_within(TIGHT_BYTES) {
-                let search = LexicographicConfig { source: Some(source), targets: Vec::new() };
+                let search =
+                    LexicographicConfig::default().source(Some(source)).targets(Vec::new());
                 let found = lexicographic::run(&graph, config, &search).unwrap();
                 for (v, &expected) in (0..).zip(&expected) {
                     let answer = (found.order(v), found.parent(v), found.finish(v));
@@ -120,7 +125,7 @@ fn lexicographic_order_ends_with_the_last_target() {
         let graph = plain.stored_with(false);
         let whole = textbook(&plain, 0);
         let target = whole.iter().position(|of| of.0.is_some_and(|order| order >= 1)).unwrap_or(0);
-        let search = LexicographicConfig { source: Some(0), targets: vec![target as u32, 0] };
+        let search = LexicographicConfig::default().source(Some(0)).targets(vec![target as u32, 0]);
         let found =
             lexicographic::run(&graph, EngineConfig::with_memory(8 << 20), &search).unwrap();
         assert!(found.ended_early);
@@ -135,12 +140,12 @@ fn a_path_of_a_million_vertices_is_no_recursion() {
     let path: Vec<(u32, u32)> = (0..n - 1).map(|v| (v, v + 1)).collect();
     let graph = Plain::of(n, &path, false).without_in_edges().stored();
     let config = || EngineConfig::with_memory(64 << 20).threads(2);
-    let search = LexicographicConfig { source: Some(0), targets: Vec::new() };
+    let search = LexicographicConfig::default().source(Some(0)).targets(Vec::new());
     let found = lexicographic::run(&graph, config(), &search).unwrap();
     assert_eq!((found.reached, found.depth), (u64::from(n), u64::from(n) - 1));
     assert_eq!((found.order(n - 1), found.finish(n - 1)), (Some(n - 1), Some(0)));
     for strategy in [Strategy::Auto, Strategy::Block] {
-        let search = PseudoDfsConfig { source: Some(0), ..PseudoDfsConfig::default() };
+        let search = PseudoDfsConfig::default().source(Some(0));
         let found = pseudo::run(&graph, config().strategy(strategy), &search).unwrap();
         assert_eq!(found.reached(), Some(u64::from(n)));
     }
@@ -150,8 +155,8 @@ fn a_path_of_a_million_vertices_is_no_recursion() {
 fn a_source_that_is_no_vertex_is_refused() {
     let graph = Plain::of(2, &[(0, 1)], true).without_in_edges().stored();
     let config = EngineConfig::with_memory(8 << 20);
-    let search = PseudoDfsConfig { source: Some(2), ..PseudoDfsConfig::default() };
+    let search = PseudoDfsConfig::default().source(Some(2));
     assert!(pseudo::run(&graph, config.clone(), &search).is_err());
-    let search = LexicographicConfig { targets: vec![7], ..LexicographicConfig::default() };
+    let search = LexicographicConfig::default().targets(vec![7]);
     assert!(lexicographic::run(&graph, config, &search).is_err());
 }

@@ -18,7 +18,7 @@ fn answers_are_those_of_a_full_search_and_cost_no_more() {
         for in_edges in [false, true] {
             let graph = plain.stored_with(in_edges);
             for config in configs_within(TIGHT_BYTES) {
-                let question = ReachConfig { source: Some(source), targets: targets.clone() };
+                let question = ReachConfig::default().source(Some(source)).targets(targets.clone());
                 let found = reach::run(&graph, config, &question).unwrap();
                 assert_eq!(found.reachable, expected, "{} {in_edges}", plain.name);
                 assert_eq!(found.bidirectional, in_edges || !plain.directed);
