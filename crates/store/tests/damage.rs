@@ -6,7 +6,8 @@ mod graphs;
 
 use std::collections::BTreeSet;
 
-use cenote_store::format::{Identity, PageHeader, PageKind, verify_codec};
+use cenote_store::format::PageKind;
+use cenote_store::header::{Identity, PageHeader, verify_codec};
 use cenote_store::{
     Codec, Decoded, Direction, Graph, HubNeighboursChoice, StoreError, check_device,
 };

@@ -5,7 +5,8 @@
 
 mod graphs;
 
-use cenote_store::format::{HEADER_BYTES, PageHeader, PageKind};
+use cenote_store::format::{HEADER_BYTES, PageKind};
+use cenote_store::header::PageHeader;
 use cenote_store::superblock::{IdKind, Section, SectionKind};
 use cenote_store::{
     Codec, Direction, Graph, HubNeighboursChoice, Id, IdRef, LookupConfig, Store, StoreError, check,
