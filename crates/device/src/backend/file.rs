@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::check_depth;
 use super::threads::ThreadQueue;
 use super::uring::{self, UringQueue};
+use super::{Target, check_depth};
 use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
 use crate::{Device, Queue, QueueConfig};
@@ -246,15 +246,6 @@ fn remedy(refusal: &io::Error) -> String {
         }
         _ => format!("io_uring cannot be set up: {refusal}"),
     }
-}
-
-/// What a queue needs to know of its device.
-#[derive(Debug)]
-pub(super) struct Target {
-    pub(super) file: Arc<File>,
-    pub(super) name: String,
-    pub(super) block_bytes: usize,
-    pub(super) clock: Arc<RealClock>,
 }
 
 /// A file or raw block device.

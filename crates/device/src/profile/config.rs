@@ -2,7 +2,7 @@
 
 use super::data::{DEPTHS, SIZES};
 use crate::model::knee;
-use crate::request::Op;
+use crate::op::Op;
 
 /// What a sweep measures. The defaults of [`full`](Self::full) and [`quick`](Self::quick) suit
 /// every drive; tests and experiments narrow them.

@@ -15,7 +15,7 @@ use super::sweep::{Progress, ProgressFn, interrupted, profile};
 use crate::Device;
 use crate::backend::file::{self, OpenOptions};
 use crate::error::{DeviceError, Result};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Scratch bytes if nothing else is asked: larger than the caches of most drives' controllers.
 pub const SCRATCH_BYTES: u64 = 1 << 30;

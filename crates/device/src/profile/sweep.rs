@@ -10,7 +10,7 @@ use super::data::{
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 use crate::model::knee;
-use crate::request::Op;
+use crate::op::Op;
 use crate::{Clock, Device, LogHistogram};
 
 /// Progress of a profile, reported before each step. The callback returns whether to go on.

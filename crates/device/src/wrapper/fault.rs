@@ -6,14 +6,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::Slab;
-use crate::backend::sim::torn_prefix_bytes;
-use crate::backend::sim::{Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict};
-use crate::backend::{assert_request, assert_wait};
-use crate::clock::Clock;
-use crate::error::{DeviceError, Result};
-use crate::request::{Completion, IoFault, Op, Request};
-use crate::{Device, Queue, QueueConfig};
+use super::Layer;
+use crate::backend::sim::{
+    Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict, torn_prefix_bytes,
+};
+use crate::error::{DeviceError, IoFault, Result};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::{Device, Queue, QueueConfig, Slab};
 
 /// A device that fails as its plan says.
 #[derive(Debug)]
@@ -44,24 +44,9 @@ fn lock(state: &Mutex<FaultState>) -> MutexGuard<'_, FaultState> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Device for FaultDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        if lock(&self.state).is_power_cut() {
-            return Err(self.error("size", POWER_CUT_ERRNO));
-        }
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for FaultDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -74,6 +59,13 @@ impl Device for FaultDevice {
         }))
     }
 
+    fn len_bytes(&self) -> Result<u64> {
+        if lock(&self.state).is_power_cut() {
+            return Err(self.error("size", POWER_CUT_ERRNO));
+        }
+        self.inner.len_bytes()
+    }
+
     fn sync(&self) -> Result<()> {
         lock(&self.state).control().map_err(|errno| self.error("sync", errno))?;
         self.inner.sync()
@@ -82,18 +74,6 @@ impl Device for FaultDevice {
     fn set_len(&self, bytes: u64) -> Result<()> {
         lock(&self.state).resize(bytes).map_err(|errno| self.error("resize", errno))?;
         self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
     }
 }
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Clock;
+use super::Layer;
 use crate::error::Result;
-use crate::request::{Completion, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request};
 use crate::{Device, LogHistogram, Queue, QueueConfig};
 
 /// Histogram, each known to one part in eight.
@@ -121,21 +122,9 @@ impl Stats {
     }
 }
 
-impl Device for StatsDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for StatsDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -146,22 +135,6 @@ impl Device for StatsDevice {
     fn sync(&self) -> Result<()> {
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
     }
 }
 

@@ -5,12 +5,10 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::Slab;
-use crate::backend::{assert_request, assert_wait};
-use crate::clock::Clock;
+use super::Layer;
 use crate::error::Result;
-use crate::request::{Completion, Request};
-use crate::{Device, Queue, QueueConfig};
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::{Device, Queue, QueueConfig, Slab};
 
 /// How slow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,21 +54,9 @@ impl ThrottleDevice {
     }
 }
 
-impl Device for ThrottleDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for ThrottleDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -83,26 +69,6 @@ impl Device for ThrottleDevice {
             arrived: Vec::with_capacity(config.depth),
             block_bytes: self.inner.block_bytes(),
         }))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
     }
 }
 

@@ -63,8 +63,24 @@ pub struct Handle {
     stream: u64,
 }
 
+impl Pool {
+    /// A way in for the calling thread. It opens a queue, and takes buffers of its own
+    /// ([`Pool::handle_bytes`]), when it first has to read or to write.
+    pub fn handle(self: &Arc<Self>) -> Handle {
+        Handle::new(Arc::clone(self))
+    }
+
+    /// As [`Handle::sync`].
+    ///
+    /// # Errors
+    /// As [`Handle::sync`].
+    pub fn sync(self: &Arc<Self>) -> Result<()> {
+        self.handle().sync()
+    }
+}
+
 impl Handle {
-    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+    fn new(pool: Arc<Pool>) -> Self {
         let (uses_max, ordered) = match pool.hit_recording() {
             HitRecording::Counted { max } => (max, false),
             HitRecording::Ordered => (0, true),

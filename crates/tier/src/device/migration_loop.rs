@@ -9,9 +9,9 @@ use super::error::{Result, TieredError};
 use super::migrate::{Migrator, Outcome};
 use super::state::State;
 use super::tiered::TieredDevice;
-use super::worker::WorkerConfig;
+use super::worker_policy::{WorkerConfig, adopt, begin};
 use crate::placement::{Move, Placement};
-use crate::policy::{Access, Context, Policy};
+use crate::policy::{Access, Policy};
 
 /// How long it sleeps between two rounds; longer after a while without accesses.
 const NAP: Duration = Duration::from_millis(1);
@@ -41,65 +41,6 @@ pub(super) struct Shared {
     pub(super) dropped: AtomicU64,
     pub(super) failed: AtomicU64,
     pub(super) memory_bytes: AtomicUsize,
-}
-
-/// A policy for a device as it is now, or as it was when its state was kept.
-pub(super) fn build(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-) -> Result<(Placement, Box<dyn Policy>)> {
-    let placement = device.placement()?;
-    if config.tiers.len() != placement.tiers() {
-        let (found, expected) = (config.tiers.len(), placement.tiers());
-        return Err(TieredError::Options(format!("{found} described, there are {expected}")));
-    }
-    let policy = match &config.state {
-        Some(bytes) => restore(device, config, &placement, bytes)?,
-        None => begin(config, &placement)?,
-    };
-    Ok((placement, policy))
-}
-
-fn begin(config: &WorkerConfig, placement: &Placement) -> Result<Box<dyn Policy>> {
-    let context = Context { tiers: &config.tiers, placement, seed: config.seed, oracle: None };
-    config.policy.build(&context).map_err(|error| TieredError::Options(error.to_string()))
-}
-
-/// The policy that was kept in an earlier run.
-fn restore(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-    placement: &Placement,
-    bytes: &[u8],
-) -> Result<Box<dyn Policy>> {
-    let (set, name) = (&device.core.header.id, config.policy.name());
-    adopt(device, config, placement, State::decode(bytes, set, name, placement.pages())?)
-}
-
-/// A policy that goes on from a state. It is notified of the blocks that have moved since. Blocks
-/// that have come since are new to it.
-fn adopt(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-    placement: &Placement,
-    mut state: State,
-) -> Result<Box<dyn Policy>> {
-    let wrong = |error: crate::TierError| TieredError::State { reason: error.to_string() };
-    if let Some(&tier) = state.map.iter().find(|&&tier| usize::from(tier) >= placement.tiers()) {
-        return Err(TieredError::State { reason: format!("it names tier {tier}") });
-    }
-    state.map.extend_from_slice(&placement.map()[state.map.len()..]);
-    let before = device.placement_of(state.map).map_err(wrong)?;
-    let context =
-        Context { tiers: &config.tiers, placement: &before, seed: config.seed, oracle: None };
-    let mut policy = config.policy.restore(&context, &state.knowledge).map_err(wrong)?;
-    for page in 0..placement.pages() {
-        let (from, to) = (before.tier_of(page), placement.tier_of(page));
-        if from != to {
-            policy.moved(page, from, to);
-        }
-    }
-    Ok(policy)
 }
 
 /// The loop's state.

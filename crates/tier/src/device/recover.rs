@@ -6,14 +6,13 @@ use cenote_device::Device;
 
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
-use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::journal::Journal;
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, Record};
 use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
-use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
+use super::page::{Generation, Kind, PAGE_BYTES, PageHead, items, verify};
 
 /// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;

@@ -16,31 +16,13 @@ use std::thread::JoinHandle;
 
 use super::error::{Result, TieredError};
 use super::migrate::BATCH_MAX;
-use super::migration_loop::{MigrationLoop, Shared, build};
+use super::migration_loop::{MigrationLoop, Shared};
 use super::set::ACCESSES_MAX;
 use super::tiered::TieredDevice;
-use crate::policy::PolicySpec;
-use crate::spec::TierSpec;
+use super::worker_policy::{WorkerConfig, build};
 
 /// Bytes by which the lists of a policy may grow for each block on the faster tiers.
 const LIST_BYTES: usize = 64;
-
-/// How blocks move.
-#[derive(Clone, Debug)]
-pub struct WorkerConfig {
-    /// Decides which blocks move.
-    pub policy: PolicySpec,
-    /// What the tiers can do for requests of a block, from the fastest.
-    pub tiers: Vec<TierSpec>,
-    /// Blocks that are copied at once, beside what users do.
-    pub batch: usize,
-    /// Requests of more bytes are a pass's.
-    pub heard_bytes_max: u64,
-    /// For policies that choose at random.
-    pub seed: u64,
-    /// What [`Worker::stop`] returned the last time.
-    pub state: Option<Vec<u8>>,
-}
 
 /// What moved so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

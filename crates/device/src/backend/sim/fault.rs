@@ -1,7 +1,7 @@
 //! Seeded faults: which operation goes wrong, and how.
 
+use crate::op::Op;
 use crate::random;
-use crate::request::Op;
 
 /// What every operation answers once the power is cut: the device is gone.
 pub const POWER_CUT_ERRNO: i32 = libc::ENODEV;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::fault::{mix, unit};
 use crate::clock::Clock;
 use crate::model::{self, DeviceModel};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Virtual time: it stands still unless it is moved.
 #[derive(Debug, Default)]

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub use queue::BudgetDevice;
 
 use crate::model::DeviceModel;
-use crate::request::Op;
+use crate::op::Op;
 
 /// How many reads and writes may be at a device at once.
 #[derive(Debug)]

@@ -1,4 +1,7 @@
-//! A set of tiers in memory: where blocks lie, which slots are free, and what stable storage knows.
+//! A set of tiers in memory: where blocks lie, which slots are free ([`alloc`]), and what stable
+//! storage knows.
+
+mod alloc;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +9,6 @@ use std::time::Duration;
 
 use cenote_device::Device;
 
-use super::alloc::Alloc;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::generation;
@@ -18,19 +20,10 @@ use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
 use super::recover::{Recovered, recover};
 use super::slots::Slots;
+use alloc::Alloc;
 
 /// Accesses that wait for the policy at most; more are dropped.
 pub(super) const ACCESSES_MAX: usize = 1 << 16;
-
-/// The errno of a full device, and of one that failed.
-pub(super) const ENOSPC: i32 = 28;
-pub(super) const EIO: i32 = 5;
-
-/// The errno of a failed allocation.
-pub(super) const ENOMEM: i32 = 12;
-
-/// The errno of a resource that another user holds.
-pub(super) const EBUSY: i32 = 16;
 
 /// One tier to build a set of.
 #[derive(Debug)]
