@@ -79,6 +79,18 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// Makes the error of a system call on `device`.
+    pub(crate) fn file<D: fmt::Display>(
+        device: D,
+        action: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::File { device: device.to_string(), action, source }
+    }
+
+    pub(crate) fn profile(path: impl fmt::Display, reason: impl Into<String>) -> Self {
+        Self::Profile { path: path.to_string(), reason: reason.into() }
+    }
+
     /// As the fault of a request that could not be carried out because of it: `EIO` where the
     /// system gave no reason of its own.
     pub fn fault(&self) -> IoFault {

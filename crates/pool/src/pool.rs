@@ -183,7 +183,7 @@ impl Pool {
 
     pub(crate) fn retire(&self, hits: &Arc<Counter>) {
         self.handles.lock().retain(|other| !Arc::ptr_eq(other, hits));
-        self.counters.hits_retired.add(hits.get());
+        self.counters.hits.add(hits.get());
     }
 
     /// Whether other handles could release what this one waits for.

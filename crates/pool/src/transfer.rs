@@ -38,7 +38,7 @@ struct Flight {
 }
 
 /// A submitted page that was read, its latch shared, or why it was not.
-pub(crate) type Landed = (u64, Result<FrameId>);
+pub(crate) type Arrived = (u64, Result<FrameId>);
 
 /// Dirty pages that could not be written.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub(crate) struct Transfer {
     flights: Slab<Flight>,
     completions: Vec<Completion>,
     /// Submitted pages that are ready, and their tags.
-    pub landed: VecDeque<Landed>,
+    pub arrived: VecDeque<Arrived>,
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
@@ -78,7 +78,7 @@ impl Transfer {
             staging: Vec::new(),
             flights: Slab::with_capacity(0),
             completions: Vec::new(),
-            landed: VecDeque::new(),
+            arrived: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
             submitted_in_flight: 0,
@@ -280,7 +280,7 @@ impl Transfer {
         });
         // SAFETY: the start of the read latched the frame exclusively; it still is.
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
-        let landed = match fault {
+        let arrived = match fault {
             None => {
                 let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Submitted(_));
                 let entrance = if is_wanted { Entrance::Hot } else { Entrance::Cold };
@@ -295,13 +295,13 @@ impl Transfer {
             }
         };
         let latch = &pool.frames.frame(frame).latch;
-        match (purpose, landed) {
-            (Purpose::Pin, landed) => self.pinned = Some(landed),
+        match (purpose, arrived) {
+            (Purpose::Pin, arrived) => self.pinned = Some(arrived),
             (Purpose::Submitted(tag), Ok(())) => {
                 latch.downgrade();
-                self.landed.push_back((tag, Ok(frame)));
+                self.arrived.push_back((tag, Ok(frame)));
             }
-            (Purpose::Submitted(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
+            (Purpose::Submitted(tag), Err(fault)) => self.arrived.push_back((tag, Err(fault))),
             (Purpose::Prefetch, Ok(())) => {
                 pool.frames.mark_prefetched(frame);
                 latch.release_exclusive();

@@ -80,7 +80,7 @@ fn run() -> Result<Figures> {
         policy: "tlfu".parse()?,
         tiers: vec![fast.spec, slow.spec],
         batch: 16,
-        heard_bytes_max: BLOCK_BYTES,
+        recorded_bytes_max: BLOCK_BYTES,
         seed: 1,
         state: None,
     };

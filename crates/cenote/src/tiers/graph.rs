@@ -24,7 +24,7 @@ pub const BATCH: usize = 64;
 const SEED: u64 = 1;
 
 /// Requests of more bytes are a pass's: they say nothing of any block.
-const HEARD_BYTES_MAX: u64 = 32 << 10;
+const RECORDED_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
         policy: kept.policy(),
         tiers: members.speeds()?,
         batch: BATCH,
-        heard_bytes_max: HEARD_BYTES_MAX.max(members.device.header().block_bytes.into()),
+        recorded_bytes_max: RECORDED_BYTES_MAX.max(members.device.header().block_bytes.into()),
         seed: SEED,
         state: None,
     })

@@ -85,9 +85,9 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     let (file, direct) = match opened {
         Err(refusal) if options.direct && refusal.raw_os_error() == Some(libc::EINVAL) => {
             let buffered = flags.custom_flags(libc::O_CLOEXEC).open(path);
-            (buffered.map_err(file_error(&name, "open"))?, false)
+            (buffered.map_err(DeviceError::file(&name, "open"))?, false)
         }
-        opened => (opened.map_err(file_error(&name, "open"))?, options.direct),
+        opened => (opened.map_err(DeviceError::file(&name, "open"))?, options.direct),
     };
     assemble(file, name, options, direct)
 }
@@ -102,12 +102,8 @@ pub fn from_file(file: File, name: &str, options: &OpenOptions) -> Result<Arc<dy
 /// Makes a rename or a new name in the directory durable.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     let name = directory.display().to_string();
-    let opened = File::open(directory).map_err(file_error(&name, "open"))?;
-    opened.sync_all().map_err(file_error(&name, "sync"))
-}
-
-fn file_error(device: &str, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
-    move |source| DeviceError::File { device: device.to_owned(), action, source }
+    let opened = File::open(directory).map_err(DeviceError::file(&name, "open"))?;
+    opened.sync_all().map_err(DeviceError::file(&name, "sync"))
 }
 
 fn set_direct(file: &File) -> rustix::io::Result<()> {
@@ -126,7 +122,7 @@ fn check_kind(kind: FileType, name: &str) -> Result<()> {
         return Ok(());
     }
     let reason = if kind.is_dir() { "it is a directory" } else { "it is no file or block device" };
-    Err(file_error(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
+    Err(DeviceError::file(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
 }
 
 fn assemble(
@@ -135,14 +131,14 @@ fn assemble(
     options: &OpenOptions,
     mut direct: bool,
 ) -> Result<Arc<dyn Device>> {
-    let kind = file.metadata().map_err(file_error(&name, "examine"))?.file_type();
+    let kind = file.metadata().map_err(DeviceError::file(&name, "examine"))?.file_type();
     check_kind(kind, &name)?;
     let mut block_bytes = 1;
     if direct {
-        match direct_alignment(&file).map_err(file_error(&name, "examine"))? {
+        match direct_alignment(&file).map_err(DeviceError::file(&name, "examine"))? {
             Some(bytes) => block_bytes = bytes,
             None => {
-                clear_direct(&file).map_err(|e| file_error(&name, "reopen")(e.into()))?;
+                clear_direct(&file).map_err(|e| DeviceError::file(&name, "reopen")(e.into()))?;
                 direct = false;
             }
         }
@@ -260,7 +256,7 @@ struct FileDevice {
 
 impl FileDevice {
     fn error(&self, action: &'static str, source: io::Error) -> DeviceError {
-        file_error(&self.target.name, action)(source)
+        DeviceError::file(&self.target.name, action)(source)
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`preset`]: the devices of the papers
 //! - [`knee`]: the rule that finds k in a curve
 //!
-//! Two meanings of alpha meet here. Measured, it is the ratio of the greatest read and the
+//! Alpha has two meanings here. Measured, it is the ratio of the greatest read and the
 //! greatest write bandwidth (dissertation 2.5.8); presets and profiles state that one. In PIO it
 //! is the cost of one write in reads. They agree only where k_r = k_w, so the ideal PIO device is
 //! a model of its own ([`DeviceModel::ideal`]), and a profile reports

@@ -20,7 +20,7 @@ pub(super) struct Cell {
     pub(super) depth: u32,
 }
 
-/// What came of it.
+/// What was measured of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct CellResult {
     pub(super) iops: f64,

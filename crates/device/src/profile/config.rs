@@ -30,7 +30,7 @@ pub struct ProfileConfig {
     pub saturation_share: f64,
     /// Seed of the offsets and the written bytes.
     pub seed: u64,
-    /// Said in the profile.
+    /// Recorded in the profile.
     pub quick: bool,
 }
 

@@ -77,12 +77,12 @@ impl Layer for FaultDevice {
     }
 }
 
-/// What a request is called outside, what it asked for, and what is claimed about it.
+/// The caller's tag and length of a request, and what its completion reports.
 struct Waiting {
     tag: u64,
     len: usize,
-    /// Bytes that the completion shall claim where the inner device did all it was asked.
-    claimed: usize,
+    /// Bytes moved, by the completion's report, if the inner device moved all that it was given.
+    reported: usize,
 }
 
 struct FaultQueue {
@@ -95,14 +95,14 @@ struct FaultQueue {
 }
 
 impl FaultQueue {
-    /// Passes on the first `moved` bytes of a request and claims that `claimed` were moved.
-    fn pass(&mut self, request: Request, moved: usize, claimed: usize) {
+    /// Passes on the first `moved` bytes of a request, and reports `reported` as moved.
+    fn pass(&mut self, request: Request, moved: usize, reported: usize) {
         if moved == 0 {
-            self.over.push(request.complete(Ok(claimed), 0));
+            self.over.push(request.complete(Ok(reported), 0));
             return;
         }
         let Request { tag, len, .. } = request;
-        let tag = self.waiting.insert(Waiting { tag, len, claimed });
+        let tag = self.waiting.insert(Waiting { tag, len, reported });
         self.inner.push(Request { tag, len: moved, ..request });
     }
 }
@@ -149,9 +149,9 @@ impl Queue for FaultQueue {
         self.inner.reap(missing, completions)?;
         let state = lock(&self.state);
         for completion in &mut completions[first_passed..] {
-            let Waiting { tag, len, claimed } = self.waiting.remove(completion.tag);
+            let Waiting { tag, len, reported } = self.waiting.remove(completion.tag);
             if completion.result == Ok(completion.len) {
-                completion.result = Ok(claimed);
+                completion.result = Ok(reported);
             }
             completion.tag = tag;
             completion.len = len;

@@ -19,7 +19,7 @@ pub struct StatsDevice {
     counters: Arc<Counters>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counters {
     read: OpCounters,
     write: OpCounters,
@@ -60,12 +60,7 @@ pub struct Stats {
 impl StatsDevice {
     /// Counts what passes to `inner` from now on.
     pub fn new(inner: Arc<dyn Device>) -> Self {
-        let counters = Counters {
-            read: OpCounters::new(),
-            write: OpCounters::new(),
-            syncs: AtomicU64::new(0),
-        };
-        Self { inner, counters: Arc::new(counters) }
+        Self { inner, counters: Arc::default() }
     }
 
     /// What passed so far. Numbers of requests still being reaped may be ahead of each other.
@@ -89,16 +84,15 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-impl OpCounters {
-    fn new() -> Self {
-        Self {
-            requests: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            latency: (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect(),
-        }
+impl Default for OpCounters {
+    fn default() -> Self {
+        let latency = (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect();
+        let [requests, bytes, failures] = Default::default();
+        Self { requests, bytes, failures, latency }
     }
+}
 
+impl OpCounters {
     fn histogram(&self) -> Histogram {
         Histogram::of_counts(self.latency.iter().map(get).collect())
     }

@@ -72,7 +72,7 @@ impl Layer for ThrottleDevice {
     }
 }
 
-/// What a request is called outside, and its times.
+/// The caller's tag of a request, and its times.
 #[derive(Clone, Copy)]
 struct Waiting {
     tag: u64,

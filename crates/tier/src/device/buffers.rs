@@ -21,7 +21,7 @@ pub(super) struct Buffers {
     free: Vec<Vec<Buffer>>,
     free_bytes: usize,
     used_bytes: usize,
-    /// The largest request so far tells how much may be kept.
+    /// Bytes that may be kept, by the largest request so far.
     limit: usize,
 }
 

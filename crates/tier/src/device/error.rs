@@ -71,7 +71,7 @@ pub enum TieredError {
         file: String,
     },
 
-    /// The state of a policy that was kept is not to be used.
+    /// A saved state of a policy that cannot be used.
     #[error("the policy's state that was kept: {reason}")]
     State {
         /// What is wrong with it.

@@ -24,9 +24,9 @@ const CALM_NAPS: u32 = 100;
 /// Naps for which it waits for readers to leave the slots that it needs.
 const READER_NAPS: u32 = 20;
 
-/// Naps for which nothing moves after a batch in vain: at first, and at most.
-const REST_NAPS: u32 = 8;
-const REST_NAPS_MAX: u32 = 1024;
+/// Naps for which nothing moves after a batch that moved nothing: at first, and at most.
+const BACKOFF_NAPS: u32 = 8;
+const BACKOFF_NAPS_MAX: u32 = 1024;
 
 /// Naps between two looks at the policy's memory.
 const MEASURE_NAPS: u32 = 256;
@@ -54,20 +54,23 @@ pub(super) struct MigrationLoop<'a> {
     policy: Box<dyn Policy>,
     migrator: Migrator,
     wanted: Vec<Move>,
-    rest: Rest,
+    backoff: Backoff,
     growth: Growth,
 }
 
-/// Pauses after moves in vain, each twice as long as the one before.
-struct Rest {
+/// Pauses after batches that moved nothing, each twice as long as the one before.
+struct Backoff {
     left: u32,
     next: u32,
 }
 
-impl Rest {
+impl Backoff {
     fn after(&mut self, moved: bool) {
-        (self.left, self.next) =
-            if moved { (0, REST_NAPS) } else { (self.next, (2 * self.next).min(REST_NAPS_MAX)) };
+        (self.left, self.next) = if moved {
+            (0, BACKOFF_NAPS)
+        } else {
+            (self.next, (2 * self.next).min(BACKOFF_NAPS_MAX))
+        };
     }
 }
 
@@ -104,7 +107,7 @@ impl<'a> MigrationLoop<'a> {
             policy,
             migrator: Migrator::new(device, config.batch)?,
             wanted: Vec::new(),
-            rest: Rest { left: 0, next: REST_NAPS },
+            backoff: Backoff { left: 0, next: BACKOFF_NAPS },
             growth: Growth::default(),
         })
     }
@@ -127,7 +130,7 @@ impl<'a> MigrationLoop<'a> {
             }
             idle = if accesses.is_empty() { idle + 1 } else { 0 };
             std::thread::sleep(if idle > IDLE_NAPS { LONG_NAP } else { NAP });
-            self.rest.left = self.rest.left.saturating_sub(1);
+            self.backoff.left = self.backoff.left.saturating_sub(1);
         }
         Ok(self.state()?.encode(&self.device.core.header.id))
     }
@@ -175,7 +178,7 @@ impl<'a> MigrationLoop<'a> {
             let access = Access { page: page as u32, write, now_ns, queued: &[] };
             moves.clear();
             self.policy.access(&access, &self.placement, &mut moves);
-            let is_idle = self.rest.left > 0 || self.shared.paused.load(Ordering::SeqCst);
+            let is_idle = self.backoff.left > 0 || self.shared.paused.load(Ordering::SeqCst);
             if !moves.is_empty() && !is_idle {
                 self.want(&moves)?;
             }
@@ -213,7 +216,7 @@ impl<'a> MigrationLoop<'a> {
             rest = after;
         }
         if !wanted.is_empty() {
-            self.rest.after(moved > 0);
+            self.backoff.after(moved > 0);
         }
         Ok(())
     }

@@ -241,7 +241,7 @@ impl TieredQueue {
     /// Records the accessed blocks for the policy, unless the request is so large that it belongs
     /// to a pass over everything, which says nothing about any block.
     fn record(&mut self, op: Op, offset: u64, len: usize) {
-        let most = self.core.heard_bytes_max.load(Ordering::Relaxed);
+        let most = self.core.recorded_bytes_max.load(Ordering::Relaxed);
         if len == 0 || len as u64 > most {
             return;
         }

@@ -68,8 +68,8 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         return Err(reader.damaged(format!("copy {epoch} is whole, what came after it is not")));
     }
     drop(reader);
-    // What is left of a commit that never ended must not follow a later one, and what stands in one
-    // place only shall stand in two again: the next commit begins with a new copy.
+    // Pages of a commit that never ended must not follow a later one, and pages that stand in one
+    // place only must stand in two again: the next commit begins with a new copy.
     let is_whole = end.clean && epoch == base;
     let journal = Journal {
         device,

@@ -16,15 +16,15 @@ pub struct WorkerConfig {
     pub tiers: Vec<TierSpec>,
     /// Blocks that are copied at once, beside what users do.
     pub batch: usize,
-    /// Requests of more bytes are a pass's.
-    pub heard_bytes_max: u64,
+    /// Requests of more bytes belong to a pass and are not recorded.
+    pub recorded_bytes_max: u64,
     /// For policies that choose at random.
     pub seed: u64,
     /// What [`Worker::stop`](super::Worker::stop) returned the last time.
     pub state: Option<Vec<u8>>,
 }
 
-/// A policy for a device as it is now, or as it was when its state was kept.
+/// A policy for a device as it is now, or as it was when its state was saved.
 pub(super) fn build(
     device: &TieredDevice,
     config: &WorkerConfig,

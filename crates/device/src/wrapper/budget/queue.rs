@@ -235,7 +235,7 @@ impl Queue for BudgetQueue {
                 break;
             }
         }
-        // The device shall not idle while the caller looks at what it got.
+        // So the device is not idle while the caller works on what it got.
         if self.start() > 0 { self.inner.submit() } else { Ok(()) }
     }
 }

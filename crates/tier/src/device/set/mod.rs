@@ -91,10 +91,10 @@ pub(super) struct Core {
     /// Accesses that the policy has not seen: block, and whether it was written.
     accesses: Mutex<Vec<u64>>,
     /// Requests of more bytes are not recorded; 0 while no worker runs.
-    pub(super) heard_bytes_max: AtomicU64,
+    pub(super) recorded_bytes_max: AtomicU64,
     /// Whether a worker runs.
     pub(super) is_recording: AtomicBool,
-    pub(super) unheard: AtomicU64,
+    pub(super) missed: AtomicU64,
     pub(super) migrator: Mutex<()>,
     /// Queues in which a write waits for a slot. Nothing moves meanwhile: migrations would take
     /// every slot that they release before the write sees it.
@@ -204,9 +204,9 @@ impl Core {
             commits: Mutex::new(0),
             commit_ended: Condvar::new(),
             accesses: Mutex::new(Vec::new()),
-            heard_bytes_max: AtomicU64::new(0),
+            recorded_bytes_max: AtomicU64::new(0),
             is_recording: AtomicBool::new(false),
-            unheard: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
             migrator: Mutex::new(()),
             waiting_writers: AtomicUsize::new(0),
             buffer: Spare::default(),
@@ -425,7 +425,7 @@ impl Core {
         if waiting.len() + accesses.len() <= ACCESSES_MAX {
             waiting.append(accesses);
         } else {
-            self.unheard.fetch_add(accesses.len() as u64, Ordering::Relaxed);
+            self.missed.fetch_add(accesses.len() as u64, Ordering::Relaxed);
             accesses.clear();
         }
     }
