@@ -95,7 +95,7 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
 /// Makes a device of an open file, such as a spill file without a name in any directory. `name`
 /// is what errors call it. The file must be open for what `options` say; `create` is ignored.
 pub fn from_file(file: File, name: &str, options: &OpenOptions) -> Result<Arc<dyn Device>> {
-    let direct = options.direct && set_direct(&file).is_ok();
+    let direct = options.direct && set_direct(&file, true).is_ok();
     assemble(file, name.to_owned(), options, direct)
 }
 
@@ -106,14 +106,10 @@ pub fn sync_directory(directory: &Path) -> Result<()> {
     opened.sync_all().map_err(DeviceError::file(&name, "sync"))
 }
 
-fn set_direct(file: &File) -> rustix::io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::DIRECT)
-}
-
-fn clear_direct(file: &File) -> rustix::io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags - rustix::fs::OFlags::DIRECT)
+fn set_direct(file: &File, direct: bool) -> io::Result<()> {
+    let mut flags = rustix::fs::fcntl_getfl(file)?;
+    flags.set(rustix::fs::OFlags::DIRECT, direct);
+    Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
 /// Refuses whatever has no bytes at offsets.
@@ -138,7 +134,7 @@ fn assemble(
         match direct_alignment(&file).map_err(DeviceError::file(&name, "examine"))? {
             Some(bytes) => block_bytes = bytes,
             None => {
-                clear_direct(&file).map_err(|e| DeviceError::file(&name, "reopen")(e.into()))?;
+                set_direct(&file, false).map_err(DeviceError::file(&name, "reopen"))?;
                 direct = false;
             }
         }
