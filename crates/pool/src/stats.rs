@@ -7,7 +7,7 @@ use cenote_device::wrapper::Histogram;
 /// The counts of [`PoolStats`], and as many counters.
 macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident,)*) => {
-        /// Counts since the pool was made. Taken while others work, they may be ahead of each other.
+        /// Counts since the pool was made. Taken while others work, some may be ahead of others.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct PoolStats {
