@@ -83,7 +83,7 @@ impl<'e> Rounds<'e> {
     fn reach(&mut self, first: VertexId) -> Result<()> {
         self.known.reached.insert(first);
         self.known.join_giant(first);
-        self.frontier.set(&[first]);
+        self.frontier.set([first]);
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
