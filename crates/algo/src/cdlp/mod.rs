@@ -27,7 +27,7 @@ use cenote_engine::{
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::groups::{Groups, Labels};
+use crate::groups::{Groups, Labels, clear};
 use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -204,6 +204,7 @@ impl<'e> Passing<'e> {
     }
 
     fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
+        clear(&self.next);
         let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
         let Groups { count, largest, largest_label, .. } = groups;
         let run = Run::of(self.engine);
