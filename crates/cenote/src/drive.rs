@@ -32,6 +32,13 @@ pub enum Warning {
         /// Why, and what would do.
         reason: String,
     },
+    /// The commit slot that is not in use is damaged. If it held a newer commit, that is lost.
+    DamagedSlot {
+        /// What is wrong with it.
+        fault: String,
+        /// The epoch of the graph as it was opened.
+        epoch: u64,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -45,6 +52,9 @@ impl fmt::Display for Warning {
             ),
             Self::ProfileUnusable { reason } => {
                 write!(f, "{reason}; reads are planned for an assumed drive")
+            }
+            Self::DamagedSlot { fault, epoch } => {
+                write!(f, "{fault}; the graph is as of epoch {epoch}: a newer commit may be lost")
             }
         }
     }

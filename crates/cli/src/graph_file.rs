@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use cenote::Graph;
-use cenote::Warning;
+use cenote::graph::OpenOptions;
+use cenote::{Graph, Warning};
 
 /// The graph that a verb reads.
 #[derive(clap::Args, Clone, Debug)]
@@ -17,10 +17,18 @@ pub struct GraphArg {
 impl GraphArg {
     /// Opens the graph; never writes to it.
     pub fn open(&self) -> Result<Graph> {
-        let graph = Graph::options().migration(false).open(&self.graph)?;
-        // What was never measured matters to runs only.
-        let is_fault = |warning: &&Warning| !matches!(warning, Warning::NotProfiled { .. });
-        graph.warnings().iter().filter(is_fault).for_each(|warning| tracing::warn!("{warning}"));
+        self.open_with(&Graph::options().migration(false), false)
+    }
+
+    /// Opens the graph and prints its warnings. That its drive was never measured matters only
+    /// where `is_run`.
+    pub fn open_with(&self, options: &OpenOptions, is_run: bool) -> Result<Graph> {
+        let graph = options.open(&self.graph)?;
+        for warning in graph.warnings() {
+            if is_run || !matches!(warning, Warning::NotProfiled { .. }) {
+                tracing::warn!("{warning}");
+            }
+        }
         Ok(graph)
     }
 }

@@ -1,7 +1,7 @@
 //! How a run reads: request size, depth, and the extents of active pages.
 
+use cenote_device::DEPTH_MAX;
 use cenote_device::Op;
-use cenote_device::backend::DEPTH_MAX;
 use cenote_device::plan::{DepthControl, Planner};
 use cenote_pool::{PageId, Pool};
 use serde::Serialize;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::budget::{Budget, Held};
 use crate::config::{Format, Input, InputSpec, strip_compression};
-use crate::edges::RowReader;
 use crate::error::{ImportError, Result};
 use crate::output::identity;
+use crate::rows::RowReader;
 use cenote_store::WeightType;
 
 /// Bytes that show the compression.

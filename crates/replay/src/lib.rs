@@ -12,8 +12,8 @@
 //! use cenote_replay::{Control, PoolReplayConfig, pool_replay};
 //! let mut config = PoolReplayConfig::new("sim:optane-p4800x");
 //! config.loads = vec!["ms".parse()?];
-//! config.pages = Some(2_000);
-//! config.ops = Some(5_000);
+//! config.load.pages = Some(2_000);
+//! config.load.ops = Some(5_000);
 //! let result = pool_replay(&config, Control::default())?;
 //! let ace = result.rows.iter().find(|row| row.writer == "ace").ok_or("no such row")?;
 //! assert!(ace.speedup > Some(1.0));

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use cenote_device::backend::file::{self, OpenOptions};
 use cenote_device::{Buffer, read_exact};
-use cenote_store::format::checksum;
+use cenote_store::header::checksum;
 use cenote_store::{Decoded, Direction, Graph};
 
 /// Each stretch of pages counts with its best time, so that what else the machine does matters

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use cenote_device::Buffer;
-use cenote_store::format::{Identity, PageHeader, PageKind, checksum};
+use cenote_store::format::PageKind;
+use cenote_store::header::{Identity, PageHeader, checksum};
 use cenote_store::page::{Expected, Page};
 use cenote_store::{Codec, Decoded};
 

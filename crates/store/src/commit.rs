@@ -7,11 +7,10 @@
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
 use cenote_pool::PageId;
 
-use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{
-    self, HEADER_BYTES, Identity, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageHeader, PageKind, SLOTS,
-};
-use crate::superblock::{SECTION, Section, Slot, Superblock, page_bytes_of};
+use crate::error::{PageError, PageFault, Result, StoreError, equal, other, zero_behind};
+use crate::format::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageKind, SLOTS};
+use crate::header::{self, Identity, PageHeader};
+use crate::superblock::{Section, Slot, Superblock, page_bytes_of, slot_fault};
 use crate::table::{self, Extent, Extents};
 
 /// What the newest whole slot says.
@@ -19,6 +18,8 @@ use crate::table::{self, Extent, Extents};
 pub(crate) struct Commit {
     pub superblock: Superblock,
     pub extents: Extents,
+    /// What is wrong with the other slot: it should hold the commit before, or nothing.
+    pub other_slot: Option<PageFault>,
 }
 
 impl Commit {
@@ -41,17 +42,17 @@ impl Commit {
         };
         let Slot { superblock, mut extents, counts } =
             Slot::decode(file, page, slot, device_bytes)?;
-        for kind in [PageKind::PageTable, PageKind::FreeList] {
-            let is_table = kind == PageKind::PageTable;
-            let pages =
-                if is_table { extents.table_pages.clone() } else { extents.free_pages.clone() };
-            let count = counts[usize::from(!is_table)];
-            let found = read_extents(device, file, &superblock, kind, (pages, count))?;
-            let list = if is_table { &mut extents.table } else { &mut extents.free };
-            list.extend(found);
+        let Extents { table, free, table_pages, free_pages } = &mut extents;
+        let lists = [
+            (PageKind::PageTable, table_pages, counts[0], table),
+            (PageKind::FreeList, free_pages, counts[1], free),
+        ];
+        for (kind, pages, count, list) in lists {
+            list.extend(read_extents(device, file, &superblock, kind, (pages.clone(), count))?);
         }
-        let commit = Self { superblock, extents };
-        commit.check_extents().map_err(|fault| slot_fault(file, &commit.superblock, fault))?;
+        let mut commit = Self { superblock, extents, other_slot: None };
+        commit.check_extents().map_err(|fault| slot_fault(file, slot, page.len(), fault))?;
+        commit.other_slot = check_other_slot(&start, &commit.superblock).err();
         Ok(commit)
     }
 
@@ -104,25 +105,15 @@ fn whole_slots(start: &[u8]) -> impl Iterator<Item = (u64, PageId, usize)> {
     })
 }
 
-/// The epoch of the other slot of a graph: `None` where the slot is empty.
-pub(crate) fn other_slot(
-    device: &dyn Device,
-    superblock: &Superblock,
-) -> Result<Result<Option<u64>, PageFault>> {
-    let page_bytes = superblock.page_bytes as usize;
-    let slot = SLOTS - 1 - superblock.slot();
-    let page = Buffer::new(page_bytes)?;
-    let page = cenote_device::read_exact(device, slot * page_bytes as u64, page_bytes, page)?;
+/// The slot that is not in use holds the commit before this one, or nothing.
+fn check_other_slot(start: &[u8], superblock: &Superblock) -> Result<(), PageFault> {
+    let (slot, page_bytes) = (superblock.other_slot(), superblock.page_bytes as usize);
+    let page = &start[slot as usize * page_bytes..][..page_bytes];
     if page.iter().all(|byte| *byte == 0) {
-        return Ok(Ok(None));
+        return Ok(());
     }
-    Ok(Slot::epoch(&page, slot).map(Some))
-}
-
-fn slot_fault(file: &str, superblock: &Superblock, fault: PageFault) -> StoreError {
-    let (slot, page_bytes) = (superblock.slot(), u64::from(superblock.page_bytes));
-    PageError { file: file.into(), page: slot, physical: slot, page_bytes, section: SECTION, fault }
-        .into()
+    let (found, expected) = (Slot::epoch(page, slot)?, superblock.epoch - 1);
+    if found == expected { Ok(()) } else { Err(PageFault::Epoch { found, expected }) }
 }
 
 /// Reads a list of extents that does not fit into its slot.
@@ -142,15 +133,10 @@ fn read_extents(
         buffer = cenote_device::read_exact(device, offset, page_bytes, buffer)?;
         let expected = (count - extents.len() as u64).min(table::per_page(page_bytes) as u64);
         let identity = Identity { salt: superblock.salt, page, epoch: superblock.epoch };
-        let verified = format::verify(&buffer, &identity, kind).and_then(|header| {
-            if u64::from(header.entries) != expected {
-                let (what, found) = ("number of extents", u64::from(header.entries));
-                return Err(PageFault::Mismatch { what, found, expected });
-            }
+        let verified = header::verify(&buffer, &identity, kind).and_then(|header| {
+            equal("number of extents", header.entries.into(), expected)?;
             let used = HEADER_BYTES + expected as usize * size_of::<Extent>();
-            if buffer[used..].iter().any(|byte| *byte != 0) {
-                return Err(PageFault::Other("bytes that should be zero are not".into()));
-            }
+            zero_behind("extent", &buffer[used..])?;
             let places = buffer[HEADER_BYTES..used].chunks_exact(size_of::<Extent>());
             extents.extend(places.map(bytemuck::pod_read_unaligned::<Extent>));
             Ok(())
@@ -196,17 +182,14 @@ fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), Pag
             if end <= next {
                 let name = section.kind.name();
                 let reason = format!("its page table has no page {next}, of the section of {name}");
-                return Err(PageFault::Other(reason));
+                return Err(other(reason));
             }
             next = end;
         }
     }
     let found = extents.iter().map(|extent| extent.pages).sum::<u64>();
     let expected = superblock.sections.iter().map(|section| section.pages).sum::<u64>();
-    if found == expected {
-        return Ok(());
-    }
-    Err(PageFault::Mismatch { what: "pages of all sections in its page table", found, expected })
+    equal("pages of all sections in its page table", found, expected)
 }
 
 /// Reads what may hold both slots, whatever the page size, or all of a device that is shorter.

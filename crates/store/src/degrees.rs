@@ -2,9 +2,13 @@
 //! an algorithm needs before its first pass, without a pass over the lists.
 
 use crate::VertexId;
-use crate::error::{PageFault, Result};
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::error::{PageFault, Result, equal, other, zero_behind};
+use crate::format::{self, HEADER_BYTES, PageKind};
+use crate::header::PageHeader;
+use crate::pages::Pages;
 use crate::sink::PageTarget;
+use crate::stream::{Ahead, PageStream};
+use crate::superblock::Section;
 
 /// Most bytes of a LEB128 number of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
@@ -104,9 +108,42 @@ impl DegreePages {
     }
 }
 
+/// Pulls the lengths of lists, a page at a time.
+pub(crate) struct DegreeReader<'a> {
+    pages: &'a Pages,
+    section: Section,
+    stream: PageStream,
+    next_vertex: u64,
+    degrees: Vec<u64>,
+}
+
+impl<'a> DegreeReader<'a> {
+    pub fn new(pages: &'a Pages, section: Section, ahead: Ahead) -> Result<Self> {
+        let stream = pages.stream(section.range(), ahead)?;
+        Ok(Self { pages, section, stream, next_vertex: 0, degrees: Vec::new() })
+    }
+
+    /// The next vertex and the degrees from it on, or `None` behind the last.
+    pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
+        let (layout, section) = (&self.pages.layout, self.section);
+        let vertices = layout.superblock.vertices;
+        let bad = |page| move |fault| layout.fault(page, section.kind.name(), fault);
+        let Some((number, bytes)) = self.stream.next()? else {
+            equal("number of degrees", self.next_vertex, vertices)
+                .map_err(bad(section.first_page))?;
+            return Ok(None);
+        };
+        let header = layout.verify(section, number, bytes)?;
+        let first = self.next_vertex;
+        decode(bytes, &header, first, vertices, &mut self.degrees).map_err(bad(number))?;
+        self.next_vertex += self.degrees.len() as u64;
+        Ok(Some((first as VertexId, &self.degrees)))
+    }
+}
+
 /// Decodes a verified page of degrees into `out`. It must go on with `first`, hold at least one
 /// degree and none beyond `vertices`.
-pub(crate) fn decode(
+fn decode(
     bytes: &[u8],
     header: &PageHeader,
     first: u64,
@@ -114,10 +151,7 @@ pub(crate) fn decode(
     out: &mut Vec<u64>,
 ) -> Result<(), PageFault> {
     out.clear();
-    if u64::from(header.first) != first {
-        let (what, found) = ("first vertex of a page of degrees", u64::from(header.first));
-        return Err(PageFault::Mismatch { what, found, expected: first });
-    }
+    equal("first vertex of a page of degrees", header.first.into(), first)?;
     let payload = &bytes[HEADER_BYTES..];
     let limit = (vertices - first).min(payload.len() as u64);
     if header.entries == 0 || u64::from(header.entries) > limit {
@@ -127,12 +161,9 @@ pub(crate) fn decode(
     let mut rest = payload;
     for _ in 0..header.entries {
         let degree = take_varint(&mut rest);
-        out.push(degree.ok_or_else(|| PageFault::Other("a degree is cut short".into()))?);
+        out.push(degree.ok_or_else(|| other("a degree is cut short"))?);
     }
-    if rest.iter().any(|byte| *byte != 0) {
-        return Err(PageFault::Other("bytes behind the last degree are not zero".into()));
-    }
-    Ok(())
+    zero_behind("degree", rest)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every edge of a graph once, in the order of the lists.
 
-use crate::error::{PageFault, Result};
+use crate::error::{Result, equal};
 use crate::graph::Graph;
 use crate::weights::stream::WeightStream;
 use crate::{Direction, VertexId, Weight};
@@ -29,19 +29,17 @@ pub fn for_each_edge(
     let mut seen = vec![0u64; graph.vertices().div_ceil(64)];
     let mut see = |vertex: VertexId| seen[vertex as usize / 64] |= 1 << (vertex % 64);
     let mut weights = match graph.weights(Direction::Out) {
-        Some(column) => Some((column.kind(), WeightStream::new(graph, column)?)),
+        Some(column) => Some((column.kind(), WeightStream::new(&graph.pages, column)?)),
         None => None,
     };
     let mut batch = Vec::new();
     graph.scan(Direction::Out, &mut |page, view| {
         if let Some((_, stream)) = &mut weights {
             stream.next_page(&mut batch, |_, _, _| Ok(()))?;
+            let adjacency = graph.adjacency(Direction::Out).expect("it is being scanned");
             let (found, expected) = (batch.len() as u64, view.entries().len() as u64);
-            if found != expected {
-                let what = "number of weights of a page";
-                let adjacency = graph.adjacency(Direction::Out).expect("it is being scanned");
-                return Err(adjacency.fault(page, PageFault::Mismatch { what, found, expected }));
-            }
+            equal("number of weights of a page", found, expected)
+                .map_err(|fault| adjacency.fault(page, fault))?;
         }
         let mut at = 0;
         for list in view.lists() {

@@ -259,3 +259,28 @@ pub enum PageFault {
     #[error("{0}")]
     Other(String),
 }
+
+/// A fault in words.
+pub(crate) fn other(reason: impl Into<String>) -> PageFault {
+    PageFault::Other(reason.into())
+}
+
+/// A fault unless two numbers are equal.
+#[inline]
+pub(crate) fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
+    if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }
+}
+
+/// A fault where a number is larger than it may be.
+#[inline]
+pub(crate) fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
+    if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
+}
+
+/// A fault unless all bytes are zero, which lie behind the last `item` of a page.
+pub(crate) fn zero_behind(item: &str, bytes: &[u8]) -> Result<(), PageFault> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(());
+    }
+    Err(other(format!("bytes behind the last {item} are not zero")))
+}

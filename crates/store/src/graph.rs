@@ -8,21 +8,23 @@ use cenote_pool::check::PageCheck;
 use cenote_pool::{Handle, PageId};
 
 use crate::commit::Commit;
-use crate::degrees;
-use crate::error::{PageFault, Result, StoreError};
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::degrees::DegreeReader;
+use crate::error::{PageError, Result};
+use crate::format::PageKind;
+use crate::header;
 use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::Adjacency;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, Pieces};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
 use crate::pages::{Layout, LookupConfig, Pages};
-use crate::store::Pin;
+use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Section, SectionKind, Superblock};
+use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
 use crate::table::{PageRun, PageTable, SectionPages};
 use crate::weights::{Weight, WeightColumn};
+use crate::words::{Words, words};
 use crate::{Direction, VertexId};
 
 /// A list of at most so many pages is looked up through the pool; a longer one is streamed, in
@@ -34,7 +36,7 @@ const LOOKUP_PAGES_MAX: u64 = 4;
 /// and page indexes, and, once a list or an id was looked up, the few pages read last.
 #[derive(Debug)]
 pub struct Graph {
-    pages: Arc<Pages>,
+    pub(crate) pages: Arc<Pages>,
 }
 
 impl Graph {
@@ -57,7 +59,7 @@ impl Graph {
     pub(crate) fn of_commit(
         device: Arc<dyn Device>,
         file: Arc<str>,
-        Commit { superblock, extents }: Commit,
+        Commit { superblock, extents, other_slot }: Commit,
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
@@ -83,7 +85,8 @@ impl Graph {
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let lookups = plan(&superblock);
-        let layout = Layout { file, superblock, table, out, back, out_weights, back_weights };
+        let layout =
+            Layout { file, superblock, other_slot, table, out, back, out_weights, back_weights };
         Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin)) })
     }
 
@@ -104,6 +107,14 @@ impl Graph {
     /// What the first page says.
     pub fn superblock(&self) -> &Superblock {
         &self.layout().superblock
+    }
+
+    /// What is wrong with the commit slot that is not in use, if anything: a newer commit may have
+    /// been in it.
+    pub fn other_slot_fault(&self) -> Option<PageError> {
+        let Layout { file, superblock, other_slot, .. } = self.layout();
+        let (slot, page_bytes) = (superblock.other_slot(), self.page_bytes());
+        Some(slot_fault(file, slot, page_bytes, other_slot.clone()?))
     }
 
     /// Number of vertices.
@@ -212,7 +223,7 @@ impl Graph {
             _ => SectionKind::OutDegrees,
         };
         if let Some(&section) = self.superblock().fresh(kind) {
-            let mut reader = DegreeReader::new(self, section, Ahead::FAR)?;
+            let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
             while let Some((first, degrees)) = reader.next()? {
                 out(first, degrees);
             }
@@ -251,7 +262,7 @@ impl Graph {
         vertex: VertexId,
         out: &mut Vec<VertexId>,
     ) -> Result<()> {
-        self.check_vertex(vertex)?;
+        self.layout().check_vertex(vertex)?;
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let (start, end) = adjacency.pages_of(vertex).into_inner();
         let mut pieces = Pieces { adjacency, last_page: end, start: out.len(), out };
@@ -274,19 +285,9 @@ impl Graph {
         Ok(())
     }
 
-    /// A vertex of the graph, or an error that tells how many there are.
-    pub(crate) fn check_vertex(&self, vertex: VertexId) -> Result<()> {
-        let vertices = self.superblock().vertices;
-        if u64::from(vertex) < vertices {
-            return Ok(());
-        }
-        let (file, vertex) = (self.file().to_string(), u64::from(vertex));
-        Err(StoreError::NoVertex { file, vertex, vertices })
-    }
-
     /// The calling thread's way to many lists at random.
     pub fn lookup(&self) -> Result<Lookup<'_>> {
-        Lookup::new(self)
+        Lookup::new(&self.pages)
     }
 
     /// A way to the pages that look-ups keep, for [`Graph::look_up`].
@@ -321,10 +322,11 @@ impl Graph {
         let Some(column) = self.weights(direction) else { return Ok(None) };
         if column.words().get().is_none() {
             let kind = column.index_kind();
-            let mut stream = Words::new(self, kind)?;
-            let mut words = Vec::with_capacity(stream.section.items as usize);
+            let mut stream = Words::new(&self.pages, kind)?;
+            let mut words = Vec::with_capacity(stream.len());
             while let Some((page, word)) = stream.next()? {
-                column.check_word(word).map_err(|fault| self.fault(page, kind.name(), fault))?;
+                let bad = |fault| self.layout().fault(page, kind.name(), fault);
+                column.check_word(word).map_err(bad)?;
                 words.push(word);
             }
             // Another thread may have been first, with the same.
@@ -341,7 +343,7 @@ impl Graph {
         vertex: VertexId,
         out: &mut Vec<Weight>,
     ) -> Result<()> {
-        self.check_vertex(vertex)?;
+        self.layout().check_vertex(vertex)?;
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let Some(column) = self.load_weights(direction)? else { return Ok(()) };
         let handle = self.pages.handle()?;
@@ -392,97 +394,6 @@ impl Graph {
         }
         Ok(())
     }
-
-    /// A stream over a whole section.
-    pub(crate) fn stream(&self, section: Section, ahead: Ahead) -> Result<PageStream> {
-        self.pages.stream(section.range(), ahead)
-    }
-
-    /// A stream over consecutive logical pages.
-    pub(crate) fn stream_pages(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {
-        self.pages.stream(pages, ahead)
-    }
-
-    /// The header of a page of a section, verified.
-    pub(crate) fn verify(&self, section: Section, page: u64, bytes: &[u8]) -> Result<PageHeader> {
-        self.layout().verify(section, page, bytes)
-    }
-
-    /// An error that names a page.
-    #[cold]
-    pub(crate) fn fault(&self, page: u64, section: &'static str, fault: PageFault) -> StoreError {
-        self.layout().fault(page, section, fault)
-    }
-}
-
-/// The pieces of one list, put together page by page.
-pub(crate) struct Pieces<'a> {
-    pub adjacency: &'a Adjacency,
-    /// Page that holds the last piece.
-    pub last_page: u64,
-    /// Where the list starts in `out`.
-    pub start: usize,
-    pub out: &'a mut Vec<VertexId>,
-}
-
-impl Pieces<'_> {
-    /// Takes the piece of the next page.
-    pub fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
-        self.expect(number, "position of a continued list", list.skip, self.len())?;
-        self.out.extend_from_slice(list.targets);
-        if number == self.last_page {
-            self.expect(number, "length of a list", self.len(), list.degree)?;
-        }
-        Ok(())
-    }
-
-    fn len(&self) -> u64 {
-        (self.out.len() - self.start) as u64
-    }
-
-    fn expect(&self, number: u64, what: &'static str, found: u64, expected: u64) -> Result<()> {
-        if found == expected {
-            return Ok(());
-        }
-        Err(self.adjacency.fault(number, PageFault::Mismatch { what, found, expected }))
-    }
-}
-
-/// Pulls the lengths of lists, a page at a time.
-pub(crate) struct DegreeReader<'a> {
-    graph: &'a Graph,
-    section: Section,
-    stream: PageStream,
-    next_vertex: u64,
-    degrees: Vec<u64>,
-}
-
-impl<'a> DegreeReader<'a> {
-    pub fn new(graph: &'a Graph, section: Section, ahead: Ahead) -> Result<Self> {
-        let stream = graph.stream(section, ahead)?;
-        Ok(Self { graph, section, stream, next_vertex: 0, degrees: Vec::new() })
-    }
-
-    /// The next vertex and the degrees from it on, or `None` when all have been told.
-    pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
-        let vertices = self.graph.superblock().vertices;
-        let name = self.section.kind.name();
-        let fault = |number, fault| self.graph.fault(number, name, fault);
-        let Some((number, bytes)) = self.stream.next()? else {
-            if self.next_vertex != vertices {
-                let (what, found) = ("number of degrees", self.next_vertex);
-                let mismatch = PageFault::Mismatch { what, found, expected: vertices };
-                return Err(fault(self.section.first_page, mismatch));
-            }
-            return Ok(None);
-        };
-        let header = self.graph.verify(self.section, number, bytes)?;
-        let first = self.next_vertex;
-        degrees::decode(bytes, &header, first, vertices, &mut self.degrees)
-            .map_err(|f| fault(number, f))?;
-        self.next_vertex += self.degrees.len() as u64;
-        Ok(Some((first as VertexId, &self.degrees)))
-    }
 }
 
 fn load_index(
@@ -498,7 +409,7 @@ fn load_index(
     while let Some((number, bytes)) = stream.next()? {
         let page = number - index.section.first_page;
         let bad = |fault| index.fault(page, fault);
-        let header = format::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
+        let header = header::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
         let words = words(bytes, &header, rest).map_err(bad)?;
         rest -= words.len() as u64;
         for word in words {
@@ -507,55 +418,4 @@ fn load_index(
     }
     let last = index.section.pages.saturating_sub(1);
     load.finish().map_err(|fault| index.fault(last, fault))
-}
-
-/// The words of an index one by one, each with the page that it stands in.
-pub(crate) struct Words<'a> {
-    graph: &'a Graph,
-    section: Section,
-    stream: PageStream,
-    rest: u64,
-    page: PageId,
-    batch: Vec<u64>,
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    pub fn new(graph: &'a Graph, kind: SectionKind) -> Result<Self> {
-        let section = *graph.superblock().section(kind).expect("the superblock was checked");
-        let stream = graph.stream(section, Ahead::NEAR)?;
-        let (rest, page) = (section.items, section.first_page);
-        Ok(Self { graph, section, stream, rest, page, batch: Vec::new(), at: 0 })
-    }
-
-    pub fn next(&mut self) -> Result<Option<(PageId, u64)>> {
-        if self.at == self.batch.len() {
-            let Some((page, bytes)) = self.stream.next()? else { return Ok(None) };
-            let header = self.graph.verify(self.section, page, bytes)?;
-            let words = words(bytes, &header, self.rest)
-                .map_err(|fault| self.graph.fault(page, self.section.kind.name(), fault))?;
-            self.rest -= words.len() as u64;
-            self.page = page;
-            self.batch.clear();
-            self.batch.extend_from_slice(words);
-            self.at = 0;
-        }
-        self.at += 1;
-        Ok(Some((self.page, self.batch[self.at - 1])))
-    }
-}
-
-/// The `u64` items of a page that were verified, of a section that has `rest` more of them.
-pub(crate) fn words<'a>(
-    bytes: &'a [u8],
-    header: &PageHeader,
-    rest: u64,
-) -> Result<&'a [u64], PageFault> {
-    let count = rest.min(format::words_per_page(bytes.len()) as u64);
-    let found = u64::from(header.entries);
-    if found != count {
-        return Err(PageFault::Mismatch { what: "number of items", found, expected: count });
-    }
-    let payload = &bytes[HEADER_BYTES..][..count as usize * 8];
-    Ok(bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers"))
 }

@@ -9,10 +9,10 @@ use cenote_device::Device;
 use cenote_pool::PageId;
 
 use crate::VertexId;
-use crate::error::{PageFault, Result, StoreError};
+use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
 use crate::packed::decode::Decoded;
-use crate::page::{Expected, List, Page};
+use crate::page::{self, Expected, List, Page};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
@@ -290,7 +290,7 @@ impl IndexLoad {
         match self.last_word {
             Some(last) => self.check_page(last, starts_from)?,
             None if continues || starts_from != 0 => {
-                return Err(PageFault::Other("the first page does not start with vertex 0".into()));
+                return Err(other("the first page does not start with vertex 0"));
             }
             None => {}
         }
@@ -314,7 +314,7 @@ impl IndexLoad {
         }
         let lists = u64::from(next - starts_from) + u64::from(continues);
         if lists == 0 || (continues && (word_entries(word) == 0 || starts_from == 0)) {
-            return Err(PageFault::Other("a page has no list".into()));
+            return Err(other("a page has no list"));
         }
         self.check_room(lists, word_entries(word))?;
         self.adjacency.entries_max = self.adjacency.entries_max.max(word_entries(word));
@@ -328,7 +328,7 @@ impl IndexLoad {
             let room = format::payload_bytes(page_bytes) as u64;
             return at_most("bytes of the lists of a page", lists * 2 + entries * 4, room);
         }
-        let (entries_max, lists_max) = format::items_per_page(page_bytes, codec);
+        let (entries_max, lists_max) = page::items_max(page_bytes, codec);
         at_most("entries of a page", entries, entries_max as u64)?;
         at_most("lists of a page", lists, lists_max as u64)
     }
@@ -340,15 +340,8 @@ impl IndexLoad {
         }
         let Section { pages, items, .. } = self.adjacency.pages.section;
         assert_eq!(self.adjacency.starts.len() as u64, pages, "one word per page was pushed");
-        if self.entries != items {
-            let (what, found) = ("entries of all pages", self.entries);
-            return Err(PageFault::Mismatch { what, found, expected: items });
-        }
+        equal("entries of all pages", self.entries, items)?;
         self.adjacency.starts.push(self.adjacency.vertices);
         Ok(self.adjacency)
     }
-}
-
-fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
-    if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
 }

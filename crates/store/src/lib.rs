@@ -1,6 +1,6 @@
 //! Puts a graph on disk and keeps it whole.
 //!
-//! - [`format`](mod@format): constants, page header, checksum
+//! - [`format`](mod@format): constants and kinds; [`header`]: the header of a page, its checksum
 //! - [`superblock`]: what the graph is and where everything lies; `commit`: how it becomes another
 //! - `table`: where each logical page lies on the device
 //! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
@@ -28,21 +28,23 @@ pub mod edges;
 pub mod error;
 pub mod format;
 pub mod graph;
+pub mod header;
 pub mod hub_neighbours;
 pub mod ids;
 pub mod index;
 mod lookup;
 pub mod order;
 pub mod packed;
-mod packer;
 pub mod page;
 mod pages;
+mod readers;
 mod sink;
 pub mod store;
 mod stream;
 pub mod superblock;
 mod table;
 pub mod weights;
+mod words;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device};

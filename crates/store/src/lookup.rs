@@ -4,18 +4,17 @@ use std::ops::Range;
 
 use cenote_pool::Handle;
 
-use crate::error::Result;
-use crate::graph::{Graph, Pieces};
+use crate::error::{Result, equal};
 use crate::index::Adjacency;
 use crate::packed::decode::Decoded;
 use crate::page::List;
 use crate::pages::Pages;
 use crate::{Direction, VertexId};
 
-/// One thread's way to many lists of a graph; [`Graph::lookup`] makes it. It keeps its queue to the
+/// One thread's way to many lists of a graph; [`Graph::lookup`](crate::Graph::lookup) makes it. It keeps its queue to the
 /// device, and up to the graph's read depth of requests in flight.
 pub struct Lookup<'g> {
-    graph: &'g Graph,
+    pages: &'g Pages,
     handle: Handle,
     decoded: Decoded,
     wanted: Vec<Wanted>,
@@ -42,10 +41,10 @@ struct Piece {
 }
 
 impl<'g> Lookup<'g> {
-    pub(crate) fn new(graph: &'g Graph) -> Result<Self> {
+    pub(crate) fn new(pages: &'g Pages) -> Result<Self> {
         Ok(Self {
-            graph,
-            handle: graph.handle()?,
+            pages,
+            handle: pages.handle()?,
             decoded: Decoded::new(),
             wanted: Vec::new(),
             pieces: Vec::new(),
@@ -64,17 +63,17 @@ impl<'g> Lookup<'g> {
         vertices: &[VertexId],
     ) -> Result<Vec<Vec<VertexId>>> {
         let mut lists = vec![Vec::new(); vertices.len()];
-        let Some(adjacency) = self.graph.adjacency(direction) else { return Ok(lists) };
+        let Some(adjacency) = self.pages.layout.adjacency(direction) else { return Ok(lists) };
         self.wanted.clear();
         for (list, &vertex) in (0..).zip(vertices) {
-            self.graph.check_vertex(vertex)?;
+            self.pages.layout.check_vertex(vertex)?;
             let pages = adjacency.pages_of(vertex);
             self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
         }
         self.wanted.sort_unstable();
         if let Err(error) = self.take_pages(adjacency) {
             // What is still on its way ends with the handle.
-            self.handle = self.graph.handle()?;
+            self.handle = self.pages.handle()?;
             return Err(error);
         }
         self.pieces.sort_unstable_by_key(|piece| (piece.list, piece.page));
@@ -92,14 +91,15 @@ impl<'g> Lookup<'g> {
 
     /// Asks for each wanted page once and keeps what it holds of the lists.
     fn take_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
-        let Self { graph, handle, decoded, wanted, pieces, entries } = self;
+        let Self { pages, handle, decoded, wanted, pieces, entries } = self;
+        let table = &pages.layout.table;
         pieces.clear();
         entries.clear();
         let mut next = 0;
         let pages = wanted.chunk_by(|a, b| a.page == b.page).map(|of_page| {
             let first = next;
             next += of_page.len();
-            (graph.physical(adjacency.first_page() + of_page[0].page), first as u64)
+            (table.physical(adjacency.first_page() + of_page[0].page), first as u64)
         });
         Pages::take_each(handle, pages, |first, bytes| {
             let wanted = &wanted[first as usize..];
@@ -120,5 +120,35 @@ impl<'g> Lookup<'g> {
             }
             Ok(())
         })
+    }
+}
+
+/// The pieces of one list, put together page by page.
+pub(crate) struct Pieces<'a> {
+    pub adjacency: &'a Adjacency,
+    /// Page that holds the last piece.
+    pub last_page: u64,
+    /// Where the list starts in `out`.
+    pub start: usize,
+    pub out: &'a mut Vec<VertexId>,
+}
+
+impl Pieces<'_> {
+    /// Takes the piece of the next page.
+    pub fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
+        self.expect(number, "position of a continued list", list.skip, self.len())?;
+        self.out.extend_from_slice(list.targets);
+        if number == self.last_page {
+            self.expect(number, "length of a list", self.len(), list.degree)?;
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        (self.out.len() - self.start) as u64
+    }
+
+    fn expect(&self, number: u64, what: &'static str, found: u64, expected: u64) -> Result<()> {
+        equal(what, found, expected).map_err(|fault| self.adjacency.fault(number, fault))
     }
 }

@@ -7,11 +7,24 @@
 use bytemuck::try_cast_slice;
 
 use crate::VertexId;
-use crate::error::PageFault;
-use crate::format::{self, Codec, HEADER_BYTES, Identity, PageHeader, PageKind};
+use crate::error::{PageFault, equal, other};
+use crate::format::{self, Codec, HEADER_BYTES, PageKind};
+use crate::header::{self, Identity, PageHeader};
+use crate::packed;
 use crate::packed::decode::{self, Decoded};
 
 const MISSING: &str = "the index led to a page with the vertex";
+
+/// Most entries, and most lists, that a page can hold.
+pub(crate) fn items_max(page_bytes: usize, codec: Codec) -> (usize, usize) {
+    match codec {
+        Codec::Raw => (format::entries_per_page(page_bytes), format::payload_bytes(page_bytes) / 2),
+        Codec::Packed => {
+            let items = packed::items_max(page_bytes);
+            (items, items)
+        }
+    }
+}
 
 /// What the index and the superblock know about a page before it is read.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +135,7 @@ impl<'a> Page<'a> {
     fn verify_header(bytes: &[u8], expected: &Expected) -> Result<PageHeader, PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
         let Expected { identity, codec, .. } = expected;
-        format::verify_codec(bytes, identity, PageKind::Adjacency, *codec)
+        header::verify_codec(bytes, identity, PageKind::Adjacency, *codec)
     }
 
     fn verified_raw(
@@ -321,10 +334,6 @@ impl<'a> Iterator for Lists<'a> {
 
 impl ExactSizeIterator for Lists<'_> {}
 
-fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
-    if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }
-}
-
 /// The length of list `i`, of which so many entries lie in the page. Lists that may run over the
 /// page's edges must agree with what the header says of them.
 fn check_piece(
@@ -350,7 +359,7 @@ fn check_piece(
         return Err(PageFault::Index { what: "continuation", found, expected });
     }
     if expected.continues && entries == 0 {
-        return Err(PageFault::Other("it continues a list without an entry of it".into()));
+        return Err(other("it continues a list without an entry of it"));
     }
     let limit = header.head_degree;
     let Some(end) = header.head_skip.checked_add(entries).filter(|end| *end <= limit) else {
@@ -407,11 +416,11 @@ fn split<'a>(
 /// Offsets ascend from 0 to at most the number of entries. No early exit: vectors like it so.
 fn check_starts(starts: &[u16], entries: usize) -> Result<(), PageFault> {
     let (Some(&top), Some(&bottom)) = (starts.first(), starts.last()) else {
-        return Err(PageFault::Other("it has no list".into()));
+        return Err(other("it has no list"));
     };
     let falls = starts.iter().zip(&starts[1..]).fold(0u16, |bad, (a, b)| bad | u16::from(a < b));
     if falls != 0 || bottom != 0 || usize::from(top) > entries {
-        return Err(PageFault::Other("its table of offsets is not in order".into()));
+        return Err(other("its table of offsets is not in order"));
     }
     Ok(())
 }

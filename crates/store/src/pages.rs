@@ -13,9 +13,9 @@ use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig, Writer};
 
 use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{self, Identity, PageHeader};
+use crate::header::{self, Identity, PageHeader};
 use crate::index::Adjacency;
-use crate::store::Pin;
+use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::table::PageTable;
@@ -55,6 +55,8 @@ const PATIENCE_MS: u64 = 60_000;
 pub(crate) struct Layout {
     pub file: Arc<str>,
     pub superblock: Superblock,
+    /// See [`Commit::other_slot`](crate::commit::Commit).
+    pub other_slot: Option<PageFault>,
     pub table: Arc<PageTable>,
     pub out: Adjacency,
     /// Only of directed graphs that have in-edges.
@@ -69,7 +71,7 @@ impl Layout {
     pub fn verify(&self, section: Section, page: PageId, bytes: &[u8]) -> Result<PageHeader> {
         let (salt, epoch) = (self.superblock.salt, self.table.epoch(page));
         let identity = Identity { salt, page, epoch };
-        format::verify_codec(bytes, &identity, section.kind.page_kind(), section.codec)
+        header::verify_codec(bytes, &identity, section.kind.page_kind(), section.codec)
             .map_err(|fault| self.fault(page, section.kind.name(), fault))
     }
 
@@ -98,6 +100,15 @@ impl Layout {
             Direction::In if self.superblock.directed => self.back_weights.as_ref(),
             Direction::Out | Direction::In => self.out_weights.as_ref(),
         }
+    }
+
+    /// An error unless the graph has the vertex.
+    pub fn check_vertex(&self, vertex: VertexId) -> Result<()> {
+        let (vertex, vertices) = (u64::from(vertex), self.superblock.vertices);
+        if vertex < vertices {
+            return Ok(());
+        }
+        Err(StoreError::NoVertex { file: self.file.to_string(), vertex, vertices })
     }
 
     fn section_of(&self, page: PageId) -> Option<Section> {

@@ -6,7 +6,8 @@ use cenote_device::Device;
 use cenote_pool::append::Append;
 
 use crate::error::Result;
-use crate::format::{PageHeader, SLOTS};
+use crate::format::SLOTS;
+use crate::header::PageHeader;
 
 const REQUEST_BYTES: usize = 1 << 20;
 const IN_FLIGHT_MAX: usize = 4;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
-use crate::error::{PageError, PageFault, StoreError};
-use crate::format::{self, Identity, SLOTS};
+use crate::error::{PageError, PageFault, StoreError, at_most, other};
+use crate::format::{self, SLOTS};
+use crate::header::Identity;
 use crate::superblock::{SECTION, Section};
 
 /// Consecutive logical pages that are also consecutive on the device.
@@ -211,22 +212,23 @@ pub(crate) struct Extents {
 impl Extents {
     /// Every physical page is used once or free, and every logical page lies somewhere once.
     pub fn check(&self, epoch: u64, pages_total: u64, logical_pages: u64) -> Result<(), PageFault> {
-        let other = |reason: String| Err(PageFault::Other(reason));
         let mut next = SLOTS;
         for extent in &self.table {
             let Extent { logical, pages, .. } = *extent;
             if logical < next || pages == 0 || logical_pages.saturating_sub(logical) < pages {
-                return other(format!("its page table is out of order at logical page {logical}"));
+                return Err(other(format!(
+                    "its page table is out of order at logical page {logical}"
+                )));
             }
             next = logical + pages;
         }
         let all = self.table.iter().chain(&self.free);
-        if let Some(extent) = all.clone().find(|e| e.epoch == 0 || e.epoch > epoch) {
-            let (what, found) = ("epoch of pages", extent.epoch);
-            return Err(PageFault::Limit { what, found, limit: epoch });
+        for extent in all.clone() {
+            at_most("epoch of pages", extent.epoch, epoch)?;
+            at_most("pages of epoch 0", u64::from(extent.epoch == 0), 0)?;
         }
         if self.free.iter().any(|extent| extent.logical != 0) {
-            return other("its free list names logical pages".into());
+            return Err(other("its free list names logical pages"));
         }
         let mut runs: Vec<_> = all.map(|extent| (extent.physical, extent.pages)).collect();
         runs.push((0, SLOTS));
@@ -242,14 +244,17 @@ impl Extents {
                     std::cmp::Ordering::Equal => "followed by too many",
                     std::cmp::Ordering::Greater => "neither used nor free",
                 };
-                return other(format!("by its {SECTION} page {} is {kind}", next.min(physical)));
+                return Err(other(format!(
+                    "by its {SECTION} page {} is {kind}",
+                    next.min(physical)
+                )));
             }
             next += pages;
         }
         if next == pages_total {
             return Ok(());
         }
-        other(format!("by its {SECTION} page {next} is neither used nor free"))
+        Err(other(format!("by its {SECTION} page {next} is neither used nor free")))
     }
 }
 

@@ -12,7 +12,8 @@ use cenote_device::Buffer;
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy, VertexId};
-use cenote_store::format::{Codec, HEADER_BYTES, PageHeader, PageKind};
+use cenote_store::format::{Codec, HEADER_BYTES, PageKind};
+use cenote_store::header::PageHeader;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::superblock::SectionKind;
 use cenote_store::{

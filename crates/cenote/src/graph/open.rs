@@ -78,7 +78,7 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
         let access = if self.migration { Access::Move } else { Access::Read };
-        let Opening { device, profile, warnings, budgets } =
+        let Opening { device, profile, mut warnings, budgets } =
             Opening::new(path, access, &self.drives)?;
         let stored = match self.lookups {
             None => StoredGraph::open(device)?,
@@ -88,6 +88,10 @@ impl OpenOptions {
                 StoredGraph::open_with(device, plan)?
             }
         };
+        warnings.extend(stored.other_slot_fault().map(|fault| Warning::DamagedSlot {
+            fault: fault.to_string(),
+            epoch: stored.superblock().epoch,
+        }));
         let (path, stored) = (path.to_owned(), Arc::new(stored));
         Ok(Graph { path, stored, profile, warnings, budgets })
     }

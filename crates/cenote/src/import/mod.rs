@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub use cenote_import::{
-    Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError, ImportReport, Input,
-    InputSpec, Phase,
+    ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
+    ImportReport, Input, InputSpec, Phase, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
@@ -77,6 +77,12 @@ impl<'a> Import<'a> {
     /// Adds edges in memory, which need not be spilled.
     pub fn slice<E: Edge + Sync>(self, edges: &'a [E]) -> Self {
         self.input(Edges::slice(edges))
+    }
+
+    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are taken
+    /// once, and spilled. [`ArrowBatches`] says which columns are used, and chooses others.
+    pub fn arrow(self, reader: impl arrow_array::RecordBatchReader + Send + 'a) -> Self {
+        self.input(ArrowBatches::new(reader))
     }
 
     /// Adds a file, whose ending says its format.

@@ -96,3 +96,24 @@ fn replacing_a_copied_map_keeps_the_tiers_of_its_graph() {
     Import::new().slice(&edges).overwrite().run(path("h.cenote")).unwrap();
     assert!(before.iter().all(|file| !file.exists()));
 }
+
+#[test]
+fn arrow_batches_make_the_graph_of_the_slice() {
+    use cenote::import::arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, UInt32Array};
+    let folder = tempfile::tempdir().unwrap();
+    let edges = edges();
+    let column = |ids: &mut dyn Iterator<Item = u32>| -> ArrayRef {
+        std::sync::Arc::new(ids.collect::<UInt32Array>())
+    };
+    let [sources, targets] = [
+        column(&mut edges.iter().map(|edge| edge.0)),
+        column(&mut edges.iter().map(|edge| edge.1)),
+    ];
+    let batch = RecordBatch::try_from_iter([("source", sources), ("target", targets)]).unwrap();
+    let schema = batch.schema();
+    let batches = (0..4).map(move |part| Ok(batch.slice(part * 5000, 5000)));
+    let [slice, arrow] = ["slice", "arrow"].map(|name| folder.path().join(name));
+    Import::new().slice(&edges).run(&slice).unwrap();
+    Import::new().arrow(RecordBatchIterator::new(batches, schema)).run(&arrow).unwrap();
+    assert!(fs::read(slice).unwrap() == fs::read(arrow).unwrap());
+}

@@ -1,11 +1,10 @@
 //! `cenote estimate`: the memory and the bytes that a run will need, without running it.
 
-use std::path::Path;
-
 use anyhow::Result;
 use cenote::run::Estimate;
 use clap::Subcommand;
 
+use crate::cancel::Guard;
 use crate::output::{self, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
@@ -73,11 +72,11 @@ enum Algorithm {
 
 /// Flags of `cenote estimate` for one algorithm.
 #[derive(Debug, clap::Args)]
-pub struct EstimateOf<P: clap::Args> {
+struct EstimateOf<P: clap::Args> {
     #[command(flatten)]
-    pub plan: PlanArgs,
+    plan: PlanArgs,
     #[command(flatten)]
-    pub params: P,
+    params: P,
 }
 
 /// Estimates.
@@ -86,7 +85,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Betweenness(args) => args.estimate(&args.params),
         Algorithm::Bfs(args) => args.estimate(&args.params),
         Algorithm::Cdlp(args) => args.estimate(&args.params),
-        Algorithm::Dfs(args) => dfs::estimate(args),
+        Algorithm::Dfs(args) => match args.params.order {
+            dfs::Order::Pseudo => args.estimate(&dfs::Pseudo(&args.params)),
+            dfs::Order::Lexicographic => args.estimate(&dfs::Lexicographic(&args.params)),
+        },
         Algorithm::Kcore(args) => args.estimate(&args.params),
         Algorithm::Lcc(args) => args.estimate(&args.params),
         Algorithm::Mis(args) => args.estimate(&args.params),
@@ -94,7 +96,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Algorithm::Reach(args) => args.estimate(&args.params),
         Algorithm::Scc(args) => args.estimate(&args.params),
         Algorithm::Triangles(args) => args.estimate(&args.params),
-        Algorithm::Walk(args) => walk::estimate(args),
+        Algorithm::Walk(args) => args.estimate(&args.params),
         Algorithm::Sssp(args) => args.estimate(&args.params),
         Algorithm::Wcc(args) => args.estimate(&args.params),
     }
@@ -102,16 +104,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
 
 impl<P: clap::Args> EstimateOf<P> {
     /// Estimates a run with these parameters.
-    pub fn estimate(&self, params: &impl Params) -> Result<Outcome> {
-        self.estimate_with(params, None)
-    }
-
-    /// The same where the answer goes to a file whose memory counts.
-    pub fn estimate_with(&self, params: &impl Params, out: Option<&Path>) -> Result<Outcome> {
+    fn estimate(&self, params: &impl Params) -> Result<Outcome> {
         let graph = self.plan.open_to_estimate()?;
-        let _guard = out.map(crate::cancel::Guard::new);
+        let _guard = params.out().map(Guard::new);
         let mut run = self.plan.apply(params.start(&graph));
-        if let Some(path) = out {
+        if let Some(path) = params.out() {
             run = run.out(path);
         }
         let estimate = run.estimate()?;

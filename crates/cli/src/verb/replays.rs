@@ -1,18 +1,60 @@
-//! What `pool replay` and `tier replay` share: lists, shares, the bar, parameters as flags.
+//! What `pool replay` and `tier replay` share: flags of loads, lists, the bar, parameters as flags.
 
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
+use cenote::memory::MemorySize;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
+use cenote_replay::load::LoadConfig;
 use cenote_replay::pool::WriterKind;
 use cenote_replay::{Control, ReplayError};
 use cenote_tier::policy::PolicySpec;
+use cenote_workload::page::trace::TraceFormat;
 
 use crate::cancel;
 use crate::progress::{Progress, Unit};
+
+/// Flags of the loads of both replays.
+#[derive(Debug, clap::Args)]
+pub struct LoadFlags {
+    /// Accesses, at most those of a trace [default of made loads: 2000000 for a pool, 200000 on a
+    /// file, 1000000 for tiers]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
+    ops: Option<u64>,
+    /// The same seed gives the same load, and on tiers the same first placement
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Exponent of zipf
+    #[arg(long, value_name = "X", default_value_t = 0.99)]
+    skew: f64,
+    /// Bytes of a page
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    page_bytes: MemorySize,
+    /// How the traces are written [default: by their names]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<TraceFormat>,
+}
+
+impl LoadFlags {
+    /// Sets what the flags say.
+    pub fn set(&self, load: &mut LoadConfig) -> Result<()> {
+        (load.ops, load.seed, load.skew) = (self.ops, self.seed, self.skew);
+        load.page_bytes = bytes("--page-bytes", self.page_bytes)?;
+        load.format = self.format;
+        Ok(())
+    }
+}
+
+/// A size that is not a percentage.
+pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
+    match size {
+        MemorySize::Bytes(bytes) => Ok(bytes),
+        MemorySize::Percent(_) => bail!("{flag} {size}: expected a size such as 4096 or 4GiB"),
+    }
+}
 
 /// A choice of which `all` can be named.
 pub trait Choice: Clone + PartialEq + FromStr<Err: Display> {

@@ -56,6 +56,23 @@ fn info_has_the_promised_fields() {
 }
 
 #[test]
+fn a_damaged_commit_slot_is_a_warning_of_every_verb_that_opens_the_graph() {
+    let (bench, _) = imported("");
+    let path = bench.path("graph.cenote");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096] = 1;
+    std::fs::write(&path, bytes).unwrap();
+    for args in ["info graph.cenote", "run bfs graph.cenote", "neighbors graph.cenote 10"] {
+        let output = bench.run(args);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "cenote {args}: {told}");
+        assert!(told.contains("page 1 (superblock, bytes 4096..8192)"), "cenote {args}: {told}");
+        assert!(told.contains("a newer commit may be lost"), "cenote {args}: {told}");
+    }
+    assert_eq!(bench.run("check graph.cenote").status.code(), Some(1));
+}
+
+#[test]
 fn info_counts_the_lists_of_both_directions() {
     let (bench, _) = imported("--directed --in-edges --page-size 8KiB --keep-self-loops");
     let info = parse(&bench.succeed("info graph.cenote --json"));

@@ -79,27 +79,54 @@ impl FromStr for LoadKind {
 
 /// The parameters of loads; each load takes those that concern it.
 #[derive(Clone, Debug)]
-pub(crate) struct LoadConfig {
-    /// Pages of a generated load.
-    pub pages: u64,
-    /// Accesses of a generated load; a longer trace ends there.
+#[non_exhaustive]
+pub struct LoadConfig {
+    /// Pages of generated loads. By default those of the paper: 344,066 for a pool on a simulated
+    /// device, 10,000 for tiers; for a pool on a file those of the file.
+    pub pages: Option<u64>,
+    /// Accesses, at most those of a trace. By default of generated loads 2,000,000 for a pool on a
+    /// simulated device, 200,000 on a file, 1,000,000 for tiers.
     pub ops: Option<u64>,
-    /// Accesses of a generated load without `ops`.
-    pub ops_default: u64,
-    /// The same seed gives the same load.
+    /// The same seed gives the same loads.
     pub seed: u64,
-    /// Share of reads in place of the load's own.
+    /// Share of reads of generated loads in place of their own, 0 to 1.
     pub read_share: Option<f64>,
-    /// Zipf's exponent.
+    /// Exponent of Zipf's law.
     pub skew: f64,
-    /// Warehouses of TPC-C; by `pages` if none are given.
+    /// How often the ranks of Zipf's law go round all pages in the course of a load of tiers.
+    pub drift: f64,
+    /// Warehouses of TPC-C; by default as many as `pages` hold.
     pub warehouses: Option<u64>,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// How a trace is read; guessed if none is given.
+    /// Format of the traces; by default found from their names.
     pub format: Option<TraceFormat>,
-    /// A trace keeps its page numbers.
+    /// Whether traces keep their page numbers; by default pages are numbered by first access.
     pub keep_numbers: bool,
+}
+
+impl Default for LoadConfig {
+    fn default() -> Self {
+        Self {
+            pages: None,
+            ops: None,
+            seed: 1,
+            read_share: None,
+            skew: 0.99,
+            drift: 0.1,
+            warehouses: None,
+            page_bytes: 4096,
+            format: None,
+            keep_numbers: false,
+        }
+    }
+}
+
+/// Pages and accesses of generated loads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub pages: u64,
+    pub ops: u64,
 }
 
 /// A load whose size is known.
@@ -107,6 +134,7 @@ pub(crate) struct LoadConfig {
 pub(crate) struct Load {
     kind: LoadKind,
     config: LoadConfig,
+    sizes: Sizes,
     /// What tables call it.
     pub name: String,
     /// The same without a share of reads that was set.
@@ -124,16 +152,20 @@ pub(crate) type Ops = Box<dyn PageLoad<Item = cenote_workload::Result<PageOp>> +
 
 impl Load {
     /// Finds out how large a load is. A trace is read once.
-    pub fn survey(kind: LoadKind, config: LoadConfig, control: &Control<'_>) -> Result<Self> {
-        let ops = config.ops.unwrap_or(config.ops_default);
+    pub fn survey(
+        kind: LoadKind,
+        config: LoadConfig,
+        sizes: Sizes,
+        control: &Control<'_>,
+    ) -> Result<Self> {
         let (name, name_plain) = Default::default();
-        let pages = config.pages;
+        let Sizes { pages, ops } = sizes;
         let pages_max = i64::MAX as u64 / config.page_bytes.max(1);
         let fits = |pages: u64| {
             require(pages <= pages_max, || format!("{pages} pages: expected at most {pages_max}"))
         };
         fits(pages)?;
-        let mut load = Self { kind, name, name_plain, pages, ops, writes: true, config };
+        let mut load = Self { kind, config, sizes, name, name_plain, pages, ops, writes: true };
         if let LoadKind::Trace(path) = load.kind.clone() {
             load.survey_trace(&path, control)?;
         } else {
@@ -181,7 +213,7 @@ impl Load {
     /// The accesses, from the first; `ops` of them count.
     pub fn open(&self) -> Result<Ops> {
         let config = &self.config;
-        let (pages, ops, seed) = (config.pages, self.ops, config.seed);
+        let (pages, ops, seed) = (self.sizes.pages, self.ops, config.seed);
         let mix = |make: fn(u64, u64, u64) -> MixConfig| -> Result<Ops> {
             let mut mix = make(pages, ops, seed);
             mix.read_share = config.read_share.unwrap_or(mix.read_share);
@@ -209,8 +241,8 @@ impl Load {
 
     /// As many transactions as make the accesses that are wanted.
     fn open_tpcc(&self, only: Option<Transaction>) -> Result<Ops> {
-        let LoadConfig { page_bytes, seed, pages, warehouses, .. } = self.config;
-        let by_pages = (pages.saturating_mul(page_bytes) / WAREHOUSE_BYTES).max(1);
+        let LoadConfig { page_bytes, seed, warehouses, .. } = self.config;
+        let by_pages = (self.sizes.pages.saturating_mul(page_bytes) / WAREHOUSE_BYTES).max(1);
         let tpcc = TpccConfig {
             warehouses: warehouses.unwrap_or(by_pages),
             transactions: SAMPLE,
@@ -240,29 +272,15 @@ impl fmt::Display for Load {
 mod tests {
     use super::*;
 
-    fn config() -> LoadConfig {
-        LoadConfig {
-            pages: 5_000,
-            ops: Some(3_000),
-            ops_default: 1,
-            seed: 1,
-            read_share: None,
-            skew: 0.99,
-            warehouses: None,
-            page_bytes: 4096,
-            format: None,
-            keep_numbers: false,
-        }
-    }
-
     fn survey(kind: LoadKind, config: LoadConfig) -> Result<Load> {
-        Load::survey(kind, config, &Control::default())
+        let sizes = Sizes { pages: 5_000, ops: 3_000 };
+        Load::survey(kind, config, sizes, &Control::default())
     }
 
     #[test]
     fn every_generated_load_yields_what_its_survey_said() {
         for name in ["ms", "wis", "ris", "mu", "zipf", "tpcc", "tpcc-stock-level"] {
-            let load = survey(name.parse().unwrap(), config()).unwrap();
+            let load = survey(name.parse().unwrap(), LoadConfig::default()).unwrap();
             let ops: Vec<PageOp> =
                 load.open().unwrap().take(3_000).collect::<std::result::Result<_, _>>().unwrap();
             assert_eq!((ops.len() as u64, load.ops), (3_000, 3_000), "{name}");
@@ -272,10 +290,10 @@ mod tests {
 
     #[test]
     fn a_load_of_reads_alone_is_known_to_write_nothing() {
-        let reads = LoadConfig { read_share: Some(1.0), ..config() };
+        let reads = LoadConfig { read_share: Some(1.0), ..LoadConfig::default() };
         assert!(!survey(LoadKind::Ms, reads.clone()).unwrap().writes);
         assert!(survey(LoadKind::Tpcc(None), reads).unwrap().writes);
-        assert!(survey(LoadKind::Ms, config()).unwrap().writes);
+        assert!(survey(LoadKind::Ms, LoadConfig::default()).unwrap().writes);
     }
 
     #[test]
@@ -283,9 +301,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, "R 900\nR 7\nR 900\n").unwrap();
-        let load = survey(LoadKind::Trace(path.clone()), config()).unwrap();
+        let load = survey(LoadKind::Trace(path.clone()), LoadConfig::default()).unwrap();
         assert_eq!((load.pages, load.ops, load.writes), (2, 3, false));
-        let kept = LoadConfig { keep_numbers: true, ops: Some(2), ..config() };
+        let kept = LoadConfig { keep_numbers: true, ops: Some(2), ..LoadConfig::default() };
         let load = survey(LoadKind::Trace(path), kept).unwrap();
         assert_eq!((load.pages, load.ops, load.writes), (901, 2, false));
     }

@@ -12,7 +12,7 @@ use super::target::{Ideal, Permission, Target};
 use super::{PoolReplayConfig, PoolSize, ReplayedLoad, Sweep, fill};
 use crate::control::Control;
 use crate::error::{Result, require};
-use crate::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES};
+use crate::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES, Sizes};
 
 /// Frames of the ACE evaluation for [`PAPER_PAGES`].
 const PAPER_POOL: PoolSize = PoolSize::Frames(20_000);
@@ -114,7 +114,7 @@ impl PoolReplayConfig {
     }
 
     fn check(&self) -> Result<()> {
-        let page_bytes = self.page_bytes;
+        let page_bytes = self.load.page_bytes;
         require((512..=1 << 24).contains(&page_bytes), || {
             format!("`page_bytes` {page_bytes}: expected a size of 512 to 16MiB")
         })?;
@@ -138,7 +138,7 @@ impl PoolReplayConfig {
         simulated: bool,
         control: &Control<'_>,
     ) -> Result<Vec<Vec<Load>>> {
-        let config = self.load_config(simulated)?;
+        let sizes = self.sizes(simulated)?;
         let mut kinds: Vec<&LoadKind> = Vec::new();
         for kind in &self.loads {
             if !kinds.contains(&kind) {
@@ -146,15 +146,15 @@ impl PoolReplayConfig {
             }
         }
         let survey = |read_share: Option<f64>| -> Result<Vec<Load>> {
-            let config = LoadConfig { read_share, ..config.clone() };
-            let loads =
-                kinds.iter().map(|&kind| Load::survey(kind.clone(), config.clone(), control));
-            let loads: Vec<Load> = loads.collect::<Result<_>>()?;
+            let config = LoadConfig { read_share, ..self.load.clone() };
+            let survey =
+                |&kind: &&LoadKind| Load::survey(kind.clone(), config.clone(), sizes, control);
+            let loads = kinds.iter().map(survey).collect::<Result<Vec<Load>>>()?;
             refuse_equal_names(&loads)?;
             Ok(loads)
         };
         if !matches!(self.sweep, Some(Sweep::ReadShare(_))) {
-            return Ok(vec![survey(config.read_share)?; values.len()]);
+            return Ok(vec![survey(self.load.read_share)?; values.len()]);
         }
         let fixed = |kind: &&LoadKind| matches!(kind, LoadKind::Tpcc(_) | LoadKind::Trace(_));
         require(!kinds.iter().any(fixed), || {
@@ -172,27 +172,17 @@ impl PoolReplayConfig {
         Ok(surveys)
     }
 
-    fn load_config(&self, simulated: bool) -> Result<LoadConfig> {
-        let page_bytes = self.page_bytes;
-        let pages = match self.pages {
+    fn sizes(&self, simulated: bool) -> Result<Sizes> {
+        let LoadConfig { page_bytes, pages, ops, .. } = self.load;
+        let pages = match pages {
             Some(pages) => pages,
             None if simulated => PAPER_PAGES,
             None => self.file_bytes()? / page_bytes,
         };
         let device = &self.device;
         require(pages > 0, || format!("{device}: not one page of {page_bytes} bytes fits"))?;
-        Ok(LoadConfig {
-            pages,
-            ops: self.ops,
-            ops_default: if simulated { PAPER_OPS } else { FILE_OPS },
-            seed: self.seed,
-            read_share: self.read_share,
-            skew: self.skew,
-            warehouses: self.warehouses,
-            page_bytes,
-            format: self.format,
-            keep_numbers: self.keep_numbers,
-        })
+        let ops = ops.unwrap_or(if simulated { PAPER_OPS } else { FILE_OPS });
+        Ok(Sizes { pages, ops })
     }
 
     /// Bytes that the file has, or will have.
@@ -214,14 +204,14 @@ impl PoolReplayConfig {
     }
 
     fn refuse_too_long(&self, load: &Load) -> Result<()> {
-        let pages = self.file_bytes()? / self.page_bytes;
+        let pages = self.file_bytes()? / self.load.page_bytes;
         require(load.pages <= pages, || {
             format!(
                 "{}: {load} needs {} pages, and {pages} fit: give a file of {} bytes, or fewer \
                  `pages`",
                 self.device,
                 load.pages,
-                load.pages.saturating_mul(self.page_bytes)
+                load.pages.saturating_mul(self.load.page_bytes)
             )
         })
     }
@@ -234,7 +224,11 @@ impl PoolReplayConfig {
             format!("{device}: `alpha` and `k` are for sim:ideal")
         })?;
         if self.create.is_some() {
-            fill::create(path, self.file_bytes()? / self.page_bytes * self.page_bytes, control)?;
+            fill::create(
+                path,
+                self.file_bytes()? / self.load.page_bytes * self.load.page_bytes,
+                control,
+            )?;
         }
         require(!writes || self.overwrite || self.create.is_some(), || {
             format!(
@@ -243,7 +237,7 @@ impl PoolReplayConfig {
             )
         })?;
         let permission = if writes { Permission::Overwrite } else { Permission::Read };
-        Target::file(path, self.page_bytes, permission)
+        Target::file(path, self.load.page_bytes, permission)
     }
 
     fn simulated(&self, value: Option<Value>) -> Result<Target> {
@@ -251,11 +245,11 @@ impl PoolReplayConfig {
         if let Some(Value::Alpha(alpha)) = value {
             ideal.alpha = Some(alpha);
         }
-        Target::simulated(&self.device, self.page_bytes, ideal)
+        Target::simulated(&self.device, self.load.page_bytes, ideal)
     }
 
     fn setting(&self, target: &Target, load: &Load, value: Option<Value>) -> Result<Setting> {
-        let k_w = target.model.channels(Op::Write, self.page_bytes) as usize;
+        let k_w = target.model.channels(Op::Write, self.load.page_bytes) as usize;
         let n_w = match value {
             Some(Value::BatchOfWrites(n_w)) => n_w,
             _ => self.n_w.unwrap_or(k_w),
@@ -264,13 +258,13 @@ impl PoolReplayConfig {
             Some(Value::Pool(size)) => Some(size),
             _ => self.pool,
         };
-        let frames_of = |bytes: u64| (bytes / self.page_bytes).max(1) as usize;
+        let frames_of = |bytes: u64| (bytes / self.load.page_bytes).max(1) as usize;
         let default = if load.pages == PAPER_PAGES { PAPER_POOL } else { POOL };
         let frames = match pool.unwrap_or(default) {
             PoolSize::Frames(frames) => frames,
             PoolSize::Bytes(bytes) => frames_of(bytes),
             PoolSize::Percent(percent) => {
-                let bytes = (load.pages * self.page_bytes) as f64 * percent / 100.0;
+                let bytes = (load.pages * self.load.page_bytes) as f64 * percent / 100.0;
                 frames_of(bytes.round() as u64)
             }
         };
@@ -282,7 +276,7 @@ impl PoolReplayConfig {
             )
         })?;
         Ok(Setting {
-            page_bytes: self.page_bytes as usize,
+            page_bytes: self.load.page_bytes as usize,
             frames,
             n_w,
             n_e: self.n_e.unwrap_or(k_w),

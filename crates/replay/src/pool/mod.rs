@@ -18,13 +18,12 @@ mod target;
 
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
-use cenote_workload::page::trace::TraceFormat;
 use serde::Serialize;
 
 use crate::chart::{Body, Chart};
 use crate::control::{Control, Meter};
 use crate::error::{ReplayError, Result};
-use crate::load::LoadKind;
+use crate::load::{LoadConfig, LoadKind};
 use cases::Case;
 use row::{Row, compare};
 use run::Combination;
@@ -69,28 +68,10 @@ pub struct PoolReplayConfig {
     pub create: Option<u64>,
     /// The loads; each has a name of its own.
     pub loads: Vec<LoadKind>,
-    /// Pages of generated loads; by default the paper's 344,066 on a simulated device, else those
-    /// of the file.
-    pub pages: Option<u64>,
-    /// Accesses, at most those of a trace; by default the paper's 2,000,000 on a simulated device,
-    /// 200,000 on a file.
-    pub ops: Option<u64>,
+    /// The parameters of the loads.
+    pub load: LoadConfig,
     /// Accesses before time and counts begin.
     pub warm_up: u64,
-    /// The same seed gives the same loads.
-    pub seed: u64,
-    /// Share of reads of generated loads in place of their own, 0 to 1.
-    pub read_share: Option<f64>,
-    /// Exponent of Zipf's law.
-    pub skew: f64,
-    /// Warehouses of TPC-C; by default as many as `pages` hold.
-    pub warehouses: Option<u64>,
-    /// Bytes of a page.
-    pub page_bytes: u64,
-    /// Format of the traces; by default found from their names.
-    pub format: Option<TraceFormat>,
-    /// Whether traces keep their page numbers; by default pages are numbered by first access.
-    pub keep_numbers: bool,
     /// Replacement policies; by default the paper's four.
     pub policies: Vec<PolicyKind>,
     /// Writers; the classical one is always added.
@@ -122,16 +103,8 @@ impl PoolReplayConfig {
             overwrite: false,
             create: None,
             loads: Vec::new(),
-            pages: None,
-            ops: None,
+            load: LoadConfig::default(),
             warm_up: 0,
-            seed: 1,
-            read_share: None,
-            skew: 0.99,
-            warehouses: None,
-            page_bytes: 4096,
-            format: None,
-            keep_numbers: false,
             policies: PolicyKind::PAPER.to_vec(),
             writers: WriterKind::ALL.to_vec(),
             prefetch: vec![PrefetchKind::None],
@@ -221,8 +194,8 @@ pub fn pool_replay(config: &PoolReplayConfig, control: Control<'_>) -> Result<Po
         device: config.device.clone(),
         simulated: first.target.is_simulated(),
         profile_assumed: first.target.assumed,
-        page_bytes: config.page_bytes,
-        seed: config.seed,
+        page_bytes: config.load.page_bytes,
+        seed: config.load.seed,
         warm_up: config.warm_up,
         cleaner_batch: first.setting.cleaner_batch,
         loads,

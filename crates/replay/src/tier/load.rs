@@ -11,7 +11,7 @@ use cenote_workload::page::zipf::ZipfConfig;
 use super::simulation::Request;
 use crate::control::Control;
 use crate::error::{ReplayError, Result, require};
-use crate::load::{Load, LoadConfig, LoadKind, Ops};
+use crate::load::{Load, LoadConfig, LoadKind, Ops, Sizes};
 
 /// Which load.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,20 +41,12 @@ impl FromStr for TierLoadKind {
     }
 }
 
-/// The parameters of loads.
-#[derive(Clone, Debug)]
-pub(crate) struct TierLoadConfig {
-    /// Those of all loads; a trace ends after `ops` if it is longer.
-    pub load: LoadConfig,
-    /// How often Zipf's ranks go round.
-    pub drift: f64,
-}
-
 /// A load whose size is known.
 #[derive(Clone, Debug)]
 pub(crate) struct TierLoad {
     kind: TierLoadKind,
-    config: TierLoadConfig,
+    config: LoadConfig,
+    sizes: Sizes,
     /// A trace, once it was read.
     trace: Option<Load>,
     /// What tables call it.
@@ -69,17 +61,18 @@ impl TierLoad {
     /// Finds out how large a load is. A trace is read once.
     pub fn survey(
         kind: TierLoadKind,
-        config: TierLoadConfig,
+        config: LoadConfig,
+        sizes: Sizes,
         control: &Control<'_>,
     ) -> Result<Self> {
         let mut trace = None;
         let (name, pages, ops) = match &kind {
             TierLoadKind::Trace(path) => {
                 let kind = LoadKind::Trace(path.clone());
-                let load = Load::survey(kind, config.load.clone(), control)?;
-                let sizes = (load.name.clone(), load.pages, load.ops);
+                let load = Load::survey(kind, config.clone(), sizes, control)?;
+                let found = (load.name.clone(), load.pages, load.ops);
                 trace = Some(load);
-                sizes
+                found
             }
             made => {
                 let name = match made {
@@ -87,15 +80,14 @@ impl TierLoad {
                     TierLoadKind::Uniform => "uniform",
                     TierLoadKind::Zipf | TierLoadKind::Trace(_) => "zipf",
                 };
-                let ops = config.load.ops.unwrap_or(config.load.ops_default);
-                (name.to_owned(), config.load.pages, ops)
+                (name.to_owned(), sizes.pages, sizes.ops)
             }
         };
         let pages = u32::try_from(pages).ok().filter(|&pages| pages < u32::MAX);
         let many = || ReplayError::Config(format!("{name}: more than 4294967294 pages"));
         let pages = pages.ok_or_else(many)?;
         require(ops > 0, || format!("{name}: the load has no accesses"))?;
-        let load = Self { kind, config, trace, name, pages, ops };
+        let load = Self { kind, config, sizes, trace, name, pages, ops };
         load.open()?;
         Ok(load)
     }
@@ -110,24 +102,24 @@ impl TierLoad {
     }
 
     fn phases(&self) -> Result<Phases> {
-        let config = &self.config.load;
-        let phases = PhasesConfig::named(&self.name, config.pages, self.ops, config.seed)?;
+        let config = &self.config;
+        let phases = PhasesConfig::named(&self.name, self.sizes.pages, self.ops, config.seed)?;
         let read_share = config.read_share.unwrap_or(phases.read_share);
         Ok(Phases::new(PhasesConfig { read_share, ..phases })?)
     }
 
     fn drift(&self) -> Result<Drift> {
-        let config = &self.config.load;
+        let config = &self.config;
         let is_uniform = self.kind == TierLoadKind::Uniform;
         let zipf = ZipfConfig {
-            pages: config.pages,
+            pages: self.sizes.pages,
             ops: self.ops,
             skew: if is_uniform { 0.0 } else { config.skew },
             read_share: config.read_share.unwrap_or(0.5),
             scramble: false,
             seed: config.seed,
         };
-        let drift = if is_uniform { 0.0 } else { self.config.drift };
+        let drift = if is_uniform { 0.0 } else { config.drift };
         Ok(Drift::new(DriftConfig { name: self.name.clone(), zipf, drift })?)
     }
 
@@ -181,29 +173,15 @@ impl TierLoad {
 mod tests {
     use super::*;
 
-    fn config() -> TierLoadConfig {
-        TierLoadConfig {
-            load: LoadConfig {
-                pages: 1_000,
-                ops: Some(3_000),
-                ops_default: 1,
-                seed: 1,
-                read_share: None,
-                skew: 0.99,
-                warehouses: None,
-                page_bytes: 4096,
-                format: None,
-                keep_numbers: false,
-            },
-            drift: 0.1,
-        }
+    fn survey(kind: TierLoadKind) -> TierLoad {
+        let sizes = Sizes { pages: 1_000, ops: 3_000 };
+        TierLoad::survey(kind, LoadConfig::default(), sizes, &Control::default()).unwrap()
     }
 
     #[test]
     fn every_load_yields_what_its_survey_said() {
         for name in Shape::NAMES.into_iter().chain(["uniform", "zipf", "7hf70"]) {
-            let load =
-                TierLoad::survey(name.parse().unwrap(), config(), &Control::default()).unwrap();
+            let load = survey(name.parse().unwrap());
             let mut ops = 0;
             load.for_each(&Control::default(), |request| {
                 assert!(request.page < load.pages);
@@ -222,8 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, "R 900\nR 7\nW 7\nR 8\nR 7\nR 900\n").unwrap();
-        let load =
-            TierLoad::survey(TierLoadKind::Trace(path), config(), &Control::default()).unwrap();
+        let load = survey(TierLoadKind::Trace(path));
         assert_eq!((load.pages, load.ops), (3, 6));
         assert_eq!(load.oracle(&Control::default()).unwrap().phases[0].hottest, [1, 0, 2]);
     }

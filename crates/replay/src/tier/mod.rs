@@ -14,16 +14,15 @@ pub mod simulation;
 use cenote_tier::placement::Placement;
 use cenote_tier::policy::{Context, Oracle, Policy, PolicySpec};
 use cenote_tier::spec::{TIERS_MAX, TierSpec};
-use cenote_workload::page::trace::TraceFormat;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::chart::{Body, Chart};
 use crate::control::{Control, Meter};
 use crate::error::{Result, require};
-use crate::load::LoadConfig;
+use crate::load::{LoadConfig, Sizes};
 use capacity::Capacities;
-use load::{TierLoad, TierLoadConfig, TierLoadKind};
+use load::{TierLoad, TierLoadKind};
 use row::{Case, Row};
 use simulation::{Arrivals, Decisions, Replay, Report};
 
@@ -52,22 +51,8 @@ pub struct TierReplayConfig {
     pub policies: Vec<PolicySpec>,
     /// When requests come.
     pub arrivals: Arrivals,
-    /// Pages of generated loads.
-    pub pages: u64,
-    /// Accesses, at most those of a trace; by default 1,000,000 of a generated load.
-    pub ops: Option<u64>,
-    /// The same seed gives the same loads and the same first placement.
-    pub seed: u64,
-    /// Share of reads of generated loads, 0 to 1.
-    pub read_share: f64,
-    /// Exponent of Zipf's law.
-    pub skew: f64,
-    /// How often the ranks of Zipf's law go round all pages in the course of the load.
-    pub drift: f64,
-    /// Bytes of a page, for traces of byte addresses.
-    pub page_bytes: u64,
-    /// Format of the traces; by default found from their names.
-    pub format: Option<TraceFormat>,
+    /// The parameters of the loads; the seed is also that of the first placement.
+    pub load: LoadConfig,
     /// Accesses by which processor time is measured, the first half as a warm-up; 0 for none.
     pub cpu_ops: u64,
 }
@@ -81,14 +66,7 @@ impl Default for TierReplayConfig {
             capacities: Vec::new(),
             policies: PolicySpec::all(),
             arrivals: Arrivals::Closed { clients: 32 },
-            pages: PAPER_PAGES,
-            ops: None,
-            seed: 1,
-            read_share: 0.5,
-            skew: 0.99,
-            drift: 0.1,
-            page_bytes: 4096,
-            format: None,
+            load: LoadConfig { read_share: Some(0.5), ..LoadConfig::default() },
             cpu_ops: 200_000,
         }
     }
@@ -121,7 +99,7 @@ pub fn tier_replay(config: &TierReplayConfig, control: Control<'_>) -> Result<Ti
         Arrivals::Open { interval_ns } => (None, Some(interval_ns as f64 / 1e3)),
     };
     let rows = config.rows(control)?;
-    Ok(TierReplay { tiers: tiers.join(","), clients, interval_us, seed: config.seed, rows })
+    Ok(TierReplay { tiers: tiers.join(","), clients, interval_us, seed: config.load.seed, rows })
 }
 
 /// One load on one choice of capacities.
@@ -196,22 +174,11 @@ fn cpu_ns() -> u64 {
 
 impl TierReplayConfig {
     fn loads(&self, control: &Control<'_>) -> Result<Vec<TierLoad>> {
-        let load = LoadConfig {
-            pages: self.pages,
-            ops: self.ops,
-            ops_default: PAPER_OPS,
-            seed: self.seed,
-            read_share: Some(self.read_share),
-            skew: self.skew,
-            warehouses: None,
-            page_bytes: self.page_bytes,
-            format: self.format,
-            keep_numbers: false,
-        };
-        let config = TierLoadConfig { load, drift: self.drift };
+        let pages = self.load.pages.unwrap_or(PAPER_PAGES);
+        let sizes = Sizes { pages, ops: self.load.ops.unwrap_or(PAPER_OPS) };
         let mut loads: Vec<TierLoad> = Vec::new();
         for kind in &self.loads {
-            let load = TierLoad::survey(kind.clone(), config.clone(), control)?;
+            let load = TierLoad::survey(kind.clone(), self.load.clone(), sizes, control)?;
             require(loads.iter().all(|other| other.name != load.name), || {
                 format!("two loads are called {}: replay them in two runs", load.name)
             })?;
@@ -240,10 +207,10 @@ impl TierReplayConfig {
         let meter = &Meter::new(control, "replay", ops.saturating_mul(self.policies.len() as u64));
         let mut rows = Vec::new();
         for (load, capacity, pages) in placements {
-            let placement = &Placement::shuffled(load.pages, &pages, self.seed)?;
+            let placement = &Placement::shuffled(load.pages, &pages, self.load.seed)?;
             let wants_oracle = self.policies.iter().any(PolicySpec::wants_oracle);
             let oracle = wants_oracle.then(|| load.oracle(&control)).transpose()?;
-            let (tiers, seed, oracle) = (&self.tiers[..], self.seed, oracle.as_ref());
+            let (tiers, seed, oracle) = (&self.tiers[..], self.load.seed, oracle.as_ref());
             let setting = Setting { load, tiers, placement, oracle, seed, meter };
             for policy in &self.policies {
                 let case = Case {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use cenote_device::Buffer;
 use cenote_device::backend::sim::FaultPlan;
-use cenote_store::format::{HEADER_BYTES, PageHeader};
+use cenote_store::format::HEADER_BYTES;
+use cenote_store::header::PageHeader;
 use cenote_store::{Adjacency, Decoded, Direction, Graph, List, Page, StoreError, check};
 
 use crate::disk::drive_with;

@@ -11,7 +11,7 @@ use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
 use cenote_device::backend::sim::{FaultPlan, SimConfig};
 use cenote_engine::{EngineConfig, EngineError, VertexId};
 use cenote_import::{Format, ImportConfig};
-use cenote_store::format::PageHeader;
+use cenote_store::header::PageHeader;
 use cenote_store::{Direction, Graph, WeightType, check};
 
 use super::pages::mutate;

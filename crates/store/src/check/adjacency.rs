@@ -1,9 +1,10 @@
 //! The lists of one direction, beside their index and their degrees.
 
 use super::{Check, Degrees};
-use crate::error::{PageFault, Result, StoreError};
-use crate::format::{Codec, HEADER_BYTES, PageHeader};
-use crate::graph::{Graph, Words};
+use crate::error::{PageFault, Result, StoreError, equal, other};
+use crate::format::{Codec, HEADER_BYTES};
+use crate::graph::Graph;
+use crate::header::PageHeader;
 use crate::index::word_entries;
 use crate::packed::decode::{self, Decoded};
 use crate::page::{List, Page};
@@ -12,6 +13,7 @@ use crate::superblock::{SECTION, SectionKind, Superblock};
 use crate::weights::WeightColumn;
 use crate::weights::stream::WeightStream;
 use crate::weights::value::Tally;
+use crate::words::Words;
 use crate::{Adjacency, Direction, VertexId};
 
 /// What the lists of one direction add up to.
@@ -51,7 +53,7 @@ pub(super) fn check_out(check: &mut Check<'_>) -> Result<Sums> {
     {
         let reason = "its smallest, largest or mean weight is not that of the weights";
         let slot = superblock.slot();
-        check.note_page(slot, SECTION, PageFault::Other(reason.into()))?;
+        check.note_page(slot, SECTION, other(reason))?;
     }
     Ok(sums)
 }
@@ -76,7 +78,7 @@ fn check_direction(
     let adjacency = graph.adjacency(direction).expect("the graph has this direction");
     let mut pass = Pass::new(graph, adjacency, direction, (index, degrees))?;
     let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-    let mut stream = graph.stream_pages(pages, Ahead::FAR)?;
+    let mut stream = graph.pages.stream(pages, Ahead::FAR)?;
     let mut decoded = Decoded::new();
     while let Some((number, bytes)) = stream.next()? {
         let page = number - adjacency.first_page();
@@ -142,7 +144,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Self> {
         let beside = |column: &'a WeightColumn| {
             let section = column.section().kind.name();
-            let stream = WeightStream::new(graph, column)?;
+            let stream = WeightStream::new(&graph.pages, column)?;
             Ok::<_, StoreError>(Beside { section, stream, batch: Vec::new(), at: 0, last: None })
         };
         let weights = graph.weights(direction);
@@ -153,7 +155,7 @@ impl<'a> Pass<'a> {
             superblock: graph.superblock(),
             key: mix(graph.superblock().salt ^ 0x9e37_79b9_7f4a_7c15),
             before: Before::Complete,
-            words: Some(Words::new(graph, index)?),
+            words: Some(Words::new(&graph.pages, index)?),
             degrees: Degrees::new(graph, degrees)?,
             weights: weights.map(beside).transpose()?,
             sums: Sums { whole: true, weights: tally, ..Sums::default() },
@@ -199,7 +201,7 @@ impl<'a> Pass<'a> {
         self.next_weights(check, page, entries)?;
         if let (Before::Open(open), false) = (&self.before, self.adjacency.continues(page)) {
             let reason = format!("the list of vertex {} does not go on here", open.vertex);
-            check.note_page(number, self.section, PageFault::Other(reason))?;
+            check.note_page(number, self.section, other(reason))?;
         }
         for list in view.lists() {
             if let Some(fault) = self.list(check, &list)? {
@@ -225,7 +227,7 @@ impl<'a> Pass<'a> {
         if decode::unused_is_zero(bytes, lists, entries) {
             return Ok(());
         }
-        let fault = PageFault::Other("bits that should be zero are not".into());
+        let fault = other("bits that should be zero are not");
         check.note_page(number, self.section, fault)
     }
 
@@ -240,7 +242,7 @@ impl<'a> Pass<'a> {
         }
         if self.add(list) {
             let reason = format!("the weights of a repeated edge of vertex {vertex} fall");
-            return Ok(Some(PageFault::Other(reason)));
+            return Ok(Some(other(reason)));
         }
         if list.skip > 0 {
             if let Some(fault) = joins(&before, list, self.superblock.duplicates_kept) {
@@ -251,11 +253,11 @@ impl<'a> Pass<'a> {
                 self.sums.degree_max = list.degree;
                 self.sums.degree_max_vertex = vertex;
             }
+            let what = "length of a list (expected by its degree)";
             if let Some(said) = self.next_degree(check)?
-                && said != list.degree
+                && let Err(fault) = equal(what, list.degree, said)
             {
-                let (what, found) = ("length of a list (expected by its degree)", list.degree);
-                return Ok(Some(PageFault::Mismatch { what, found, expected: said }));
+                return Ok(Some(fault));
             }
         }
         Ok(self.order_fault(list))
@@ -302,13 +304,12 @@ impl<'a> Pass<'a> {
             check.advance();
             Ok(())
         });
-        match taken {
-            Ok(()) if batch.len() == count => return Ok(()),
-            Ok(()) => {
-                let (what, expected) = ("number of weights of a page", count as u64);
-                let fault = PageFault::Mismatch { what, found: batch.len() as u64, expected };
-                check.note(self.adjacency.fault(page, fault))?;
-            }
+        let counted = taken.and_then(|()| {
+            equal("number of weights of a page", batch.len() as u64, count as u64)
+                .map_err(|fault| self.adjacency.fault(page, fault))
+        });
+        match counted {
+            Ok(()) => return Ok(()),
             Err(error) => check.note(error)?,
         }
         self.weights = None;
@@ -321,11 +322,11 @@ impl<'a> Pass<'a> {
         let (vertex, duplicates_kept) = (list.vertex, self.superblock.duplicates_kept);
         let falls = list.targets.windows(2).any(|pair| !ascends(pair[0], pair[1], duplicates_kept));
         if falls {
-            return Some(PageFault::Other(format!("the list of vertex {vertex} does not ascend")));
+            return Some(other(format!("the list of vertex {vertex} does not ascend")));
         }
         if !self.superblock.self_loops_kept && list.targets.binary_search(&vertex).is_ok() {
             let reason = format!("vertex {vertex} stands in its own list");
-            return Some(PageFault::Other(reason));
+            return Some(other(reason));
         }
         None
     }
@@ -358,10 +359,10 @@ impl<'a> Pass<'a> {
         if let Before::Open(open) = &self.before {
             let reason = format!("the list of vertex {} ends too early", open.vertex);
             let last = self.adjacency.first_page() + self.adjacency.pages() - 1;
-            check.note_page(last, self.section, PageFault::Other(reason))?;
+            check.note_page(last, self.section, other(reason))?;
         }
         if self.next_degree(check)?.is_some() {
-            let fault = PageFault::Other("there are more degrees than lists".into());
+            let fault = other("there are more degrees than lists");
             check.note_page(self.adjacency.first_page(), self.section, fault)?;
         }
         Ok(self.sums)
@@ -388,7 +389,7 @@ fn joins(before: &Before, list: &List<'_>, duplicates_kept: bool) -> Option<Page
         Before::Unknown => return None,
         Before::Complete => {
             let reason = format!("it continues the list of vertex {vertex}, which was complete");
-            return Some(PageFault::Other(reason));
+            return Some(other(reason));
         }
         Before::Open(open) => open,
     };
@@ -398,12 +399,12 @@ fn joins(before: &Before, list: &List<'_>, duplicates_kept: bool) -> Option<Page
              that of vertex {} at {} of {}",
             list.skip, list.degree, open.vertex, open.done, open.degree
         );
-        return Some(PageFault::Other(reason));
+        return Some(other(reason));
     }
     let first = list.targets.first()?;
     if !ascends(open.last, *first, duplicates_kept) {
         let reason = format!("the list of vertex {vertex} does not ascend from page to page");
-        return Some(PageFault::Other(reason));
+        return Some(other(reason));
     }
     None
 }

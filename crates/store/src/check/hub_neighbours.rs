@@ -1,10 +1,9 @@
 //! The hub neighbours: what the lists say. A second pass over the lists, since a head depends on
 //! the lengths of lists before and behind its own. A byte a vertex is in memory meanwhile.
 
-use super::Check;
-use super::ids::check_pages;
+use super::{Check, check_pages};
 use crate::Direction;
-use crate::error::{PageFault, Result};
+use crate::error::{Result, other, zero_behind};
 use crate::format::HEADER_BYTES;
 use crate::graph::Graph;
 use crate::hub_neighbours::{Classes, Finder, HubNeighbours};
@@ -39,20 +38,15 @@ pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
         page += 1;
         match lists.as_mut().map(|lists| lists.next(found.len())).transpose() {
             Ok(Some(expected)) if expected != found => {
-                return Err(PageFault::Other(
-                    "its hub neighbours are not those of the lists".into(),
-                ));
+                return Err(other("its hub neighbours are not those of the lists"));
             }
             Ok(_) => {}
             Err(error) => {
                 failed = Err(error);
-                return Err(PageFault::Other("the lists could not be read again".into()));
+                return Err(other("the lists could not be read again"));
             }
         }
-        if bytes[HEADER_BYTES + size_of_val(found)..].iter().any(|byte| *byte != 0) {
-            return Err(PageFault::Other("bytes behind the last head are not zero".into()));
-        }
-        Ok(())
+        zero_behind("hub neighbour", &bytes[HEADER_BYTES + size_of_val(found)..])
     })?;
     failed
 }
@@ -72,7 +66,7 @@ impl<'a> ListsAgain<'a> {
         let adjacency =
             graph.adjacency(Direction::In).expect("a graph with hub neighbours has in-edges");
         let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
-        let stream = graph.stream_pages(pages, Ahead::FAR)?;
+        let stream = graph.pages.stream(pages, Ahead::FAR)?;
         let finder = Finder::new(classes);
         Ok(Self { graph, stream, decoded: Decoded::new(), finder, given: 0 })
     }

@@ -1,12 +1,12 @@
 //! The ids: strictly ascending, so that none is there twice, one for every vertex.
 
-use super::Check;
-use crate::error::{PageFault, Result};
-use crate::format::{HEADER_BYTES, PageHeader};
-use crate::graph;
+use super::{Check, check_pages};
+use crate::error::{PageFault, Result, equal, other, zero_behind};
+use crate::format::HEADER_BYTES;
+use crate::header::PageHeader;
 use crate::ids::Records;
-use crate::stream::Ahead;
-use crate::superblock::{Section, SectionKind};
+use crate::superblock::SectionKind;
+use crate::words::words;
 
 pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
     let section = |kind| check.graph.superblock().section(kind).copied();
@@ -44,36 +44,6 @@ pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
     }
 }
 
-pub(super) type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
-
-/// Passes every page on that is whole; behind a fault, order can't be told any more. Whether there
-/// was none.
-pub(super) fn check_pages(
-    check: &mut Check<'_>,
-    section: Section,
-    inside: PageCheck<'_>,
-) -> Result<bool> {
-    let mut stream = check.graph.stream(section, Ahead::FAR)?;
-    let mut in_order = true;
-    while let Some((page, bytes)) = stream.next()? {
-        match check.graph.verify(section, page, bytes) {
-            Ok(header) => {
-                check.check_header(page, section.kind.name(), &header)?;
-                if in_order && let Err(fault) = inside(bytes, &header) {
-                    check.note_page(page, section.kind.name(), fault)?;
-                    in_order = false;
-                }
-            }
-            Err(error) => {
-                check.note(error)?;
-                in_order = false;
-            }
-        }
-        check.advance();
-    }
-    Ok(in_order)
-}
-
 struct Integers {
     rest: u64,
     position: u64,
@@ -83,23 +53,17 @@ struct Integers {
 
 impl Integers {
     fn page(&mut self, bytes: &[u8], header: &PageHeader) -> Result<(), PageFault> {
-        let ids = graph::words(bytes, header, self.rest)?;
-        if u64::from(header.first) != self.position {
-            let (what, found) = ("first vertex of a page of ids", u64::from(header.first));
-            return Err(PageFault::Mismatch { what, found, expected: self.position });
-        }
+        let ids = words(bytes, header, self.rest)?;
+        equal("first vertex of a page of ids", header.first.into(), self.position)?;
         for id in ids {
             if self.ascend && self.last.is_some_and(|last| last >= *id) {
-                return Err(PageFault::Other(format!("the ids do not ascend at {id}")));
+                return Err(other(format!("the ids do not ascend at {id}")));
             }
             self.last = Some(*id);
         }
         self.rest -= ids.len() as u64;
         self.position += ids.len() as u64;
-        if bytes[HEADER_BYTES + ids.len() * 8..].iter().any(|byte| *byte != 0) {
-            return Err(PageFault::Other("bytes behind the last id are not zero".into()));
-        }
-        Ok(())
+        zero_behind("id", &bytes[HEADER_BYTES + ids.len() * 8..])
     }
 }
 
@@ -115,12 +79,9 @@ impl Strings {
     fn page(&mut self, bytes: &[u8]) -> Result<(), PageFault> {
         let (count, last, ascend) = (&mut self.count, &mut self.last, self.ascend);
         let told = self.records.page(bytes, &mut |vertex, string| {
-            if u64::from(vertex) != *count {
-                let (what, found) = ("vertex of an id", u64::from(vertex));
-                return Err(PageFault::Mismatch { what, found, expected: *count });
-            }
+            equal("vertex of an id", vertex.into(), *count)?;
             if ascend && *count > 0 && last.as_str() >= string {
-                return Err(PageFault::Other(format!("the ids do not ascend at vertex {vertex}")));
+                return Err(other(format!("the ids do not ascend at vertex {vertex}")));
             }
             *count += 1;
             last.clear();

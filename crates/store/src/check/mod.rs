@@ -25,11 +25,13 @@ use std::sync::Arc;
 
 use cenote_device::Device;
 
-use crate::error::{PageFault, Result, StoreError};
-use crate::format::{HEADER_BYTES, PageHeader, PageKind, SLOTS};
-use crate::graph::{DegreeReader, Graph};
+use crate::degrees::DegreeReader;
+use crate::error::{PageFault, Result, StoreError, equal, other};
+use crate::format::{HEADER_BYTES, PageKind, SLOTS};
+use crate::graph::Graph;
+use crate::header::PageHeader;
 use crate::stream::Ahead;
-use crate::superblock::{SECTION, SectionKind};
+use crate::superblock::{SECTION, Section, SectionKind};
 
 /// So many faults are told one by one; the rest is counted.
 pub const FAULTS_TOLD_MAX: usize = 100;
@@ -155,16 +157,15 @@ impl Check<'_> {
 
     /// Notes a fault of a page of a section.
     fn note_page(&mut self, page: u64, section: &'static str, fault: PageFault) -> Result<()> {
-        self.note(self.graph.fault(page, section, fault))
+        self.note(self.graph.pages.layout.fault(page, section, fault))
     }
 
     /// Notes that the superblock says something else than its graph.
     fn compare(&mut self, what: &'static str, said: u64, counted: u64) -> Result<()> {
-        if said == counted {
-            return Ok(());
+        match equal(what, said, counted) {
+            Ok(()) => Ok(()),
+            Err(fault) => self.note_page(self.graph.superblock().slot(), SECTION, fault),
         }
-        let fault = PageFault::Mismatch { what, found: said, expected: counted };
-        self.note_page(self.graph.superblock().slot(), SECTION, fault)
     }
 
     /// Notes what a verified page's header has that it should not.
@@ -179,7 +180,7 @@ impl Check<'_> {
         let head_skip = if uses.contains(&header.kind) { 0 } else { header.head_skip };
         let unused = [u64::from(header.lists), head_skip, header.head_degree, header.tail_degree];
         if !is_adjacency && unused != [0; 4] {
-            let fault = PageFault::Other("fields of its header that should be zero are not".into());
+            let fault = other("fields of its header that should be zero are not");
             self.note_page(page, section, fault)?;
         }
         Ok(())
@@ -189,16 +190,16 @@ impl Check<'_> {
         if bytes.iter().all(|byte| *byte == 0) {
             return Ok(());
         }
-        let fault = PageFault::Other("bytes that should be zero are not".into());
-        self.note_page(page, section, fault)
+        self.note_page(page, section, other("bytes that should be zero are not"))
     }
 
     /// What opening the graph has not looked at: what lies around the index words.
     fn check_words(&mut self, kind: SectionKind) -> Result<()> {
         let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
-        let mut stream = self.graph.stream(section, Ahead::FAR)?;
+        let pages = &self.graph.pages;
+        let mut stream = pages.stream(section.range(), Ahead::FAR)?;
         while let Some((page, bytes)) = stream.next()? {
-            match self.graph.verify(section, page, bytes) {
+            match pages.layout.verify(section, page, bytes) {
                 Ok(header) => {
                     self.check_header(page, kind.name(), &header)?;
                     let end = HEADER_BYTES + header.entries as usize * 8;
@@ -214,16 +215,35 @@ impl Check<'_> {
     /// Every page of degrees; whether they are right was seen beside the lists.
     fn check_degrees(&mut self, kind: SectionKind) -> Result<()> {
         let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
-        let mut stream = self.graph.stream(section, Ahead::FAR)?;
-        while let Some((page, bytes)) = stream.next()? {
-            match self.graph.verify(section, page, bytes) {
-                Ok(header) => self.check_header(page, kind.name(), &header)?,
-                Err(error) => self.note(error)?,
-            }
-            self.advance();
-        }
-        Ok(())
+        check_pages(self, section, &mut |_, _| Ok(())).map(drop)
     }
+}
+
+type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
+
+/// Verifies the pages of a section and passes them to `inside`, until one has a fault: what follows
+/// could not be compared with it. Whether none had.
+fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -> Result<bool> {
+    let pages = &check.graph.pages;
+    let mut stream = pages.stream(section.range(), Ahead::FAR)?;
+    let mut in_order = true;
+    while let Some((page, bytes)) = stream.next()? {
+        match pages.layout.verify(section, page, bytes) {
+            Ok(header) => {
+                check.check_header(page, section.kind.name(), &header)?;
+                if in_order && let Err(fault) = inside(bytes, &header) {
+                    check.note_page(page, section.kind.name(), fault)?;
+                    in_order = false;
+                }
+            }
+            Err(error) => {
+                check.note(error)?;
+                in_order = false;
+            }
+        }
+        check.advance();
+    }
+    Ok(in_order)
 }
 
 /// The lengths of lists one by one, beside a pass over the lists.
@@ -237,7 +257,7 @@ impl<'a> Degrees<'a> {
     /// `None` where the graph has no degrees, or those of other lists.
     fn new(graph: &'a Graph, kind: SectionKind) -> Result<Option<Self>> {
         let Some(&section) = graph.superblock().fresh(kind) else { return Ok(None) };
-        let reader = DegreeReader::new(graph, section, Ahead::NEAR)?;
+        let reader = DegreeReader::new(&graph.pages, section, Ahead::NEAR)?;
         Ok(Some(Self { reader, batch: Vec::new(), at: 0 }))
     }
 

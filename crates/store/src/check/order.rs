@@ -4,10 +4,9 @@
 //! once, and a rank. If both tell the same pairs, no vertex and no rank is told twice. That they do
 //! is proven as for edges, by sums of 64-bit hashes.
 
-use super::Check;
 use super::adjacency::mix;
-use super::ids::check_pages;
-use crate::error::{PageFault, Result};
+use super::{Check, check_pages};
+use crate::error::{Result, other, zero_behind};
 use crate::format::HEADER_BYTES;
 use crate::order;
 use crate::superblock::{SECTION, SectionKind};
@@ -19,7 +18,7 @@ pub(super) fn check_order(check: &mut Check<'_>) -> Result<()> {
         (Some(vertices), Some(ranks)) if vertices != ranks => {
             let reason = "its tables of ranks and vertices are not each the inverse of the other";
             let slot = check.graph.superblock().slot();
-            check.note_page(slot, SECTION, PageFault::Other(reason.into()))
+            check.note_page(slot, SECTION, other(reason))
         }
         _ => Ok(()),
     }
@@ -43,10 +42,7 @@ fn sum(
             sum = sum.wrapping_add(mix((rank << 32 | vertex) ^ key));
             at += 1;
         }
-        if bytes[HEADER_BYTES + entries.len() * 4..].iter().any(|byte| *byte != 0) {
-            return Err(PageFault::Other("bytes behind the last entry are not zero".into()));
-        }
-        Ok(())
+        zero_behind("entry", &bytes[HEADER_BYTES + entries.len() * 4..])
     })?;
     Ok(whole.then_some(sum))
 }

@@ -1,25 +1,17 @@
-//! The commit slot that was not read, and the weights that nothing leads to. That the page table is
-//! sound was seen when the graph was opened.
+//! The commit slot that is not in use, and the weights that nothing leads to. Opening the graph
+//! has verified that the page table is sound.
 
 use super::Check;
-use crate::commit;
-use crate::error::{PageFault, Result};
-use crate::format::SLOTS;
-use crate::graph::Words;
-use crate::superblock::{SECTION, SectionKind};
+use crate::error::{Result, other};
+use crate::superblock::SectionKind;
 use crate::weights::column;
+use crate::words::Words;
 
 pub(super) fn check_slots(check: &mut Check<'_>) -> Result<()> {
-    let superblock = check.graph.superblock();
-    let other = commit::other_slot(check.graph.device().as_ref(), superblock)?;
-    let (epoch, slot) = (superblock.epoch, SLOTS - 1 - superblock.slot());
-    let fault = match other {
-        Ok(None) => return Ok(()),
-        Ok(Some(found)) if found + 1 == epoch => return Ok(()),
-        Ok(Some(found)) => PageFault::Epoch { found, expected: epoch - 1 },
-        Err(fault) => fault,
-    };
-    check.note_page(slot, SECTION, fault)
+    match check.graph.other_slot_fault() {
+        Some(fault) => check.note(fault.into()),
+        None => Ok(()),
+    }
 }
 
 /// Each place for a weight belongs to one page of lists.
@@ -34,7 +26,7 @@ pub(super) fn check_weight_index(check: &mut Check<'_>, kind: SectionKind) -> Re
     else {
         return Ok(());
     };
-    let mut words = Words::new(graph, kind)?;
+    let mut words = Words::new(&graph.pages, kind)?;
     // As a rule the weights of a page follow those of the page before.
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     loop {
@@ -64,5 +56,5 @@ pub(super) fn check_weight_index(check: &mut Check<'_>, kind: SectionKind) -> Re
         return Ok(());
     }
     let reason = format!("the weight at address {next} is of no page of lists, or of two");
-    check.note_page(index.first_page, kind.name(), PageFault::Other(reason))
+    check.note_page(index.first_page, kind.name(), other(reason))
 }

@@ -16,8 +16,9 @@
 mod write;
 
 use crate::VertexId;
-use crate::error::{PageFault, Result};
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::error::{PageFault, Result, equal, other};
+use crate::format::{self, HEADER_BYTES, PageKind};
+use crate::header::{self, PageHeader};
 use crate::page::Page;
 use crate::superblock::Section;
 use crate::table::SectionPages;
@@ -116,7 +117,7 @@ impl HubNeighboursSection {
     pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<(VertexId, &'a [HubNeighbours])> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let identity = self.pages.identity(page);
-        let verified = format::verify(bytes, &identity, PageKind::HubNeighbours);
+        let verified = header::verify(bytes, &identity, PageKind::HubNeighbours);
         let hub_neighbours = verified.and_then(|header| self.check(page, bytes, &header));
         hub_neighbours.map_err(|fault| self.pages.fault(page, fault))
     }
@@ -136,15 +137,8 @@ impl HubNeighboursSection {
         let per_page = per_page(self.pages.page_bytes) as u64;
         let first = page * per_page;
         let count = vertices.saturating_sub(first).min(per_page);
-        let facts = [
-            ("number of hub neighbours", u64::from(header.entries), count),
-            ("first vertex of a page of hub neighbours", u64::from(header.first), first),
-        ];
-        for (what, found, expected) in facts {
-            if found != expected {
-                return Err(PageFault::Mismatch { what, found, expected });
-            }
-        }
+        equal("number of hub neighbours", header.entries.into(), count)?;
+        equal("first vertex of a page of hub neighbours", header.first.into(), first)?;
         let payload = &bytes[HEADER_BYTES..][..count as usize * size_of::<HubNeighbours>()];
         let hub_neighbours: &[HubNeighbours] =
             bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers");
@@ -154,7 +148,7 @@ impl HubNeighboursSection {
         let fits = |head: &HubNeighbours| head.0.iter().fold(true, |all, &v| all & is_vertex(v));
         let goes_on_well = |head: &HubNeighbours| head.is_whole() | (head.0[0] < limit);
         if !hub_neighbours.iter().fold(true, |all, head| all & fits(head) & goes_on_well(head)) {
-            return Err(PageFault::Other("one of its hub neighbours is no vertex".into()));
+            return Err(other("one of its hub neighbours is no vertex"));
         }
         Ok((header.first, hub_neighbours))
     }

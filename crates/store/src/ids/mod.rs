@@ -125,7 +125,7 @@ impl Ids {
 
     /// Number of vertices.
     pub fn vertices(&self) -> u64 {
-        self.ascending.count() + self.tail.as_ref().map_or(0, Tail::count) as u64
+        self.pages.layout.superblock.vertices
     }
 
     /// Whether every vertex is the rank of its id: the place of the id among all in ascending
@@ -156,7 +156,7 @@ impl Ids {
 
     /// What the user calls `vertex`.
     pub fn id_of(&self, vertex: VertexId) -> Result<Id> {
-        self.check_vertex(vertex)?;
+        self.pages.layout.check_vertex(vertex)?;
         match self.tail.as_ref().and_then(|tail| tail.id_of(vertex)) {
             Some(id) => Ok(id.clone()),
             None => self.ascending.id_of(self.ascending_rank_of(vertex)?),
@@ -165,7 +165,7 @@ impl Ids {
 
     /// The rank of a vertex: the place of its id among all ids in ascending order.
     pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
-        self.check_vertex(vertex)?;
+        self.pages.layout.check_vertex(vertex)?;
         match &self.tail {
             None => self.ascending_rank_of(vertex),
             Some(tail) => match tail.rank_of(vertex) {
@@ -180,21 +180,12 @@ impl Ids {
         self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
     }
 
-    fn check_vertex(&self, vertex: VertexId) -> Result<()> {
-        let vertices = self.vertices();
-        if u64::from(vertex) >= vertices {
-            let (file, vertex) = (self.pages.layout.file.to_string(), u64::from(vertex));
-            return Err(StoreError::NoVertex { file, vertex, vertices });
-        }
-        Ok(())
-    }
-
     /// Appends the ranks of `vertices`, which ascend, to `out`. Their pages stay in memory, as far
     /// as there is room.
     pub fn ranks_of(&self, vertices: &[VertexId], out: &mut Vec<VertexId>) -> Result<()> {
         if let Some(&last) = vertices.last() {
             // They ascend: if this one exists all do.
-            self.check_vertex(last)?;
+            self.pages.layout.check_vertex(last)?;
         }
         let base = self.ascending.count();
         let (vertices, appended) =
@@ -221,7 +212,7 @@ impl Ids {
     ) -> Result<(), E> {
         debug_assert!(ranks.is_sorted(), "ranks ascend");
         if let Some(&last) = ranks.last() {
-            self.check_vertex(last)?;
+            self.pages.layout.check_vertex(last)?;
         }
         let Some(tail) = &self.tail else {
             return self.ascending.for_each_of(ranks, &mut visit);

@@ -8,12 +8,13 @@ use cenote_pool::Handle;
 use super::IdRef;
 use super::strings::Records;
 use crate::VertexId;
-use crate::error::{PageFault, Result, StoreError};
-use crate::format::{self, PageHeader};
-use crate::graph;
+use crate::error::{PageFault, Result, StoreError, other};
+use crate::format;
+use crate::header::PageHeader;
 use crate::pages::Pages;
 use crate::stream::Ahead;
 use crate::superblock::{Section, SectionKind};
+use crate::words::words;
 
 /// Takes a page of the section and says whether to go on.
 type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
@@ -91,7 +92,7 @@ impl StoredIds {
     fn words<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<&'a [u64]> {
         let rest = self.section.items - page * self.words_per_page();
         let header = PageHeader::read(bytes);
-        graph::words(bytes, &header, rest).map_err(|fault| self.fault(page, fault))
+        words(bytes, &header, rest).map_err(|fault| self.fault(page, fault))
     }
 
     pub(super) fn integer_of(&self, vertex: VertexId) -> Result<u64> {
@@ -141,7 +142,7 @@ impl StoredIds {
             }
             if told == 0 {
                 let missing = format!("the id of vertex {first} is not where it belongs");
-                return Err(self.fault(page, PageFault::Other(missing)).into());
+                return Err(self.fault(page, other(missing)).into());
             }
             rest = &rest[told..];
         }
@@ -191,8 +192,7 @@ impl StoredIds {
             }
             Ok(found < vertex)
         })?;
-        let missing =
-            || PageFault::Other(format!("the id of vertex {vertex} is not where it belongs"));
+        let missing = || other(format!("the id of vertex {vertex} is not where it belongs"));
         id.ok_or_else(|| self.fault(page, missing()))
     }
 
@@ -277,7 +277,7 @@ impl StoredIds {
             told.map_err(|fault| self.fault(page, fault))?
         })?;
         if next < vertices.end || (records.is_open() && u64::from(next) == self.section.items) {
-            let fault = PageFault::Other(format!("the ids end before vertex {}", vertices.end));
+            let fault = other(format!("the ids end before vertex {}", vertices.end));
             return Err(self.fault(last, fault).into());
         }
         Ok(())

@@ -8,8 +8,9 @@
 
 use crate::VertexId;
 use crate::degrees::take_varint;
-use crate::error::PageFault;
-use crate::format::{HEADER_BYTES, ID_BYTES_MAX, PageHeader};
+use crate::error::{PageFault, at_most, equal, other, zero_behind};
+use crate::format::{HEADER_BYTES, ID_BYTES_MAX};
+use crate::header::PageHeader;
 
 /// Takes pages in order and gives strings.
 #[derive(Debug, Default)]
@@ -44,10 +45,8 @@ impl Records {
             return no_more(&header, rest).map(|()| Ok(true));
         }
         let next = *self.next.get_or_insert(header.first);
-        if header.entries > 0 && next != header.first {
-            let [found, expected] = [header.first, next].map(u64::from);
-            let what = "first vertex of a page of ids";
-            return Err(PageFault::Mismatch { what, found, expected });
+        if header.entries > 0 {
+            equal("first vertex of a page of ids", header.first.into(), next.into())?;
         }
         for record in 0..header.entries {
             if self.missing > 0 {
@@ -61,7 +60,7 @@ impl Records {
                 }
             }
         }
-        check_padding(rest).map(|()| Ok(true))
+        zero_behind("id", rest).map(|()| Ok(true))
     }
 
     /// Whether the last string ends in pages to come.
@@ -78,17 +77,12 @@ impl Records {
         let found = header.head_skip;
         if self.next.is_none() {
             let limit = rest.len() as u64;
-            if found > limit {
-                return Err(PageFault::Limit { what: "bytes of a continued id", found, limit });
-            }
+            at_most("bytes of a continued id", found, limit)?;
             *rest = &rest[found as usize..];
             return Ok(false);
         }
         let count = self.missing.min(rest.len());
-        if found != count as u64 {
-            let (what, expected) = ("bytes of a continued id", count as u64);
-            return Err(PageFault::Mismatch { what, found, expected });
-        }
+        equal("bytes of a continued id", found, count as u64)?;
         self.string.extend_from_slice(&rest[..count]);
         *rest = &rest[count..];
         let was_open = self.missing > 0;
@@ -101,14 +95,8 @@ impl Records {
         let mut number = || take_varint(rest).ok_or_else(|| other("a length is cut short"));
         let (shared, len) = (number()?, number()?);
         let shared_max = if is_first { 0 } else { self.string.len() as u64 };
-        if shared > shared_max {
-            let (what, found, limit) = ("shared bytes of an id", shared, shared_max);
-            return Err(PageFault::Limit { what, found, limit });
-        }
-        let limit = ID_BYTES_MAX as u64 - shared;
-        if len > limit {
-            return Err(PageFault::Limit { what: "length of an id", found: len, limit });
-        }
+        at_most("shared bytes of an id", shared, shared_max)?;
+        at_most("length of an id", len, ID_BYTES_MAX as u64 - shared)?;
         let here = (len as usize).min(rest.len());
         self.string.truncate(shared as usize);
         self.string.extend_from_slice(&rest[..here]);
@@ -124,7 +112,7 @@ impl Records {
         self.next = Some(next);
         let string = std::str::from_utf8(&self.string);
         let string =
-            string.map_err(|_| other(&format!("the id of vertex {vertex} is not UTF-8")))?;
+            string.map_err(|_| other(format!("the id of vertex {vertex} is not UTF-8")))?;
         Ok(visit(vertex, string))
     }
 }
@@ -135,15 +123,4 @@ fn no_more(header: &PageHeader, rest: &[u8]) -> Result<(), PageFault> {
         return Err(other("a page inside of a long id holds something else"));
     }
     Ok(())
-}
-
-fn check_padding(rest: &[u8]) -> Result<(), PageFault> {
-    if rest.iter().any(|byte| *byte != 0) {
-        return Err(other("bytes behind the last id are not zero"));
-    }
-    Ok(())
-}
-
-fn other(reason: &str) -> PageFault {
-    PageFault::Other(reason.into())
 }

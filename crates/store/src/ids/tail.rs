@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::ascending::Ascending;
 use super::{Id, IdRef, StoredIds};
 use crate::VertexId;
-use crate::error::{PageFault, Result, StoreError};
+use crate::error::{Result, StoreError, other};
 use crate::superblock::SectionKind;
 
 /// The ids that were appended.
@@ -45,7 +45,7 @@ impl Tail {
         let twice = |id: &Id| {
             let mut text = id.to_string();
             text.truncate(text.floor_char_boundary(80));
-            stored.fault(0, PageFault::Other(format!("the id {text:?} occurs twice")))
+            stored.fault(0, other(format!("the id {text:?} occurs twice")))
         };
         let mut sorted = Vec::with_capacity(ids.len());
         for (at, id) in (0..).zip(&ids) {
@@ -62,10 +62,6 @@ impl Tail {
         let mut place = vec![0; ids.len()];
         (0..).zip(&sorted).for_each(|(i, entry)| place[entry.at as usize] = i);
         Ok(Self { base, ids, sorted, place })
-    }
-
-    pub fn count(&self) -> usize {
-        self.ids.len()
     }
 
     pub fn memory_bytes(&self) -> usize {

@@ -5,7 +5,8 @@ use std::io;
 use crate::VertexId;
 use crate::degrees::put_varint;
 use crate::error::{Result, StoreError};
-use crate::format::{self, HEADER_BYTES, ID_BYTES_MAX, PageHeader, PageKind};
+use crate::format::{self, HEADER_BYTES, ID_BYTES_MAX, PageKind};
+use crate::header::PageHeader;
 use crate::sink::{PageSink, PageTarget};
 
 /// Writes `vertices` integers, strictly ascending. The number of pages.

@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::VertexId;
-use crate::error::{PageFault, Result, StoreError};
-use crate::format::{self, HEADER_BYTES, PageHeader};
+use crate::error::{PageFault, Result, StoreError, at_most, equal};
+use crate::format::{self, HEADER_BYTES};
+use crate::header::PageHeader;
 use crate::pages::Pages;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
@@ -131,22 +132,16 @@ pub(crate) fn entries<'a>(
     header: &PageHeader,
     page: u64,
     items: u64,
-) -> std::result::Result<&'a [VertexId], PageFault> {
+) -> Result<&'a [VertexId], PageFault> {
     let per_page = format::entries_per_page(bytes.len()) as u64;
     let first = page * per_page;
     let count = (items - first).min(per_page);
-    let equal = |what, found, expected| match found == expected {
-        true => Ok(()),
-        false => Err(PageFault::Mismatch { what, found, expected }),
-    };
     equal("number of items", u64::from(header.entries), count)?;
     equal("first item of a page", u64::from(header.first), first)?;
     let payload = &bytes[HEADER_BYTES..][..count as usize * 4];
     let entries: &[VertexId] =
         bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers");
     let largest = entries.iter().copied().max().map_or(0, u64::from);
-    if largest >= items {
-        return Err(PageFault::Limit { what: "entry", found: largest, limit: items - 1 });
-    }
+    at_most("entry", largest, items.saturating_sub(1))?;
     Ok(entries)
 }

@@ -2,7 +2,8 @@
 
 use crate::VertexId;
 use crate::error::Result;
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, HEADER_BYTES, PageKind};
+use crate::header::PageHeader;
 use crate::sink::{PageSink, PageTarget};
 
 /// Writes one table. The number of pages.

@@ -7,8 +7,8 @@
 
 use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
 use crate::VertexId;
-use crate::error::PageFault;
-use crate::format::PageHeader;
+use crate::error::{PageFault, at_most, equal, other};
+use crate::header::PageHeader;
 
 /// Entries that are put right at a time; what is too much is overwritten by the next list.
 const STRIDE: usize = 16;
@@ -83,10 +83,7 @@ pub(crate) fn open<'a>(
     let (lists, entries) = (usize::from(header.lists), header.entries as usize);
     let limit = items_max(bytes.len());
     for (what, found) in [("number of entries", entries), ("number of lists", lists)] {
-        if found > limit {
-            let (found, limit) = (found as u64, limit as u64);
-            return Err(PageFault::Limit { what, found, limit });
-        }
+        at_most(what, found as u64, limit as u64)?;
     }
     let fields = Fields::read(bytes);
     fields.check()?;
@@ -211,17 +208,9 @@ fn decode_starts(
     };
     let sums = &mut decoded.sums[..stored];
     let bits = run.sum_into(sums)? - places.lengths * 8;
-    if bits as u64 != u64::from(fields.length_bits) {
-        let (what, found) = ("bits of lengths", u64::from(fields.length_bits));
-        return Err(PageFault::Mismatch { what, found, expected: bits as u64 });
-    }
+    equal("bits of lengths", fields.length_bits.into(), bits as u64)?;
     // Sums of less than 2^16 numbers of 16 bits do not overflow, so they never fall.
-    if let Some(&last) = sums.last()
-        && last as usize > entries
-    {
-        let (what, found, limit) = ("sum of lengths", u64::from(last), entries as u64);
-        return Err(PageFault::Limit { what, found, limit });
-    }
+    at_most("sum of lengths", sums.last().copied().unwrap_or(0).into(), entries as u64)?;
     let starts = &mut decoded.starts[..lists];
     for (start, sum) in starts.iter_mut().rev().skip(1).zip(sums.iter()) {
         *start = *sum as u16;
@@ -237,7 +226,7 @@ fn codes(bytes: &[u8], at: usize, count: usize) -> Result<&[u8], PageFault> {
 
 #[cold]
 fn beyond() -> PageFault {
-    PageFault::Other("its numbers lie beyond its end".into())
+    other("its numbers lie beyond its end")
 }
 
 /// Eight bytes that hold the bit at `bit`, which comes first.

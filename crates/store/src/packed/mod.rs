@@ -17,7 +17,7 @@ pub(crate) mod widths;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::error::PageFault;
+use crate::error::{PageFault, at_most};
 use crate::format::{HEADER_BYTES, payload_bytes};
 
 /// Bytes of [`Fields`].
@@ -70,13 +70,9 @@ impl Fields {
     fn check(&self) -> Result<(), PageFault> {
         widths::check("a width of entries", self.entry_widths, ENTRY_BITS_MAX)?;
         widths::check("a width of lengths", self.length_widths, LENGTH_BITS_MAX)?;
-        let at_most = |what, found: u8, limit| {
-            let (found, limit) = (u64::from(found), u64::from(limit));
-            if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
-        };
-        at_most("the base of first entries", self.base, 1u8)?;
-        at_most("the step of gaps", self.step, 1)?;
-        at_most("a field that should be zero", self.zero[0] | self.zero[1], 0)
+        at_most("the base of first entries", self.base.into(), 1)?;
+        at_most("the step of gaps", self.step.into(), 1)?;
+        at_most("a field that should be zero", (self.zero[0] | self.zero[1]).into(), 0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The four widths of a run of numbers, and what the run takes with them.
 
-use crate::error::PageFault;
+use crate::error::{PageFault, at_most, other};
 
 /// Bits that a number needs: 0 to 32.
 const LENGTHS: usize = 33;
@@ -13,11 +13,8 @@ pub(crate) fn bit_length(value: u32) -> usize {
 
 /// Widths never fall, and none is larger than the numbers can be.
 pub(crate) fn check(what: &'static str, widths: [u8; 4], limit: u8) -> Result<(), PageFault> {
-    if widths[3] > limit {
-        let (found, limit) = (u64::from(widths[3]), u64::from(limit));
-        return Err(PageFault::Limit { what, found, limit });
-    }
-    if widths.is_sorted() { Ok(()) } else { Err(PageFault::Other(format!("{what} falls"))) }
+    at_most(what, widths[3].into(), limit.into())?;
+    if widths.is_sorted() { Ok(()) } else { Err(other(format!("{what} falls"))) }
 }
 
 /// A run of numbers by their bit lengths, and the bits that it takes with the widths of the

@@ -9,16 +9,15 @@ mod allocator;
 mod rebuild;
 mod transaction;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cenote_device::{Buffer, Device};
 
-use crate::commit::{self, Commit};
+use crate::commit::Commit;
 use crate::error::{Result, StoreError};
-use crate::format::SLOTS;
 use crate::graph::Graph;
 use crate::pages::LookupConfig;
+use crate::readers::{Readers, lock};
 use crate::superblock::Superblock;
 
 pub use transaction::Transaction;
@@ -45,33 +44,6 @@ struct State {
     poisoned: bool,
 }
 
-/// How many graphs of each epoch are open in this process.
-#[derive(Debug, Default)]
-struct Readers(Mutex<BTreeMap<u64, usize>>);
-
-/// Keeps the pages of an epoch.
-#[derive(Debug)]
-pub(crate) struct Pin {
-    readers: Arc<Readers>,
-    epoch: u64,
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        let mut readers = lock(&self.readers.0);
-        let count = readers.get_mut(&self.epoch).expect("a pin is counted");
-        *count -= 1;
-        if *count == 0 {
-            readers.remove(&self.epoch);
-        }
-    }
-}
-
-/// A panic elsewhere leaves what these mutexes hold whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Store {
     /// Opens a graph for changes. What a commit that was cut short left in its slot is cleared.
     ///
@@ -79,13 +51,10 @@ impl Store {
     /// As [`Graph::open`], and a device that cannot be written to.
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let commit = Commit::read(device.as_ref(), &file)?;
-        let superblock = &commit.superblock;
-        let other = commit::other_slot(device.as_ref(), superblock)?;
-        let is_before = |epoch: u64| epoch.checked_add(1) == Some(superblock.epoch);
-        if !matches!(other, Ok(found) if found.is_none_or(is_before)) {
-            let page_bytes = superblock.page_bytes as usize;
-            let offset = (SLOTS - 1 - superblock.slot()) * page_bytes as u64;
+        let mut commit = Commit::read(device.as_ref(), &file)?;
+        if commit.other_slot.take().is_some() {
+            let page_bytes = commit.superblock.page_bytes as usize;
+            let offset = commit.superblock.other_slot() * page_bytes as u64;
             let zeros = Buffer::new(page_bytes)?;
             cenote_device::write_all(device.as_ref(), offset, page_bytes, zeros)?;
             device.sync()?;
@@ -104,9 +73,7 @@ impl Store {
         let (commit, pin) = {
             // The pin is there before a commit can make the epoch an old one.
             let state = lock(&self.state);
-            let epoch = state.commit.superblock.epoch;
-            *lock(&self.readers.0).entry(epoch).or_default() += 1;
-            (state.commit.clone(), Pin { readers: Arc::clone(&self.readers), epoch })
+            (state.commit.clone(), self.readers.pin(state.commit.superblock.epoch))
         };
         let (device, file) = (Arc::clone(&self.device), Arc::clone(&self.file));
         Graph::of_commit(device, file, commit, plan, Some(pin))
@@ -117,7 +84,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Poisoned`] after a write that failed, and a queue that cannot be had.
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = lock(&self.writer);
         let commit = {
             let state = lock(&self.state);
             if state.poisoned {
@@ -125,8 +92,7 @@ impl Store {
             }
             state.commit.clone()
         };
-        let reader = lock(&self.readers.0).keys().next().copied();
-        Transaction::new(self, writer, commit, reader)
+        Transaction::new(self, writer, commit, self.readers.oldest())
     }
 
     fn publish(&self, commit: Commit) -> Result<()> {

@@ -7,11 +7,13 @@ use std::sync::MutexGuard;
 use cenote_device::{Buffer, Completion, Op, Queue, QueueConfig, Request};
 use cenote_pool::PageId;
 
+use super::Store;
 use super::allocator::Allocator;
-use super::{Store, lock};
 use crate::commit::{self, Commit};
 use crate::error::{Result, StoreError};
-use crate::format::{PageHeader, PageKind};
+use crate::format::PageKind;
+use crate::header::PageHeader;
+use crate::readers::lock;
 use crate::sink::PageTarget;
 use crate::superblock::Superblock;
 use crate::table::{self, Extent, Extents};
@@ -38,7 +40,7 @@ impl<'s> Transaction<'s> {
     pub(super) fn new(
         store: &'s Store,
         writer: MutexGuard<'s, ()>,
-        Commit { mut superblock, extents }: Commit,
+        Commit { mut superblock, extents, .. }: Commit,
         oldest_reader: Option<u64>,
     ) -> Result<Self> {
         // The other slot has the epoch before the present one.
@@ -171,7 +173,7 @@ impl<'s> Transaction<'s> {
             });
         self.superblock.pages_total = self.allocator.end();
         let extents = Extents { table, free, table_pages, free_pages };
-        let commit = Commit { superblock: self.superblock.clone(), extents };
+        let commit = Commit { superblock: self.superblock.clone(), extents, other_slot: None };
         commit.check().map_err(|fault| StoreError::Unwritable {
             file: self.store.file.to_string(),
             reason: fault.to_string(),

@@ -13,12 +13,13 @@ use std::ops::Range;
 
 use cenote_pool::PageId;
 
-use crate::format::{Codec, PageKind};
+use crate::format::{Codec, PageKind, SLOTS};
 use crate::order::Order;
 use crate::weights::WeightSummary;
 
 pub use raw::SECTIONS_MAX;
-pub(crate) use raw::{Slot, page_bytes_of, slot_of};
+use raw::slot_of;
+pub(crate) use raw::{Slot, page_bytes_of, slot_fault};
 
 /// How the superblock's page is called in errors.
 pub const SECTION: &str = "superblock";
@@ -263,6 +264,11 @@ impl Superblock {
     /// The slot that holds it.
     pub fn slot(&self) -> PageId {
         slot_of(self.epoch)
+    }
+
+    /// The slot that holds the commit before it, or nothing.
+    pub fn other_slot(&self) -> PageId {
+        SLOTS - 1 - self.slot()
     }
 
     /// Bytes of the whole file.

@@ -6,10 +6,9 @@ use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
-use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::format::{
-    self, Codec, FORMAT_VERSION, HEADER_BYTES, Identity, MAGIC, PageHeader, PageKind, VERTICES_MAX,
-};
+use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other};
+use crate::format::{self, Codec, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageKind, VERTICES_MAX};
+use crate::header::{self, Identity, PageHeader};
 use crate::order::Order;
 use crate::table::{self, Extent, Extents};
 use crate::weights::{WeightSummary, WeightType};
@@ -78,7 +77,7 @@ struct Raw {
 }
 
 /// The slot of an epoch: odd epochs lie in page 0, even ones in page 1.
-pub(crate) fn slot_of(epoch: u64) -> PageId {
+pub(super) fn slot_of(epoch: u64) -> PageId {
     (epoch % format::SLOTS + 1) % format::SLOTS
 }
 
@@ -196,7 +195,7 @@ pub(crate) fn page_bytes_of(file: &str, start: &[u8], file_bytes: u64) -> Result
     let page_bytes = field(60);
     if !format::is_page_size(u64::from(page_bytes)) {
         let reason = format!("a page size of {page_bytes} bytes is not possible");
-        return Err(fault(file, 0, format::PAGE_BYTES_MIN, PageFault::Other(reason)));
+        return Err(slot_fault(file, 0, format::PAGE_BYTES_MIN, other(reason)).into());
     }
     if file_bytes < u64::from(page_bytes) {
         return Err(truncated(file, file_bytes, u64::from(page_bytes), 0));
@@ -209,9 +208,9 @@ impl Slot {
     pub fn epoch(page: &[u8], slot: PageId) -> Result<u64, PageFault> {
         let epoch = PageHeader::read(page).epoch;
         let identity = Identity { salt: 0, page: slot, epoch };
-        format::verify(page, &identity, PageKind::Superblock)?;
+        header::verify(page, &identity, PageKind::Superblock)?;
         if epoch == 0 || slot_of(epoch) != slot {
-            return Err(other(&format!("epoch {epoch} does not belong into this slot")));
+            return Err(other(format!("epoch {epoch} does not belong into this slot")));
         }
         Ok(epoch)
     }
@@ -219,7 +218,7 @@ impl Slot {
     /// Decodes a slot of a device of `device_bytes`. Nothing that it says is believed before it is
     /// bounded by the size of the device.
     pub fn decode(file: &str, page: &[u8], slot: PageId, device_bytes: u64) -> Result<Self> {
-        let bad = |reason: PageFault| fault(file, slot, page.len(), reason);
+        let bad = |fault: PageFault| slot_fault(file, slot, page.len(), fault);
         let epoch = Self::epoch(page, slot).map_err(bad)?;
         let raw: Raw = bytemuck::pod_read_unaligned(&page[..SUPERBLOCK_BYTES]);
         if raw.format_version > FORMAT_VERSION {
@@ -230,12 +229,10 @@ impl Slot {
             let bits = raw.features_required;
             return Err(StoreError::UnknownFeature { file: file.into(), bits });
         }
-        if epoch != raw.epoch {
-            return Err(bad(mismatch("epoch", epoch, raw.epoch)));
-        }
+        equal("epoch", epoch, raw.epoch).map_err(bad)?;
         let superblock = raw.decode().map_err(bad)?;
         if superblock.page_bytes as usize != page.len() {
-            return Err(bad(other("it tells two page sizes")));
+            return Err(bad(other("it tells two page sizes")).into());
         }
         let expected = superblock.pages_total.saturating_mul(page.len() as u64);
         if device_bytes < expected {
@@ -252,7 +249,7 @@ impl Raw {
     /// Field by field; relations between fields are checked afterwards.
     fn decode(&self) -> Result<Superblock, PageFault> {
         if self.flags & !FLAGS_KNOWN != 0 {
-            return Err(other(&format!("unknown flags {:#x}", self.flags & !FLAGS_KNOWN)));
+            return Err(other(format!("unknown flags {:#x}", self.flags & !FLAGS_KNOWN)));
         }
         let flag = |bit: u64| self.flags & bit != 0;
         let ids = match (flag(INTEGER_IDS), flag(STRING_IDS)) {
@@ -265,7 +262,7 @@ impl Raw {
             return Err(other("it is of an older version than its slot"));
         }
         let order = Order::of_code((self.order, self.order_seed));
-        let order = order.ok_or_else(|| other(&format!("unknown order {}", self.order)))?;
+        let order = order.ok_or_else(|| other(format!("unknown order {}", self.order)))?;
         at_most("vertex of largest degree", self.degree_max_vertex, VERTICES_MAX)?;
         if self.reserved != [0; 31] {
             return Err(other("bytes that should be zero are not"));
@@ -386,41 +383,30 @@ impl Raw {
 impl RawSection {
     fn decode(&self) -> Result<Section, PageFault> {
         let kind = SectionKind::ALL.into_iter().find(|kind| *kind as u32 == self.kind);
-        let kind = kind.ok_or_else(|| other(&format!("unknown section kind {}", self.kind)))?;
+        let kind = kind.ok_or_else(|| other(format!("unknown section kind {}", self.kind)))?;
         let may_be_packed = kind.page_kind() == PageKind::Adjacency;
         let codec = Codec::ALL.into_iter().find(|codec| *codec as u32 == self.codec);
         let codec = codec.filter(|codec| *codec == Codec::Raw || may_be_packed);
         let codec = codec
-            .ok_or_else(|| other(&format!("unknown codec {} of {}", self.codec, kind.name())))?;
+            .ok_or_else(|| other(format!("unknown codec {} of {}", self.codec, kind.name())))?;
         let RawSection { first_page, pages, items, epoch, .. } = *self;
         Ok(Section { kind, codec, first_page, pages, items, epoch })
     }
 }
 
 /// An error that names a slot.
-pub(super) fn fault(file: &str, slot: PageId, page_bytes: usize, fault: PageFault) -> StoreError {
+pub(crate) fn slot_fault(
+    file: &str,
+    slot: PageId,
+    page_bytes: usize,
+    fault: PageFault,
+) -> PageError {
     let (file, page_bytes) = (file.into(), page_bytes as u64);
-    PageError { file, page: slot, physical: slot, page_bytes, section: SECTION, fault }.into()
+    PageError { file, page: slot, physical: slot, page_bytes, section: SECTION, fault }
 }
 
 fn truncated(file: &str, found: u64, expected: u64, page: u64) -> StoreError {
     StoreError::Truncated { file: file.into(), found, expected, page }
-}
-
-pub(super) fn other(reason: &str) -> PageFault {
-    PageFault::Other(reason.into())
-}
-
-pub(super) fn mismatch(what: &'static str, found: u64, expected: u64) -> PageFault {
-    PageFault::Mismatch { what, found, expected }
-}
-
-pub(super) fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
-    if found == expected { Ok(()) } else { Err(mismatch(what, found, expected)) }
-}
-
-pub(super) fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
-    if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! That the numbers of a superblock agree with each other.
 
-use super::raw::{at_most, equal, mismatch, other};
 use super::{IdKind, Section, SectionKind, Superblock};
-use crate::error::PageFault;
+use crate::error::{PageFault, at_most, equal, other};
 use crate::format::{self, VERTICES_MAX};
 use crate::hub_neighbours;
 use crate::order::Order;
+use crate::page;
 use crate::weights::column::per_page;
 
 /// More than any device has; sums of two do not overflow.
@@ -35,24 +35,21 @@ impl Superblock {
         for (i, section) in self.sections.iter().enumerate() {
             let name = section.kind.name();
             if self.sections[..i].iter().any(|other| other.kind == section.kind) {
-                return Err(other(&format!("it has two sections of {name}")));
+                return Err(other(format!("it has two sections of {name}")));
             }
             let Section { first_page, pages, epoch, .. } = *section;
             at_most("pages of a section", pages, self.logical_pages)?;
             at_most("first page of a section", first_page, self.logical_pages - pages)?;
-            if epoch == 0 || epoch > self.epoch {
-                return Err(PageFault::Limit {
-                    what: "epoch of a section",
-                    found: epoch,
-                    limit: self.epoch,
-                });
+            if epoch == 0 {
+                return Err(other(format!("the epoch of its section of {name} is 0")));
             }
+            at_most("epoch of a section", epoch, self.epoch)?;
         }
         let mut runs: Vec<_> = self.sections.iter().map(Section::range).collect();
         runs.retain(|pages| !pages.is_empty());
         runs.sort_unstable_by_key(|pages| pages.start);
         match runs.windows(2).find(|pair| pair[0].end > pair[1].start) {
-            Some(pair) => Err(other(&format!("two sections hold page {}", pair[1].start))),
+            Some(pair) => Err(other(format!("two sections hold page {}", pair[1].start))),
             None => Ok(()),
         }
     }
@@ -67,9 +64,9 @@ impl Superblock {
                 (Some(section), Wants::Yes | Wants::Maybe) => self.check_section(section)?,
                 (None, Wants::No | Wants::Maybe) => {}
                 (Some(_), _) => {
-                    return Err(other(&format!("a section of {} too many", kind.name())));
+                    return Err(other(format!("a section of {} too many", kind.name())));
                 }
-                (None, _) => return Err(other(&format!("no section of {}", kind.name()))),
+                (None, _) => return Err(other(format!("no section of {}", kind.name()))),
             }
         }
         let stored_in = if self.in_edges { self.stored_out } else { 0 };
@@ -132,9 +129,9 @@ impl Superblock {
                 };
                 equal("items of an adjacency section", items, stored)?;
                 if (pages == 0) != (n == 0) {
-                    return Err(mismatch("pages of an adjacency section", pages, n.min(1)));
+                    equal("pages of an adjacency section", pages, n.min(1))?;
                 }
-                let (entries, lists) = format::items_per_page(page_bytes, codec);
+                let (entries, lists) = page::items_max(page_bytes, codec);
                 at_most("stored entries", items, pages.saturating_mul(entries as u64))?;
                 at_most("vertices", n, pages.saturating_mul(lists as u64))
             }

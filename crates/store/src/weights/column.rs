@@ -4,8 +4,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::error::{PageFault, Result};
-use crate::format::{self, HEADER_BYTES, PageHeader, PageKind};
+use crate::error::{PageFault, Result, at_most, equal, other};
+use crate::format::{self, HEADER_BYTES, PageKind};
+use crate::header::{self, PageHeader};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
 use crate::weights::value::{Weight, WeightType};
@@ -220,11 +221,7 @@ impl WeightColumn {
 
     /// A word of the weight index that leads to weights.
     pub(crate) fn check_word(&self, word: u64) -> Result<(), PageFault> {
-        let (found, limit) = (addresses(word).end, self.pages.section.items);
-        if found <= limit {
-            return Ok(());
-        }
-        Err(PageFault::Limit { what: "address of a weight", found, limit })
+        at_most("address of a weight", addresses(word).end, self.pages.section.items)
     }
 
     /// Memory that the weight index takes once it is loaded: of `adjacency_pages` pages of lists.
@@ -242,7 +239,7 @@ impl WeightColumn {
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 8 bytes.
     pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Weights<'a>> {
-        let verified = format::verify(bytes, &self.pages.identity(page), PageKind::Weights);
+        let verified = header::verify(bytes, &self.pages.identity(page), PageKind::Weights);
         let weights = verified.and_then(|header| self.check(page, bytes, &header));
         weights.map_err(|fault| self.pages.fault(page, fault))
     }
@@ -253,19 +250,12 @@ impl WeightColumn {
         bytes: &'a [u8],
         header: &PageHeader,
     ) -> Result<Weights<'a>, PageFault> {
-        let expected = self.count_in(page);
-        let facts = [
-            ("number of weights", u64::from(header.entries), expected),
-            ("address of the first weight", header.head_skip, page * self.per_page() as u64),
-        ];
-        for (what, found, expected) in facts {
-            if found != expected {
-                return Err(PageFault::Mismatch { what, found, expected });
-            }
-        }
+        equal("number of weights", header.entries.into(), self.count_in(page))?;
+        let address = page * self.per_page() as u64;
+        equal("address of the first weight", header.head_skip, address)?;
         let weights = self.reparse(page, bytes);
         match weights.position_of_infinite() {
-            Some(at) => Err(PageFault::Other(format!("its weight {at} is not finite"))),
+            Some(at) => Err(other(format!("its weight {at} is not finite"))),
             None => Ok(weights),
         }
     }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use crate::error::Result;
-use crate::format::{self, EPOCH_OF_IMPORT, HEADER_BYTES, Identity, PageHeader, PageKind, SLOTS};
+use crate::format::{EPOCH_OF_IMPORT, HEADER_BYTES, PageKind, SLOTS};
+use crate::header::{self, Identity, PageHeader};
 use crate::sink::{PageSink, PageTarget};
 use crate::stream::{Ahead, PageStream};
 use crate::table::PageTable;
@@ -83,7 +84,7 @@ impl Spool {
             PageStream::new(self.device.as_ref(), &table, page_bytes, pages, Ahead::FAR)?;
         while let Some((page, bytes)) = pages.next()? {
             let identity = Identity { salt: self.salt, page, epoch: EPOCH_OF_IMPORT };
-            let header = format::verify(bytes, &identity, PageKind::Weights)
+            let header = header::verify(bytes, &identity, PageKind::Weights)
                 .map_err(|fault| self.damaged(page, fault))?;
             graph.page().copy_from_slice(bytes);
             graph.seal(PageHeader { checksum: 0, ..header })?;

@@ -1,26 +1,27 @@
 //! The weights of a direction beside a pass over its lists.
 
 use crate::error::Result;
-use crate::graph::{Graph, Words};
+use crate::pages::Pages;
 use crate::stream::{Ahead, PageStream};
 use crate::weights::column::{self, WeightColumn, Weights};
+use crate::words::Words;
 
 /// Pulls weights as ordered bits, those of one page of lists after the other.
 pub(crate) struct WeightStream<'a> {
-    graph: &'a Graph,
+    pages: &'a Pages,
     column: &'a WeightColumn,
     index: Words<'a>,
-    pages: PageStream,
+    stream: PageStream,
     /// Ordered bits of the page that was read last, and the address of the first.
     batch: Vec<u64>,
     first: u64,
 }
 
 impl<'a> WeightStream<'a> {
-    pub fn new(graph: &'a Graph, column: &'a WeightColumn) -> Result<Self> {
-        let index = Words::new(graph, column.index_kind())?;
-        let pages = graph.stream(column.section(), Ahead::NEAR)?;
-        Ok(Self { graph, column, index, pages, batch: Vec::new(), first: 0 })
+    pub fn new(pages: &'a Pages, column: &'a WeightColumn) -> Result<Self> {
+        let index = Words::new(pages, column.index_kind())?;
+        let stream = pages.stream(column.section().range(), Ahead::NEAR)?;
+        Ok(Self { pages, column, index, stream, batch: Vec::new(), first: 0 })
     }
 
     /// Puts the weights of the next page of lists into the cleared `out`; none behind the last.
@@ -32,9 +33,9 @@ impl<'a> WeightStream<'a> {
     ) -> Result<()> {
         out.clear();
         let Some((page, word)) = self.index.next()? else { return Ok(()) };
-        self.column
-            .check_word(word)
-            .map_err(|fault| self.graph.fault(page, self.column.index_kind().name(), fault))?;
+        let section = self.column.index_kind().name();
+        let bad = |fault| self.pages.layout.fault(page, section, fault);
+        self.column.check_word(word).map_err(bad)?;
         let wanted = column::addresses(word);
         let mut next = wanted.start;
         while next < wanted.end {
@@ -60,12 +61,12 @@ impl<'a> WeightStream<'a> {
     ) -> Result<()> {
         let per_page = self.column.per_page() as u64;
         let page = address / per_page;
-        if self.pages.next_page() != self.column.first_page() + page {
+        if self.stream.next_page() != self.column.first_page() + page {
             let section = self.column.section();
             let rest = section.first_page + page..section.range().end;
-            self.pages = self.graph.stream_pages(rest, Ahead::NEAR)?;
+            self.stream = self.pages.stream(rest, Ahead::NEAR)?;
         }
-        let (number, bytes) = self.pages.next()?.expect("the address was checked");
+        let (number, bytes) = self.stream.next()?.expect("the address was checked");
         let weights = self.column.parse(page, bytes)?;
         self.batch.clear();
         self.first = page * per_page;

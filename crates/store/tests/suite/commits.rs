@@ -7,7 +7,8 @@ use crate::graphs::{MemoryDevice, TestGraph};
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_device::{Buffer, Device};
-use cenote_store::format::{HEADER_BYTES, PageHeader};
+use cenote_store::format::HEADER_BYTES;
+use cenote_store::header::PageHeader;
 use cenote_store::{
     Decoded, Direction, Graph, LookupConfig, Result, Store, StoreError, check, check_device,
 };
@@ -245,10 +246,13 @@ fn a_torn_slot_falls_back_to_the_other_and_both_torn_are_an_error() {
     commit(&store, 1, |_| true).unwrap();
     commit(&store, 2, |page| page == 0).unwrap();
     let whole = device.bytes();
+    assert!(Graph::open(device.shared()).unwrap().other_slot_fault().is_none());
     for (torn, epoch) in [(0, 2), (1, 3)] {
         device.change(|bytes| bytes[torn * PAGE + 2000..(torn + 1) * PAGE].fill(9));
         let graph = Graph::open(device.shared()).unwrap();
         assert_eq!(graph.superblock().epoch, epoch);
+        let fault = graph.other_slot_fault().expect("a fault of the slot").to_string();
+        assert!(fault.contains(&format!("page {torn} (superblock")), "{fault}");
         graph.scan(Direction::Out, &mut |_, _| Ok(())).unwrap();
         let report = check(&graph, &mut |_, _| {}).unwrap();
         assert_eq!((report.faults.len(), report.faults[0].page), (1, Some(torn as u64)));

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds, aligned, read_hub_neighbours};
-use cenote_store::format::{Identity, PageHeader, PageKind, verify_codec};
+use cenote_store::format::PageKind;
+use cenote_store::header::{Identity, PageHeader, verify_codec};
 use cenote_store::{
     Codec, Decoded, Direction, Graph, HubNeighboursChoice, StoreError, check_device,
 };

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use crate::graphs::{MemoryDevice, Random};
-use cenote_store::format::{HEADER_BYTES, PageHeader};
+use cenote_store::format::HEADER_BYTES;
+use cenote_store::header::PageHeader;
 use cenote_store::{
     Codec, Counts, Direction, Graph, GraphSpec, GraphWriter, IdsSource, StoreError, Weight,
     WeightType, check_device,

@@ -7,6 +7,7 @@ use cenote_device::Device;
 use cenote_device::backend::file::{self, BackendChoice, OpenOptions};
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
 use cenote_device::model::preset::Preset;
+use cenote_device::wrapper::Layer;
 use cenote_store::{
     Direction, Graph, HubNeighboursChoice, Result, Store, StoreError, check_device,
 };
@@ -171,41 +172,14 @@ fn full_device_is_told_and_leaves_no_graph() {
 #[derive(Debug)]
 struct Fixed(crate::graphs::MemoryDevice);
 
-impl Device for Fixed {
-    fn name(&self) -> String {
-        self.0.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.0.backend()
-    }
-
-    fn len_bytes(&self) -> cenote_device::Result<u64> {
-        self.0.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.0.block_bytes()
-    }
-
-    fn queue(
-        &self,
-        config: &cenote_device::QueueConfig,
-    ) -> cenote_device::Result<Box<dyn cenote_device::Queue>> {
-        self.0.queue(config)
-    }
-
-    fn sync(&self) -> cenote_device::Result<()> {
-        self.0.sync()
+impl Layer for Fixed {
+    fn inner(&self) -> &dyn Device {
+        &self.0
     }
 
     fn set_len(&self, bytes: u64) -> cenote_device::Result<()> {
         assert!(bytes <= self.0.len_bytes()?, "it has no more room");
         Ok(())
-    }
-
-    fn clock(&self) -> Arc<dyn cenote_device::Clock> {
-        self.0.clock()
     }
 }
 

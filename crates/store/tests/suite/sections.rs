@@ -2,7 +2,8 @@
 //! from the lists and may be missing, stale and made again.
 
 use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same, read_hub_neighbours};
-use cenote_store::format::{HEADER_BYTES, PageHeader, PageKind};
+use cenote_store::format::{HEADER_BYTES, PageKind};
+use cenote_store::header::PageHeader;
 use cenote_store::superblock::{IdKind, Section, SectionKind};
 use cenote_store::{
     Codec, Direction, Graph, HubNeighboursChoice, Id, IdRef, LookupConfig, Store, StoreError, check,

@@ -57,10 +57,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let threads = if is_one { 1 } else { args.threads.count() };
     let memory_bytes = args.memory.bytes_of(memory::machine_bytes().unwrap_or_default());
     // One list says little of what is hot, and others may read the graph at this moment.
-    let graph = Graph::options()
-        .migration(!is_one && !args.no_migration)
-        .lookups(memory_bytes, threads)
-        .open(&args.graph.graph)?;
+    let migration = !is_one && !args.no_migration;
+    let options = Graph::options().migration(migration).lookups(memory_bytes, threads);
+    let graph = args.graph.open_with(&options, false)?;
     let direction = if args.incoming { Direction::In } else { Direction::Out };
     let mut neighbors = graph.neighbors().direction(direction).threads(threads);
     neighbors = neighbors.memory(memory_bytes).cancel(cancel::cancelled);

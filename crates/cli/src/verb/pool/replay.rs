@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use cenote::memory::MemorySize;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_replay::load::LoadKind;
 use cenote_replay::pool::{Ideal, PoolSize, Sweep, WriterKind};
 use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
-use cenote_workload::page::trace::TraceFormat;
 
 use super::sweep::{pool_size, sweep};
 use super::table;
@@ -19,7 +18,7 @@ use crate::output::{self, count};
 use crate::progress;
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replays::{List, share, with_bar};
+use crate::verb::replays::{List, LoadFlags, bytes, share, with_bar};
 
 /// Replay page accesses through the buffer pool, with every policy, writer and prefetcher asked for
 ///
@@ -90,30 +89,17 @@ struct LoadArgs {
     /// Pages of made loads [default: 344066 simulated, as the paper; else those of the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
     pages: Option<u64>,
-    /// Accesses, at most those of a trace [default: 2000000 simulated, 200000 on a file]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
-    ops: Option<u64>,
     /// Accesses before time and counts begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     warm_up: u64,
-    /// The same seed gives the same load
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
     /// Share of reads of ms, wis, ris, mu and zipf [default: their own]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     read_share: Option<f64>,
-    /// Exponent of zipf
-    #[arg(long, value_name = "X", default_value_t = 0.99)]
-    skew: f64,
     /// Warehouses of tpcc [default: as many as --pages hold]
     #[arg(long, value_name = "N")]
     warehouses: Option<u64>,
-    /// Bytes of a page
-    #[arg(long, value_name = "SIZE", default_value = "4096")]
-    page_bytes: MemorySize,
-    /// How the traces are written [default: by their names]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<TraceFormat>,
+    #[command(flatten)]
+    common: LoadFlags,
     /// Keep the page numbers of traces, instead of numbering by first access
     #[arg(long)]
     keep_numbers: bool,
@@ -225,16 +211,12 @@ impl Args {
         let traces = self.traces.iter().cloned().map(LoadKind::Trace);
         config.loads = self.workload.iter().cloned().chain(traces).collect();
         let load = &self.load;
-        config.pages = load.pages;
-        config.ops = load.ops;
+        load.common.set(&mut config.load)?;
+        config.load.pages = load.pages;
+        config.load.read_share = load.read_share;
+        config.load.warehouses = load.warehouses;
+        config.load.keep_numbers = load.keep_numbers;
         config.warm_up = load.warm_up;
-        config.seed = load.seed;
-        config.read_share = load.read_share;
-        config.skew = load.skew;
-        config.warehouses = load.warehouses;
-        config.page_bytes = bytes("--page-bytes", load.page_bytes)?;
-        config.format = load.format;
-        config.keep_numbers = load.keep_numbers;
         if let Some(policies) = &self.policy {
             config.policies.clone_from(&policies.0);
         }
@@ -249,13 +231,5 @@ impl Args {
         config.sweep.clone_from(&self.sweep);
         config.repeats = self.repeats;
         Ok(config)
-    }
-}
-
-/// A size that is not a percentage.
-pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
-    match size {
-        MemorySize::Bytes(bytes) => Ok(bytes),
-        MemorySize::Percent(_) => bail!("{flag} {size}: expected a size such as 4096 or 4GiB"),
     }
 }

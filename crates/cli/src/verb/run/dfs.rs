@@ -10,7 +10,6 @@ use super::keys::{self, Targets, apply};
 use super::{Line, RunOf};
 use crate::output::count;
 use crate::verb::Outcome;
-use crate::verb::estimate::EstimateOf;
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -26,7 +25,7 @@ Examples:
 
 /// The order of visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Order {
+pub enum Order {
     /// Any: many stacks at once, split as they grow; tells what can be reached
     Pseudo,
     /// The smallest unvisited neighbour first, serially; tells preorder, parents and postorder
@@ -43,7 +42,7 @@ pub struct Params {
     targets: Targets,
     /// The order of visits
     #[arg(long, value_enum, default_value = "pseudo")]
-    order: Order,
+    pub order: Order,
     /// Split a stack of more entries than this (pseudo)
     #[arg(long, value_name = "N", default_value_t = SPLIT_THRESHOLD,
         value_parser = clap::value_parser!(u64).range(1..))]
@@ -61,10 +60,10 @@ fn parse_stacks(text: &str) -> std::result::Result<usize, String> {
 }
 
 /// The search in any order.
-struct Pseudo<'a>(&'a Params);
+pub struct Pseudo<'a>(pub &'a Params);
 
 /// The search in lexicographic order.
-struct Lexicographic<'a>(&'a Params);
+pub struct Lexicographic<'a>(pub &'a Params);
 
 impl super::Params for Pseudo<'_> {
     type Algorithm = PseudoDfs;
@@ -114,13 +113,5 @@ pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     match params.order {
         Order::Pseudo => super::execute(plan, &Pseudo(params), output),
         Order::Lexicographic => super::execute(plan, &Lexicographic(params), output),
-    }
-}
-
-/// Estimates it.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    match args.params.order {
-        Order::Pseudo => args.estimate(&Pseudo(&args.params)),
-        Order::Lexicographic => args.estimate(&Lexicographic(&args.params)),
     }
 }

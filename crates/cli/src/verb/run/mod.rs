@@ -24,7 +24,7 @@ mod summary;
 pub mod triangles;
 pub mod walk;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use cenote::Graph;
@@ -129,6 +129,11 @@ pub trait Params {
 
     /// Begins a run and sets what the flags say.
     fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Self::Algorithm>;
+
+    /// The file of the answer, where an estimate counts what it takes in memory.
+    fn out(&self) -> Option<&Path> {
+        None
+    }
 
     /// What was found, and whether that is a no.
     fn answer(

@@ -48,9 +48,7 @@ impl PlanArgs {
     }
 
     fn open_for(&self, migration: bool) -> Result<Graph> {
-        let graph = Graph::options().migration(migration).open(&self.graph.graph)?;
-        graph.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        Ok(graph)
+        self.graph.open_with(&Graph::options().migration(migration), true)
     }
 
     /// Sets what the flags say.

@@ -1,6 +1,6 @@
 //! `cenote run walk`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::Result;
@@ -13,7 +13,6 @@ use super::plan::PlanArgs;
 use super::{Line, OutputArgs};
 use crate::output::{count, size};
 use crate::verb::Outcome;
-use crate::verb::estimate::EstimateOf;
 
 pub const RUN_EXAMPLES: &str = "\
 Examples:
@@ -144,6 +143,10 @@ impl super::Params for Params {
         }
     }
 
+    fn out(&self) -> Option<&Path> {
+        self.out.as_deref()
+    }
+
     fn answer(&self, found: &WalkSummary, _: &Stats) -> (Vec<Line>, Outcome) {
         let batches = match found.batches {
             0 | 1 => String::new(),
@@ -166,9 +169,4 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let Args { plan, params, verify, explain } = args;
     let out = params.out.clone();
     super::execute(plan, params, &OutputArgs { out, verify: *verify, explain: *explain })
-}
-
-/// Estimates it; what the file takes in memory counts, too.
-pub fn estimate(args: &EstimateOf<Params>) -> Result<Outcome> {
-    args.estimate_with(&args.params, args.params.out.as_deref())
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use cenote::memory::MemorySize;
 use cenote_replay::tier::PAPER_PAGES;
 use cenote_replay::tier::capacity::Capacities;
 use cenote_replay::tier::load::TierLoadKind;
@@ -11,15 +10,13 @@ use cenote_replay::tier::simulation::Arrivals;
 use cenote_replay::{TierReplay, TierReplayConfig, tier_replay};
 use cenote_tier::policy::PolicySpec;
 use cenote_tier::spec::TierSpec;
-use cenote_workload::page::trace::TraceFormat;
 
 use super::table;
 use crate::args::Report;
 use crate::output::{self, count};
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::pool::replay::bytes;
-use crate::verb::replays::{List, share, with_bar};
+use crate::verb::replays::{List, LoadFlags, share, with_bar};
 
 /// Replay page accesses through several tiers in virtual time, once for each policy
 ///
@@ -80,27 +77,14 @@ struct LoadArgs {
     /// Pages of made loads
     #[arg(long, value_name = "N", default_value_t = PAPER_PAGES)]
     pages: u64,
-    /// Accesses, at most those of a trace [default: 1000000 of made loads]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
-    ops: Option<u64>,
-    /// The same seed gives the same load and the same first placement
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    common: LoadFlags,
     /// Share of reads of made loads
     #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
     read_share: f64,
-    /// Exponent of zipf
-    #[arg(long, value_name = "X", default_value_t = 0.99)]
-    skew: f64,
     /// How often zipf's ranks go round all pages in the course of the load
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     drift: f64,
-    /// Bytes of a page, for traces of byte addresses
-    #[arg(long, value_name = "SIZE", default_value = "4096")]
-    page_bytes: MemorySize,
-    /// How the traces are written [default: by their names]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<TraceFormat>,
 }
 
 /// Replays and reports.
@@ -143,14 +127,10 @@ impl Args {
             None => Arrivals::Closed { clients: self.clients },
         };
         let load = &self.load;
-        config.pages = load.pages;
-        config.ops = load.ops;
-        config.seed = load.seed;
-        config.read_share = load.read_share;
-        config.skew = load.skew;
-        config.drift = load.drift;
-        config.page_bytes = bytes("--page-bytes", load.page_bytes)?;
-        config.format = load.format;
+        load.common.set(&mut config.load)?;
+        config.load.pages = Some(load.pages);
+        config.load.read_share = Some(load.read_share);
+        config.load.drift = load.drift;
         config.cpu_ops = self.cpu_ops;
         Ok(config)
     }

@@ -5,14 +5,15 @@
 //! few of its entries, runs on through whole pages and shares its last one. Lists may be longer
 //! than memory: they can be given in pieces.
 
+use super::GraphSpec;
 use crate::VertexId;
 use crate::degrees::DegreePages;
 use crate::error::Result;
-use crate::format::{self, Codec, HEAD_ENTRIES_MIN, HEADER_BYTES, PageHeader, PageKind};
+use crate::format::{self, Codec, HEAD_ENTRIES_MIN, HEADER_BYTES, PageKind};
+use crate::header::PageHeader;
 use crate::index;
 use crate::packed::page::PackedPage;
 use crate::sink::{PageSink, PageTarget};
-use crate::writer::GraphSpec;
 
 /// What the lists of one direction add up to.
 #[derive(Clone, Copy, Default)]

@@ -4,23 +4,23 @@ use std::sync::atomic::Ordering;
 
 use cenote_device::IoFault;
 
-use super::entry::{Entry, Place, Stage};
-use super::io;
-use super::page::errno_of;
-use super::reclaim::DeferredFrees;
-use super::set::{Core, ENOSPC};
-use super::slots::Slots;
+use super::Core;
+use crate::device::entry::{Entry, Place, Stage};
+use crate::device::error::ENOSPC;
+use crate::device::io;
+use crate::device::reclaim::DeferredFrees;
+use crate::device::slots::Slots;
 
 /// Slots by which a tier's file grows at least.
 const GROWTH_SLOTS: u64 = 64;
 
 /// Which slots are taken, under one lock.
 #[derive(Debug)]
-pub(super) struct Alloc {
-    pub(super) slots: Vec<Slots>,
-    pub(super) deferred: DeferredFrees,
+pub(in crate::device) struct Alloc {
+    pub(in crate::device) slots: Vec<Slots>,
+    pub(in crate::device) deferred: DeferredFrees,
     /// Slots that moves under way have taken.
-    pub(super) reserved: usize,
+    pub(in crate::device) reserved: usize,
     /// Blocks that stable storage does not know yet.
     pub(super) dirty: Vec<u32>,
     /// Bytes of each tier's file.
@@ -38,7 +38,7 @@ impl Alloc {
 impl Core {
     /// Gives a block a slot that reads as zeros: the write that wants it may fail.
     /// False where there will be room once moves under way have ended.
-    pub(super) fn allocate(&self, block: u32) -> std::result::Result<bool, IoFault> {
+    pub(in crate::device) fn allocate(&self, block: u32) -> std::result::Result<bool, IoFault> {
         let mut alloc = self.alloc();
         if self.map.get(block).place().is_some() {
             return Ok(true);
@@ -78,7 +78,7 @@ impl Core {
     }
 
     /// A slot for a block that comes to a tier by migration; none while a write waits for one.
-    pub(super) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
+    pub(in crate::device) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
         if self.waiting_writers.load(Ordering::SeqCst) > 0 {
@@ -96,14 +96,14 @@ impl Core {
     }
 
     /// Slots of a tier that are free, the spare ones included.
-    pub(super) fn room(&self, tier: usize) -> u32 {
+    pub(in crate::device) fn room(&self, tier: usize) -> u32 {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
         alloc.slots[tier].free()
     }
 
     /// Whether slots are about to be free.
-    pub(super) fn is_waiting_for_readers(&self) -> bool {
+    pub(in crate::device) fn is_waiting_for_readers(&self) -> bool {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
         !alloc.deferred.is_empty()
@@ -123,13 +123,12 @@ impl Core {
     ) -> std::result::Result<(), IoFault> {
         let tier = usize::from(place.tier);
         let device = &self.tiers[tier].device;
-        let fault = |error: &cenote_device::DeviceError| IoFault { errno: errno_of(error) };
         let end = self.offset_of(place) + self.block_bytes();
         if alloc.file_bytes[tier] < end {
             let slots = (u64::from(place.slot) + 1).next_multiple_of(GROWTH_SLOTS);
             let slots = slots.min(self.tiers[tier].slots.into());
             let bytes = self.header.data_start() + slots * self.block_bytes();
-            device.set_len(bytes).map_err(|error| fault(&error))?;
+            device.set_len(bytes).map_err(|error| error.fault())?;
             alloc.file_bytes[tier] = bytes;
         }
         if alloc.slots[tier].touch(place.slot) && zeros {

@@ -3,6 +3,10 @@
 //!
 //! Its one commit comes last, after everything else is on stable storage: a file without it is not
 //! a graph.
+//!
+//! - `packer`: puts lists into pages, in vertex order
+
+mod packer;
 
 use std::io;
 use std::sync::Arc;
@@ -11,18 +15,19 @@ use cenote_device::Device;
 
 use crate::commit::{self, Commit};
 use crate::error::{Result, StoreError};
-use crate::format::{self, Codec, EPOCH_OF_IMPORT, HEADER_BYTES, PageHeader, PageKind, SLOTS};
+use crate::format::{self, Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::hub_neighbours::{Classes, HubNeighboursChoice, HubNeighboursWriter};
 use crate::ids;
 use crate::index::{Adjacency, word_entries};
 use crate::order::{self, Order, Tables};
-use crate::packer::{Packed, Packer, Totals};
-use crate::sink::{PageSink, PageTarget};
+use crate::sink::PageSink;
 use crate::superblock::{IdKind, Section, SectionKind, Superblock};
 use crate::table::{Extent, Extents, PageTable, SectionPages};
 use crate::weights::column;
 use crate::weights::spool::Spool;
 use crate::weights::{Weight, WeightSummary, WeightType};
+use crate::words::write_words;
+use packer::{Packed, Packer, Totals};
 
 /// What is known about a graph before its first list.
 #[derive(Clone, Debug)]
@@ -426,7 +431,8 @@ impl GraphWriter {
         let pages = pages_total - SLOTS;
         let all = Extent { logical: SLOTS, physical: SLOTS, pages, epoch: EPOCH_OF_IMPORT };
         let table = if pages > 0 { vec![all] } else { Vec::new() };
-        let commit = Commit { superblock, extents: Extents { table, ..Extents::default() } };
+        let extents = Extents { table, ..Extents::default() };
+        let commit = Commit { superblock, extents, other_slot: None };
         commit.publish(self.sink.device().as_ref())?;
         Ok(commit.superblock)
     }
@@ -527,15 +533,4 @@ fn check_spec(file: &str, spec: &GraphSpec) -> Result<()> {
         return Ok(());
     };
     Err(StoreError::Unwritable { file: file.into(), reason })
-}
-
-/// Writes `u64` words, as many on a page as fit. The number of pages.
-fn write_words(sink: &mut PageSink, words: &[u64]) -> Result<u64> {
-    let per_page = format::words_per_page(sink.page_bytes());
-    for chunk in words.chunks(per_page) {
-        let bytes: &[u8] = bytemuck::cast_slice(chunk);
-        sink.page()[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
-        sink.seal(PageHeader { entries: chunk.len() as u32, ..PageHeader::new(PageKind::Index) })?;
-    }
-    Ok(words.len().div_ceil(per_page) as u64)
 }

@@ -1,4 +1,7 @@
-//! A set of tiers in memory: where blocks lie, which slots are free, and what stable storage knows.
+//! A set of tiers in memory: where blocks lie, which slots are free ([`alloc`]), and what stable
+//! storage knows.
+
+mod alloc;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +9,6 @@ use std::time::Duration;
 
 use cenote_device::Device;
 
-use super::alloc::Alloc;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::generation;
@@ -18,19 +20,10 @@ use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
 use super::recover::{Recovered, recover};
 use super::slots::Slots;
+use alloc::Alloc;
 
 /// Accesses that wait for the policy at most; more are dropped.
 pub(super) const ACCESSES_MAX: usize = 1 << 16;
-
-/// The errno of a full device, and of one that failed.
-pub(super) const ENOSPC: i32 = 28;
-pub(super) const EIO: i32 = 5;
-
-/// The errno of a failed allocation.
-pub(super) const ENOMEM: i32 = 12;
-
-/// The errno of a resource that another user holds.
-pub(super) const EBUSY: i32 = 16;
 
 /// One tier to build a set of.
 #[derive(Debug)]
@@ -98,10 +91,10 @@ pub(super) struct Core {
     /// Accesses that the policy has not seen: block, and whether it was written.
     accesses: Mutex<Vec<u64>>,
     /// Requests of more bytes are not recorded; 0 while no worker runs.
-    pub(super) heard_bytes_max: AtomicU64,
+    pub(super) recorded_bytes_max: AtomicU64,
     /// Whether a worker runs.
     pub(super) is_recording: AtomicBool,
-    pub(super) unheard: AtomicU64,
+    pub(super) missed: AtomicU64,
     pub(super) migrator: Mutex<()>,
     /// Queues in which a write waits for a slot. Nothing moves meanwhile: migrations would take
     /// every slot that they release before the write sees it.
@@ -211,9 +204,9 @@ impl Core {
             commits: Mutex::new(0),
             commit_ended: Condvar::new(),
             accesses: Mutex::new(Vec::new()),
-            heard_bytes_max: AtomicU64::new(0),
+            recorded_bytes_max: AtomicU64::new(0),
             is_recording: AtomicBool::new(false),
-            unheard: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
             migrator: Mutex::new(()),
             waiting_writers: AtomicUsize::new(0),
             buffer: Spare::default(),
@@ -432,7 +425,7 @@ impl Core {
         if waiting.len() + accesses.len() <= ACCESSES_MAX {
             waiting.append(accesses);
         } else {
-            self.unheard.fetch_add(accesses.len() as u64, Ordering::Relaxed);
+            self.missed.fetch_add(accesses.len() as u64, Ordering::Relaxed);
             accesses.clear();
         }
     }
