@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs,
-    Strategy, VertexId, for_each_list,
+    Strategy, VertexId, for_each_list, setters,
 };
 use rayon::prelude::*;
 
@@ -39,9 +39,14 @@ const NAME: &str = "mis";
 
 /// Which set is chosen.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct MisConfig {
     /// Of the priorities: another seed, another set.
     pub seed: u64,
+}
+
+impl MisConfig {
+    setters! { seed: u64 }
 }
 
 /// A maximal independent set.

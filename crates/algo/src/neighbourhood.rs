@@ -101,7 +101,7 @@ struct Ranges<'a> {
     outward: &'a Adjacency,
     inward: &'a Adjacency,
     room_words: usize,
-    /// Pages of out-lists that fit the room as far as one knows.
+    /// Pages of out-lists that fit the room, as far as is known.
     pages: u64,
 }
 

@@ -43,6 +43,7 @@ pub mod plan;
 pub mod profile;
 mod random;
 pub mod request;
+mod setters;
 mod slab;
 pub mod wrapper;
 

@@ -59,10 +59,8 @@ fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
         let kernel = Expand { met: &met, next: &next };
         let label = format!("hop {hop}");
         let parts = engine.visit(label, Direction::Out, ActiveSet::In(&frontier), &kernel)?;
-        next.seal(parts);
-        counts.push(next.count());
-        frontier.clear();
-        std::mem::swap(&mut frontier, &mut next);
+        frontier.advance(&mut next, parts);
+        counts.push(frontier.count());
     }
     Ok(counts)
 }

@@ -11,6 +11,8 @@ use crate::error::PageFault;
 use crate::format::{self, Codec, HEADER_BYTES, Identity, PageHeader, PageKind};
 use crate::packed::decode::{self, Decoded};
 
+const MISSING: &str = "the index led to a page with the vertex";
+
 /// What the index and the superblock know about a page before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
@@ -141,6 +143,7 @@ impl<'a> Page<'a> {
     ///
     /// # Panics
     /// As [`Page::reparse`]; if the page has no piece of one of them.
+    #[inline(always)]
     pub(crate) fn reparse_lists(
         bytes: &[u8],
         expected: &Expected,
@@ -148,12 +151,22 @@ impl<'a> Page<'a> {
         decoded: &mut Decoded,
         mut take: impl FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
-        const MISSING: &str = "the index led to a page with the vertex";
         if expected.codec == Codec::Raw || vertices.len() as u64 * 2 > expected.lists {
             let page = Page::reparse(bytes, expected, decoded)?;
             vertices.iter().for_each(|vertex| take(&page.list_of(*vertex).expect(MISSING)));
             return Ok(());
         }
+        Self::decode_lists(bytes, expected, vertices, decoded, take)
+    }
+
+    /// Decodes the lists of these vertices alone.
+    fn decode_lists(
+        bytes: &[u8],
+        expected: &Expected,
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+        mut take: impl FnMut(&List<'_>),
+    ) -> Result<(), PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
         let header = PageHeader::read(bytes);
         check_place(&header, expected)?;

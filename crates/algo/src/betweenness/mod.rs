@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 
 use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
-    VertexId,
+    VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
@@ -56,12 +56,17 @@ pub enum Scale {
 
 /// From where.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct BetweennessConfig {
     /// Sources; one that is given twice counts once. The vertex of largest degree where there is
     /// none.
     pub sources: Vec<VertexId>,
     /// What is made of the sums.
     pub scale: Scale,
+}
+
+impl BetweennessConfig {
+    setters! { sources: Vec<VertexId>, scale: Scale }
 }
 
 /// Finished sums.

@@ -7,7 +7,7 @@
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
 //!
-//! **Trick.** The order is free, so a page that has come serves all vertices that wait for it,
+//! **Trick.** The order is free, so a page that has come is for all vertices that wait for it,
 //! whichever stack they are on, and what it leaves is kept in memory: a page is read once as a
 //! rule. Strategy `vertex` is the paper's way: each stack fetches one page of one vertex at a time.
 //!
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs,
-    Strategy, VertexId,
+    Strategy, VertexId, setters,
 };
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
@@ -29,6 +29,7 @@ const NAME: &str = "dfs";
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct PseudoDfsConfig {
     /// Where the search starts; the vertex of largest degree where it is not set.
     pub source: Option<VertexId>,
@@ -36,6 +37,10 @@ pub struct PseudoDfsConfig {
     pub targets: Vec<VertexId>,
     /// When stacks are split, and how many there may be.
     pub asynchronous: AsynchronousConfig,
+}
+
+impl PseudoDfsConfig {
+    setters! { source: Option<VertexId>, targets: Vec<VertexId>, asynchronous: AsynchronousConfig }
 }
 
 /// A finished search.

@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
-    VertexId,
+    ActiveSet, Assembled, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
 };
 
 use super::lists::{Arena, NOWHERE, Pen, Shape, Supply, Written};
@@ -98,7 +97,7 @@ impl<'e> Loader<'e> {
         let graph = self.engine.graph();
         let all = vertices.len() == graph.vertices();
         if !all {
-            set(&mut self.segment, vertices.clone());
+            self.segment.set(vertices.clone());
         }
         let wanted = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
@@ -128,15 +127,6 @@ impl<'e> Loader<'e> {
             Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
         seen.settle(graph, &vertices, arena)
     }
-}
-
-fn set(segment: &mut Frontier, vertices: Range<VertexId>) {
-    segment.clear();
-    let mut part = FrontierPart::default();
-    for v in vertices {
-        segment.add(v, &mut part);
-    }
-    segment.seal([part]);
 }
 
 /// What the workers of a visit have done.

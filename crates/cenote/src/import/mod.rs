@@ -274,12 +274,12 @@ impl<'a> Import<'a> {
     }
 }
 
-/// An error of what was asked for.
+/// An error of a parameter.
 fn parameter(error: impl std::fmt::Display) -> ImportError {
     ImportError::Options(format!("{error:#}"))
 }
 
-/// Where the tiers are full, another output is of no use.
+/// Where the tiers are full, another output does not help.
 fn more_tiers(error: ImportError) -> ImportError {
     match error {
         ImportError::Full { device, role, written, needed, remedy: "out" } => {

@@ -14,16 +14,16 @@ use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
 use super::spec::named_file;
+use crate::drive::DriveOptions;
 use crate::error::{Error, Result};
-use crate::graph::OpenOptions;
 
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
 
-/// For policies that draw lots.
+/// Seed of policies that choose at random.
 const SEED: u64 = 1;
 
-/// Requests of more bytes are a pass's: they say nothing of any block.
+/// Policies see nothing of larger requests: those are of passes, and say nothing of any block.
 const RECORDED_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.
@@ -31,8 +31,8 @@ const RECORDED_BYTES_MAX: u64 = 32 << 10;
 pub struct TieredGraph {
     members: Members,
     moving: Mutex<Option<Moving>>,
-    /// Memory of the policy and of what moves, whether it moves in this run or not: an estimate
-    /// tells the same as the run.
+    /// Memory of the policy and of what moves, whether it moves in this run or not: so an estimate
+    /// is that of the run.
     worker_bytes: usize,
 }
 
@@ -47,8 +47,8 @@ struct Moving {
 
 impl TieredGraph {
     /// Opens the graph `path`; where blocks may move, they do from now on.
-    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
-        let members = Members::open(path, access, options)?;
+    pub fn open(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
+        let members = Members::open(path, access, drives)?;
         let kept = Kept::find(path, &members.device.header().id)?;
         let config = worker_config(&members, &kept)?;
         let worker_bytes =

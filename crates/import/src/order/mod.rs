@@ -110,7 +110,7 @@ impl Temporary {
         };
         let frames = frames.clamp(FRAMES_MIN, self.pages.max(FRAMES_MIN));
         let held = import.budget.hold(fixed + frames.min(self.pages) * frame_bytes, WHAT)?;
-        let lookups = LookupConfig { frames: frames as u64, ..LookupConfig::default() };
+        let lookups = LookupConfig::default().frames(frames as u64);
         Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
 }
