@@ -340,14 +340,14 @@ impl Rounds<'_> {
         let workers = self.engine.config().threads;
         let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
         let kernel = Look { round: &self.round, parts };
-        let wanted = match (self.count, self.round.directed) {
+        let active = match (self.count, self.round.directed) {
             (1, _) => ActiveSet::All,
             // A list need not be looked at once its vertex is decided.
             (_, false) => ActiveSet::NotIn(&self.round.settled),
             (_, true) => ActiveSet::NotIn(&self.done),
         };
         let label = format!("round {}", self.count);
-        Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)
+        Ok(self.engine.visit(label, Direction::Out, active, &kernel)?)
     }
 
     /// A vertex that was looked at and not blocked is in; one that was in before has excluded its

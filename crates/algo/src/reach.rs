@@ -132,7 +132,7 @@ impl Side {
     fn start(&mut self, v: VertexId) {
         self.visited.clear();
         self.visited.insert(v);
-        self.frontier.set(&[v]);
+        self.frontier.set([v]);
     }
 
     fn pages(&self, engine: &Engine) -> u64 {

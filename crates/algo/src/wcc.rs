@@ -334,7 +334,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
             continue;
         }
         labels[start as usize].store(start, Ordering::Relaxed);
-        frontier.set(&[start]);
+        frontier.set([start]);
         while !frontier.is_empty() {
             let kernel = Label { labels: &labels, next: &next, label: start };
             let mut parts =

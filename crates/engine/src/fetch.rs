@@ -275,7 +275,7 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Shows `work` a request that has arrived, if there is one; where `wait` is set, waits for one.
+    /// Something that has arrived, and the slot of its load; `wait` says whether to wait for it.
     #[inline(always)]
     fn poll<W: Work>(
         &mut self,

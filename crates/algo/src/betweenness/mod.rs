@@ -331,8 +331,8 @@ impl<'e> Batches<'e> {
                 overflown: &overflown,
             };
             let label = format!("forward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let locals = self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?;
+            let active = ActiveSet::In(&self.frontier);
+            let locals = self.engine.visit(label, direction, active, &Assembled::new(&kernel))?;
             Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
@@ -358,9 +358,9 @@ impl<'e> Batches<'e> {
         }
         let Self { lanes, ranks, sums, .. } = &*self;
         let kernel = Backward { lanes, ranks, sums, level };
-        let wanted = ActiveSet::In(&self.frontier);
+        let active = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
-        self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&kernel))?;
+        self.engine.visit(label, Direction::Out, active, &Assembled::new(&kernel))?;
         Ok(())
     }
 

@@ -187,8 +187,8 @@ impl<'e> Passing<'e> {
             changed: &self.changed,
             touched: naming.then_some(&self.touched),
         };
-        let wanted = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
-        neighbourhood::visit(self.engine, label, wanted, &step)?;
+        let active = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
+        neighbourhood::visit(self.engine, label, active, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
             let label = self.next[v as usize].load(Ordering::Relaxed);

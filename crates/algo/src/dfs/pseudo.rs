@@ -82,7 +82,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     }
 }
 
-/// What pages leave goes before pages: it is the part of them that may be wanted again.
+/// Residual lists go before cached pages: they are the part of pages that may become active again.
 pub(crate) fn with_room(
     graph: &Graph,
     mut config: EngineConfig,
@@ -105,7 +105,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let all = pages(graph, Direction::Out);
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
-    // Pages leave few lists behind that were not wanted yet: a fourteenth of all on Kronecker
+    // Pages leave few lists behind that were not active yet: a fourteenth of all on Kronecker
     // graphs and on the grid, half of them on the web graph. The pages themselves are not kept.
     let by_leftovers = || Reads::between(1.0, 1.05 * all, 1.3 * all).filling(0.0, 0.1).uncached();
     let (reads, because) = match config.strategy {

@@ -83,14 +83,14 @@ impl<'e> Rounds<'e> {
     fn reach(&mut self, first: VertexId) -> Result<()> {
         self.known.reached.insert(first);
         self.known.join_giant(first);
-        self.frontier.set(&[first]);
+        self.frontier.set([first]);
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
             let kernel = Reach { reached: &self.known.reached, next: &self.next };
             let label = format!("forward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
+            let active = ActiveSet::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::Out, active, &kernel)?;
             self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
@@ -104,8 +104,8 @@ impl<'e> Rounds<'e> {
             level += 1;
             let kernel = ReachBack { known: &self.known, next: &self.next };
             let label = format!("backward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
+            let active = ActiveSet::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::In, active, &kernel)?;
             self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
@@ -121,8 +121,8 @@ impl<'e> Rounds<'e> {
         let parts = Parts::new(bytes, threads, WORDS_BESIDE)?;
         let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
-        let wanted = ActiveSet::NotIn(&self.known.settled);
-        let parts = self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&pull))?;
+        let active = ActiveSet::NotIn(&self.known.settled);
+        let parts = self.engine.visit(label, Direction::Out, active, &Assembled::new(&pull))?;
         drop(pull);
         if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));
@@ -142,15 +142,15 @@ impl<'e> Rounds<'e> {
                 label.store(v as VertexId, Ordering::Relaxed);
             }
         });
-        let mut wanted_all = true;
+        let mut all_active = true;
         loop {
             let spread = Spread { known: &self.known, next: &self.next };
-            let wanted = match wanted_all {
+            let active = match all_active {
                 true => ActiveSet::NotIn(&self.known.settled),
                 false => ActiveSet::In(&self.frontier),
             };
-            let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
-            wanted_all = false;
+            let parts = self.engine.visit("colours", Direction::Out, active, &spread)?;
+            all_active = false;
             self.frontier.advance(&mut self.next, parts);
             if self.frontier.is_empty() {
                 break;
@@ -171,8 +171,8 @@ impl<'e> Rounds<'e> {
         let mut members = 0;
         while known.reached.count() > members {
             members = known.reached.count();
-            let wanted = ActiveSet::NotIn(&known.settled);
-            self.engine.visit("colours back", Direction::Out, wanted, &Back { known })?;
+            let active = ActiveSet::NotIn(&known.settled);
+            self.engine.visit("colours back", Direction::Out, active, &Back { known })?;
         }
         known.reached.iter().for_each(|v| {
             known.done.insert(v);

@@ -223,8 +223,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     Ok(Estimate::new(graph, plan, Reads::between(1.0, likely, 2.0 * likely), because))
 }
 
-/// What is read before all pages are in memory that may stay there: some are read with gaps before
-/// they are wanted.
+/// What is read before all pages are in memory that may stay there: some are read in gaps before
+/// they are active.
 const FIRST_PASS: f64 = 1.1;
 
 /// How often a page is read where nothing stays in memory, about: in how many rounds some path over

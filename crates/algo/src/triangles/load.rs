@@ -99,7 +99,7 @@ impl<'e> Loader<'e> {
         if !all {
             self.segment.set(vertices.clone());
         }
-        let wanted = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
+        let active = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
             ranks: &self.order.ranks,
             degrees: self.counts_degrees.then_some(&*self.degrees),
@@ -111,7 +111,7 @@ impl<'e> Loader<'e> {
             let kernel = KeepTargets { sift: &sift, supply: &supply, places };
             let label = format!("{label}, targets");
             let seen =
-                Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
+                Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
             seen.settle(graph, &vertices, arena)?;
             direction = Direction::In;
         }
@@ -124,7 +124,7 @@ impl<'e> Loader<'e> {
             degree_min: u64::from(self.order.degree_min),
         };
         let seen =
-            Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
+            Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
         seen.settle(graph, &vertices, arena)
     }
 }

@@ -148,18 +148,18 @@ impl<'a, 'g> Steps<'a, 'g> {
         self.frontier.set(walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
-        let (label, wanted) = (label(step, trial), ActiveSet::In(&self.frontier));
+        let (label, active) = (label(step, trial), ActiveSet::In(&self.frontier));
         if rule.ranks.is_natural() {
-            engine.visit(label, Direction::Out, wanted, &propose)?;
+            engine.visit(label, Direction::Out, active, &propose)?;
             return Ok(());
         }
         let contradicted = AtomicBool::new(false);
         let graph = engine.graph();
         let kernel = ProposeById::new(propose, graph, &rule.ranks, &contradicted);
         if rule.is_weighted() {
-            engine.visit_weighted(label, Direction::Out, wanted, &kernel)?;
+            engine.visit_weighted(label, Direction::Out, active, &kernel)?;
         } else {
-            engine.visit(label, Direction::Out, wanted, &kernel)?;
+            engine.visit(label, Direction::Out, active, &kernel)?;
         }
         if contradicted.load(Ordering::Relaxed) {
             return Err(contradiction(graph));
@@ -214,7 +214,7 @@ impl<'a, 'g> Steps<'a, 'g> {
                         _ => self.replies.proposed[i].load(Ordering::Relaxed),
                     };
                     self.walkers[i].candidate = candidate;
-                    // Whether a neighbour is wanted travels in the word that is free now.
+                    // The word that is free now says whether the candidate has to be a neighbour.
                     self.walkers[i].position = u64::from(verdict == TAKEN_IF_NEIGHBOUR);
                     self.walkers.swap(i, left);
                     left += 1;
@@ -237,8 +237,8 @@ impl<'a, 'g> Steps<'a, 'g> {
         replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
         self.frontier.set(walkers.iter().map(|walker| walker.before));
         let kernel = Ask { walkers, replies };
-        let wanted = ActiveSet::In(&self.frontier);
-        self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
+        let active = ActiveSet::In(&self.frontier);
+        self.engine.visit(format!("ask {step}"), Direction::Out, active, &kernel)?;
         let mut refused = 0;
         for i in 0..pending {
             let Walker { candidate, position, .. } = self.walkers[i];

@@ -118,7 +118,7 @@ enum Method {
 impl Method {
     fn of(graph: &Graph, config: &EngineConfig, walk: &WalkConfig) -> Self {
         match config.strategy {
-            // A list whose entries do not lie in the order of their ids is wanted as a whole.
+            // A list whose entries do not lie in the order of their ids is needed as a whole.
             _ if !is_natural(graph) => Self::Frontier,
             Strategy::Auto if sweep::can_sweep(pages(graph, Direction::Out)) => {
                 if walk.is_second_order() { Self::SweepRemembering } else { Self::Sweep }

@@ -2,8 +2,8 @@
 //!
 //! A walk goes on as far as it can on a page, then waits for its next one. The file is swept in
 //! windows, some 64 to a sweep, and a walk whose next page lies further on moves again in the same
-//! sweep: on a graph without locality a walk takes two steps a sweep, where walks that step together
-//! read the same pages for each step.
+//! sweep: on a graph without locality a walk takes two steps a sweep, where walks that step
+//! together read the same pages for each step.
 //!
 //! Memory: a walk is 16 bytes, 28 where it remembers its past. Walks lie in small chunks, one
 //! chain of chunks for each bucket of pages, so that appending needs no locks but those of full

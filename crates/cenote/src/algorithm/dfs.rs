@@ -94,7 +94,7 @@ impl Algorithm for PseudoDfs {
     type Summary = DfsSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<PseudoDfsConfig> {
-        let (source, targets) = self.ends.from_one(job)?;
+        let (source, targets) = self.ends.one_source(job)?;
         Ok(PseudoDfsConfig::default().source(source).targets(targets).asynchronous(self.visit))
     }
 
@@ -156,7 +156,7 @@ impl Algorithm for LexicographicDfs {
     type Summary = DfsSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<LexicographicConfig> {
-        let (source, targets) = self.ends.from_one(job)?;
+        let (source, targets) = self.ends.one_source(job)?;
         Ok(LexicographicConfig::default().source(source).targets(targets))
     }
 

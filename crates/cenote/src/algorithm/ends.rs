@@ -22,7 +22,7 @@ impl Ends {
     }
 
     /// The same of a search from one source.
-    pub(super) fn from_one(&self, job: &Job<'_>) -> Result<(Option<VertexId>, Vec<VertexId>)> {
+    pub(super) fn one_source(&self, job: &Job<'_>) -> Result<(Option<VertexId>, Vec<VertexId>)> {
         let (sources, targets) = self.vertices(job)?;
         Ok((sources.first().copied(), targets))
     }

@@ -47,7 +47,7 @@ impl Algorithm for Reach {
     type Summary = ReachSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<ReachConfig> {
-        let (source, targets) = self.ends.from_one(job)?;
+        let (source, targets) = self.ends.one_source(job)?;
         Ok(ReachConfig::default().source(source).targets(targets))
     }
 
