@@ -23,7 +23,7 @@ pub const BATCH: usize = 64;
 /// Seed of policies that choose at random.
 const SEED: u64 = 1;
 
-/// Requests of more bytes are a pass's: they say nothing of any block.
+/// Policies see nothing of larger requests: those are of passes, and say nothing of any block.
 const RECORDED_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.

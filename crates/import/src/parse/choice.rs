@@ -4,7 +4,7 @@ use super::Problem;
 use crate::config::InputSpec;
 use crate::error::excerpt;
 
-/// Names that tell the direction, in the order in which they are looked for.
+/// Names that show the direction, in the order in which they are looked for.
 const NAMES: [(&str, &str); 3] = [("source", "target"), ("src", "dst"), ("from", "to")];
 
 /// The columns that were asked for: each by its name, or by its number from 1.
@@ -28,8 +28,9 @@ impl<'a> Asked<'a> {
     /// names, or the first two.
     pub fn ids(self, names: &[String], count: usize) -> Result<[usize; 2], Problem> {
         let place = |name: &str| names.iter().position(|known| is_named(known, name));
-        let told = NAMES.iter().find_map(|(source, target)| Some((place(source)?, place(target)?)));
-        let (source, target) = told.unwrap_or((0, 1));
+        let named =
+            NAMES.iter().find_map(|(source, target)| Some((place(source)?, place(target)?)));
+        let (source, target) = named.unwrap_or((0, 1));
         let source = chosen(self.source, "`source_column`", names, count)?.unwrap_or(source);
         let target = chosen(self.target, "`target_column`", names, count)?.unwrap_or(target);
         if count < 2 {

@@ -67,7 +67,8 @@ impl MetisHeader {
     /// With the weights of edges, which the file must have where they are imported.
     pub(crate) fn with_weights(self, weights: Option<WeightType>) -> Result<Self, Problem> {
         if weights.is_some() && !self.edge_weights {
-            let reason = "its METIS header tells of no edge weights; import without `weights`";
+            let reason =
+                "its METIS header says that there are no edge weights; import without `weights`";
             return Err(Problem::Whole(reason.to_owned()));
         }
         Ok(Self { weights, ..self })

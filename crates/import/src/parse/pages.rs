@@ -154,7 +154,7 @@ fn page_sizes(mut header: &[u8]) -> Option<PageSizes> {
 /// zigzag number, here one that is not negative.
 fn field(header: &mut &[u8]) -> Option<u64> {
     let (0x15, rest) = header.split_first()? else { return None };
-    let end = rest.iter().position(|&byte| byte & 0x80 == 0)? + 1;
+    let end = rest.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;
     let (number, rest) = rest.split_at(end);
     *header = rest;
     let number = number.iter().rev().fold(0, |sum, &byte| sum << 7 | u64::from(byte & 0x7f));
@@ -171,5 +171,8 @@ mod tests {
         assert!((0..8).all(|end| page_sizes(&header[..end]).is_none()));
         let PageSizes { kind, unpacked, packed } = page_sizes(&header).expect("three fields");
         assert_eq!((kind, unpacked, packed), (DICTIONARY_PAGE, 1 << 16, 10));
+        assert!(
+            page_sizes(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x15, 0, 0x15, 0]).is_none()
+        );
     }
 }

@@ -44,7 +44,7 @@ fn gzip_members_and_zstd_frames_are_joined() {
     for (name, bytes) in [
         ("a.txt.gz", members.clone()),
         ("a.txt.zst", frames.concat()),
-        // The bytes tell, not the ending.
+        // The bytes decide, not the ending.
         ("b.txt", members),
         ("c.txt.gz", [&first[..], &second[..]].concat()),
     ] {
