@@ -275,7 +275,7 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Something that has arrived, and the slot of its load; `wait` says whether to wait for it.
+    /// Shows `work` a request that has arrived, if there is one; waits for one where `wait` is set.
     #[inline(always)]
     fn poll<W: Work>(
         &mut self,

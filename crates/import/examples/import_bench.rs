@@ -18,16 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, default: usize| rest.get(at).map_or(Ok(default), |text| text.parse());
     let flags = rest.get(2..).unwrap_or_default();
     let has = |flag: &str| flags.iter().any(|known| known == flag);
-    let config = ImportConfig {
-        memory_bytes: number(0, 1024)? << 20,
-        threads: number(1, 0)?,
-        directed: has("directed"),
-        in_edges: has("in-edges"),
-        keep_duplicates: has("keep-duplicates"),
-        keep_self_loops: has("keep-self-loops"),
-        overwrite: true,
-        ..ImportConfig::default()
-    };
+    let config = ImportConfig::default()
+        .memory_bytes(number(0, 1024)? << 20)
+        .threads(number(1, 0)?)
+        .directed(has("directed"))
+        .in_edges(has("in-edges"))
+        .keep_duplicates(has("keep-duplicates"))
+        .keep_self_loops(has("keep-self-loops"))
+        .overwrite(true);
     let format = flags.iter().find_map(|flag| Format::of_name(flag));
     let spec = InputSpec { format, ..InputSpec::new(input) };
     let report = import(&[spec], Path::new(out), &config, &NoProgress)?;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use cenote_device::setters;
 use cenote_store::WeightType;
 use cenote_store::format::Codec;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
@@ -230,6 +231,7 @@ pub const THREADS_MAX: usize = 512;
 
 /// How to import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ImportConfig {
     /// Edges go one way only.
     pub directed: bool,
@@ -284,6 +286,23 @@ impl Default for ImportConfig {
 }
 
 impl ImportConfig {
+    setters! {
+        directed: bool,
+        in_edges: bool,
+        weights: Option<WeightType>,
+        keep_duplicates: bool,
+        keep_self_loops: bool,
+        ids: IdKind,
+        order: Order,
+        memory_bytes: usize,
+        page_bytes: u32,
+        codec: Codec,
+        hub_neighbours: HubNeighboursChoice,
+        threads: usize,
+        overwrite: bool,
+        temp_dir: Option<PathBuf>,
+    }
+
     /// Bytes of a weight beside an edge: 0, 4 or 8.
     pub(super) fn weight_bytes(&self) -> usize {
         self.weights.map_or(0, WeightType::bytes)

@@ -98,17 +98,15 @@ pub struct Stored {
 /// Random options that fit each other.
 pub fn options(random: &mut Random) -> ImportConfig {
     let directed = random.chance(50);
-    ImportConfig {
-        directed,
-        in_edges: directed && random.chance(50),
-        keep_duplicates: random.chance(25),
-        keep_self_loops: random.chance(40),
-        memory_bytes: IMPORT_MEMORY_MIN + random.index(16 << 20),
-        page_bytes: random.pick(&[4096, 4096, 4096, 8192, 16384, 32768, 65536]),
-        threads: 1 + random.index(3),
-        codec: random.pick(&Codec::ALL),
-        ..ImportConfig::default()
-    }
+    ImportConfig::default()
+        .directed(directed)
+        .in_edges(directed && random.chance(50))
+        .keep_duplicates(random.chance(25))
+        .keep_self_loops(random.chance(40))
+        .memory_bytes(IMPORT_MEMORY_MIN + random.index(16 << 20))
+        .page_bytes(random.pick(&[4096, 4096, 4096, 8192, 16384, 32768, 65536]))
+        .threads(1 + random.index(3))
+        .codec(random.pick(&Codec::ALL))
 }
 
 /// Imports a file of these bytes.

@@ -181,12 +181,8 @@ mod tests {
         let graph = Oracle::import(&edges, Naming::Dense, &plain);
         assert_eq!((graph.names, graph.edges), (vec!["1".into(), "2".into()], 1));
         assert_eq!((graph.out, graph.back), (vec![vec![1], vec![0]], vec![vec![1], vec![0]]));
-        let all = ImportConfig {
-            directed: true,
-            keep_duplicates: true,
-            keep_self_loops: true,
-            ..ImportConfig::default()
-        };
+        let all =
+            ImportConfig::default().directed(true).keep_duplicates(true).keep_self_loops(true);
         let graph = Oracle::import(&edges, Naming::Dense, &all);
         assert_eq!((graph.out, graph.edges), (vec![vec![0, 1], vec![0, 0]], 4));
         assert_eq!(graph.back, vec![vec![0, 1, 1], vec![0]]);

@@ -13,7 +13,7 @@ type Edges = Vec<(u32, u32, Weight)>;
 
 fn config(kind: WeightType) -> ImportConfig {
     let weights = Some(kind);
-    ImportConfig { directed: true, weights, memory_bytes: 64 << 20, ..ImportConfig::default() }
+    ImportConfig::default().directed(true).weights(weights).memory_bytes(64 << 20)
 }
 
 fn input(folder: &TempDir, name: &str, bytes: &[u8]) -> InputSpec {
@@ -60,7 +60,7 @@ fn what_is_exported_is_imported_as_it_was() {
             text
         });
         let folder = tempfile::tempdir().unwrap();
-        let directed = ImportConfig { keep_self_loops: true, ..config(kind) };
+        let directed = config(kind).keep_self_loops(true);
         let (graph, entries) =
             imported(&[input(&folder, "a.el", text.as_bytes())], &directed).unwrap();
         let summary = graph.superblock().weights.unwrap();

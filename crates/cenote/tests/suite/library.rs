@@ -17,7 +17,7 @@ fn stored(edges: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("edges.txt"), folder.path().join("g.cenote"));
     std::fs::write(&input, edges).unwrap();
-    let config = ImportConfig { memory_bytes: 64 << 20, ..ImportConfig::default() };
+    let config = ImportConfig::default().memory_bytes(64 << 20);
     import(&[InputSpec::new(input)], &out, &config, &NoProgress).unwrap();
     (folder, out)
 }

@@ -22,10 +22,10 @@ use crate::oracle::file;
 use crate::parquet::{Column, parquet};
 
 const CONFIG: fn() -> ImportConfig =
-    || ImportConfig { memory_bytes: 32 << 20, overwrite: true, ..ImportConfig::default() };
+    || ImportConfig::default().memory_bytes(32 << 20).overwrite(true);
 
 fn weighted() -> ImportConfig {
-    ImportConfig { weights: Some(WeightType::F64), ..CONFIG() }
+    CONFIG().weights(Some(WeightType::F64))
 }
 
 fn edges(count: u64) -> Vec<(u64, u64)> {
@@ -115,9 +115,9 @@ fn integers_of_every_width_are_those_of_a_slice() {
     let edges: Vec<(u64, u64)> = edges(5000).iter().map(|(s, t)| (s % 128, t % 101)).collect();
     let (sources, targets): (Vec<u64>, Vec<u64>) = edges.iter().copied().unzip();
     for config in [
-        ImportConfig { directed: true, in_edges: true, ..CONFIG() },
-        ImportConfig { order: Order::Degree, ..CONFIG() },
-        ImportConfig { ids: IdKind::String, ..CONFIG() },
+        CONFIG().directed(true).in_edges(true),
+        CONFIG().order(Order::Degree),
+        CONFIG().ids(IdKind::String),
     ] {
         let expected = graph(Edges::slice(&edges), &config);
         for (at, make) in WIDTHS.iter().enumerate() {
@@ -189,7 +189,7 @@ fn weights_are_those_of_a_slice() {
     let (sources, targets): (Vec<u64>, Vec<u64>) = edges(5000).into_iter().unzip();
     let ids = || [("source", WIDTHS[6](&sources)), ("target", WIDTHS[3](&targets))];
     let check = |kind, column: ArrayRef, weight: &dyn Fn(u64) -> f64| {
-        let config = ImportConfig { weights: Some(kind), ..CONFIG() };
+        let config = CONFIG().weights(Some(kind));
         let edges: Vec<(u64, u64, f64)> =
             sources.iter().zip(&targets).map(|(&s, &t)| (s, t, weight(s))).collect();
         let expected = graph(Edges::slice(&edges), &config);
@@ -230,7 +230,7 @@ fn a_parquet_file_of_the_same_columns_makes_the_same_graph() {
         ("src", array(Int64Array::from(sources))),
     ];
     for config in [CONFIG(), weighted()] {
-        let config = ImportConfig { directed: true, in_edges: true, ..config };
+        let config = config.directed(true).in_edges(true);
         let expected = graph(InputSpec::clone(&spec), &config);
         assert_alike(&columns, &config, &expected, "the columns of the file");
     }
@@ -247,7 +247,7 @@ fn columns_are_chosen_as_in_a_file() {
     ];
     let batches = || ArrowBatches::new(through_c(vec![batch(&columns)]));
     let of = |edges: &[(i32, i32)]| graph(Edges::slice(edges), &CONFIG());
-    let directed = ImportConfig { directed: true, ..CONFIG() };
+    let directed = CONFIG().directed(true);
     let of_directed = |edges: &[(i32, i32)]| graph(Edges::slice(edges), &directed);
     assert!(graph(batches(), &CONFIG()) == of(&[(7, 3), (8, 4)]));
     let chosen = batches().source_column("y").target_column("1");
@@ -276,8 +276,7 @@ fn batches_may_be_many_empty_and_parts_of_others() {
             break;
         }
     }
-    let config =
-        ImportConfig { directed: true, in_edges: true, memory_bytes: 16 << 20, ..CONFIG() };
+    let config = CONFIG().directed(true).in_edges(true).memory_bytes(16 << 20);
     let expected = graph(Edges::slice(&edges), &config);
     assert!(graph(ArrowBatches::new(through_c(batches)), &config) == expected);
 }
@@ -323,7 +322,7 @@ fn a_null_is_refused_with_its_row() {
 }
 
 fn keeping_loops() -> ImportConfig {
-    ImportConfig { keep_self_loops: true, ..CONFIG() }
+    CONFIG().keep_self_loops(true)
 }
 
 #[test]
@@ -444,7 +443,7 @@ fn one_batch_of_a_long_stream_is_in_memory_at_a_time() {
     };
     let batches = ArrowBatches::new(Made { schema: two_columns(), next });
     let folder = tempfile::tempdir().unwrap();
-    let config = ImportConfig { memory_bytes: 16 << 20, ..CONFIG() };
+    let config = CONFIG().memory_bytes(16 << 20);
     let report = run(batches, &folder.path().join("g"), &config).unwrap();
     assert_eq!(report.input_edges, 64 << 15);
     assert!(report.spill_bytes > 16 << 20, "more than the memory goes through it");

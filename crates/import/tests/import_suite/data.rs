@@ -17,12 +17,8 @@ fn data() -> Option<PathBuf> {
 
 fn run(inputs: Vec<InputSpec>, directed: bool, loops: bool) -> ImportReport {
     let folder = tempfile::tempdir().unwrap();
-    let config = ImportConfig {
-        directed,
-        keep_self_loops: loops,
-        memory_bytes: 256 << 20,
-        ..ImportConfig::default()
-    };
+    let config =
+        ImportConfig::default().directed(directed).keep_self_loops(loops).memory_bytes(256 << 20);
     let report = import(&inputs, &folder.path().join("g.cenote"), &config, &NoProgress);
     report.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -12,7 +12,7 @@ use cenote_import::{
 use crate::oracle::file;
 
 fn config() -> ImportConfig {
-    ImportConfig { directed: true, memory_bytes: 64 << 20, ..ImportConfig::default() }
+    ImportConfig::default().directed(true).memory_bytes(64 << 20)
 }
 
 /// The message of an import that must fail, and must leave nothing behind.
@@ -32,7 +32,7 @@ fn assert_refused(name: &str, bytes: &[u8], parts: &[&str]) {
     for threads in [1, 3] {
         let folder = tempfile::tempdir().unwrap();
         let spec = file(&folder, name, bytes);
-        let message = refusal(&[spec], &ImportConfig { threads, ..config() });
+        let message = refusal(&[spec], &config().threads(threads));
         for part in parts.iter().chain(&[name]) {
             assert!(message.contains(part), "{part:?} is missing in: {message}");
         }
@@ -64,7 +64,7 @@ fn numbers_that_are_no_ids_are_named() {
     }
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.txt", b"1 2\n2 x\n");
-    let message = refusal(&[spec], &ImportConfig { ids: IdKind::Integer, ..config() });
+    let message = refusal(&[spec], &config().ids(IdKind::Integer));
     assert!(message.contains("line 2") && message.contains("an integer id"), "{message}");
 }
 
@@ -176,7 +176,7 @@ fn a_budget_too_small_says_what_would_do() {
     // What the message asks for may itself fall short at a later step, but never goes down.
     for _ in 0..20 {
         let out = folder.path().join("g.cenote");
-        let config = ImportConfig { memory_bytes, ..config() };
+        let config = config().memory_bytes(memory_bytes);
         match import(std::slice::from_ref(&spec), &out, &config, &NoProgress) {
             Ok(_) => return,
             Err(ImportError::Memory { needed, given, .. }) => {
@@ -211,7 +211,7 @@ fn an_existing_output_is_kept_unless_asked() {
     assert!(error.to_string().contains("`overwrite`"), "{error}");
     assert_eq!(std::fs::read(&out).unwrap(), b"precious");
     let bad = file(&folder, "b.txt", b"1\n");
-    let config = ImportConfig { overwrite: true, ..config() };
+    let config = config().overwrite(true);
     import(&[bad], &out, &config, &NoProgress).unwrap_err();
     assert_eq!(std::fs::read(&out).unwrap(), b"precious", "kept when the import fails");
     import(&[spec], &out, &config, &NoProgress).unwrap();
@@ -222,9 +222,9 @@ fn an_existing_output_is_kept_unless_asked() {
 fn options_that_contradict_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let spec = [file(&folder, "a.txt", b"1 2\n")];
-    let undirected = ImportConfig { directed: false, in_edges: true, ..config() };
+    let undirected = config().directed(false).in_edges(true);
     assert!(refusal(&spec, &undirected).contains("`in_edges`"));
-    assert!(refusal(&spec, &ImportConfig { page_bytes: 5000, ..config() }).contains("4096"));
+    assert!(refusal(&spec, &config().page_bytes(5000)).contains("4096"));
     let out = Path::new("/nonexistent/folder/g.cenote");
     let error = import(&spec, out, &config(), &NoProgress).unwrap_err().to_string();
     assert!(error.contains("/nonexistent/folder"), "{error}");
@@ -257,7 +257,7 @@ fn a_stopped_import_leaves_nothing_in_any_phase() {
     for phase in [Phase::Read, Phase::Partition, Phase::Write, Phase::WriteIn] {
         for threads in [1, 3] {
             let home = tempfile::tempdir().unwrap();
-            let config = ImportConfig { in_edges: true, threads, ..config() };
+            let config = config().in_edges(true).threads(threads);
             let progress = StopIn { phase, inside: AtomicU64::new(0) };
             let error = import(&spec, &home.path().join("g"), &config, &progress).unwrap_err();
             assert!(matches!(error, ImportError::Cancelled), "{phase:?}: {error}");

@@ -76,13 +76,8 @@ fn input(folder: &tempfile::TempDir) -> InputSpec {
 }
 
 fn run(workspace: &Simulated, spec: &InputSpec) -> Result<ImportReport, ImportError> {
-    let config = ImportConfig {
-        directed: true,
-        in_edges: true,
-        threads: 1,
-        memory_bytes: 16 << 20,
-        ..ImportConfig::default()
-    };
+    let config =
+        ImportConfig::default().directed(true).in_edges(true).threads(1).memory_bytes(16 << 20);
     import_into(std::slice::from_ref(spec), workspace, &config, &NoProgress)
 }
 

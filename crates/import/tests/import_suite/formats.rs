@@ -7,11 +7,11 @@ use cenote_import::{Format, Header, IdKind, ImportConfig, InputSpec};
 use crate::oracle::{Id, assert_imports, file, integers, names};
 
 fn directed() -> ImportConfig {
-    ImportConfig { directed: true, in_edges: true, memory_bytes: 64 << 20, ..Default::default() }
+    ImportConfig::default().directed(true).in_edges(true).memory_bytes(64 << 20)
 }
 
 fn undirected() -> ImportConfig {
-    ImportConfig { memory_bytes: 64 << 20, ..Default::default() }
+    ImportConfig::default().memory_bytes(64 << 20)
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -61,7 +61,7 @@ fn a_long_zstd_window_is_taken() {
     packer.long_distance_matching(true).unwrap();
     packer.write_all(b"1 2\n").unwrap();
     let spec = file(&folder, "a.el.zst", &packer.finish().unwrap());
-    let roomy = ImportConfig { memory_bytes: 512 << 20, ..directed() };
+    let roomy = directed().memory_bytes(512 << 20);
     assert_imports(&[spec], &roomy, &integers(&[(1, 2)]), &[]);
 }
 
@@ -160,7 +160,7 @@ fn binary_pairs_narrow_and_wide() {
     let packed = file(&folder, "b.u32.zst", &zstd::encode_all(&bytes[..], 1).unwrap());
     assert_imports(std::slice::from_ref(&packed), &directed(), &integers(&narrow), &[]);
     let all = [integers(&pairs), integers(&narrow), integers(&narrow)].concat();
-    let config = ImportConfig { keep_duplicates: true, keep_self_loops: true, ..undirected() };
+    let config = undirected().keep_duplicates(true).keep_self_loops(true);
     assert_imports(&[file(&folder, "a.u64", &wide), plain, packed], &config, &all, &[]);
 }
 
@@ -190,7 +190,7 @@ fn ids_become_strings_where_the_first_non_integer_is_a_name() {
     let edges = names(&[("1", "2"), ("10", "x"), ("-1", "1.5"), ("007", "7")]);
     let report = assert_imports(&[spec], &directed(), &edges, &[]);
     assert_eq!(report.ids, "string");
-    let asked = ImportConfig { ids: IdKind::String, ..directed() };
+    let asked = directed().ids(IdKind::String);
     let spec = file(&folder, "b.txt", b"1 2\n10 2\n");
     assert_imports(&[spec], &asked, &names(&[("1", "2"), ("10", "2")]), &[]);
     let binary = [3u32, 20].iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>();

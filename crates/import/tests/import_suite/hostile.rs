@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::oracle::file;
 
 fn config() -> ImportConfig {
-    ImportConfig { directed: true, memory_bytes: 64 << 20, ..ImportConfig::default() }
+    ImportConfig::default().directed(true).memory_bytes(64 << 20)
 }
 
 fn run(spec: &InputSpec, out: &Path, config: &ImportConfig) -> Result<ImportReport, ImportError> {
@@ -34,7 +34,7 @@ fn an_input_is_never_replaced_by_any_of_its_names() {
     let path = |name: &str| folder.path().join(name);
     fs::hard_link(&spec.path, path("hard")).unwrap();
     symlink(&spec.path, path("soft")).unwrap();
-    let overwrite = ImportConfig { overwrite: true, ..config() };
+    let overwrite = config().overwrite(true);
     for out in [spec.path.clone(), path("./a.u32"), path("hard"), path("soft")] {
         let error = run(&spec, &out, &overwrite).unwrap_err();
         assert!(matches!(error, ImportError::Refused(_)), "{}: {error}", out.display());
@@ -54,7 +54,7 @@ fn devices_pipes_and_folders_are_never_replaced() {
     symlink("/dev/null", &link).unwrap();
     for out in [&pipe, &link, folder.path(), Path::new("/dev/null")] {
         for overwrite in [true, false] {
-            let error = run(&spec, out, &ImportConfig { overwrite, ..config() }).unwrap_err();
+            let error = run(&spec, out, &config().overwrite(overwrite)).unwrap_err();
             assert!(matches!(error, ImportError::Refused(_)), "{}: {error}", out.display());
         }
     }
@@ -152,7 +152,7 @@ fn lines_that_end_with_cr_alone_are_an_error() {
 #[test]
 fn endless_lines_and_headers_end_at_a_bound() {
     let folder = tempfile::tempdir().unwrap();
-    let small = ImportConfig { memory_bytes: 24 << 20, ..config() };
+    let small = config().memory_bytes(24 << 20);
     let refusal =
         |spec: &InputSpec| run(spec, &folder.path().join("g"), &small).unwrap_err().to_string();
     let zero = InputSpec::with_format("/dev/zero", Format::Edges);
@@ -190,7 +190,7 @@ fn a_pipe_whose_ids_turn_out_to_be_strings_loses_no_edge() {
 fn more_threads_than_the_cap_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.u32", &pairs(100));
-    let many = ImportConfig { threads: THREADS_MAX + 1, ..config() };
+    let many = config().threads(THREADS_MAX + 1);
     let error = run(&spec, &folder.path().join("g"), &many).unwrap_err().to_string();
     assert!(error.contains("`threads`") && error.contains("512"), "{error}");
 }
@@ -254,7 +254,7 @@ fn the_next_import_removes_what_a_killed_one_left() {
     assert_eq!(partials(), 1, "that of another output stays");
     // The kernel may hold the file a little longer than the process.
     for _ in 0..200 {
-        run(&spec, &out, &ImportConfig { overwrite: true, ..config() }).unwrap();
+        run(&spec, &out, &config().overwrite(true)).unwrap();
         if partials() == 0 {
             return;
         }
@@ -307,20 +307,11 @@ proptest! {
             cenote_store::Order::Bfs,
             cenote_store::Order::Random { seed: 1 },
         ];
-        let given = ImportConfig {
-            directed: flags[0],
-            in_edges: flags[0] && flags[1],
-            ids: if flags[2] { IdKind::String } else { IdKind::Auto },
-            codec: if flags[3] { cenote_store::Codec::Packed } else { cenote_store::Codec::Raw },
-            order: orders[order],
-            threads,
-            memory_bytes: 1 << memory_log,
-            ..ImportConfig::default()
-        };
+        let given = ImportConfig::default().directed(flags[0]).in_edges(flags[0] && flags[1]).ids(if flags[2] { IdKind::String } else { IdKind::Auto }).codec(if flags[3] { cenote_store::Codec::Packed } else { cenote_store::Codec::Raw }).order(orders[order]).threads(threads).memory_bytes(1 << memory_log);
         let out = folder.path().join("g");
         if let Err(error) = run(&spec, &out, &given) {
             let ImportError::Memory { needed, .. } = error else { panic!("{error}") };
-            let enough = ImportConfig { memory_bytes: needed, ..given };
+            let enough = given.memory_bytes(needed);
             let again = run(&spec, &out, &enough);
             prop_assert!(again.is_ok(), "{needed} bytes: {}", again.unwrap_err());
         }

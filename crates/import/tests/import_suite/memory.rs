@@ -29,7 +29,7 @@ fn assert_alike<E: Edge + Sync + Clone + Send>(text: &str, edges: &[E], config: 
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.txt", text.as_bytes());
     let out = folder.path().join("g.cenote");
-    let config = ImportConfig { overwrite: true, ..config.clone() };
+    let config = config.clone().overwrite(true);
     import(&[spec], &out, &config, &NoProgress).unwrap();
     let expected = std::fs::read(&out).unwrap();
     for (source, name) in [
@@ -52,20 +52,22 @@ fn integers_of_any_width_are_those_of_the_file() {
     let narrow: Vec<(u32, u32)> = wide.iter().map(|&(s, t)| (s as u32, t as u32)).collect();
     let signed: Vec<(i64, i64)> = wide.iter().map(|&(s, t)| (s as i64, t as i64)).collect();
     for (directed, memory_bytes) in [(true, 16 << 20), (false, 64 << 20)] {
-        let config =
-            ImportConfig { directed, in_edges: directed, memory_bytes, ..ImportConfig::default() };
+        let config = ImportConfig::default()
+            .directed(directed)
+            .in_edges(directed)
+            .memory_bytes(memory_bytes);
         assert_alike(&text(&wide), &wide, &config);
         assert_alike(&text(&wide), &narrow, &config);
         assert_alike(&text(&wide), &signed, &config);
-        let ordered = ImportConfig { order: Order::Degree, ..config.clone() };
+        let ordered = config.clone().order(Order::Degree);
         assert_alike(&text(&wide), &wide, &ordered);
-        assert_alike(&text(&wide), &wide, &ImportConfig { ids: IdKind::String, ..config });
+        assert_alike(&text(&wide), &wide, &config.ids(IdKind::String));
     }
 }
 
 #[test]
 fn strings_are_those_of_the_file_and_numbers_if_all_of_them_are() {
-    let config = ImportConfig { memory_bytes: 16 << 20, ..ImportConfig::default() };
+    let config = ImportConfig::default().memory_bytes(16 << 20);
     let digits: Vec<(String, String)> =
         edges().iter().map(|(s, t)| (s.to_string(), t.to_string())).collect();
     assert_alike(&text(&digits), &digits, &config);
@@ -82,13 +84,13 @@ fn weights_are_those_of_the_file() {
         edges().iter().map(|&(s, t)| (s, t, (s + 3 * t) as f64 / 7.0)).collect();
     let text: String = weighted.iter().map(|(s, t, w)| format!("{s} {t} {w}\n")).collect();
     for kind in [WeightType::F32, WeightType::F64] {
-        let config = ImportConfig { weights: Some(kind), ..ImportConfig::default() };
+        let config = ImportConfig::default().weights(Some(kind));
         assert_alike(&text, &weighted, &config);
     }
     let names: Vec<(String, String, f64)> =
         weighted.iter().map(|(s, t, w)| (format!("n{s}"), format!("n{t}"), *w)).collect();
     let text: String = names.iter().map(|(s, t, w)| format!("{s} {t} {w}\n")).collect();
-    let config = ImportConfig { weights: Some(WeightType::F64), ..ImportConfig::default() };
+    let config = ImportConfig::default().weights(Some(WeightType::F64));
     assert_alike(&text, &names, &config);
 }
 
@@ -98,7 +100,7 @@ fn edges_in_memory_and_in_files_make_one_graph() {
     let all = edges();
     let (one, two) = all.split_at(20_000);
     let out = folder.path().join("g.cenote");
-    let config = ImportConfig { overwrite: true, ..ImportConfig::default() };
+    let config = ImportConfig::default().overwrite(true);
     import(&[file(&folder, "a.txt", text(&all).as_bytes())], &out, &config, &NoProgress).unwrap();
     let expected = std::fs::read(&out).unwrap();
     let half = file(&folder, "b.txt", text(two).as_bytes());
@@ -119,7 +121,7 @@ fn an_edge_that_is_none_is_named_with_its_row() {
     assert!(negative.contains("the trips: row 2") && negative.contains("-4"), "{negative}");
     let empty = message(Edges::iter([("a", "b"), ("c", "")]), &plain);
     assert!(empty.contains("the trips: row 2") && empty.contains("1 to 65535"), "{empty}");
-    let weighted = ImportConfig { weights: Some(WeightType::F32), ..ImportConfig::default() };
+    let weighted = ImportConfig::default().weights(Some(WeightType::F32));
     let nan = message(Edges::slice(&[(1, 2, 0.5), (3, 4, f64::NAN)]), &weighted);
     assert!(nan.contains("row 2") && nan.contains("weight"), "{nan}");
     assert!(message(Edges::slice(&[(1, 2)]), &weighted).contains("`weights`"));

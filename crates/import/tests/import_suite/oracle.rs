@@ -180,5 +180,5 @@ pub fn names(edges: &[(&str, &str)]) -> Vec<(Id, Id)> {
 
 /// A small budget: many ranges, small blocks.
 pub fn tight(config: ImportConfig) -> ImportConfig {
-    ImportConfig { memory_bytes: 16 << 20, ..config }
+    config.memory_bytes(16 << 20)
 }

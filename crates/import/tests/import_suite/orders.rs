@@ -45,7 +45,7 @@ fn in_order(lists: &Lists, order: Order) -> Vec<Id> {
 
 fn imported(folder: &tempfile::TempDir, spec: &InputSpec, config: &ImportConfig) -> Graph {
     let out = folder.path().join("out.cenote");
-    let config = ImportConfig { overwrite: true, ..config.clone() };
+    let config = config.clone().overwrite(true);
     import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
     open(&out)
 }
@@ -55,7 +55,7 @@ fn assert_ordered(edges: &[(Id, Id)], config: &ImportConfig) {
     let text: String = edges.iter().map(|(s, t)| format!("{} {}\n", s.text(), t.text())).collect();
     let spec = file(&folder, "a.txt", text.as_bytes());
     for order in [Order::Degree, Order::Bfs] {
-        let config = ImportConfig { order, ..config.clone() };
+        let config = config.clone().order(order);
         assert_imports(std::slice::from_ref(&spec), &config, edges, &[]);
         let graph = imported(&folder, &spec, &config);
         assert_eq!(graph.superblock().order, order);
@@ -81,14 +81,12 @@ fn degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
     for edges in [path, islands, star, random_edges(400, 300, 1), random_edges(3000, 20_000, 2)] {
         for directed in [false, true] {
             for keep_duplicates in [false, true] {
-                let config = ImportConfig {
-                    directed,
-                    in_edges: directed,
-                    keep_duplicates,
-                    keep_self_loops: keep_duplicates,
-                    threads: 2,
-                    ..ImportConfig::default()
-                };
+                let config = ImportConfig::default()
+                    .directed(directed)
+                    .in_edges(directed)
+                    .keep_duplicates(keep_duplicates)
+                    .keep_self_loops(keep_duplicates)
+                    .threads(2);
                 assert_ordered(&integers(&edges), &config);
             }
         }
@@ -99,7 +97,7 @@ fn degree_and_bfs_orders_are_what_they_say_on_graphs_of_every_kind() {
 fn names_keep_their_vertices_in_every_order() {
     let edges = names(&[("kiel", "bonn"), ("ulm", "bonn"), ("bonn", "aue"), ("lahr", "ulm")]);
     assert_ordered(&edges, &ImportConfig::default());
-    assert_ordered(&edges, &ImportConfig { directed: true, ..ImportConfig::default() });
+    assert_ordered(&edges, &ImportConfig::default().directed(true));
 }
 
 #[test]
@@ -117,15 +115,13 @@ fn no_order_depends_on_threads_or_memory_or_the_order_of_the_input() {
         for (spec, threads, memory) in
             [(&forward, 1, 1 << 30), (&forward, 3, 18 << 20), (&backward, 2, 64 << 20)]
         {
-            let config = ImportConfig {
-                order,
-                directed,
-                in_edges: directed,
-                threads,
-                memory_bytes: memory,
-                overwrite: true,
-                ..ImportConfig::default()
-            };
+            let config = ImportConfig::default()
+                .order(order)
+                .directed(directed)
+                .in_edges(directed)
+                .threads(threads)
+                .memory_bytes(memory)
+                .overwrite(true);
             let report = import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             assert!(report.peak_memory_bytes <= memory as u64);
             files.push(fs::read(&out).unwrap());
@@ -142,7 +138,7 @@ fn shuffles_of_other_seeds_are_other_graphs() {
     let spec = file(&folder, "a.txt", text.as_bytes());
     let mut found = BTreeMap::new();
     for seed in [0, 1, 1, u64::MAX] {
-        let config = ImportConfig { order: Order::Random { seed }, ..ImportConfig::default() };
+        let config = ImportConfig::default().order(Order::Random { seed });
         assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
         let graph = imported(&folder, &spec, &config);
         assert_eq!(graph.superblock().order, Order::Random { seed });
@@ -161,13 +157,11 @@ fn an_order_beyond_the_budget_says_how_much_would_do() {
     let spec = file(&folder, "a.u32", &pairs);
     let out = folder.path().join("out.cenote");
     let run = |order, memory_bytes| {
-        let config = ImportConfig {
-            order,
-            memory_bytes,
-            threads: 1,
-            overwrite: true,
-            ..ImportConfig::default()
-        };
+        let config = ImportConfig::default()
+            .order(order)
+            .memory_bytes(memory_bytes)
+            .threads(1)
+            .overwrite(true);
         import(std::slice::from_ref(&spec), &out, &config, &NoProgress)
     };
     run(Order::Natural, 20 << 20).unwrap();
@@ -188,7 +182,7 @@ fn an_order_survives_a_tight_budget() {
     let text: String = edges.iter().map(|(s, t)| format!("{s} {t}\n")).collect();
     let spec = file(&folder, "a.txt", text.as_bytes());
     for order in ORDERS {
-        let config = tight(ImportConfig { order, threads: 3, ..ImportConfig::default() });
+        let config = tight(ImportConfig::default().order(order).threads(3));
         assert_imports(std::slice::from_ref(&spec), &config, &integers(&edges), &[]);
     }
 }

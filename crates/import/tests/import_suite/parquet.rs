@@ -52,7 +52,7 @@ pub fn parquet(
 }
 
 fn directed() -> ImportConfig {
-    ImportConfig { directed: true, in_edges: true, memory_bytes: 64 << 20, ..Default::default() }
+    ImportConfig::default().directed(true).in_edges(true).memory_bytes(64 << 20)
 }
 
 fn text(values: &[&str]) -> Column {
@@ -88,7 +88,7 @@ fn a_row_that_is_no_edge_is_named() {
     let message = |schema: &str, columns: Vec<Column>, weights| {
         let bytes = parquet(schema, WriterProperties::default(), &[columns]);
         let spec = file(&folder, "a.parquet", &bytes);
-        let config = ImportConfig { weights, ..directed() };
+        let config = directed().weights(weights);
         import(&[spec], &folder.path().join("g"), &config, &NoProgress).unwrap_err().to_string()
     };
     let ids = |last| Column::I64((0..10_000).chain([last]).collect());
@@ -128,8 +128,7 @@ fn a_page_too_large_for_the_memory_is_refused_with_the_memory_that_would_do() {
     let spec = file(&folder, "a.parquet", &bytes);
     let out = folder.path().join("g");
     let run = |memory_bytes| {
-        let config =
-            ImportConfig { memory_bytes, ids: cenote_import::IdKind::String, ..directed() };
+        let config = directed().memory_bytes(memory_bytes).ids(cenote_import::IdKind::String);
         import(std::slice::from_ref(&spec), &out, &config, &NoProgress)
     };
     let Err(ImportError::Memory { needed, what, .. }) = run(40 << 20) else { panic!("refused") };
@@ -146,7 +145,7 @@ fn long_names_are_read_a_few_at_a_time() {
     let bytes = parquet(NAMES, plain(1 << 20), &[vec![column(1), column(2)]]);
     let spec = file(&folder, "a.parquet", &bytes);
     let ids = cenote_import::IdKind::String;
-    let config = ImportConfig { memory_bytes: 40 << 20, ids, ..directed() };
+    let config = directed().memory_bytes(40 << 20).ids(ids);
     let report = import(&[InputSpec::clone(&spec)], &folder.path().join("g"), &config, &NoProgress);
     let report = report.unwrap();
     assert_eq!((report.vertices, report.input_edges), (7, 2000));

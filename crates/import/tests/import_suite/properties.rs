@@ -41,18 +41,16 @@ fn orders() -> impl Strategy<Value = Order> {
 fn configs() -> impl Strategy<Value = ImportConfig> {
     let shapes = (1usize..4, 0u32..3, 20usize..28);
     (any::<[bool; 5]>(), shapes, orders()).prop_map(|(flags, (threads, page, log), order)| {
-        ImportConfig {
-            order,
-            codec: if flags[4] { Codec::Packed } else { Codec::Raw },
-            directed: flags[0],
-            in_edges: flags[0] && flags[1],
-            keep_duplicates: flags[2],
-            keep_self_loops: flags[3],
-            threads,
-            page_bytes: 4096 << page,
-            memory_bytes: (16 << 20) + (1 << log),
-            ..ImportConfig::default()
-        }
+        ImportConfig::default()
+            .order(order)
+            .codec(if flags[4] { Codec::Packed } else { Codec::Raw })
+            .directed(flags[0])
+            .in_edges(flags[0] && flags[1])
+            .keep_duplicates(flags[2])
+            .keep_self_loops(flags[3])
+            .threads(threads)
+            .page_bytes(4096 << page)
+            .memory_bytes((16 << 20) + (1 << log))
     })
 }
 
@@ -141,7 +139,7 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
         edges.iter().flat_map(|&(s, t)| [s as u32, t as u32]).flat_map(u32::to_le_bytes).collect();
     let binary = file(&folder, "c.u32", &pairs);
     for directed in [true, false] {
-        let config = ImportConfig { directed, in_edges: directed, ..ImportConfig::default() };
+        let config = ImportConfig::default().directed(directed).in_edges(directed);
         let mut files = Vec::new();
         for (spec, threads, memory) in [
             (&forward, 1, 1 << 30),
@@ -152,8 +150,7 @@ fn the_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
             (&binary, 4, 32 << 20),
         ] {
             let out = folder.path().join("out.cenote");
-            let config =
-                ImportConfig { threads, memory_bytes: memory, overwrite: true, ..config.clone() };
+            let config = config.clone().threads(threads).memory_bytes(memory).overwrite(true);
             import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             files.push(std::fs::read(&out).unwrap());
         }
@@ -169,14 +166,12 @@ fn hubs_repeats_and_loops_survive_a_tight_budget() {
         edges.iter().flat_map(|&(s, t)| [s, t]).flat_map(u64::to_le_bytes).collect();
     let spec = file(&folder, "a.u64", &pairs);
     for keep in [true, false] {
-        let config = ImportConfig {
-            directed: keep,
-            in_edges: keep,
-            keep_duplicates: keep,
-            keep_self_loops: keep,
-            threads: 3,
-            ..ImportConfig::default()
-        };
+        let config = ImportConfig::default()
+            .directed(keep)
+            .in_edges(keep)
+            .keep_duplicates(keep)
+            .keep_self_loops(keep)
+            .threads(3);
         assert_imports(std::slice::from_ref(&spec), &tight(config), &integers(&edges), &[]);
     }
 }
@@ -190,14 +185,12 @@ fn one_edge_repeated_beyond_all_buffers_is_one_edge() {
         edges.iter().flat_map(|&(s, t)| [s as u32, t as u32]).flat_map(u32::to_le_bytes).collect();
     let spec = file(&folder, "a.u32", &pairs);
     for (directed, keep) in [(true, false), (false, false), (true, true)] {
-        let config = ImportConfig {
-            directed,
-            in_edges: directed,
-            keep_duplicates: keep,
-            keep_self_loops: keep,
-            threads: 2,
-            ..ImportConfig::default()
-        };
+        let config = ImportConfig::default()
+            .directed(directed)
+            .in_edges(directed)
+            .keep_duplicates(keep)
+            .keep_self_loops(keep)
+            .threads(2);
         assert_imports(std::slice::from_ref(&spec), &tight(config), &integers(&edges), &[]);
     }
 }

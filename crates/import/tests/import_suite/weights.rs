@@ -12,7 +12,7 @@ type Edges = Vec<(u32, u32, Weight)>;
 
 fn config(kind: WeightType) -> ImportConfig {
     let weights = Some(kind);
-    ImportConfig { directed: true, weights, memory_bytes: 64 << 20, ..ImportConfig::default() }
+    ImportConfig::default().directed(true).weights(weights).memory_bytes(64 << 20)
 }
 
 /// Every entry of a direction's lists with its weight, through look-ups.
@@ -73,7 +73,7 @@ fn symmetric_matrices_and_metis_have_one_weight_at_both_ends() {
     let both = [(0, 1, 7), (1, 0, 7), (1, 2, -1), (2, 1, -1)];
     let both: Edges = both.iter().map(|&(s, t, w)| (s, t, Weight::I64(w))).collect();
     for directed in [true, false] {
-        let config = ImportConfig { directed, ..config(WeightType::I64) };
+        let config = config(WeightType::I64).directed(directed);
         assert_eq!(from_text("a.mtx", symmetric, &config).as_ref(), Ok(&both));
         let metis = "3 2 1\n2 7\n1 7 3 -1\n2 -1\n";
         assert_eq!(from_text("a.graph", metis, &config).as_ref(), Ok(&both));
@@ -81,7 +81,7 @@ fn symmetric_matrices_and_metis_have_one_weight_at_both_ends() {
     let skew = "%%MatrixMarket matrix coordinate integer skew-symmetric\n2 2 1\n2 1 7\n";
     let edges = vec![(0, 1, Weight::I64(-7)), (1, 0, Weight::I64(7))];
     assert_eq!(from_text("a.mtx", skew, &config(WeightType::I64)), Ok(edges));
-    let undirected = ImportConfig { directed: false, ..config(WeightType::I64) };
+    let undirected = config(WeightType::I64).directed(false);
     assert!(from_text("a.mtx", skew, &undirected).unwrap_err().contains("`directed`"));
     let uneven = from_text("a.graph", "2 1 1\n2 7\n1 8\n", &undirected).unwrap_err();
     assert!(uneven.contains("with two weights"), "{uneven}");
@@ -127,7 +127,10 @@ fn of_repeated_edges_the_smallest_weight_stays_or_all_in_order() {
     let kept = |keep_duplicates, directed| {
         let keep_self_loops = true;
         let config = config(WeightType::U32);
-        let config = ImportConfig { keep_duplicates, directed, keep_self_loops, ..config };
+        let config = config
+            .keep_duplicates(keep_duplicates)
+            .directed(directed)
+            .keep_self_loops(keep_self_loops);
         let entries = from_text("a.el", text, &config).unwrap();
         entries.iter().map(|&(s, t, w)| (s, t, w.to_f64() as u32)).collect::<Vec<_>>()
     };
@@ -177,9 +180,13 @@ fn the_weighted_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
         {
             let base = config(WeightType::I64);
             let in_edges = true;
-            let config = ImportConfig { keep_duplicates, in_edges, threads, memory_bytes, ..base };
+            let config = base
+                .keep_duplicates(keep_duplicates)
+                .in_edges(in_edges)
+                .threads(threads)
+                .memory_bytes(memory_bytes);
             let out = folder.path().join("g.cenote");
-            let config = ImportConfig { overwrite: true, ..config };
+            let config = config.overwrite(true);
             import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             let bytes = std::fs::read(&out).unwrap();
             if first.is_none() {
@@ -219,13 +226,13 @@ fn expected(edges: &[(u64, u64, i64)], keep: bool, turned: bool) -> Edges {
 
 #[test]
 fn unweighted_imports_of_weighted_files_stay_as_they_are() {
-    let config = ImportConfig { weights: None, ..config(WeightType::F64) };
+    let config = config(WeightType::F64).weights(None);
     let folder = tempfile::tempdir().unwrap();
     let weighted = input(&folder, "a.el", b"0 1 0.5\n1 2 x\n");
     let plain = InputSpec::with_format(input(&folder, "b.el", b"0 1\n1 2\n").path, Format::Edges);
     let bytes = |spec: &InputSpec| {
         let out = folder.path().join("g.cenote");
-        let config = ImportConfig { overwrite: true, ..config.clone() };
+        let config = config.clone().overwrite(true);
         import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
         std::fs::read(out).unwrap()
     };

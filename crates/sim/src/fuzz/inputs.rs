@@ -145,7 +145,7 @@ fn sound(
     options: &ImportConfig,
     random: &mut Random,
 ) -> Outcome {
-    let options = ImportConfig { ids: IdKind::Auto, ..options.clone() };
+    let options = options.clone().ids(IdKind::Auto);
     // The other dense formats also hold vertices without edges, or edges twice.
     if !INTEGER_FORMATS.contains(&format) && format != Format::U32 {
         return Ok(());

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use cenote::export::{export_parquet, export_text};
 use cenote_device::backend::sim::FaultPlan;
-use cenote_import::{Format, ImportConfig};
+use cenote_import::Format;
 use cenote_store::Graph;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -64,11 +64,11 @@ fn again(case: &Case, random: &mut Random) -> Outcome {
     let none = FaultPlan::none;
     let workspace = SimWorkspace::new(case.drive.clone(), none(), none());
     // Whatever was left out is not there any more: an import that keeps all must agree.
-    let options = ImportConfig {
-        keep_duplicates: case.options.keep_duplicates || random.chance(50),
-        keep_self_loops: case.options.keep_self_loops || random.chance(50),
-        ..case.options.clone()
-    };
+    let options = case
+        .options
+        .clone()
+        .keep_duplicates(case.options.keep_duplicates || random.chance(50))
+        .keep_self_loops(case.options.keep_self_loops || random.chance(50));
     let format = exported.format;
     let report = import_bytes(&exported.bytes, format, &options, &workspace)
         .map_err(|e| format!("the export as {format} is refused: {e}"))?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cenote_algo::AlgoError;
 use cenote_device::backend::sim::FaultPlan;
 use cenote_engine::{Cancel, EngineError};
-use cenote_import::{ImportConfig, ImportError, InputSpec, Phase, Progress, import_into};
+use cenote_import::{ImportError, InputSpec, Phase, Progress, import_into};
 
 use crate::disk::SimWorkspace;
 use crate::faults::End;
@@ -106,7 +106,7 @@ fn import_budgets(case: &Case, random: &mut Random) -> Outcome {
     for _ in 0..20 {
         let none = FaultPlan::none;
         let workspace = SimWorkspace::new(case.drive.clone(), none(), none());
-        case.options = ImportConfig { memory_bytes, ..case.options };
+        case.options = case.options.memory_bytes(memory_bytes);
         match case.import(&workspace) {
             Err(ImportError::Memory { needed, .. }) => {
                 demand(needed > memory_bytes, || format!("{memory_bytes} -> {needed}"))?;

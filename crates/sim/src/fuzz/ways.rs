@@ -22,7 +22,7 @@ pub fn agree(random: &mut Random) -> Outcome {
     let oracle = case.oracle();
     let questions = Question::all(oracle.out.len(), random);
     for page_bytes in [PAGE_SIZES[0], random.pick(&PAGE_SIZES[1..])] {
-        case.options = ImportConfig { page_bytes, ..case.options };
+        case.options = case.options.page_bytes(page_bytes);
         let contents = case.store()?.device.contents();
         same_bytes(&case, &contents, random)?;
         let file = tempfile::NamedTempFile::new().map_err(|e| format!("no file: {e}"))?;
@@ -60,7 +60,7 @@ fn devices(case: &Case, contents: &[u8], path: &Path) -> Outcome<Vec<Arc<dyn Dev
 fn same_bytes(case: &Case, contents: &[u8], random: &mut Random) -> Outcome {
     let mut other = case.clone();
     let ImportConfig { memory_bytes, threads, .. } = options(random);
-    other.options = ImportConfig { memory_bytes, threads, ..other.options };
+    other.options = other.options.memory_bytes(memory_bytes).threads(threads);
     let middle = random.index(other.edges.len());
     other.edges.rotate_left(middle);
     let same = other.store()?.device.contents() == contents;

@@ -10,7 +10,7 @@ use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
 use cenote_device::backend::sim::{FaultPlan, SimConfig};
 use cenote_engine::{EngineConfig, EngineError, VertexId};
-use cenote_import::{Format, ImportConfig};
+use cenote_import::Format;
 use cenote_store::header::PageHeader;
 use cenote_store::{Direction, Graph, WeightType, check};
 
@@ -52,7 +52,7 @@ impl Image {
         let (_, kind) = random.pick(&WeightType::NAMES);
         let text = edges(kind, random);
         let (drive, none) = (random_drive(random), FaultPlan::none);
-        let options = ImportConfig { weights: Some(kind), ..options(random) };
+        let options = options(random).weights(Some(kind));
         let workspace = SimWorkspace::new(drive.clone(), none(), none());
         import_bytes(text.as_bytes(), Format::Edges, &options, &workspace)
             .map_err(|e| format!("import failed: {e}"))?;
