@@ -11,7 +11,7 @@
 //! On one thread everything is a function of the model, the plan and the calls. Threads may share
 //! it, each with its own queue; the order of their operations is then the scheduler's.
 //!
-//! Time passes only where a queue waits in [`Queue::reap`](crate::Queue::reap): computing and
+//! Time passes only where a queue waits in [`Queue::reap`]: computing and
 //! `sync` cost nothing unless the caller moves the clock with [`SimClock::advance`]. Threads that
 //! wait in turn also pay in turn, so measure concurrency with one deep queue.
 
