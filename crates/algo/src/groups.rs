@@ -38,28 +38,29 @@ pub(crate) enum Labels {
 }
 
 impl Groups {
-    /// Names the groups and counts. `memory` is an array as long as `labels`.
+    /// Names the groups and counts. `sizes` are zeros, as many as there are labels: places that are
+    /// no label are not touched, and take no memory.
     pub fn new(
         graph: &Graph,
         kind: Labels,
         labels: HugeVec<AtomicU32>,
-        memory: HugeVec<AtomicU32>,
+        sizes: HugeVec<AtomicU32>,
     ) -> Result<Self> {
         if !is_natural(graph) {
-            name(graph, kind, &labels, &memory)?;
+            name(graph, kind, &labels, &sizes)?;
+            clear(&sizes);
         }
-        memory.par_iter().for_each(|size| size.store(0, Ordering::Relaxed));
         let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
         labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
             // Most are the giant's: a run of one label is added at once.
             for run in labels.chunk_by(|a, b| label_of(a) == label_of(b)) {
-                memory[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
+                sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
             }
         });
         let labels = labels.into_plain();
         let mut groups = Self { labels, count: 0, single: 0, largest: 0, largest_label: None };
         for_each_by_id(graph, |v| {
-            let size = u64::from(label_of(&memory[v as usize]));
+            let size = u64::from(label_of(&sizes[v as usize]));
             groups.count += u64::from(size > 0);
             groups.single += u64::from(size == 1);
             if size > groups.largest {
@@ -68,6 +69,11 @@ impl Groups {
         })?;
         Ok(groups)
     }
+}
+
+/// Makes an array zeros.
+pub(crate) fn clear(numbers: &[AtomicU32]) {
+    numbers.par_iter().for_each(|number| number.store(0, Ordering::Relaxed));
 }
 
 /// Replaces labels by names.

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
     ActiveSet, Bitmap, Direction, Engine, EngineConfig, Graph, HugeVec, Kernel, List, Needs,
-    Strategy, VertexId, for_each_list,
+    Strategy, VertexId, for_each_list, setters,
 };
 use rayon::prelude::*;
 
@@ -39,9 +39,14 @@ const NAME: &str = "mis";
 
 /// Which set is chosen.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct MisConfig {
     /// Of the priorities: another seed, another set.
     pub seed: u64,
+}
+
+impl MisConfig {
+    setters! { seed: u64 }
 }
 
 /// A maximal independent set.
@@ -335,14 +340,14 @@ impl Rounds<'_> {
         let workers = self.engine.config().threads;
         let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
         let kernel = Look { round: &self.round, parts };
-        let wanted = match (self.count, self.round.directed) {
+        let active = match (self.count, self.round.directed) {
             (1, _) => ActiveSet::All,
             // A list need not be looked at once its vertex is decided.
             (_, false) => ActiveSet::NotIn(&self.round.settled),
             (_, true) => ActiveSet::NotIn(&self.done),
         };
         let label = format!("round {}", self.count);
-        Ok(self.engine.visit(label, Direction::Out, wanted, &kernel)?)
+        Ok(self.engine.visit(label, Direction::Out, active, &kernel)?)
     }
 
     /// A vertex that was looked at and not blocked is in; one that was in before has excluded its

@@ -64,19 +64,19 @@ pub(crate) fn using(
     reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
 }
 
-/// Brings the neighbourhoods of all wanted vertices to `neighbourhood`, once each. `wanted` must
+/// Brings the neighbourhoods of all active vertices to `neighbourhood`, once each. `active` must
 /// not change meanwhile.
 pub(crate) fn visit<V: Neighbourhood>(
     engine: &Engine,
     label: &str,
-    wanted: ActiveSet<'_>,
+    active: ActiveSet<'_>,
     neighbourhood: &V,
 ) -> Result<Vec<V::Local>> {
     if !engine.graph().is_directed() {
         let single = Single(neighbourhood);
-        return Ok(engine.visit(label, Direction::Out, wanted, &Assembled::new(&single))?);
+        return Ok(engine.visit(label, Direction::Out, active, &Assembled::new(&single))?);
     }
-    Ranges::new(engine, wanted)?.visit(label, neighbourhood)
+    Ranges::new(engine, active)?.visit(label, neighbourhood)
 }
 
 /// An undirected graph: the list is the neighbourhood.
@@ -97,16 +97,16 @@ impl<V: Neighbourhood> Kernel for Single<'_, V> {
 /// A directed graph, range by range.
 struct Ranges<'a> {
     engine: &'a Engine,
-    wanted: ActiveSet<'a>,
+    active: ActiveSet<'a>,
     outward: &'a Adjacency,
     inward: &'a Adjacency,
     room_words: usize,
-    /// Pages of out-lists that fit the room as far as one knows.
+    /// Pages of out-lists that fit the room, as far as is known.
     pages: u64,
 }
 
 impl<'a> Ranges<'a> {
-    fn new(engine: &'a Engine, wanted: ActiveSet<'a>) -> Result<Self> {
+    fn new(engine: &'a Engine, active: ActiveSet<'a>) -> Result<Self> {
         let graph = engine.graph();
         let adjacency = |direction| graph.adjacency(direction).expect("in-edges were demanded");
         let (outward, inward) = (adjacency(Direction::Out), adjacency(Direction::In));
@@ -119,7 +119,7 @@ impl<'a> Ranges<'a> {
             (outward.stored_edges() * 4 + graph.vertices() as u64 * 20) / outward.pages().max(1);
         Ok(Self {
             engine,
-            wanted,
+            active,
             outward,
             inward,
             room_words: usize::try_from(room / 4).unwrap_or(usize::MAX),
@@ -166,7 +166,7 @@ impl<'a> Ranges<'a> {
         end.max(from + 1)
     }
 
-    /// The pages of a range on which something is wanted.
+    /// The pages of a range with active lists.
     fn tasks(&self, adjacency: &Adjacency, range: &Range<VertexId>) -> Vec<PageTask> {
         let first = *adjacency.pages_of(range.start).start();
         let last = *adjacency.pages_of(range.end - 1).end();
@@ -174,17 +174,17 @@ impl<'a> Ranges<'a> {
             .filter(|&page| {
                 let there = adjacency.vertices_in(page);
                 let both = there.start.max(range.start)..there.end.min(range.end);
-                self.wanted.any_in(both)
+                self.active.any_in(both)
             })
             .map(|page| PageTask { page, from: 0, to: 0 })
             .collect()
     }
 
-    /// Brings the wanted out-lists of a range into memory; `None` where they do not fit.
+    /// Brings the active out-lists of a range into memory; `None` where they do not fit.
     fn hold(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
         let tasks = self.tasks(self.outward, &range);
         let hold = Hold {
-            wanted: self.wanted,
+            active: self.active,
             range,
             left_words: AtomicI64::new(i64::try_from(self.room_words).unwrap_or(i64::MAX)),
             over: AtomicBool::new(false),
@@ -209,14 +209,14 @@ impl<'a> Ranges<'a> {
     ) -> Result<Vec<V::Local>> {
         let tasks = self.tasks(self.inward, &range);
         let partner = Partner { held, neighbourhood };
-        let join = Join { wanted: self.wanted, range, whole: Assembled::new(&partner) };
+        let join = Join { active: self.active, range, whole: Assembled::new(&partner) };
         Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
     }
 }
 
 /// Keeps the out-lists of a range.
 struct Hold<'a> {
-    wanted: ActiveSet<'a>,
+    active: ActiveSet<'a>,
     range: Range<VertexId>,
     room_words: usize,
     left_words: AtomicI64,
@@ -246,7 +246,7 @@ impl Kernel for Hold<'_> {
         for list in page.lists() {
             let vertex = list.vertex;
             let needless = list.targets.is_empty() || self.over.load(Ordering::Relaxed);
-            if needless || !self.range.contains(&vertex) || !self.wanted.contains(vertex) {
+            if needless || !self.range.contains(&vertex) || !self.active.contains(vertex) {
                 continue;
             }
             let words = (list.targets.len() + PIECE_WORDS) as i64;
@@ -261,7 +261,7 @@ impl Kernel for Hold<'_> {
 
 /// Shows in-lists, whole, to [`Partner`].
 struct Join<'a, V> {
-    wanted: ActiveSet<'a>,
+    active: ActiveSet<'a>,
     range: Range<VertexId>,
     whole: Assembled<'a, Partner<'a, V>>,
 }
@@ -275,7 +275,7 @@ impl<V: Neighbourhood> Kernel for Join<'_, V> {
 
     fn page(&self, local: &mut V::Local, page: &Page<'_>, _: &Purpose<'_>) {
         for list in page.lists() {
-            if self.range.contains(&list.vertex) && self.wanted.contains(list.vertex) {
+            if self.range.contains(&list.vertex) && self.active.contains(list.vertex) {
                 self.whole.list(local, &list);
             }
         }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_engine::{
     ActiveSet, AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart,
-    Graph, Kernel, List, Needs, VertexId,
+    Graph, Kernel, List, Needs, VertexId, setters,
 };
 
 use crate::dfs::pseudo;
@@ -30,11 +30,16 @@ const NAME: &str = "reach";
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ReachConfig {
     /// Where the way starts; the vertex of largest degree where it is not set.
     pub source: Option<VertexId>,
     /// Where it may end.
     pub targets: Vec<VertexId>,
+}
+
+impl ReachConfig {
+    setters! { source: Option<VertexId>, targets: Vec<VertexId> }
 }
 
 /// The answers.
@@ -127,7 +132,7 @@ impl Side {
     fn start(&mut self, v: VertexId) {
         self.visited.clear();
         self.visited.insert(v);
-        self.frontier.set(&[v]);
+        self.frontier.set([v]);
     }
 
     fn pages(&self, engine: &Engine) -> u64 {
@@ -144,9 +149,7 @@ impl Side {
         };
         let kernel = Expand { visited, next, other, met: &met };
         let parts = engine.visit(label, self.direction, ActiveSet::In(&self.frontier), &kernel)?;
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
+        self.frontier.advance(&mut self.next, parts);
         Ok(met.into_inner())
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct Kept {
 impl ResidualPart {
     /// Room for `bytes`, of which `words_beside` for each list are left free.
     pub fn with_bytes(bytes: u64, words_beside: usize) -> Result<Self> {
-        let words = HugeVec::zeroed(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
+        let words = HugeVec::sparse(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
         Ok(Self { words, len: 0, open: 0, full: false, lists: 0, words_beside })
     }
 

@@ -105,8 +105,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
             Strategy::Auto => by_union(&engine)?,
             Strategy::Block | Strategy::Vertex => by_search(&engine)?,
         };
-        let memory = HugeVec::zeroed(labels.len())?;
-        let groups = Groups::new(graph, Labels::Members, labels, memory)?;
+        let sizes = HugeVec::zeroed(labels.len())?;
+        let groups = Groups::new(graph, Labels::Members, labels, sizes)?;
         let Groups { count, largest, largest_label, .. } = groups;
         Ok(Wcc { groups, components: count, largest, largest_label, run: Run::of(&engine) })
     })
@@ -334,7 +334,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
             continue;
         }
         labels[start as usize].store(start, Ordering::Relaxed);
-        frontier.set(&[start]);
+        frontier.set([start]);
         while !frontier.is_empty() {
             let kernel = Label { labels: &labels, next: &next, label: start };
             let mut parts =
@@ -347,9 +347,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
                     &kernel,
                 )?);
             }
-            next.seal(parts);
-            frontier.clear();
-            std::mem::swap(&mut frontier, &mut next);
+            frontier.advance(&mut next, parts);
         }
     }
     Ok(labels)

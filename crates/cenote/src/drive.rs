@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use cenote_device::backend::file::{self, BackendChoice};
 use cenote_device::profile::{Profile, ProfileStore};
-use cenote_device::wrapper::IoBudget;
-use cenote_device::{DeviceError, Op};
+use cenote_device::wrapper::{BudgetDevice, IoBudget};
+use cenote_device::{Device, DeviceError, Op};
 
 use crate::error::Result;
 
@@ -57,6 +58,39 @@ impl fmt::Display for Warning {
             }
         }
     }
+}
+
+/// How files of graphs are opened, and by which profile requests to them are planned.
+#[derive(Clone, Debug, Default)]
+pub struct DriveOptions {
+    /// Which system interface moves the bytes.
+    pub backend: BackendChoice,
+    /// The profile of every drive; where it is not set, the one that was measured of the drive.
+    pub profile: Option<Profile>,
+}
+
+impl DriveOptions {
+    /// For [`file::open`].
+    pub(crate) fn files(&self, read_only: bool) -> file::OpenOptions {
+        file::OpenOptions { read_only, backend: self.backend, ..file::OpenOptions::default() }
+    }
+
+    /// Opens a file whose requests share the budget of its drive.
+    pub(crate) fn open(&self, path: &Path, read_only: bool) -> Result<FileOnDrive> {
+        let device = file::open(path, &self.files(read_only))?;
+        let drive = Drive::find(path, self.profile.as_ref())?;
+        let budget = drive.budget();
+        let device = Arc::new(BudgetDevice::new(device, Arc::clone(&budget)));
+        Ok(FileOnDrive { device, drive, budget })
+    }
+}
+
+/// An open file and what is known of its drive.
+pub(crate) struct FileOnDrive {
+    pub device: Arc<dyn Device>,
+    pub drive: Drive,
+    /// What all users of the drive share.
+    pub budget: Arc<IoBudget>,
 }
 
 /// The drive under a file: measured or assumed.

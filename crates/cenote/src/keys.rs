@@ -6,10 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use cenote_store::superblock::IdKind;
-use cenote_store::{Ids, VertexId};
+use cenote_store::{Graph, Ids, VertexId};
 
 use crate::error::{Error, Result};
-use crate::graph::StoredGraph;
 
 /// A line of more bytes is no id.
 const LINE_BYTES_MAX: u64 = 1 << 20;
@@ -46,7 +45,7 @@ impl Keys {
     }
 
     /// The vertices, in the order given; those of files within a part of a memory budget.
-    pub fn vertices(&self, graph: &StoredGraph, memory_bytes: u64) -> Result<Vec<VertexId>> {
+    pub fn vertices(&self, graph: &Graph, memory_bytes: u64) -> Result<Vec<VertexId>> {
         let ids = graph.ids()?;
         let named = self.ids.iter().map(|id| vertex_of(graph, &ids, id, ""));
         let mut vertices = named.collect::<Result<Vec<_>>>()?;
@@ -72,7 +71,7 @@ impl Keys {
 }
 
 /// The vertex that the user calls `id`; `place` is where that was read.
-pub(crate) fn vertex_of(graph: &StoredGraph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
+pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
     if let Some(vertex) = ids.vertex_of(id)? {
         return Ok(vertex);
     }

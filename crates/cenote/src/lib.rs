@@ -24,6 +24,7 @@ pub mod memory;
 pub mod output;
 pub mod run;
 pub mod tiers;
+mod watch;
 
 pub use cenote_algo as algo;
 pub use cenote_engine as engine;

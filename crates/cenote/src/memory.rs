@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use cenote_engine::THREADS_MAX;
+
 use crate::error::Error;
 
 /// An amount of memory: absolute, or a part of something that the verb names.
@@ -95,7 +97,7 @@ fn unit_bytes(unit: &str) -> Option<f64> {
 }
 
 /// The memory that this process may use at most: the machine's, or its control group's if less.
-/// `None` where the system does not tell.
+/// `None` where the system does not say.
 pub fn machine_bytes() -> Option<u64> {
     let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     Some(control_group_bytes().map_or(machine, |limit| limit.min(machine)))
@@ -103,10 +105,10 @@ pub fn machine_bytes() -> Option<u64> {
 
 /// One thread per core that this process may use.
 pub(crate) fn threads_default() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
-/// The most memory that this process ever had resident. 0 where the system does not tell.
+/// The most memory that this process ever had resident. 0 where the system does not say.
 pub fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     kibibytes(&status, "VmHWM:").unwrap_or(0)

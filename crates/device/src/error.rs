@@ -1,7 +1,9 @@
 //! What can go wrong between a buffer and a device.
 
-use crate::backend::DEPTH_MAX;
-use crate::request::{IoFault, Op};
+use std::fmt;
+
+use crate::DEPTH_MAX;
+use crate::op::Op;
 
 /// The result of a device call.
 pub type Result<T> = std::result::Result<T, DeviceError>;
@@ -74,4 +76,42 @@ pub enum DeviceError {
         /// What is wrong and what to do.
         reason: String,
     },
+}
+
+impl DeviceError {
+    /// Makes the error of a system call on `device`.
+    pub(crate) fn file<D: fmt::Display>(
+        device: D,
+        action: &'static str,
+    ) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::File { device: device.to_string(), action, source }
+    }
+
+    pub(crate) fn profile(path: impl fmt::Display, reason: impl Into<String>) -> Self {
+        Self::Profile { path: path.to_string(), reason: reason.into() }
+    }
+
+    /// As the fault of a request that could not be carried out because of it: `EIO` where the
+    /// system gave no reason of its own.
+    pub fn fault(&self) -> IoFault {
+        let errno = match self {
+            Self::Io { fault, .. } => Some(fault.errno),
+            Self::File { source, .. } => source.raw_os_error(),
+            _ => None,
+        };
+        IoFault { errno: errno.unwrap_or(libc::EIO) }
+    }
+}
+
+/// Why a request failed: the errno of the kernel, or the simulator's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoFault {
+    /// The errno value, such as `libc::EIO`.
+    pub errno: i32,
+}
+
+impl fmt::Display for IoFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::io::Error::from_raw_os_error(self.errno).fmt(f)
+    }
 }

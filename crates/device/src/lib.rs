@@ -39,10 +39,13 @@ mod error;
 mod histogram;
 pub mod memory;
 pub mod model;
+mod op;
 pub mod plan;
 pub mod profile;
 mod random;
 pub mod request;
+mod setters;
+mod slab;
 pub mod standard_output;
 pub mod wrapper;
 
@@ -51,16 +54,21 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub use clock::Clock;
-pub use error::{DeviceError, Result};
+pub use error::{DeviceError, IoFault, Result};
 pub use histogram::LogHistogram;
 pub use memory::{Arena, Buffer, HugeVec};
+pub use op::Op;
 pub use random::mix;
-pub use request::{Completion, IoFault, Op, Request};
+pub use request::{Completion, Request};
+pub use slab::Slab;
+
+/// Requests that a queue has in flight at most.
+pub const DEPTH_MAX: usize = 4096;
 
 /// How a queue is opened.
 #[derive(Clone, Debug)]
 pub struct QueueConfig {
-    /// Requests that may be in flight at once, 1 to 4,096.
+    /// Requests that may be in flight at once, 1 to [`DEPTH_MAX`].
     pub depth: usize,
     /// Arenas whose buffers will be used with this queue; io_uring registers them so that the
     /// kernel does not pin pages anew for every request. Buffers of other arenas work too.
@@ -93,7 +101,7 @@ pub trait Device: Any + Send + Sync + Debug {
     /// Opens a queue for the calling thread. The queue must be used on the thread that opened it.
     ///
     /// # Errors
-    /// [`DeviceError::Depth`] beyond [`backend::DEPTH_MAX`], [`DeviceError::File`] where the system
+    /// [`DeviceError::Depth`] beyond [`DEPTH_MAX`], [`DeviceError::File`] where the system
     /// refuses a queue.
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>>;
 

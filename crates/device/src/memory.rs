@@ -35,8 +35,8 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes`; at least one huge page is asked to lie on huge pages.
-    fn new(bytes: usize) -> Result<Self> {
+    /// Maps `bytes`, on huge pages where that is wished and they fill one.
+    fn new(bytes: usize, huge: bool) -> Result<Self> {
         assert!(bytes > 0, "a mapping is not empty");
         // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no
         // memory that Rust knows of.
@@ -53,7 +53,7 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(DeviceError::Memory { bytes, source: std::io::Error::last_os_error() });
         }
-        if bytes >= HUGE_PAGE_BYTES {
+        if huge && bytes >= HUGE_PAGE_BYTES {
             // SAFETY: the range was just mapped by us; the advice changes no contents. A refusal
             // (kernels without huge pages) costs speed only.
             unsafe { libc::madvise(base, bytes, libc::MADV_HUGEPAGE) };
@@ -87,7 +87,7 @@ impl Arena {
         } else {
             used
         };
-        let arena = Arc::new(Self { mapping: Mapping::new(mapped)? });
+        let arena = Arc::new(Self { mapping: Mapping::new(mapped, true)? });
         let buffers = (0..count)
             .map(|i| Buffer {
                 arena: Arc::clone(&arena),
@@ -170,7 +170,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A zeroed array of fixed length on huge pages. Memory is used only where it was touched.
+/// A zeroed array of fixed length, on huge pages. Memory is used only where it was touched.
 pub struct HugeVec<T> {
     mapping: Option<Mapping>,
     len: usize,
@@ -180,9 +180,19 @@ pub struct HugeVec<T> {
 impl<T: Zeroable> HugeVec<T> {
     /// `len` zeroed items.
     pub fn zeroed(len: usize) -> Result<Self> {
+        Self::mapped(len, true)
+    }
+
+    /// `len` zeroed items on ordinary pages: for an array of which a run may touch a small part,
+    /// which huge pages would round up.
+    pub fn sparse(len: usize) -> Result<Self> {
+        Self::mapped(len, false)
+    }
+
+    fn mapped(len: usize, huge: bool) -> Result<Self> {
         assert!(align_of::<T>() <= 4096 && !std::mem::needs_drop::<T>(), "plain items only");
         let bytes = len.checked_mul(size_of::<T>()).expect("an array fits the address space");
-        let mapping = if bytes == 0 { None } else { Some(Mapping::new(bytes)?) };
+        let mapping = if bytes == 0 { None } else { Some(Mapping::new(bytes, huge)?) };
         Ok(Self { mapping, len, _type: std::marker::PhantomData })
     }
 

@@ -3,28 +3,9 @@
 //! A request owns its buffer until the completion gives it back, so memory that the kernel may
 //! still write to can never be read or freed.
 
-use std::fmt;
-
-use crate::error::{DeviceError, Result};
+use crate::error::{DeviceError, IoFault, Result};
 use crate::memory::Buffer;
-
-/// Read or write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
-    /// From device to buffer.
-    Read,
-    /// From buffer to device.
-    Write,
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Op::Read => "read",
-            Op::Write => "write",
-        })
-    }
-}
+use crate::op::Op;
 
 /// One transfer between `buffer[..len]` and the device at `offset`.
 #[derive(Debug)]
@@ -44,7 +25,7 @@ pub struct Request {
 impl Request {
     /// The completion of this request.
     #[inline]
-    pub(crate) fn complete(
+    pub fn complete(
         self,
         result: std::result::Result<usize, IoFault>,
         latency_ns: u64,
@@ -93,15 +74,33 @@ impl Completion {
     }
 }
 
-/// Why a request failed: the errno of the kernel, or the simulator's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoFault {
-    /// The errno value, such as `libc::EIO`.
-    pub errno: i32,
+/// Demands what [`Queue::push`](crate::Queue::push) does: room, and alignment to the device.
+///
+/// # Panics
+/// If one of them is missing.
+#[inline]
+pub fn assert_request(request: &Request, block_bytes: usize, in_flight: usize, depth: usize) {
+    assert!(in_flight < depth, "push to a full queue: {in_flight} requests are in flight");
+    let Request { offset, len, buffer, .. } = request;
+    assert!(
+        (1..=buffer.len()).contains(len) && u32::try_from(*len).is_ok(),
+        "a request of {len} bytes does not fit its buffer of {} bytes",
+        buffer.len()
+    );
+    let misaligned = *offset | *len as u64 | buffer.as_ptr().addr() as u64;
+    assert!(
+        misaligned.is_multiple_of(block_bytes as u64),
+        "unaligned request: offset {offset}, length {len} and buffer address {:p} must be \
+         multiples of the device's {block_bytes} bytes",
+        buffer.as_ptr()
+    );
 }
 
-impl fmt::Display for IoFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        std::io::Error::from_raw_os_error(self.errno).fmt(f)
-    }
+/// Demands what [`Queue::reap`](crate::Queue::reap) does: waiting for more would never end.
+///
+/// # Panics
+/// If more is waited for than is in flight.
+#[inline]
+pub fn assert_wait(wait_for: usize, in_flight: usize) {
+    assert!(wait_for <= in_flight, "reap waits for {wait_for} of {in_flight} requests in flight");
 }

@@ -53,16 +53,14 @@ fn within(graph: &Arc<Graph>, start: VertexId, hops: u32) -> Result<Vec<u64>> {
     let met = Bitmap::new(n)?;
     let (mut frontier, mut next) = (Frontier::new(n)?, Frontier::new(n)?);
     met.insert(start);
-    frontier.set(&[start]);
+    frontier.set([start]);
     let mut counts = vec![1];
     for hop in 1..=hops {
         let kernel = Expand { met: &met, next: &next };
         let label = format!("hop {hop}");
         let parts = engine.visit(label, Direction::Out, ActiveSet::In(&frontier), &kernel)?;
-        next.seal(parts);
-        counts.push(next.count());
-        frontier.clear();
-        std::mem::swap(&mut frontier, &mut next);
+        frontier.advance(&mut next, parts);
+        counts.push(frontier.count());
     }
     Ok(counts)
 }

@@ -8,7 +8,8 @@ use cenote_store::VertexId;
 
 const BITS: usize = u64::BITS as usize;
 
-/// A bit per vertex. All operations are relaxed: steps are separated by the engine's barriers.
+/// A bit per vertex. All operations are relaxed: steps are separated by the engine's barriers. A
+/// vertex beyond its length panics, as an index beyond a slice does.
 #[derive(Debug)]
 pub struct Bitmap {
     words: HugeVec<AtomicU64>,

@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::profile::Profile;
+use cenote_device::setters;
+
+/// Worker threads at most.
+pub const THREADS_MAX: usize = 512;
 
 /// How a frontier's lists reach the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -15,7 +19,7 @@ pub enum Strategy {
     /// where that is cheaper, what fits in memory stays there.
     #[default]
     Auto,
-    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every wanted page once per step, one page a
+    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every active page once per step, one page a
     /// request, k_r requests in flight, a Clock cache.
     Block,
     /// CAVE's `ProcessQueue` (Algorithm 1): vertex by vertex, k_r requests of one page in flight,
@@ -46,7 +50,7 @@ impl FromStr for Strategy {
     }
 }
 
-/// Ends a run early: any clone may be raised, and a closure may be asked whether to stop.
+/// Ends a run early: when any clone is raised, or when a closure says so.
 #[derive(Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
@@ -99,7 +103,8 @@ pub struct EngineConfig {
     pub depth: Option<usize>,
     /// Bytes of pages to keep at most; what the budget leaves where it is not set.
     pub cache_bytes: Option<u64>,
-    /// Whether visits bring weights, whose pages are then worth keeping, too. Algorithms set it.
+    /// Whether visits bring weights; then their pages are worth keeping in memory, too. Algorithms
+    /// set it.
     pub weighted: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
@@ -107,22 +112,12 @@ pub struct EngineConfig {
     pub cancel: Cancel,
 }
 
-/// Setters: each gives the configuration back with one field set.
-macro_rules! setters {
-    ($($(#[$doc:meta])* $field:ident: $kind:ty),* $(,)?) => {
-        $($(#[$doc])* #[must_use] pub fn $field(mut self, $field: $kind) -> Self {
-            self.$field = $field;
-            self
-        })*
-    };
-}
-
 impl EngineConfig {
     /// A run within `memory_bytes` on all cores, planned for an assumed device.
     pub fn with_memory(memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX),
             strategy: Strategy::Auto,
             profile: Profile::assumed(),
             depth: None,
@@ -134,23 +129,14 @@ impl EngineConfig {
     }
 
     setters! {
-        /// Sets the memory budget, bytes.
         memory_bytes: u64,
-        /// Sets the number of worker threads.
         threads: usize,
-        /// Sets how lists are fetched.
         strategy: Strategy,
-        /// Sets what the device was measured to do.
         profile: Profile,
-        /// Sets the requests in flight over all workers; None takes the profile's.
         depth: Option<usize>,
-        /// Sets the bytes of pages to keep at most; None takes what the budget leaves.
         cache_bytes: Option<u64>,
-        /// Sets whether visits bring weights.
         weighted: bool,
-        /// Sets whether a record of every step is kept.
         explain: bool,
-        /// Sets what ends the run early.
         cancel: Cancel,
     }
 }

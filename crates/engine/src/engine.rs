@@ -5,25 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote_device::Clock;
 use cenote_pool::Pool;
-use cenote_store::{Adjacency, Direction, Graph};
+use cenote_store::{Adjacency, Direction, Graph, VertexId};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::config::EngineConfig;
+use crate::config::{EngineConfig, THREADS_MAX};
 use crate::error::{EngineError, Result};
-use crate::explain::{RunStats, StepRecord};
-use crate::fetch::{Counts, Fetcher, Reads};
+use crate::explain::{Counts, RunStats, StepRecord};
 use crate::frontier::ActiveSet;
-use crate::memory_plan::{self, MemoryPlan, Needs, decoded_bytes};
+use crate::memory_plan::{self, CopiesMax, MemoryPlan, Needs, decoded_bytes};
 use crate::pages;
 use crate::schedule::Schedule;
 use crate::tasks::active_pages;
-use crate::visit::CopiesMax;
-
-/// A visit of so few listed pages is done by the calling thread: waking others costs more.
-const INLINE_PAGES_MAX: u64 = 24;
-
-/// Worker threads at most.
-pub const THREADS_MAX: usize = 512;
 
 /// Runs visits over one graph within one memory budget.
 #[derive(Debug)]
@@ -46,20 +38,16 @@ impl Engine {
     /// An engine over `graph` for an algorithm with these `needs`.
     ///
     /// # Errors
-    /// [`EngineError::Budget`] where `config.memory_bytes` does not do.
+    /// [`EngineError::Budget`] where `config.memory_bytes` is too small; [`EngineError::Threads`]
+    /// where there cannot be so many threads.
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
-        let threads = config.threads;
-        if !(1..=THREADS_MAX).contains(&threads) {
-            let reason = format!("1 to {THREADS_MAX} are possible");
-            return Err(EngineError::Threads { threads, reason });
-        }
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
         let workers = ThreadPoolBuilder::new()
-            .num_threads(threads)
+            .num_threads(config.threads)
             .thread_name(|i| format!("cenote-worker-{i}"))
             .build()
-            .map_err(|e| EngineError::Threads { threads, reason: e.to_string() })?;
+            .map_err(|e| EngineError::Threads { threads: config.threads, reason: e.to_string() })?;
         let clock = graph.device().clock();
         Ok(Self {
             graph,
@@ -76,17 +64,25 @@ impl Engine {
     }
 
     /// What [`Engine::new`] would do with the budget, without taking any memory.
+    ///
+    /// # Errors
+    /// As [`Engine::new`], but for threads that the system refuses.
     pub fn plan(
         graph: &Graph,
         config: &EngineConfig,
         needs: &Needs,
     ) -> Result<(Schedule, MemoryPlan)> {
-        let decode_bytes = config.threads as u64 * decoded_bytes(graph);
-        let fixed = graph.memory_bytes() as u64 + needs.state_bytes + decode_bytes;
+        let threads = config.threads;
+        if !(1..=THREADS_MAX).contains(&threads) {
+            let reason = format!("1 to {THREADS_MAX} are possible");
+            return Err(EngineError::Threads { threads, reason });
+        }
+        let decode_bytes = threads as u64 * decoded_bytes(graph);
+        let fixed = (graph.memory_bytes() as u64 + decode_bytes).saturating_add(needs.state_bytes);
         let left = config.memory_bytes.saturating_sub(fixed);
         let left = left_beside_queues(graph, left);
         let schedule = Schedule::new(config, graph.page_bytes(), left);
-        let queues = graph.device().queue_bytes(schedule.depth_max(), schedule.request_bytes);
+        let queues = graph.device().queue_bytes(schedule.depth_max, schedule.request_bytes);
         let buffer_bytes = schedule.buffer_bytes() + decode_bytes + queues as u64;
         let memory = MemoryPlan::divide(graph, config, needs, buffer_bytes)?;
         Ok((schedule, memory))
@@ -136,9 +132,28 @@ impl Engine {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    /// How many pages hold lists of the `active` set.
+    /// How many pages hold lists of the `active` set; 0 where [`Engine::visit`] would refuse it.
     pub fn active_pages(&self, direction: Direction, active: &ActiveSet<'_>) -> u64 {
-        self.graph.adjacency(direction).map_or(0, |adjacency| active_pages(adjacency, active))
+        match (self.check_active_set(active), self.graph.adjacency(direction)) {
+            (Ok(()), Some(adjacency)) => active_pages(adjacency, active),
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn check_active_set(&self, active: &ActiveSet<'_>) -> Result<()> {
+        let vertices = self.graph.vertices();
+        match active.vertices() {
+            Some(given) if given != vertices => Err(EngineError::ActiveSet { given, vertices }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn check_vertex(&self, vertex: VertexId) -> Result<()> {
+        let vertices = self.graph.vertices();
+        if (vertex as usize) < vertices {
+            return Ok(());
+        }
+        Err(EngineError::Vertex { vertex, vertices })
     }
 
     /// Ends with [`EngineError::Interrupted`] where the user asked to stop.
@@ -159,44 +174,6 @@ impl Engine {
     /// Whether the calling thread is one of the workers.
     pub(crate) fn on_worker(&self) -> bool {
         self.workers.current_thread_index().is_some()
-    }
-
-    /// Every worker's part of a visit, and its record; `frontier` is its size, `pages` how many
-    /// pages it names.
-    pub(crate) fn on_workers<L: Send>(
-        &self,
-        label: String,
-        frontier: Option<u64>,
-        pages: Option<u64>,
-        work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
-    ) -> Result<Vec<L>> {
-        let _turn = self.begin()?;
-        let started_ns = self.clock.now_ns();
-        let failed = AtomicBool::new(false);
-        let part = || -> Result<(L, Counts)> {
-            let mut fetcher = Fetcher::take(self);
-            let mut reads = fetcher.reads(self, &failed);
-            let worked = work(&mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-            let counts = reads.counts;
-            fetcher.put_back(self);
-            Ok((worked, counts))
-        };
-        let inline = pages.is_some_and(|pages| pages <= INLINE_PAGES_MAX);
-        let outcomes: Vec<Result<(L, Counts)>> = if inline {
-            self.workers.install(|| vec![part()])
-        } else {
-            self.workers.broadcast(|_| part())
-        };
-        let mut counts = Counts::default();
-        let mut locals = Vec::with_capacity(outcomes.len());
-        for outcome in outcomes {
-            let (local, counted) = outcome?;
-            locals.push(local);
-            counts += counted;
-        }
-        self.check_cancel()?;
-        self.record(label, frontier, counts, started_ns);
-        Ok(locals)
     }
 
     pub(crate) fn adjacency(&self, direction: Direction) -> Result<&Adjacency> {

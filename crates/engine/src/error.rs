@@ -2,7 +2,7 @@
 
 use cenote_device::DeviceError;
 use cenote_pool::PoolError;
-use cenote_store::StoreError;
+use cenote_store::{StoreError, VertexId};
 
 /// The result of an engine call.
 pub type Result<T> = std::result::Result<T, EngineError>;
@@ -56,13 +56,29 @@ pub enum EngineError {
         /// Pages that there are.
         pages: u64,
     },
+    /// A vertex that a visit starts at, or whose list is looked up, is none of the graph's.
+    #[error("no vertex {vertex}: the graph has {vertices}, counted from 0")]
+    Vertex {
+        /// The vertex.
+        vertex: VertexId,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+    /// An active set was made for another number of vertices.
+    #[error("the active set is over {given} vertices, and the graph has {vertices}")]
+    ActiveSet {
+        /// Vertices of the set.
+        given: usize,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,
     /// The worker threads could not be started.
     #[error("cannot start {threads} worker threads: {reason}")]
     Threads {
-        /// Threads asked for.
+        /// Threads of the configuration.
         threads: usize,
         /// The system's reason.
         reason: String,

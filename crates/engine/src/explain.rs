@@ -1,5 +1,7 @@
 //! What a run did: totals, and a record of each step.
 
+use std::ops::AddAssign;
+
 use serde::Serialize;
 
 /// Totals of a run.
@@ -11,7 +13,7 @@ pub struct RunStats {
     pub read_requests: u64,
     /// Visits made.
     pub steps: u64,
-    /// ActiveSet pages that were found in memory.
+    /// Active pages that were found in memory.
     pub pages_cached: u64,
     /// Seconds spent in visits, by the device's clock.
     pub visit_seconds: f64,
@@ -24,9 +26,9 @@ pub struct StepRecord {
     pub label: String,
     /// Vertices in the frontier; `None` where all or all but some were active.
     pub frontier: Option<u64>,
-    /// ActiveSet pages that were found in memory.
+    /// Active pages that were found in memory.
     pub pages_cached: u64,
-    /// ActiveSet pages that were read.
+    /// Active pages that were read.
     pub pages_read: u64,
     /// Pages read between active ones because that was cheaper than another request.
     pub pages_gap: u64,
@@ -38,4 +40,27 @@ pub struct StepRecord {
     pub seconds_predicted: f64,
     /// What it took.
     pub seconds: f64,
+}
+
+/// What a fetch read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub requests: u64,
+    pub bytes: u64,
+    /// Active pages that were found in memory.
+    pub pages_cached: u64,
+    /// Active pages that were read.
+    pub pages_read: u64,
+    /// Pages that were read, with those between active ones.
+    pub pages_fetched: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.pages_cached += other.pages_cached;
+        self.pages_read += other.pages_read;
+        self.pages_fetched += other.pages_fetched;
+    }
 }

@@ -14,7 +14,6 @@
 //! where a page is looked up, and nowhere else.
 
 use std::cell::Cell;
-use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_device::plan::DepthControl;
@@ -25,6 +24,7 @@ use cenote_store::Decoded;
 use crate::config::Strategy;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::explain::Counts;
 
 thread_local! {
     /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one
@@ -73,34 +73,11 @@ impl Fetcher {
     }
 }
 
-/// What a fetch read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub requests: u64,
-    pub bytes: u64,
-    /// Active pages that were found in memory.
-    pub pages_cached: u64,
-    /// Active pages that were read.
-    pub pages_read: u64,
-    /// Pages that were read, with those between active ones.
-    pub pages_fetched: u64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.bytes += other.bytes;
-        self.pages_cached += other.pages_cached;
-        self.pages_read += other.pages_read;
-        self.pages_fetched += other.pages_fetched;
-    }
-}
-
-/// What a [`Work`] wants next.
+/// What a [`Work`] has to do next.
 pub(crate) enum Next<L> {
     /// To read these physical pages, of which so many are active.
     Read(Extent<L>, u64),
-    /// To be asked again: it did something in memory instead.
+    /// It did something in memory instead, and may have more at once.
     Again,
     /// Nothing for the moment.
     Nothing,
@@ -111,7 +88,7 @@ pub(crate) trait Work {
     /// What a request carries.
     type Load;
 
-    /// Takes all that has arrived before it is asked for the next request.
+    /// Whether it takes all that has arrived before it names the next request.
     const ARRIVED_FIRST: bool = false;
 
     /// Requests submitted at most before it looks for what has arrived.
@@ -151,11 +128,12 @@ pub(crate) enum Pages<'a> {
     /// One page, in a frame of the pool, which has verified it.
     Frame(PageRef<'a>),
     /// An extent as it came from the device, and bytes per page.
-    Buffer(Arrived<usize>, usize),
+    Buffer(&'a Arrived<usize>, usize),
 }
 
 impl Pages<'_> {
     /// The bytes of a physical page.
+    #[inline(always)]
     pub fn page(&self, physical: PageId) -> &[u8] {
         match self {
             Self::Frame(guard) => {
@@ -218,27 +196,23 @@ impl<'f> Reads<'f> {
             let goes_on = submits && self.submit(work, &mut loads)?;
             let is_ready = work.has_ready(self.has_room());
             let wait = submits && !goes_on && !is_ready;
-            let arrived = self.poll(wait)?;
-            polled_all = arrived.is_none();
-            match arrived {
-                Some((slot, pages)) => {
-                    work.arrived(loads.remove(slot), &pages, &mut self.counts)?;
-                    if let (Pages::Buffer(arrived, _), Some(scan)) = (pages, &mut *self.scan) {
-                        scan.recycle(arrived);
-                    }
-                }
-                None if is_ready => work.ready(&mut self.counts)?,
-                None if wait && self.in_flight() == 0 && !work.wait(&|| self.is_stopped()) => {
-                    return Ok(());
-                }
-                None => {}
+            let arrived = self.poll(wait, work, &mut loads)?;
+            polled_all = !arrived;
+            if arrived {
+                continue;
+            }
+            if is_ready {
+                work.ready(&mut self.counts)?;
+            } else if wait && self.in_flight() == 0 && !work.wait(&|| self.is_stopped()) {
+                return Ok(());
             }
         }
     }
 
     /// Submits requests while there is room; whether there may be more of them at once.
+    #[inline(always)]
     fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slots<W::Load>) -> Result<bool> {
-        // Work that does much in memory shall look at what has arrived from time to time.
+        // Work that does much in memory looks at what has arrived from time to time.
         for _ in 0..=self.depth.depth().min(W::SUBMITTED_MAX - 1) {
             if !self.has_room() {
                 return Ok(false);
@@ -252,6 +226,7 @@ impl<'f> Reads<'f> {
         Ok(true)
     }
 
+    #[inline(always)]
     fn start<L>(&mut self, extent: Extent<L>, active: u64, loads: &mut Slots<L>) -> Result<()> {
         let Extent { first_page, pages, load } = extent;
         let load = loads.insert(load);
@@ -274,13 +249,14 @@ impl<'f> Reads<'f> {
     fn opened(&mut self) -> Result<&mut Scan<usize>> {
         if self.scan.is_none() {
             let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes());
+            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes);
             *self.scan =
                 Some(Scan::new(graph.device().as_ref(), depth, bytes, graph.page_bytes())?);
         }
         Ok(self.scan.as_mut().expect("it was just opened"))
     }
 
+    #[inline(always)]
     fn has_room(&self) -> bool {
         match (self.handle, &*self.scan) {
             (Some(handle), _) if self.single => handle.has_room(),
@@ -290,6 +266,7 @@ impl<'f> Reads<'f> {
     }
 
     /// Requests under way, or arrived and not yet polled.
+    #[inline(always)]
     fn in_flight(&self) -> usize {
         match (self.handle, &*self.scan) {
             (Some(handle), _) if self.single => handle.pending(),
@@ -298,13 +275,21 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Something that has arrived, and the slot of its load; waits for it where asked to.
-    fn poll(&mut self, wait: bool) -> Result<Option<(usize, Pages<'f>)>> {
+    /// Something that has arrived, and the slot of its load; `wait` says whether to wait for it.
+    #[inline(always)]
+    fn poll<W: Work>(
+        &mut self,
+        wait: bool,
+        work: &mut W,
+        loads: &mut Slots<W::Load>,
+    ) -> Result<bool> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
-            let landed = handle.poll(wait)?;
-            return Ok(landed.map(|(tag, guard)| (tag as usize, Pages::Frame(guard))));
+            let Some((tag, guard)) = handle.poll(wait)? else { return Ok(false) };
+            let load = loads.remove(tag as usize);
+            work.arrived(load, &Pages::Frame(guard), &mut self.counts)?;
+            return Ok(true);
         }
-        let Some(scan) = &mut *self.scan else { return Ok(None) };
+        let Some(scan) = &mut *self.scan else { return Ok(false) };
         let clock = &self.engine.clock;
         if scan.in_flight() > 0 {
             let before_ns = if wait { clock.now_ns() } else { 0 };
@@ -313,10 +298,14 @@ impl<'f> Reads<'f> {
                 self.depth.waited(clock.now_ns() - before_ns);
             }
         }
-        let Some(arrived) = scan.next_arrived() else { return Ok(None) };
+        let Some(arrived) = scan.next_arrived() else { return Ok(false) };
         let worth = self.engine.schedule.extent_seconds(arrived.extent.pages);
         self.depth.arrived(clock.now_ns(), worth);
-        Ok(Some((arrived.extent.load, Pages::Buffer(arrived, self.engine.graph.page_bytes()))))
+        let load = loads.remove(arrived.extent.load);
+        let page_bytes = self.engine.graph.page_bytes();
+        work.arrived(load, &Pages::Buffer(&arrived, page_bytes), &mut self.counts)?;
+        scan.recycle(arrived);
+        Ok(true)
     }
 
     /// Waits until nothing is in flight, and drops what comes.
@@ -348,6 +337,7 @@ impl<T> Slots<T> {
         Self { places: Vec::new(), free: Vec::new() }
     }
 
+    #[inline(always)]
     pub fn insert(&mut self, thing: T) -> usize {
         let place = self.free.pop().unwrap_or(self.places.len());
         if place == self.places.len() {
@@ -361,6 +351,7 @@ impl<T> Slots<T> {
         self.places[place].as_mut().expect("it is there until it is removed")
     }
 
+    #[inline(always)]
     pub fn remove(&mut self, place: usize) -> T {
         self.free.push(place);
         self.places[place].take().expect("it is removed once")

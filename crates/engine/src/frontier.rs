@@ -1,5 +1,6 @@
-//! The vertices whose lists a step wants: a bitmap always, and a sorted list where they are few.
+//! The active vertices of a step: a bitmap always, and a sorted list where they are few.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -105,13 +106,20 @@ impl Frontier {
     }
 
     /// Makes it the set of exactly `vertices`; one that is given twice counts once.
-    pub fn set(&mut self, vertices: &[VertexId]) {
+    pub fn set(&mut self, vertices: impl IntoIterator<Item: Borrow<VertexId>>) {
         self.clear();
         let mut part = FrontierPart::default();
-        for &v in vertices {
-            self.add(v, &mut part);
+        for v in vertices {
+            self.add(*v.borrow(), &mut part);
         }
         self.seal([part]);
+    }
+
+    /// Becomes the `next` frontier, to which the workers have added `parts`, and leaves that empty.
+    pub fn advance(&mut self, next: &mut Self, parts: impl IntoIterator<Item = FrontierPart>) {
+        next.seal(parts);
+        self.clear();
+        std::mem::swap(self, next);
     }
 
     /// Empties it; cheap where it was sparse.
@@ -125,7 +133,7 @@ impl Frontier {
     }
 }
 
-/// Which lists a visit wants.
+/// Which lists of a graph are active in a visit.
 #[derive(Clone, Copy, Debug)]
 pub enum ActiveSet<'a> {
     /// Every list.
@@ -144,6 +152,15 @@ impl ActiveSet<'_> {
             ActiveSet::All => true,
             ActiveSet::In(frontier) => frontier.contains(v),
             ActiveSet::NotIn(bits) => !bits.contains(v),
+        }
+    }
+
+    /// Vertices that it ranges over, where it is not over all.
+    pub(crate) fn vertices(&self) -> Option<usize> {
+        match self {
+            ActiveSet::All => None,
+            ActiveSet::In(frontier) => Some(frontier.bits.len()),
+            ActiveSet::NotIn(bits) => Some(bits.len()),
         }
     }
 

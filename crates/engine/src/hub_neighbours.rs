@@ -8,7 +8,8 @@ use cenote_store::HubNeighboursSection;
 
 use crate::engine::Engine;
 use crate::error::{EngineError, Result};
-use crate::fetch::{Counts, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
 impl Engine {
@@ -55,7 +56,7 @@ impl<K: Kernel> Work for Sweep<'_, K> {
     fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<Range<u64>>> {
         let graph = &self.engine.graph;
         if self.rest.is_empty() {
-            let most = (self.engine.schedule.request_bytes() / graph.page_bytes()) as u64;
+            let most = (self.engine.schedule.request_bytes / graph.page_bytes()) as u64;
             let first = self.next.fetch_add(most, Ordering::Relaxed);
             self.rest = first..(first + most).min(self.section.pages());
         }

@@ -1,6 +1,6 @@
 //! Runs a frontier over a stored graph, many blocks at once.
 //!
-//! An algorithm keeps its vertex state in memory, names the lists it wants ([`ActiveSet`]) and
+//! An algorithm keeps its vertex state in memory, names the active lists ([`ActiveSet`]) and
 //! gives a [`Kernel`] that takes them; [`Engine::visit`] brings each active list to the kernel
 //! once, by the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
@@ -19,14 +19,14 @@
 //!
 //! 1. Say what it keeps in memory: a [`Needs`] with the bytes of its vertex state
 //!    ([`Frontier::bytes_for`], [`Bitmap::bytes_for`], 4 or 8 bytes a vertex in a [`HugeVec`]).
-//! 2. Make the [`Engine`] for graph, [`EngineConfig`] and needs. It refuses a budget that does not
-//!    do, and uses what is left for reads in flight and for pages that stay in memory.
+//! 2. Make the [`Engine`] for graph, [`EngineConfig`] and needs. It refuses a budget that is too
+//!    small, and uses what is left for reads in flight and for pages that stay in memory.
 //! 3. Write the step as a [`Kernel`]: it gets lists in no fixed order, from many threads, long
 //!    ones in pieces. State that threads share is atomic, or belongs to the vertex whose list it
 //!    is; what is counted goes into the kernel's `Local` and is added up at the end. Sums that must
 //!    not depend on the order are of integers, or made within one [`Assembled`] list.
-//! 4. Call [`Engine::visit`] for the lists that the step wants, until there is nothing left to
-//!    want. Call [`Engine::check_cancel`] in long loops of your own.
+//! 4. Call [`Engine::visit`] for the active lists of each step until no list is active. Call
+//!    [`Engine::check_cancel`] in long loops of your own.
 //!
 //! `examples/hops.rs` walks a frontier, `examples/mixing.rs` makes full passes.
 //!
@@ -51,18 +51,21 @@ mod schedule;
 mod serial;
 mod tasks;
 mod visit;
+mod workers;
 
 pub use assembled::Assembled;
 pub use asynchronous::{AsynchronousConfig, SPLIT_THRESHOLD};
 pub use bitmap::Bitmap;
 pub use cenote_device::memory::prefetch;
+#[doc(hidden)]
+pub use cenote_device::setters;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
     Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,
     WeightColumn, WeightType, Weights,
 };
-pub use config::{Cancel, EngineConfig, Strategy};
-pub use engine::{Engine, THREADS_MAX};
+pub use config::{Cancel, EngineConfig, Strategy, THREADS_MAX};
+pub use engine::Engine;
 pub use error::{EngineError, Result};
 pub use explain::{RunStats, StepRecord};
 pub use frontier::{ActiveSet, Frontier, FrontierPart};

@@ -7,7 +7,8 @@ use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
 
 use crate::engine::{Engine, Turn};
 use crate::error::Result;
-use crate::fetch::{Counts, Fetcher, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Fetcher, Next, Pages, Work};
 
 /// Fetches single lists; the pages of a long one side by side.
 pub struct Lookup<'e> {
@@ -49,8 +50,10 @@ impl Lookup<'_> {
     /// Shows the pieces of a list from its end to its beginning.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged.
+    /// A page that cannot be read, or is damaged;
+    /// [`EngineError::Vertex`](crate::EngineError::Vertex) where there is no such vertex.
     pub fn list_backwards(&mut self, v: VertexId, show: impl FnMut(&List<'_>)) -> Result<()> {
+        self.engine.check_vertex(v)?;
         let pages = self.adjacency.pages_of(v);
         let mut fetcher = self.fetcher.take().unwrap_or_else(|| Fetcher::take(self.engine));
         let failed = AtomicBool::new(false);

@@ -1,5 +1,7 @@
 //! One memory budget for everything that a run keeps.
 
+use std::sync::OnceLock;
+
 use cenote_pool::Pool;
 use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 use serde::Serialize;
@@ -50,7 +52,7 @@ impl MemoryPlan {
         (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
     }
 
-    /// Divides `config.memory_bytes`. `buffer_bytes` is what the I/O plan asks for.
+    /// Divides `config.memory_bytes`. `buffer_bytes` is what the schedule needs.
     pub(crate) fn divide(
         graph: &Graph,
         config: &EngineConfig,
@@ -58,7 +60,7 @@ impl MemoryPlan {
         buffer_bytes: u64,
     ) -> Result<Self> {
         let index_bytes = graph.memory_bytes() as u64;
-        let needed = index_bytes + needs.state_bytes + buffer_bytes;
+        let needed = (index_bytes + buffer_bytes).saturating_add(needs.state_bytes);
         let Some(left) = config.memory_bytes.checked_sub(needed) else {
             let tiers = match graph.device().memory_bytes() {
                 0 => String::new(),
@@ -94,13 +96,21 @@ impl MemoryPlan {
     }
 }
 
+/// Bytes of copies that a worker may have waiting, by kind of visit and direction: found once, as
+/// all pages have to be looked at.
+#[derive(Debug, Default)]
+pub(crate) struct CopiesMax {
+    pub lists: [OnceLock<u64>; 2],
+    pub pages: [OnceLock<u64>; 2],
+}
+
 /// What one worker decodes packed pages into.
 pub(crate) fn decoded_bytes(graph: &Graph) -> u64 {
     let bytes = |direction| graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
     bytes(Direction::Out).max(bytes(Direction::In)) as u64
 }
 
-/// Pages that a run may want more than once.
+/// Pages that a run may read more than once.
 pub(crate) fn useful_pages(graph: &Graph, config: &EngineConfig) -> u64 {
     let weights = |direction| graph.weights(direction).map_or(0, WeightColumn::pages);
     let weights = match (config.weighted, graph.is_directed()) {

@@ -1,7 +1,7 @@
 //! The engine's frames: a buffer pool over the graph.
 //!
 //! `auto` fills the frames with what its passes read first and never replaces it, which is what
-//! repeated passes want. `block` and `vertex` ask the pool for each page, and Clock Sweep decides
+//! repeated passes want. `block` and `vertex` pin each page in the pool, and Clock Sweep decides
 //! what stays, as in the papers.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! How this run reads: request size, depth, and the extents of what is wanted.
+//! How a run reads: request size, depth, and the extents of active pages.
 
+use cenote_device::DEPTH_MAX;
 use cenote_device::Op;
-use cenote_device::backend::DEPTH_MAX;
 use cenote_device::plan::{DepthControl, Planner};
 use cenote_pool::{PageId, Pool};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::config::{EngineConfig, Strategy};
 use crate::tasks::PageTask;
 
-/// Pages that a worker takes at a time, at least: finding the wanted ones among them is worth it.
+/// Pages that a worker takes at a time, at least: finding the active ones among them is worth it.
 const CHUNK_PAGES_MIN: u64 = 256;
 
 /// Buffers take at most this part of what the budget leaves, unless that is very little: pages
@@ -51,7 +51,7 @@ pub struct Schedule {
 impl Schedule {
     /// `left_bytes`: what the budget has left for buffers, cached pages and optional memory.
     pub(crate) fn new(config: &EngineConfig, page_bytes: usize, left_bytes: u64) -> Self {
-        let workers = config.threads;
+        let workers = config.threads.max(1);
         let share = (left_bytes / BUFFER_SHARE).max(left_bytes.min(2 * BUFFER_BYTES_MIN) / 2);
         let buffer_bytes = usize::try_from(share).unwrap_or(usize::MAX);
         let planner = Planner::new(&config.profile, page_bytes, buffer_bytes, workers);
@@ -104,11 +104,6 @@ impl Schedule {
         if self.coalesce { 0 } else { 2 * self.depth + self.workers }
     }
 
-    /// Requests in flight over all workers at most.
-    pub(crate) fn depth_max(&self) -> usize {
-        self.depth_max
-    }
-
     /// Requests that one worker keeps in flight.
     pub fn worker_depth(&self) -> usize {
         self.depth / self.workers
@@ -132,11 +127,6 @@ impl Schedule {
     /// What turns pages into requests.
     pub(crate) fn planner(&self) -> &Planner {
         &self.planner
-    }
-
-    /// Bytes of a request at most.
-    pub fn request_bytes(&self) -> usize {
-        self.request_bytes
     }
 
     /// Pages that a worker takes at a time from a dense frontier.
@@ -192,8 +182,8 @@ fn k_r(config: &EngineConfig, page_bytes: usize) -> usize {
     config.profile.model().channels(Op::Read, page_bytes as u64) as usize
 }
 
-/// A depth that the user asked for, as far as half of the memory left and the workers' queues hold
-/// it.
+/// The depth that the configuration names, as far as half of the memory left and the workers'
+/// queues hold it.
 fn asked_depth(asked: usize, left_bytes: u64, bytes_in_flight: usize, workers: usize) -> usize {
     let fitting = usize::try_from(left_bytes / 2).unwrap_or(usize::MAX) / bytes_in_flight;
     let fitting = fitting.min(WORKER_DEPTH_MAX.saturating_mul(workers));

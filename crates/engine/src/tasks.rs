@@ -84,7 +84,7 @@ impl<'a> TaskSource<'a> {
             return Err(EngineError::Tasks { page: last.page, before: 0, pages });
         }
         let chunk = chunk_of(tasks, chunk_pages, workers);
-        // The tasks decide: `active` is asked about none of them.
+        // The tasks decide alone: `active` is not looked at.
         let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
         Ok(Self { adjacency, active, tasks, chunk, next: AtomicU64::new(0) })
     }

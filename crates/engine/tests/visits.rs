@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cenote_engine::{
-    ActiveSet, AsynchronousConfig, Cancel, Direction, Engine, EngineConfig, EngineError, Kernel,
-    List, Needs, PageTask, Strategy, THREADS_MAX, VertexId,
+    ActiveSet, Assembled, AsynchronousConfig, Bitmap, Cancel, Direction, Engine, EngineConfig,
+    EngineError, Frontier, Kernel, List, Needs, PageTask, Strategy, THREADS_MAX, VertexId,
 };
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
@@ -105,7 +105,7 @@ fn visits_from_within_a_kernel_are_refused_and_the_visit_goes_on() {
                         Direction::Out,
                         &[0],
                         AsynchronousConfig::default(),
-                        &(),
+                        &Each(|_: &List<'_>| ()),
                     )
                     .err(),
                 engine.install(|| entries(&engine)).err(),
@@ -197,8 +197,55 @@ fn every_depth_does() {
 #[test]
 fn threads_out_of_range_are_an_error() {
     for threads in [0, THREADS_MAX + 1, usize::MAX] {
-        let refused = engine_of(EngineConfig::with_memory(64 << 20).threads(threads)).err();
+        let config = EngineConfig::with_memory(64 << 20).threads(threads);
+        let refused = engine_of(config.clone()).err();
         assert!(matches!(refused, Some(EngineError::Threads { .. })), "{refused:?}");
+        let graph = graph::of(vec![vec![]]);
+        let needs = Needs { what: "test", state_bytes: 0, scratch_bytes: 0 };
+        let refused = Engine::plan(&graph, &config, &needs).err();
+        assert!(matches!(refused, Some(EngineError::Threads { .. })), "{refused:?}");
+    }
+    let none = EngineConfig::with_memory(64 << 20).threads(0);
+    assert!(Assembled::bytes_for(&graph::of(vec![vec![]]), &none) < 64 << 20);
+}
+
+#[test]
+fn needs_beyond_all_memory_are_an_error() {
+    for memory_bytes in [0, 64 << 20, u64::MAX - 1] {
+        let config = EngineConfig::with_memory(memory_bytes);
+        let needs = Needs { what: "test", state_bytes: u64::MAX, scratch_bytes: u64::MAX };
+        let refused = Engine::new(graph::of(vec![vec![]]), config, &needs).err();
+        assert!(matches!(refused, Some(EngineError::Budget { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn vertices_that_the_graph_lacks_are_an_error() {
+    for strategy in STRATEGIES {
+        let engine = engine(strategy);
+        let kernel = Each(|_: &List<'_>| ());
+        let how = AsynchronousConfig::default();
+        for vertex in [VERTICES, VertexId::MAX] {
+            let from = [0, vertex];
+            let refused = [
+                engine.visit_asynchronously("reach", Direction::Out, &from, how, &kernel).err(),
+                engine.lookup(Direction::Out).unwrap().list_backwards(vertex, |_| ()).err(),
+            ];
+            for error in refused {
+                assert!(matches!(error, Some(EngineError::Vertex { .. })), "{error:?}");
+            }
+        }
+        for vertices in [0, 100, VERTICES as usize + 64] {
+            let frontier = Frontier::new(vertices).unwrap();
+            let bits = Bitmap::new(vertices).unwrap();
+            for active in [ActiveSet::In(&frontier), ActiveSet::NotIn(&bits)] {
+                let refused = engine.visit("other", Direction::Out, active, &kernel).err();
+                let is_right = matches!(refused, Some(EngineError::ActiveSet { .. }));
+                assert!(is_right, "{strategy} {vertices}: {refused:?}");
+                assert_eq!(engine.active_pages(Direction::Out, &active), 0);
+            }
+        }
+        assert_eq!(entries(&engine).unwrap(), ENTRIES, "{strategy}");
     }
 }
 
@@ -222,10 +269,11 @@ fn what_the_graph_lacks_is_an_error() {
 #[test]
 fn tasks_that_do_not_ascend_are_an_error() {
     let engine = engine(Strategy::Auto);
+    let kernel = Each(|_: &List<'_>| ());
     let pages = engine.graph().adjacency(Direction::Out).unwrap().pages();
     for wrong in [vec![3, 2], vec![5, 5], vec![0, pages]] {
         let tasks: Vec<_> = wrong.iter().map(|&page| PageTask { page, from: 0, to: 0 }).collect();
-        let refused = engine.visit_pages("wrong", Direction::Out, &tasks, &()).err();
+        let refused = engine.visit_pages("wrong", Direction::Out, &tasks, &kernel).err();
         assert!(matches!(refused, Some(EngineError::Tasks { .. })), "{wrong:?}: {refused:?}");
     }
 }

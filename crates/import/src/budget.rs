@@ -67,6 +67,12 @@ impl Held<'_> {
         Ok(())
     }
 
+    /// Takes more or gives back, so that `bytes` are held.
+    pub fn resize(&mut self, bytes: usize, what: &'static str) -> Result<()> {
+        self.shrink_to(bytes);
+        self.grow(bytes - self.bytes, what)
+    }
+
     /// Gives back all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);

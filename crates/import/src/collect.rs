@@ -1,7 +1,5 @@
 //! The first pass: reads the inputs, collects the outer ids, spills the pairs and takes a sample.
 
-use std::sync::{Mutex, PoisonError};
-
 use cenote_device::Buffer;
 
 use crate::blocks::Worker;
@@ -35,14 +33,18 @@ impl CollectorSizes {
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub edges: u64,
-    /// Blocks of pairs of `u32`; each pair is followed by its weight, if there is one.
-    pub narrow: Vec<Extent>,
-    /// Blocks of pairs of `u64`.
-    pub wide: Vec<Extent>,
+    /// Blocks of [`NARROW`] and of [`WIDE`] pairs; each pair is followed by its weight, if there is
+    /// one.
+    pub extents: [Vec<Extent>; 2],
     pub sample: Vec<(u64, u64)>,
     /// Sum of [`fingerprint`]s of pairs that are read again.
     pub fingerprint: u64,
 }
+
+/// Pairs of `u32`, and pairs of `u64`.
+pub(super) const NARROW: usize = 0;
+pub(super) const WIDE: usize = 1;
+const PAIR_BYTES: [usize; 2] = [8, 16];
 
 /// A number of a pair, by which a second reading shows that it reads the same pairs.
 #[inline]
@@ -54,8 +56,8 @@ pub(super) fn fingerprint(source: u64, target: u64, weight: u64) -> u64 {
 /// Counts, samples and spills pairs.
 struct Pairs<'a> {
     spill: Option<SpillWriter<'a>>,
-    narrow: Option<Open>,
-    wide: Option<Open>,
+    /// Blocks of narrow and of wide pairs that are being filled.
+    open: [Option<Open>; 2],
     collected: Collected,
     sample_stride: u64,
     sample_max: usize,
@@ -80,8 +82,8 @@ impl<'a> Pairs<'a> {
         let spill = spill.map(|file| SpillWriter::new(file, 2, sizes.spill_block)).transpose()?;
         let collected = Collected::default();
         let CollectorSizes { sample: sample_max, weight_bytes, .. } = sizes;
-        let (narrow, wide, sample_stride) = (None, None, 1);
-        Ok(Self { spill, narrow, wide, collected, sample_stride, sample_max, weight_bytes })
+        let (open, sample_stride) = ([None, None], 1);
+        Ok(Self { spill, open, collected, sample_stride, sample_max, weight_bytes })
     }
 
     #[inline]
@@ -99,8 +101,11 @@ impl<'a> Pairs<'a> {
         let pair = (source | target << 32).to_le_bytes();
         match (is_narrow, self.weight_bytes) {
             (true, 0) => self.narrow(pair),
-            (true, _) => self.weighted_narrow(pair, weight),
-            (false, _) => self.wide(source, target, weight),
+            (true, _) => self.put(NARROW, &pair, weight),
+            (false, _) => {
+                let pair = [source.to_le_bytes(), target.to_le_bytes()];
+                self.put(WIDE, pair.as_flattened(), weight)
+            }
         }
     }
 
@@ -122,76 +127,49 @@ impl<'a> Pairs<'a> {
         self.collected.sample.push((source, target));
     }
 
+    /// The fast way: a pair that fits the open block.
     #[inline]
     fn narrow(&mut self, pair: [u8; 8]) -> Result<()> {
-        if let Some(Open { block, bytes }) = &mut self.narrow
+        if let Some(Open { block, bytes }) = &mut self.open[NARROW]
             && let Some(room) = block.get_mut(*bytes..*bytes + 8)
         {
             room.copy_from_slice(&pair);
             *bytes += 8;
             return Ok(());
         }
-        self.flush()?;
-        let mut open = self.open()?;
-        open.block[..8].copy_from_slice(&pair);
-        open.bytes = 8;
-        self.narrow = Some(open);
-        Ok(())
+        self.put(NARROW, &pair, 0)
     }
 
-    fn weighted_narrow(&mut self, pair: [u8; 8], weight: u64) -> Result<()> {
-        let record = 8 + self.weight_bytes;
-        let full = self.narrow.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
+    /// Appends a record to the block of its kind.
+    #[inline]
+    fn put(&mut self, kind: usize, ids: &[u8], weight: u64) -> Result<()> {
+        let record = ids.len() + self.weight_bytes;
+        let full =
+            self.open[kind].as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
         if full {
-            self.flush()?;
-            self.narrow = Some(self.open()?);
+            self.flush(kind)?;
+            let spill = self.spill.as_mut().expect("pairs are spilled");
+            self.open[kind] = Some(Open { block: spill.take()?, bytes: 0 });
         }
-        if let Some(open) = &mut self.narrow {
-            open.put(&pair);
+        if let Some(open) = &mut self.open[kind] {
+            open.put(ids);
             open.put(&weight.to_le_bytes()[..self.weight_bytes]);
         }
         Ok(())
     }
 
-    fn wide(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
-        let record = 16 + self.weight_bytes;
-        let full = self.wide.as_ref().is_none_or(|open| open.block.len() - open.bytes < record);
-        if full {
-            self.flush_wide()?;
-            self.wide = Some(self.open()?);
-        }
-        if let Some(open) = &mut self.wide {
-            open.put(&source.to_le_bytes());
-            open.put(&target.to_le_bytes());
-            open.put(&weight.to_le_bytes()[..self.weight_bytes]);
-        }
-        Ok(())
-    }
-
-    fn open(&mut self) -> Result<Open> {
-        let spill = self.spill.as_mut().expect("pairs are spilled");
-        Ok(Open { block: spill.take()?, bytes: 0 })
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let record = 8 + self.weight_bytes;
-        if let (Some(open), Some(spill)) = (self.narrow.take(), &mut self.spill) {
-            self.collected.narrow.push(spill.put(open.block, open.bytes, open.bytes / record)?);
-        }
-        Ok(())
-    }
-
-    fn flush_wide(&mut self) -> Result<()> {
-        let record = 16 + self.weight_bytes;
-        if let (Some(open), Some(spill)) = (self.wide.take(), &mut self.spill) {
-            self.collected.wide.push(spill.put(open.block, open.bytes, open.bytes / record)?);
+    fn flush(&mut self, kind: usize) -> Result<()> {
+        let record = PAIR_BYTES[kind] + self.weight_bytes;
+        if let (Some(open), Some(spill)) = (self.open[kind].take(), &mut self.spill) {
+            let extent = spill.put(open.block, open.bytes, open.bytes / record)?;
+            self.collected.extents[kind].push(extent);
         }
         Ok(())
     }
 
     fn finish(mut self) -> Result<Collected> {
-        self.flush()?;
-        self.flush_wide()?;
+        self.flush(NARROW)?;
+        self.flush(WIDE)?;
         if let Some(spill) = &mut self.spill {
             spill.finish()?;
         }
@@ -325,23 +303,10 @@ pub(super) fn join(parts: Vec<Collected>) -> Collected {
     for part in parts {
         all.edges += part.edges;
         all.fingerprint = all.fingerprint.wrapping_add(part.fingerprint);
-        all.narrow.extend(part.narrow);
-        all.wide.extend(part.wide);
+        for (all, part) in all.extents.iter_mut().zip(part.extents) {
+            all.extend(part);
+        }
         all.sample.extend(part.sample);
     }
     all
-}
-
-/// A list of blocks that workers take from.
-#[derive(Debug)]
-pub(super) struct Shared<T>(Mutex<std::vec::IntoIter<T>>);
-
-impl<T> Shared<T> {
-    pub fn new(items: Vec<T>) -> Self {
-        Self(Mutex::new(items.into_iter()))
-    }
-
-    pub fn next(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
-    }
 }

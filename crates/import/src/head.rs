@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{Format, InputSpec};
 use crate::error::{ImportError, Result, excerpt};
+use crate::parse::Problem;
 use crate::parse::delimited::Layout;
 use crate::parse::lists::MetisHeader;
 use crate::parse::matrix::{Banner, MatrixHeader};
@@ -45,17 +46,8 @@ pub(super) enum Content {
 impl Content {
     /// Whether it is made of lines.
     pub fn is_text(&self) -> bool {
-        use Content::{Adjacency, Delimited, Edges, Matrix, Metis, Vertices, WeightedEdges};
-        matches!(
-            self,
-            Edges
-                | WeightedEdges(_)
-                | Vertices
-                | Adjacency
-                | Delimited(_)
-                | Metis { .. }
-                | Matrix(_)
-        )
+        use Content::{Names, Rows, U32, U64, VertexRun, WeightedRows};
+        !matches!(self, U32 | U64 | Rows | WeightedRows | VertexRun { .. } | Names { .. })
     }
 }
 
@@ -176,12 +168,7 @@ impl<'a> Head<'a> {
             }
             Format::Metis => {
                 if !text.starts_with(b"%") {
-                    let header = MetisHeader::parse(text)?;
-                    let header = match self.weights {
-                        Some(kind) => header.with_weights(kind)?,
-                        None => header,
-                    };
-                    let header = Arc::new(header);
+                    let header = Arc::new(MetisHeader::parse(text)?.with_weights(self.weights)?);
                     self.content = Some(Content::Metis { header, first_row: 0 });
                 }
                 Ok(true)
@@ -200,23 +187,11 @@ impl<'a> Head<'a> {
             Some(banner) => {
                 if !text.starts_with(b"%") && !text.trim_ascii().is_empty() {
                     let header = MatrixHeader::parse(banner, text)?;
-                    let header = match self.weights {
-                        Some(kind) => header.with_weights(kind, self.directed)?,
-                        None => header,
-                    };
+                    let header = header.with_weights(self.weights, self.directed)?;
                     self.content = Some(Content::Matrix(Arc::new(header)));
                 }
             }
         }
         Ok(())
     }
-}
-
-/// What is wrong with a header.
-#[derive(Debug)]
-pub(super) enum Problem {
-    /// The line; what was expected.
-    Line(String),
-    /// The whole input; the reason.
-    Whole(String),
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::budget::{Budget, Held};
 use crate::config::{Format, Input, InputSpec, strip_compression};
-use crate::edges::RowReader;
 use crate::error::{ImportError, Result};
 use crate::output::identity;
+use crate::rows::RowReader;
 use cenote_store::WeightType;
 
 /// Bytes that show the compression.
@@ -119,7 +119,7 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     }
     Format::of_path(&spec.path).ok_or_else(|| ImportError::Format {
         input: spec.name(),
-        reason: format!("its ending does not tell what it is; say `format`: {}", known()),
+        reason: format!("its ending does not say what it is; say `format`: {}", known()),
     })
 }
 
@@ -215,11 +215,9 @@ fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {
 fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
     let file_name = spec.path.to_string_lossy();
     let binary = matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32);
-    if binary && !spec.is_stdin() && strip_compression(&file_name).len() == file_name.len() {
-        let told = Format::of_path(&spec.path);
-        if told == Some(format) {
-            return Packing::Plain;
-        }
+    let is_packed = strip_compression(&file_name).len() < file_name.len();
+    if binary && !spec.is_stdin() && !is_packed && Format::of_path(&spec.path) == Some(format) {
+        return Packing::Plain;
     }
     match head {
         [0x1f, 0x8b, 8, flags, ..] if flags & 0xe0 == 0 => Packing::Gzip,

@@ -2,10 +2,11 @@
 //!
 //! The path of the data, and where each step lives:
 //!
-//! 1. [`input`]: opens files and stdin, unpacks gzip and zstd; [`edges`]: edges in memory as
-//!    streams of rows; `once`: copies what can be read only once; `blocks` cuts text at line ends
-//! 2. [`parse`]: one file per input format; workers parse blocks in parallel
-//! 3. [`ids`]: collects the outer ids and gives each its dense id, in ascending order
+//! 1. `input`: opens files and stdin, unpacks gzip and zstd; [`edges`], `arrow`: edges in memory
+//!    as streams of `rows`; `once`: copies what can be read only once; `blocks` cuts text at line
+//!    ends
+//! 2. `parse`: one file per input format; workers parse blocks in parallel
+//! 3. `ids`: collects the outer ids and gives each its dense id, in ascending order
 //! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
 //! 5. `partition`, `mapper`: map outer to dense ids and spread the edges over ranges of keys, each
 //!    of which fits memory
@@ -21,6 +22,7 @@
 //! The file that comes out depends on the edges and the options alone, never on the number of
 //! threads, the memory budget or the order of the inputs.
 
+mod arrow;
 mod blocks;
 mod budget;
 mod build;
@@ -30,21 +32,25 @@ mod driver;
 pub mod edges;
 mod error;
 mod head;
-pub mod ids;
-pub mod input;
+mod ids;
+mod input;
 mod long_list;
 mod mapper;
 mod once;
 mod order;
 pub mod output;
-pub mod parse;
+mod parse;
 mod partition;
 mod report;
+mod rows;
 mod sort;
 mod spill;
 mod workers;
 pub mod workspace;
 
+pub use arrow::ArrowBatches;
+/// The crate of [`ArrowBatches`], in the version that fits.
+pub use arrow_array;
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
 pub use driver::{import, import_edges, import_into};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};

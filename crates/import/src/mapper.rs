@@ -1,5 +1,7 @@
 //! A worker of the second pass: from pairs of outer ids to keys.
 
+use cenote_device::mix;
+
 use crate::blocks::Worker;
 use crate::collect::fingerprint;
 use crate::error::Result;
@@ -153,11 +155,4 @@ fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)
-}
-
-/// The finaliser of splitmix64.
-pub(super) fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }

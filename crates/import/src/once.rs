@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cenote_device::{Buffer, Device, read_exact, write_all};
 
 use crate::config::{IdKind, ImportConfig, Input};
-use crate::edges::RowReader;
 use crate::error::Result;
 use crate::input;
+use crate::rows::RowReader;
 use crate::spill::full_disk;
 use crate::workspace::Workspace;
 

@@ -157,7 +157,8 @@ impl Spread {
     }
 }
 
-fn count(extents: &[Extent]) -> u64 {
+/// Records of these blocks.
+pub(super) fn count(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.records)).sum()
 }
 

@@ -8,7 +8,10 @@ const DIGIT_BITS_MAX: u32 = 11;
 const SMALL: usize = 1 << 10;
 
 /// What is sorted: a key, or a key and its weight, which sorts what the key does not.
-pub(super) trait Record: Copy + Ord {
+pub(super) trait Record: Copy + Ord + bytemuck::Pod {
+    /// A key, and its weight where records have weights.
+    fn new(key: u64, weight: u64) -> Self;
+
     fn key(self) -> u64;
 
     /// Puts records of equal keys in order.
@@ -16,6 +19,11 @@ pub(super) trait Record: Copy + Ord {
 }
 
 impl Record for u64 {
+    #[inline]
+    fn new(key: u64, _: u64) -> Self {
+        key
+    }
+
     #[inline]
     fn key(self) -> u64 {
         self
@@ -25,6 +33,11 @@ impl Record for u64 {
 }
 
 impl Record for [u64; 2] {
+    #[inline]
+    fn new(key: u64, weight: u64) -> Self {
+        [key, weight]
+    }
+
     #[inline]
     fn key(self) -> u64 {
         self[0]

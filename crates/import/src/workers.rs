@@ -1,6 +1,7 @@
 //! Worker threads. A thread that the system refuses is an error.
 
 use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::error::{ImportError, Result};
@@ -24,4 +25,18 @@ pub(crate) fn on_all<T: Send>(count: usize, work: impl Fn() -> Result<T> + Sync)
         let workers: Vec<_> = (0..count).map(|_| spawn(scope, &work)).collect::<Result<_>>()?;
         workers.into_iter().map(join).collect()
     })
+}
+
+/// A list that workers take from.
+#[derive(Debug)]
+pub(crate) struct Shared<T>(Mutex<std::vec::IntoIter<T>>);
+
+impl<T> Shared<T> {
+    pub fn new(items: Vec<T>) -> Self {
+        Self(Mutex::new(items.into_iter()))
+    }
+
+    pub fn next(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
 }

@@ -19,15 +19,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use cenote_device::backend::DEPTH_MAX;
 use cenote_device::wrapper::StatsDevice;
-use cenote_device::{Clock, Device};
+use cenote_device::{Clock, DEPTH_MAX, Device};
 
 use crate::PageId;
 use crate::config::PoolConfig;
 use crate::error::{PoolError, Result};
 use crate::frame::{DIRTY, FRAME_OVERHEAD_BYTES, FrameSet, WRITING};
-use crate::handle::Handle;
 use crate::policy::{Entrance, FrameId, Frames as _, HitRecording, Policy};
 use crate::prefetch::Prefetcher;
 use crate::stats::{Counter, Counters, PoolStats};
@@ -38,7 +36,8 @@ use crate::table::PageTable;
 /// threads pin what was chosen.
 const CHOICES_MAX: usize = 64;
 
-/// A buffer pool over a device. Shared by threads; each works through its own [`Handle`].
+/// A buffer pool over a device. Shared by threads; each works through its own
+/// [`Handle`](crate::Handle).
 pub struct Pool {
     pub(crate) device: Arc<StatsDevice>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -122,12 +121,6 @@ impl Pool {
         }))
     }
 
-    /// A way in for the calling thread. It opens a queue, and takes buffers of its own
-    /// ([`Pool::handle_bytes`]), when it first has to read or to write.
-    pub fn handle(self: &Arc<Self>) -> Handle {
-        Handle::new(Arc::clone(self))
-    }
-
     /// Memory of a pool: frames and all that is kept per frame.
     pub fn memory_bytes(config: &PoolConfig) -> u64 {
         (config.frames as u64).saturating_mul(Self::frame_bytes(config.page_bytes))
@@ -178,15 +171,6 @@ impl Pool {
         stats
     }
 
-    /// Writes every dirty page and returns when all that was changed before is on stable storage.
-    /// See [`Handle::sync`].
-    ///
-    /// # Errors
-    /// As [`Handle::sync`].
-    pub fn sync(self: &Arc<Self>) -> Result<()> {
-        self.handle().sync()
-    }
-
     pub(crate) fn hit_recording(&self) -> HitRecording {
         self.hits
     }
@@ -199,7 +183,7 @@ impl Pool {
 
     pub(crate) fn retire(&self, hits: &Arc<Counter>) {
         self.handles.lock().retain(|other| !Arc::ptr_eq(other, hits));
-        self.counters.hits_retired.add(hits.get());
+        self.counters.hits.add(hits.get());
     }
 
     /// Whether other handles could release what this one waits for.

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use cenote_device::plan::Planner;
-use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, Request};
+use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, Request, Slab};
 
 use crate::PageId;
 use crate::error::{PoolError, Result};
@@ -54,8 +54,7 @@ pub struct Scan<T> {
     device: String,
     page_bytes: u64,
     free: Vec<Buffer>,
-    in_flight: Vec<Option<Extent<T>>>,
-    free_slots: Vec<usize>,
+    in_flight: Slab<Extent<T>>,
     completions: Vec<Completion>,
     arrived: VecDeque<Arrived<T>>,
 }
@@ -79,8 +78,7 @@ impl<T> Scan<T> {
             device: device.name(),
             page_bytes: page_bytes as u64,
             free,
-            in_flight: (0..depth).map(|_| None).collect(),
-            free_slots: (0..depth).rev().collect(),
+            in_flight: Slab::with_capacity(depth),
             completions: Vec::with_capacity(depth),
             arrived: VecDeque::with_capacity(depth),
         })
@@ -102,12 +100,11 @@ impl<T> Scan<T> {
     /// Where [`Scan::has_room`] is false, or the extent is larger than a request.
     pub fn start(&mut self, extent: Extent<T>) {
         let buffer = self.free.pop().expect("the caller asked for room");
-        let slot = self.free_slots.pop().expect("a slot per buffer");
         let len = extent.pages * self.page_bytes;
         let offset = extent.first_page * self.page_bytes;
-        self.in_flight[slot] = Some(extent);
+        let tag = self.in_flight.insert(extent);
         let len = usize::try_from(len).expect("a request fits its buffer");
-        self.queue.push(Request { tag: slot as u64, op: Op::Read, offset, len, buffer });
+        self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
     }
 
     /// Submits what was started and collects what has arrived; waits for one where `wait`.
@@ -118,9 +115,7 @@ impl<T> Scan<T> {
         let wait_for = usize::from(wait && self.arrived.is_empty() && self.in_flight() > 0);
         self.queue.reap(wait_for, &mut self.completions)?;
         for completion in self.completions.drain(..) {
-            let slot = usize::try_from(completion.tag).expect("tags are slots");
-            let extent = self.in_flight[slot].take().expect("a completion has its extent");
-            self.free_slots.push(slot);
+            let extent = self.in_flight.remove(completion.tag);
             completion.whole(|| self.device.clone())?;
             self.arrived.push_back(Arrived { extent, buffer: completion.buffer });
         }

@@ -4,44 +4,71 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_device::wrapper::Histogram;
 
-/// Counts since the pool was made. Taken while others work, they may be ahead of each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PoolStats {
+/// The counts of [`PoolStats`], and as many counters.
+macro_rules! counts {
+    ($($(#[$doc:meta])* $count:ident,)*) => {
+        /// Counts since the pool was made. Taken while others work, some may be ahead of others.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct PoolStats {
+            $($(#[$doc])* pub $count: u64,)*
+            /// Batches by their number of pages; the index is the number.
+            pub batch_sizes: Vec<u64>,
+            /// How long reads took on the device.
+            pub read_latency: Histogram,
+            /// How long writes took on the device.
+            pub write_latency: Histogram,
+        }
+
+        /// What all handles of a pool count on their slow paths. The hits are those of handles that
+        /// are gone; each living handle counts its own.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $(pub $count: Counter,)*
+            pub batch_sizes: Box<[Counter]>,
+        }
+
+        impl Counters {
+            pub fn snapshot(&self) -> PoolStats {
+                PoolStats {
+                    $($count: self.$count.get(),)*
+                    batch_sizes: self.batch_sizes.iter().map(Counter::get).collect(),
+                    ..PoolStats::default()
+                }
+            }
+        }
+    };
+}
+
+counts! {
     /// Requests that found their page in memory or on its way.
-    pub hits: u64,
+    hits,
     /// Requests for which a page was read.
-    pub misses: u64,
+    misses,
     /// Pages that left while they were the same as the device's.
-    pub evicted_clean: u64,
+    evicted_clean,
     /// Pages that had to be written before they could leave.
-    pub evicted_dirty: u64,
+    evicted_dirty,
     /// Pages written back.
-    pub pages_written: u64,
+    pages_written,
     /// Batches of concurrent writes that they made.
-    pub write_batches: u64,
-    /// Batches by their number of pages; the index is the number.
-    pub batch_sizes: Vec<u64>,
+    write_batches,
     /// Pages read early.
-    pub prefetched: u64,
+    prefetched,
     /// Of those, pages that were used.
-    pub prefetched_useful: u64,
+    prefetched_useful,
     /// Of those, pages that left unused.
-    pub prefetched_wasted: u64,
+    prefetched_wasted,
     /// Batches of concurrent reads: a miss and what was prefetched with it are one.
-    pub read_batches: u64,
+    read_batches,
     /// Reads that failed, or whose page the check refused.
-    pub reads_failed: u64,
+    reads_failed,
     /// Writes that failed; their pages stayed dirty.
-    pub writes_failed: u64,
+    writes_failed,
     /// Searches for dirty pages that ended at their reach before the batch was full.
-    pub searches_cut: u64,
+    searches_cut,
     /// Nanoseconds that handles waited for write-backs.
-    pub write_wait_ns: u64,
-    /// How long reads took on the device.
-    pub read_latency: Histogram,
-    /// How long writes took on the device.
-    pub write_latency: Histogram,
+    write_wait_ns,
 }
 
 /// A counter that many threads add to.
@@ -62,27 +89,6 @@ impl Counter {
     pub fn add_one_unshared(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
-}
-
-/// What all handles of a pool count on their slow paths.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    /// Hits of handles that are gone; those of living handles are theirs.
-    pub hits_retired: Counter,
-    pub misses: Counter,
-    pub evicted_clean: Counter,
-    pub evicted_dirty: Counter,
-    pub pages_written: Counter,
-    pub write_batches: Counter,
-    pub batch_sizes: Box<[Counter]>,
-    pub prefetched: Counter,
-    pub prefetched_useful: Counter,
-    pub prefetched_wasted: Counter,
-    pub read_batches: Counter,
-    pub reads_failed: Counter,
-    pub writes_failed: Counter,
-    pub searches_cut: Counter,
-    pub write_wait_ns: Counter,
 }
 
 impl Counters {
@@ -107,28 +113,6 @@ impl Counters {
         }
         if !pages.is_multiple_of(batch) {
             self.count_batch(pages % batch);
-        }
-    }
-
-    pub fn snapshot(&self) -> PoolStats {
-        PoolStats {
-            hits: self.hits_retired.get(),
-            misses: self.misses.get(),
-            evicted_clean: self.evicted_clean.get(),
-            evicted_dirty: self.evicted_dirty.get(),
-            pages_written: self.pages_written.get(),
-            write_batches: self.write_batches.get(),
-            batch_sizes: self.batch_sizes.iter().map(Counter::get).collect(),
-            prefetched: self.prefetched.get(),
-            prefetched_useful: self.prefetched_useful.get(),
-            prefetched_wasted: self.prefetched_wasted.get(),
-            read_batches: self.read_batches.get(),
-            reads_failed: self.reads_failed.get(),
-            writes_failed: self.writes_failed.get(),
-            searches_cut: self.searches_cut.get(),
-            write_wait_ns: self.write_wait_ns.get(),
-            read_latency: Histogram::default(),
-            write_latency: Histogram::default(),
         }
     }
 }

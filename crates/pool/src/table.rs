@@ -2,8 +2,8 @@
 //!
 //! A bucket is the number of its first frame; each frame knows the next of its bucket. Readers
 //! follow the chain while others change it: at worst they miss a page that is there, or come upon
-//! one that is leaving. Both are harmless: a hit is checked again under the frame's latch, and who
-//! finds nothing looks again under the bucket's lock before it reads the page.
+//! one that is leaving. Both are harmless: a hit is checked again under the frame's latch, and a
+//! thread that finds nothing looks again under the bucket's lock before it reads the page.
 
 use crate::PageId;
 use crate::frame::FrameSet;
@@ -11,8 +11,8 @@ use crate::policy::FrameId;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Counts of writes, each for many pages, at most.
-const STAMPS_MAX: usize = 4096;
+/// Versions, each for many pages, at most.
+const VERSIONS_MAX: usize = 4096;
 
 const NONE: FrameId = FrameId::MAX;
 
@@ -27,7 +27,7 @@ pub(crate) struct PageTable {
     buckets: Box<[AtomicU32]>,
     locks: Box<[Mutex<()>]>,
     /// Begins and ends of writes to the device, each for some of the pages.
-    stamps: Box<[AtomicU32]>,
+    versions: Box<[AtomicU32]>,
     /// Bits of a hash that are not the bucket's number.
     shift: u32,
 }
@@ -42,7 +42,7 @@ impl PageTable {
         Self {
             buckets: (0..buckets).map(|_| AtomicU32::new(NONE)).collect(),
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
-            stamps: (0..(buckets / 2).min(STAMPS_MAX)).map(|_| AtomicU32::new(0)).collect(),
+            versions: (0..(buckets / 2).min(VERSIONS_MAX)).map(|_| AtomicU32::new(0)).collect(),
             shift: 64 - buckets.trailing_zeros(),
         }
     }
@@ -69,18 +69,18 @@ impl PageTable {
         None
     }
 
-    fn stamp_of(&self, page: PageId) -> &AtomicU32 {
-        &self.stamps[self.bucket(page) % self.stamps.len()]
+    fn version_of(&self, page: PageId) -> &AtomicU32 {
+        &self.versions[self.bucket(page) % self.versions.len()]
     }
 
     /// A number that changes when a write of the page to the device begins and when it ends.
     pub fn version(&self, page: PageId) -> u32 {
-        self.stamp_of(page).load(Ordering::Acquire)
+        self.version_of(page).load(Ordering::Acquire)
     }
 
     /// A write of the page begins, or has ended and the page may leave.
     pub fn advance_version(&self, page: PageId) {
-        self.stamp_of(page).fetch_add(1, Ordering::AcqRel);
+        self.version_of(page).fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether a copy of the page that was read from the device since `version` is whole and is the
@@ -110,7 +110,7 @@ impl PageTable {
         (frame != NONE).then_some(frame)
     }
 
-    /// Enters a page. The caller has found that it is not here, and latches `frame` exclusively.
+    /// Inserts a page. The caller has found that it is not here, and latches `frame` exclusively.
     pub fn insert(&self, frames: &FrameSet, page: PageId, frame: FrameId, _lock: &BucketLock<'_>) {
         assert!(frames.page(frame).is_none(), "the frame is empty");
         let bucket = &self.buckets[self.bucket(page)];
@@ -119,7 +119,7 @@ impl PageTable {
         bucket.store(frame, Ordering::Release);
     }
 
-    /// Strikes out the page of `frame`, which the caller latches exclusively.
+    /// Removes the page of `frame`, which the caller latches exclusively.
     pub fn remove(&self, frames: &FrameSet, frame: FrameId) -> PageId {
         let page = frames.page(frame).expect("the frame holds a page");
         let _lock = self.lock(page);

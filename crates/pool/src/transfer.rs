@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cenote_device::{
-    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request,
+    Arena, Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request, Slab,
 };
 
 use crate::PageId;
@@ -38,7 +38,7 @@ struct Flight {
 }
 
 /// A submitted page that was read, its latch shared, or why it was not.
-pub(crate) type Landed = (u64, Result<FrameId>);
+pub(crate) type Arrived = (u64, Result<FrameId>);
 
 /// Dirty pages that could not be written.
 #[derive(Debug, Default)]
@@ -53,11 +53,10 @@ pub(crate) struct Transfer {
     queue: Option<Box<dyn Queue>>,
     /// For copies of pages that are written.
     staging: Vec<Buffer>,
-    flights: Vec<Option<Flight>>,
-    free_slots: Vec<usize>,
+    flights: Slab<Flight>,
     completions: Vec<Completion>,
     /// Submitted pages that are ready, and their tags.
-    pub landed: VecDeque<Landed>,
+    pub arrived: VecDeque<Arrived>,
     /// The page that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
@@ -77,10 +76,9 @@ impl Transfer {
         Self {
             queue: None,
             staging: Vec::new(),
-            flights: Vec::new(),
-            free_slots: Vec::new(),
+            flights: Slab::with_capacity(0),
             completions: Vec::new(),
-            landed: VecDeque::new(),
+            arrived: VecDeque::new(),
             pinned: None,
             reads_in_flight: 0,
             submitted_in_flight: 0,
@@ -105,8 +103,7 @@ impl Transfer {
         let arenas = vec![arena, Arc::clone(pool.frames.arena())];
         self.queue = Some(pool.device.queue(&QueueConfig { depth, arenas })?);
         self.staging = staging;
-        self.flights = vec![None; depth];
-        self.free_slots = (0..depth).rev().collect();
+        self.flights = Slab::with_capacity(depth);
         self.completions.reserve(depth);
         Ok(())
     }
@@ -127,9 +124,9 @@ impl Transfer {
             *count += 1;
         }
         let flight = Flight { frame, page, purpose: Some(purpose) };
-        let (slot, started) = self.start(pool, flight, Op::Read, buffer);
+        let (tag, started) = self.start(pool, flight, Op::Read, buffer);
         if started.is_err() {
-            self.abandon(slot);
+            self.abandon(tag);
         }
         started
     }
@@ -171,8 +168,8 @@ impl Transfer {
     }
 
     /// The client gets an error for this read, which may still end.
-    fn abandon(&mut self, slot: usize) {
-        let flight = self.flights[slot].as_mut().expect("the read is in flight");
+    fn abandon(&mut self, tag: u64) {
+        let flight = self.flights.get_mut(tag);
         let before = flight.purpose.replace(Purpose::Abandoned).expect("it is a read");
         if let Some(count) = self.count_of(before) {
             *count -= 1;
@@ -197,8 +194,9 @@ impl Transfer {
             return self.pinned.take().expect("the read is done");
         };
         let is_pin = |flight: &Flight| flight.purpose == Some(Purpose::Pin);
-        if let Some(slot) = self.flights.iter().position(|f| f.as_ref().is_some_and(is_pin)) {
-            self.abandon(slot);
+        let pin = self.flights.iter_mut().find(|(_, flight)| is_pin(flight)).map(|(tag, _)| tag);
+        if let Some(tag) = pin {
+            self.abandon(tag);
         }
         if let Some(Ok(())) = self.pinned.take() {
             pool.frames.frame(frame).latch.release_exclusive();
@@ -206,22 +204,15 @@ impl Transfer {
         Err(fault)
     }
 
-    /// Starts a request; its slot.
-    fn start(
-        &mut self,
-        pool: &Pool,
-        flight: Flight,
-        op: Op,
-        buffer: Buffer,
-    ) -> (usize, Result<()>) {
-        let slot = self.free_slots.pop().expect("the queue is deep enough for reads and writes");
-        self.flights[slot] = Some(flight);
+    /// Starts a request; its tag.
+    fn start(&mut self, pool: &Pool, flight: Flight, op: Op, buffer: Buffer) -> (u64, Result<()>) {
         let len = pool.config.page_bytes;
         let offset = flight.page * len as u64;
+        let tag = self.flights.insert(flight);
         let queue = self.queue.as_mut().expect("the queue is open");
-        queue.push(Request { tag: slot as u64, op, offset, len, buffer });
+        queue.push(Request { tag, op, offset, len, buffer });
         // One by one: some virtual drives serve what is submitted together as one lump.
-        (slot, queue.submit().map_err(PoolError::from))
+        (tag, queue.submit().map_err(PoolError::from))
     }
 
     /// Takes what has arrived; waits for at least one request where `wait` and any is in flight.
@@ -230,9 +221,7 @@ impl Transfer {
         let Some(queue) = &mut self.queue else { return Ok(()) };
         queue.reap(wait_for, &mut self.completions)?;
         for completion in std::mem::take(&mut self.completions) {
-            let slot = usize::try_from(completion.tag).expect("tags are slots");
-            let flight = self.flights[slot].take().expect("a completion has its flight");
-            self.free_slots.push(slot);
+            let flight = self.flights.remove(completion.tag);
             match flight.purpose {
                 Some(purpose) => self.end_read(pool, flight, purpose, completion),
                 None => self.end_write(pool, flight, completion),
@@ -291,7 +280,7 @@ impl Transfer {
         });
         // SAFETY: the start of the read latched the frame exclusively; it still is.
         unsafe { pool.frames.put_buffer(frame, completion.buffer) };
-        let landed = match fault {
+        let arrived = match fault {
             None => {
                 let is_wanted = matches!(purpose, Purpose::Pin | Purpose::Submitted(_));
                 let entrance = if is_wanted { Entrance::Hot } else { Entrance::Cold };
@@ -306,13 +295,13 @@ impl Transfer {
             }
         };
         let latch = &pool.frames.frame(frame).latch;
-        match (purpose, landed) {
-            (Purpose::Pin, landed) => self.pinned = Some(landed),
+        match (purpose, arrived) {
+            (Purpose::Pin, arrived) => self.pinned = Some(arrived),
             (Purpose::Submitted(tag), Ok(())) => {
                 latch.downgrade();
-                self.landed.push_back((tag, Ok(frame)));
+                self.arrived.push_back((tag, Ok(frame)));
             }
-            (Purpose::Submitted(tag), Err(fault)) => self.landed.push_back((tag, Err(fault))),
+            (Purpose::Submitted(tag), Err(fault)) => self.arrived.push_back((tag, Err(fault))),
             (Purpose::Prefetch, Ok(())) => {
                 pool.frames.mark_prefetched(frame);
                 latch.release_exclusive();

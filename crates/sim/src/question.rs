@@ -57,7 +57,7 @@ impl Question {
         let vertices = 0..graph.vertices() as VertexId;
         Ok(match self {
             Question::Bfs { source } => {
-                let search = BfsConfig { parents: true, ..BfsConfig::from(source) };
+                let search = BfsConfig::from(source).parents(true);
                 let bfs = bfs::run(graph, config, &search)?;
                 let levels = vertices.clone().map(|v| bfs.level(v)).collect();
                 Answer::Bfs(levels, vertices.map(|v| bfs.parent(v)).collect())
@@ -67,7 +67,7 @@ impl Question {
                 Answer::Wcc(vertices.map(|v| wcc.label(v)).collect())
             }
             Question::PageRank { iterations } => {
-                let walk = PageRankConfig { iterations, ..PageRankConfig::default() };
+                let walk = PageRankConfig::default().iterations(iterations);
                 let ranks = pagerank::run(graph, config, &walk)?;
                 Answer::PageRank(vertices.map(|v| ranks.rank(v)).collect())
             }

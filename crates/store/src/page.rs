@@ -13,6 +13,8 @@ use crate::header::{self, Identity, PageHeader};
 use crate::packed;
 use crate::packed::decode::{self, Decoded};
 
+const MISSING: &str = "the index led to a page with the vertex";
+
 /// Most entries, and most lists, that a page can hold.
 pub(crate) fn items_max(page_bytes: usize, codec: Codec) -> (usize, usize) {
     match codec {
@@ -154,6 +156,7 @@ impl<'a> Page<'a> {
     ///
     /// # Panics
     /// As [`Page::reparse`]; if the page has no piece of one of them.
+    #[inline(always)]
     pub(crate) fn reparse_lists(
         bytes: &[u8],
         expected: &Expected,
@@ -161,12 +164,22 @@ impl<'a> Page<'a> {
         decoded: &mut Decoded,
         mut take: impl FnMut(&List<'_>),
     ) -> Result<(), PageFault> {
-        const MISSING: &str = "the index led to a page with the vertex";
         if expected.codec == Codec::Raw || vertices.len() as u64 * 2 > expected.lists {
             let page = Page::reparse(bytes, expected, decoded)?;
             vertices.iter().for_each(|vertex| take(&page.list_of(*vertex).expect(MISSING)));
             return Ok(());
         }
+        Self::decode_lists(bytes, expected, vertices, decoded, take)
+    }
+
+    /// Decodes the lists of these vertices alone.
+    fn decode_lists(
+        bytes: &[u8],
+        expected: &Expected,
+        vertices: &[VertexId],
+        decoded: &mut Decoded,
+        mut take: impl FnMut(&List<'_>),
+    ) -> Result<(), PageFault> {
         assert!(format::is_page_size(bytes.len() as u64), "a page is parsed as a whole");
         let header = PageHeader::read(bytes);
         check_place(&header, expected)?;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use cenote_device::Device;
+use cenote_device::{Device, setters};
 use cenote_pool::check::{Damage, PageCheck};
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
@@ -24,6 +24,7 @@ use crate::{Direction, VertexId};
 
 /// How lists and ids are looked up.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct LookupConfig {
     /// Pages that stay in memory at most; at least twice the read depth for each thread that has a
     /// [`Lookup`](crate::Lookup).
@@ -37,6 +38,10 @@ impl Default for LookupConfig {
     fn default() -> Self {
         Self { frames: 64, read_depth: 8 }
     }
+}
+
+impl LookupConfig {
+    setters! { frames: u64, read_depth: usize }
 }
 
 /// Pages that are brought into memory at once before they are used.

@@ -50,18 +50,21 @@ pub enum TierError {
     },
 }
 
+impl TierError {
+    pub(crate) fn spec(what: &str, found: impl ToString, expected: impl Into<String>) -> Self {
+        Self::Spec { what: what.to_owned(), found: found.to_string(), expected: expected.into() }
+    }
+}
+
 /// The result of building or driving tiers.
 pub type Result<T> = std::result::Result<T, TierError>;
 
 /// Checks one part of a description.
 pub(crate) fn require(
     holds: bool,
-    what: impl Into<String>,
+    what: impl AsRef<str>,
     found: impl ToString,
     expected: impl Into<String>,
 ) -> Result<()> {
-    if holds {
-        return Ok(());
-    }
-    Err(TierError::Spec { what: what.into(), found: found.to_string(), expected: expected.into() })
+    if holds { Ok(()) } else { Err(TierError::spec(what.as_ref(), found, expected)) }
 }

@@ -79,7 +79,7 @@ impl Placement {
         Self::in_order(pages, capacities, order)
     }
 
-    /// Pages where a map says they lie: one that was kept, for tiers that may hold so many.
+    /// Pages where a saved map says they lie, for tiers that may hold so many.
     pub fn from_map(map: Vec<Tier>, capacities: &[u64]) -> Result<Self> {
         let expected = format!("2 to {TIERS_MAX}");
         require((2..=TIERS_MAX).contains(&capacities.len()), "tiers", capacities.len(), expected)?;

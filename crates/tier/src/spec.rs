@@ -69,11 +69,8 @@ impl FromStr for TierSpec {
     type Err = TierError;
 
     fn from_str(text: &str) -> Result<Self> {
-        let fault = || TierError::Spec {
-            what: "tier".into(),
-            found: format!("'{text}'"),
-            expected: "READ:ALPHA:K or READ:ALPHA:K_R/K_W, such as 200us:2:4".into(),
-        };
+        let expected = "READ:ALPHA:K or READ:ALPHA:K_R/K_W, such as 200us:2:4";
+        let fault = || TierError::spec("tier", format!("'{text}'"), expected);
         let parts: Vec<&str> = text.trim().split(':').collect();
         let [read, alpha, k] = parts[..] else { return Err(fault()) };
         let (k_r, k_w) = k.split_once('/').unwrap_or((k, k));

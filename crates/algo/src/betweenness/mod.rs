@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 
 use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph, Needs,
-    VertexId,
+    VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, plan_for};
@@ -56,12 +56,17 @@ pub enum Scale {
 
 /// From where.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct BetweennessConfig {
     /// Sources; one that is given twice counts once. The vertex of largest degree where there is
     /// none.
     pub sources: Vec<VertexId>,
     /// What is made of the sums.
     pub scale: Scale,
+}
+
+impl BetweennessConfig {
+    setters! { sources: Vec<VertexId>, scale: Scale }
 }
 
 /// Finished sums.
@@ -326,8 +331,8 @@ impl<'e> Batches<'e> {
                 overflown: &overflown,
             };
             let label = format!("forward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let locals = self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?;
+            let active = ActiveSet::In(&self.frontier);
+            let locals = self.engine.visit(label, direction, active, &Assembled::new(&kernel))?;
             Ok(locals.into_iter().map(|(part, _)| part).collect())
         };
         if directed && level > 0 {
@@ -353,9 +358,9 @@ impl<'e> Batches<'e> {
         }
         let Self { lanes, ranks, sums, .. } = &*self;
         let kernel = Backward { lanes, ranks, sums, level };
-        let wanted = ActiveSet::In(&self.frontier);
+        let active = ActiveSet::In(&self.frontier);
         let label = format!("backward {level}");
-        self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&kernel))?;
+        self.engine.visit(label, Direction::Out, active, &Assembled::new(&kernel))?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Of each unvisited vertex the three neighbours of largest degree are looked at, which the graph
 //! stores apart. Where one is in the frontier, the vertex is found; where there are no more than
-//! these, its list is known; only of what is left after that are lists wanted.
+//! these, its list is known; after that only the lists of what is left are active.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,7 +15,7 @@ pub(super) struct BottomUpHubNeighbours<'a> {
     pub visited: &'a Bitmap,
     pub frontier: &'a Frontier,
     pub next: &'a Frontier,
-    /// Vertices whose lists are not wanted any more; the visited ones at first.
+    /// Vertices whose lists are not needed any more; at first the visited ones.
     pub settled: &'a Bitmap,
     pub levels: &'a [AtomicU32],
     pub level: u32,

@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, Strategy, VertexId,
+    setters,
 };
 
 use crate::estimate::{Estimate, Reads, kept};
@@ -52,6 +53,7 @@ pub const UNREACHED: u32 = u32::MAX;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct BfsConfig {
     /// Where the search starts; from the vertex of largest degree where none is given.
     pub sources: Vec<VertexId>,
@@ -62,6 +64,8 @@ pub struct BfsConfig {
 }
 
 impl BfsConfig {
+    setters! { sources: Vec<VertexId>, targets: Vec<VertexId>, parents: bool }
+
     /// Searches everything from `source`.
     pub fn from(source: VertexId) -> Self {
         Self { sources: vec![source], ..Self::default() }
@@ -128,8 +132,8 @@ impl Bfs {
 }
 
 /// Memory: 4 bytes a vertex for levels, 4 for parents (8 where the graph is not in the order of its
-/// ids), 3 sets; up to 16 bytes a vertex more are
-/// used where the budget has them, and on a graph of few edges a vertex as much as its lists take.
+/// ids), 3 sets; up to 16 bytes a vertex more where the budget has them, and on a graph of few
+/// edges a vertex as much as its lists take.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };

@@ -324,7 +324,7 @@ impl<'e> Search<'e> {
 
     fn bottom_up_visit(
         &self,
-        wanted: ActiveSet<'_>,
+        active: ActiveSet<'_>,
         bytes: u64,
     ) -> Result<(Vec<FrontierPart>, Vec<UnvisitedPart>)> {
         let keep = self.keep(bytes)?;
@@ -338,7 +338,7 @@ impl<'e> Search<'e> {
             keep: &keep,
         };
         let label = format!("level {} bottom-up", self.level + 1);
-        let locals = self.engine.visit(label, Direction::In, wanted, &kernel)?;
+        let locals = self.engine.visit(label, Direction::In, active, &kernel)?;
         Ok(locals.into_iter().unzip())
     }
 

@@ -6,7 +6,7 @@ const SORTED_MAX: usize = 24;
 /// Slots of the table: small enough to stay in the first-level cache.
 const SLOTS: usize = 2048;
 
-/// Different labels that the table takes before the rest is sorted instead.
+/// Different labels that the table takes; where there are more, labels are sorted instead.
 const DIFFERENT_MAX: usize = SLOTS / 2;
 
 /// A worker's memory for finding them.

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
-    HugeVec, Needs, VertexId,
+    ActiveSet, Adjacency, Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs,
+    VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
-use crate::groups::{Groups, Labels};
+use crate::groups::{Groups, Labels, clear};
 use crate::neighbourhood::{self, Neighbourhood};
 use crate::plain::Lists;
 use crate::ranks::{Ranks, for_each_by_id};
@@ -41,6 +41,7 @@ const NAMING_SHARE: u64 = 4;
 
 /// How long labels are passed on.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct CdlpConfig {
     /// Iterations; fewer are done where nothing changes any more.
     pub iterations: u32,
@@ -50,6 +51,10 @@ impl Default for CdlpConfig {
     fn default() -> Self {
         Self { iterations: 10 }
     }
+}
+
+impl CdlpConfig {
+    setters! { iterations: u32 }
 }
 
 /// Communities of a graph.
@@ -182,8 +187,8 @@ impl<'e> Passing<'e> {
             changed: &self.changed,
             touched: naming.then_some(&self.touched),
         };
-        let wanted = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
-        neighbourhood::visit(self.engine, label, wanted, &step)?;
+        let active = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
+        neighbourhood::visit(self.engine, label, active, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
             let label = self.next[v as usize].load(Ordering::Relaxed);
@@ -191,12 +196,7 @@ impl<'e> Passing<'e> {
         });
         self.changed.clear();
         if naming {
-            self.frontier.clear();
-            let mut part = FrontierPart::default();
-            self.touched.iter().for_each(|v| {
-                self.frontier.add(v, &mut part);
-            });
-            self.frontier.seal([part]);
+            self.frontier.set(self.touched.iter());
             self.touched.clear();
         }
         self.named = naming;
@@ -204,6 +204,7 @@ impl<'e> Passing<'e> {
     }
 
     fn finish(self, iterations: u32, converged: bool) -> Result<Cdlp> {
+        clear(&self.next);
         let groups = Groups::new(self.engine.graph(), Labels::Ranks, self.labels, self.next)?;
         let Groups { count, largest, largest_label, .. } = groups;
         let run = Run::of(self.engine);

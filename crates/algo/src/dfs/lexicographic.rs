@@ -16,7 +16,9 @@
 
 use std::sync::Arc;
 
-use cenote_engine::{Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId};
+use cenote_engine::{
+    Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, setters,
+};
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
 use crate::estimate::{Estimate, kept};
@@ -32,11 +34,16 @@ const CANCEL_VISITS: u64 = 1 << 10;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct LexicographicConfig {
     /// Where the search starts; the vertex of largest degree where it is not set.
     pub source: Option<VertexId>,
     /// The search ends when all of these are visited; where none is given, when nothing is left.
     pub targets: Vec<VertexId>,
+}
+
+impl LexicographicConfig {
+    setters! { source: Option<VertexId>, targets: Vec<VertexId> }
 }
 
 /// A finished search.

@@ -7,7 +7,7 @@
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
 //!
-//! **Trick.** The order is free, so a page that has come serves all vertices that wait for it,
+//! **Trick.** The order is free, so a page that has come is for all vertices that wait for it,
 //! whichever stack they are on, and what it leaves is kept in memory: a page is read once as a
 //! rule. Strategy `vertex` is the paper's way: each stack fetches one page of one vertex at a time.
 //!
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use cenote_engine::{
     AsynchronousConfig, Bitmap, Direction, Engine, EngineConfig, Graph, Kernel, List, Needs,
-    Strategy, VertexId,
+    Strategy, VertexId, setters,
 };
 
 use super::{PAGE_BY_PAGE, checked_source, page_by_page};
@@ -29,6 +29,7 @@ const NAME: &str = "dfs";
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct PseudoDfsConfig {
     /// Where the search starts; the vertex of largest degree where it is not set.
     pub source: Option<VertexId>,
@@ -36,6 +37,10 @@ pub struct PseudoDfsConfig {
     pub targets: Vec<VertexId>,
     /// When stacks are split, and how many there may be.
     pub asynchronous: AsynchronousConfig,
+}
+
+impl PseudoDfsConfig {
+    setters! { source: Option<VertexId>, targets: Vec<VertexId>, asynchronous: AsynchronousConfig }
 }
 
 /// A finished search.
@@ -77,7 +82,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     }
 }
 
-/// What pages leave goes before pages: it is the part of them that may be wanted again.
+/// Residual lists go before cached pages: they are the part of pages that may become active again.
 pub(crate) fn with_room(
     graph: &Graph,
     mut config: EngineConfig,
@@ -100,7 +105,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let all = pages(graph, Direction::Out);
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
-    // Pages leave few lists behind that were not wanted yet: a fourteenth of all on Kronecker
+    // Pages leave few lists behind that were not active yet: a fourteenth of all on Kronecker
     // graphs and on the grid, half of them on the web graph. The pages themselves are not kept.
     let by_leftovers = || Reads::between(1.0, 1.05 * all, 1.3 * all).filling(0.0, 0.1).uncached();
     let (reads, because) = match config.strategy {

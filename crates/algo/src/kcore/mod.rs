@@ -22,8 +22,7 @@ mod verify;
 use std::sync::Arc;
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, FrontierPart, Graph, HugeVec, Needs,
-    VertexId,
+    ActiveSet, Bitmap, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, setters,
 };
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -36,9 +35,14 @@ const NAME: &str = "kcore";
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct KcoreConfig {
     /// Core numbers only up to this one, which gives the members of that core and is found faster.
     pub k: Option<u32>,
+}
+
+impl KcoreConfig {
+    setters! { k: Option<u32> }
 }
 
 /// Core numbers of a graph.
@@ -136,12 +140,7 @@ impl Decline<'_> {
         neighbourhood::visit(engine, "round 1", ActiveSet::All, self)?;
         let mut rounds = 1;
         loop {
-            frontier.clear();
-            let mut part = FrontierPart::default();
-            self.active.iter().for_each(|v| {
-                frontier.add(v, &mut part);
-            });
-            frontier.seal([part]);
+            frontier.set(self.active.iter());
             if frontier.is_empty() {
                 return Ok(rounds);
             }

@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     Direction, Engine, EngineConfig, Graph, HugeVec, Needs, Strategy, VertexId, for_each_list,
+    setters,
 };
 
 use rayon::prelude::*;
@@ -62,6 +63,7 @@ pub enum Variant {
 
 /// How long it iterates and how far the surfer follows edges.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PageRankConfig {
     /// Probability to follow an edge, 0 to 1.
     pub damping: f64,
@@ -89,6 +91,14 @@ impl Default for PageRankConfig {
 }
 
 impl PageRankConfig {
+    setters! {
+        damping: f64,
+        iterations: u32,
+        tolerance: Option<f64>,
+        personalize: Vec<VertexId>,
+        variant: Variant,
+    }
+
     /// Internally ranks are probabilities; what the answer has of them.
     fn scale(&self, vertices: usize) -> f64 {
         match self.variant {

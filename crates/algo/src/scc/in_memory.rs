@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use cenote_engine::{Graph, VertexId};
 
-use super::rounds::Known;
+use super::known::Known;
 use crate::residual::{self, Place, ResidualPart};
 
 /// Words that the search takes for each kept list: the fields of [`Search`], one word each, two

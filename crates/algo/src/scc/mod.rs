@@ -22,6 +22,7 @@
 //! may take as many rounds as the chain is long.
 
 mod in_memory;
+mod known;
 mod rounds;
 mod verify;
 
@@ -113,8 +114,8 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
         let labels = Rounds::new(&engine)?.labels()?;
-        let memory = HugeVec::zeroed(labels.len())?;
-        Ok(found(Groups::new(graph, Labels::Members, labels, memory)?, Run::of(&engine)))
+        let sizes = HugeVec::zeroed(labels.len())?;
+        Ok(found(Groups::new(graph, Labels::Members, labels, sizes)?, Run::of(&engine)))
     })
 }
 

@@ -9,6 +9,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use super::in_memory::{self, WORDS_BESIDE};
+use super::known::Known;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
@@ -19,66 +20,6 @@ const TRIMMING_SHARE: u64 = 16;
 /// The backward search goes by in-edges once a pass settles less than this share of the residual
 /// graph.
 const BACKWARD_SHARE: u64 = 4;
-
-/// What is known of the components.
-pub(super) struct Known {
-    /// Of settled vertices outside the giant: the smallest vertex of the component. While colours
-    /// spread: the smallest vertex known to reach the vertex.
-    pub labels: HugeVec<AtomicU32>,
-    /// Reached from the first vertex; while colours are drawn back: members of their root's
-    /// component.
-    pub reached: Bitmap,
-    /// Known members of the first vertex's component.
-    pub giant: Bitmap,
-    /// Vertices outside the giant whose component is known.
-    pub done: Bitmap,
-    /// The giant and the done: their lists are not needed.
-    pub settled: Bitmap,
-}
-
-impl Known {
-    pub fn settle(&self, v: VertexId, label: VertexId) {
-        self.labels[v as usize].store(label, Ordering::Relaxed);
-        self.done.insert(v);
-        self.settled.insert(v);
-    }
-
-    pub fn join_giant(&self, v: VertexId) {
-        self.giant.insert(v);
-        self.settled.insert(v);
-    }
-
-    /// Whether `v` may be on a cycle with `target`, as far as one knows. An edge into what the
-    /// first vertex reaches leads back to no vertex that it does not reach.
-    #[inline(always)]
-    pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
-        target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
-    }
-
-    /// Looks at the targets of `v`, which is not settled: whether it joins the giant, or is on no
-    /// cycle, or which targets `keep` has to take.
-    #[inline(always)]
-    fn look(&self, v: VertexId, targets: &[VertexId], mut keep: impl FnMut(VertexId)) -> bool {
-        let inside = self.reached.contains(v);
-        let mut kept = false;
-        for &target in targets {
-            // Read once: a vertex that joins meanwhile is kept.
-            if self.giant.contains(target) {
-                if inside {
-                    self.join_giant(v);
-                    return false;
-                }
-            } else if self.matters(v, inside, target) {
-                kept = true;
-                keep(target);
-            }
-        }
-        if !kept {
-            self.settle(v, v);
-        }
-        kept
-    }
-}
 
 /// The run.
 pub(super) struct Rounds<'e> {
@@ -92,17 +33,9 @@ pub(super) struct Rounds<'e> {
 impl<'e> Rounds<'e> {
     pub fn new(engine: &'e Engine) -> Result<Self> {
         let n = engine.graph().vertices();
-        let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
-        (0..).zip(labels.iter()).for_each(|(v, label)| label.store(v, Ordering::Relaxed));
         Ok(Self {
             engine,
-            known: Known {
-                labels,
-                reached: Bitmap::new(n)?,
-                giant: Bitmap::new(n)?,
-                done: Bitmap::new(n)?,
-                settled: Bitmap::new(n)?,
-            },
+            known: Known::new(n)?,
             frontier: Frontier::new(n)?,
             next: Frontier::new(n)?,
             passes: 0,
@@ -123,7 +56,7 @@ impl<'e> Rounds<'e> {
                 self.reach(first)?;
             } else if self.known.reached.count() > 0 {
                 // The giant is complete once a pass adds nothing to it. Where passes add little,
-                // in-edges lead to the rest of it, if there are any.
+                // in-edges lead to its other members, if there are any.
                 let slow = settled * BACKWARD_SHARE < self.unsettled();
                 if settled > 0 && slow && graph.has_in_edges() {
                     self.reach_back()?;
@@ -150,42 +83,32 @@ impl<'e> Rounds<'e> {
     fn reach(&mut self, first: VertexId) -> Result<()> {
         self.known.reached.insert(first);
         self.known.join_giant(first);
-        self.frontier.set(&[first]);
+        self.frontier.set([first]);
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
             let kernel = Reach { reached: &self.known.reached, next: &self.next };
             let label = format!("forward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::Out, wanted, &kernel)?;
-            self.advance(parts);
+            let active = ActiveSet::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::Out, active, &kernel)?;
+            self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
     }
 
     /// The vertices that the first vertex reaches and that reach what is known of its component.
     fn reach_back(&mut self) -> Result<()> {
-        let mut part = FrontierPart::default();
-        self.known.giant.iter().for_each(|v| {
-            self.next.add(v, &mut part);
-        });
-        self.advance(vec![part]);
+        self.frontier.set(self.known.giant.iter());
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
             let kernel = ReachBack { known: &self.known, next: &self.next };
             let label = format!("backward {level}");
-            let wanted = ActiveSet::In(&self.frontier);
-            let parts = self.engine.visit(label, Direction::In, wanted, &kernel)?;
-            self.advance(parts);
+            let active = ActiveSet::In(&self.frontier);
+            let parts = self.engine.visit(label, Direction::In, active, &kernel)?;
+            self.frontier.advance(&mut self.next, parts);
         }
         Ok(())
-    }
-
-    fn advance(&mut self, parts: Vec<FrontierPart>) {
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
     /// A pass over the lists of the residual graph. How many vertices it settled, or `None` where
@@ -198,8 +121,8 @@ impl<'e> Rounds<'e> {
         let parts = Parts::new(bytes, threads, WORDS_BESIDE)?;
         let pull = Pull { known: &self.known, parts };
         let label = format!("pass {}", self.passes);
-        let wanted = ActiveSet::NotIn(&self.known.settled);
-        let parts = self.engine.visit(label, Direction::Out, wanted, &Assembled::new(&pull))?;
+        let active = ActiveSet::NotIn(&self.known.settled);
+        let parts = self.engine.visit(label, Direction::Out, active, &Assembled::new(&pull))?;
         drop(pull);
         if parts.iter().any(ResidualPart::is_full) {
             return Ok(Some(self.known.settled.count() - before));
@@ -219,16 +142,16 @@ impl<'e> Rounds<'e> {
                 label.store(v as VertexId, Ordering::Relaxed);
             }
         });
-        let mut wanted_all = true;
+        let mut all_active = true;
         loop {
             let spread = Spread { known: &self.known, next: &self.next };
-            let wanted = match wanted_all {
+            let active = match all_active {
                 true => ActiveSet::NotIn(&self.known.settled),
                 false => ActiveSet::In(&self.frontier),
             };
-            let parts = self.engine.visit("colours", Direction::Out, wanted, &spread)?;
-            wanted_all = false;
-            self.advance(parts);
+            let parts = self.engine.visit("colours", Direction::Out, active, &spread)?;
+            all_active = false;
+            self.frontier.advance(&mut self.next, parts);
             if self.frontier.is_empty() {
                 break;
             }
@@ -248,8 +171,8 @@ impl<'e> Rounds<'e> {
         let mut members = 0;
         while known.reached.count() > members {
             members = known.reached.count();
-            let wanted = ActiveSet::NotIn(&known.settled);
-            self.engine.visit("colours back", Direction::Out, wanted, &Back { known })?;
+            let active = ActiveSet::NotIn(&known.settled);
+            self.engine.visit("colours back", Direction::Out, active, &Back { known })?;
         }
         known.reached.iter().for_each(|v| {
             known.done.insert(v);
@@ -305,7 +228,7 @@ impl Kernel for ReachBack<'_> {
     }
 }
 
-/// Backward search by passes, trimming, and keeping the lists of the rest.
+/// Backward search by passes, trimming, and keeping the lists that are left.
 struct Pull<'a> {
     known: &'a Known,
     parts: Parts,
@@ -334,7 +257,7 @@ impl Kernel for Pull<'_> {
         }
         part.end(Kept { vertex: v, whole: true });
         if part.is_full() {
-            part.retain(|kept, targets| shorten(self.known, kept.vertex, targets));
+            part.retain(|kept, targets| self.known.shorten(kept.vertex, targets));
             if part.reopen() {
                 // Its targets are looked at again: only those that matter may be kept.
                 part.begin();
@@ -345,31 +268,6 @@ impl Kernel for Pull<'_> {
             }
         }
     }
-}
-
-/// Looks at a list in memory again: `None` where its vertex is settled by now, else how many
-/// targets, moved to the front, still matter.
-pub(super) fn shorten(known: &Known, v: VertexId, targets: &mut [VertexId]) -> Option<usize> {
-    if known.settled.contains(v) {
-        return None;
-    }
-    let mut kept = 0;
-    let inside = known.reached.contains(v);
-    for i in 0..targets.len() {
-        if known.giant.contains(targets[i]) {
-            if inside {
-                known.join_giant(v);
-                return None;
-            }
-        } else if known.matters(v, inside, targets[i]) {
-            targets[kept] = targets[i];
-            kept += 1;
-        }
-    }
-    if kept == 0 {
-        known.settle(v, v);
-    }
-    (kept > 0).then_some(kept)
 }
 
 /// Colours go forward: the smaller one wins.

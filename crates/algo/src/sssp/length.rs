@@ -1,5 +1,5 @@
 //! Lengths of paths as 64 bits whose order as unsigned integers is the order of the lengths, so
-//! that one atomic minimum serves them all: non-negative floating-point numbers by their bits,
+//! that one atomic minimum does for them all: non-negative floating-point numbers by their bits,
 //! integers as they are.
 
 use cenote_engine::Weights;

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_engine::{
     Bitmap, Direction, Engine, EngineConfig, Frontier, Graph, HugeVec, Needs, VertexId, Weight,
-    weighted_bytes_for,
+    setters, weighted_bytes_for,
 };
 use rayon::prelude::*;
 
@@ -39,7 +39,7 @@ use crate::ranks::{NO_PARENT, Parents, default_source, for_each_by_id, sort_by_i
 use crate::report::{AlgoError, Result, Run, check_vertices, check_weights, pages};
 pub use length::UNREACHED;
 use length::{Lengths, OVERFLOW};
-use parents::{Found, fill};
+use parents::Found;
 use relax::{Relax, visit};
 pub use verify::verify;
 
@@ -49,6 +49,7 @@ const SCAN_VERTICES: usize = 1 << 16;
 
 /// What is searched for.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SsspConfig {
     /// Where paths start; at the vertex of largest degree where none is given.
     pub sources: Vec<VertexId>,
@@ -59,6 +60,10 @@ pub struct SsspConfig {
     pub delta: Option<f64>,
     /// Whether parents are found too (4 bytes a vertex, and a pass).
     pub parents: bool,
+}
+
+impl SsspConfig {
+    setters! { sources: Vec<VertexId>, targets: Vec<VertexId>, delta: Option<f64>, parents: bool }
 }
 
 /// A distance.
@@ -177,17 +182,16 @@ impl Distance {
 }
 
 /// Memory: 8 bytes a vertex for distances, 4 for parents (8 where the graph is not in the order of
-/// its ids), 3 sets; what weighted visits keep, and
-/// beside the page index 8 bytes for each page of lists.
+/// its ids), 3 sets; what weighted visits keep, and beside the page index 8 bytes for each page of
+/// lists.
 ///
 /// # Errors
 /// An index that cannot be read.
 pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Needs> {
-    graph.load_weights(Direction::Out)?;
     let n = graph.vertices();
     let parents = if sssp.parents { Parents::bytes_for(graph) } else { 0 };
     let sets = Bitmap::bytes_for(n) + 2 * Frontier::bytes_for(n, config.threads);
-    let weighted = weighted_bytes_for(graph, config, Direction::Out);
+    let weighted = weighted_bytes_for(graph, config, Direction::Out)?;
     let state_bytes = 8 * n as u64 + parents + sets + weighted;
     Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
 }
@@ -219,8 +223,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     Ok(Estimate::new(graph, plan, Reads::between(1.0, likely, 2.0 * likely), because))
 }
 
-/// What is read before all pages are in memory that may stay there: some are read with gaps before
-/// they are wanted.
+/// What is read before all pages are in memory that may stay there: some are read in gaps before
+/// they are active.
 const FIRST_PASS: f64 = 1.1;
 
 /// How often a page is read where nothing stays in memory, about: in how many rounds some path over
@@ -372,9 +376,7 @@ impl<'e> Search<'e> {
         };
         let label = format!("bucket {}", self.buckets);
         let parts = visit(self.engine, label, &self.frontier, &kernel)?;
-        self.next.seal(parts);
-        self.frontier.clear();
-        std::mem::swap(&mut self.frontier, &mut self.next);
+        self.frontier.advance(&mut self.next, parts);
         Ok(())
     }
 
@@ -402,7 +404,7 @@ impl<'e> Search<'e> {
     /// The vertices of later buckets that are nearer than `end` become the frontier.
     fn take_bucket(&mut self, end: u64) {
         let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
-        fill(&mut self.frontier, self.far.iter().filter(|&v| distance(v) < end));
+        self.frontier.set(self.far.iter().filter(|&v| distance(v) < end));
         match self.frontier.list() {
             Some(list) => list.iter().for_each(|&v| self.far.remove(v)),
             None => self.frontier.bits().iter().for_each(|v| self.far.remove(v)),

@@ -33,7 +33,7 @@ pub fn find(
     let parents = Parents::new(found.engine.graph())?;
     found.sources.iter().for_each(|&source| parents.propose(source, source));
     let reached = |v: &VertexId| distance(found, *v) != UNREACHED;
-    fill(frontier, (0..found.distances.len() as VertexId).filter(reached));
+    frontier.set((0..found.distances.len() as VertexId).filter(reached));
     next.clear();
     let kernel = Shorter { found, parents: &parents, tied: next };
     let parts = visit(found.engine, "parents".to_owned(), frontier, &kernel)?;
@@ -46,7 +46,7 @@ pub fn find(
         left += 1;
     }
     // Of the vertices with edges to others at their own distance, those that have a parent.
-    fill(frontier, next.bits().iter().filter(|v| !open.contains(*v)));
+    frontier.set(next.bits().iter().filter(|v| !open.contains(*v)));
     while left > 0 && !frontier.is_empty() {
         next.clear();
         let kernel = Tied { found, parents: &parents, open, next };
@@ -57,16 +57,6 @@ pub fn find(
         std::mem::swap(frontier, next);
     }
     parents.finish(found.engine.graph())
-}
-
-/// Makes a frontier of these ascending vertices.
-pub fn fill(frontier: &mut Frontier, vertices: impl Iterator<Item = VertexId>) {
-    frontier.clear();
-    let mut part = FrontierPart::default();
-    for v in vertices {
-        frontier.add(v, &mut part);
-    }
-    frontier.seal([part]);
 }
 
 fn distance(found: &Found<'_>, v: VertexId) -> u64 {

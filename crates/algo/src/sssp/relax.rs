@@ -17,11 +17,11 @@ pub fn visit<S: Sums>(
     frontier: &Frontier,
     sums: &S,
 ) -> Result<Vec<S::Local>> {
-    let (kernel, wanted) = (Each(sums), ActiveSet::In(frontier));
+    let (kernel, active) = (Each(sums), ActiveSet::In(frontier));
     Ok(if engine.graph().is_weighted() {
-        engine.visit_weighted(label, Direction::Out, wanted, &kernel)?
+        engine.visit_weighted(label, Direction::Out, active, &kernel)?
     } else {
-        engine.visit(label, Direction::Out, wanted, &kernel)?
+        engine.visit(label, Direction::Out, active, &kernel)?
     })
 }
 

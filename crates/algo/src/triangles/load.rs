@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Assembled, Direction, Engine, Frontier, FrontierPart, Graph, HugeVec, Kernel, List,
-    VertexId,
+    ActiveSet, Assembled, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
 };
 
 use super::lists::{Arena, NOWHERE, Pen, Shape, Supply, Written};
@@ -98,9 +97,9 @@ impl<'e> Loader<'e> {
         let graph = self.engine.graph();
         let all = vertices.len() == graph.vertices();
         if !all {
-            set(&mut self.segment, vertices.clone());
+            self.segment.set(vertices.clone());
         }
-        let wanted = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
+        let active = if all { ActiveSet::All } else { ActiveSet::In(&self.segment) };
         let sift = Sift {
             ranks: &self.order.ranks,
             degrees: self.counts_degrees.then_some(&*self.degrees),
@@ -112,7 +111,7 @@ impl<'e> Loader<'e> {
             let kernel = KeepTargets { sift: &sift, supply: &supply, places };
             let label = format!("{label}, targets");
             let seen =
-                Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
+                Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
             seen.settle(graph, &vertices, arena)?;
             direction = Direction::In;
         }
@@ -125,18 +124,9 @@ impl<'e> Loader<'e> {
             degree_min: u64::from(self.order.degree_min),
         };
         let seen =
-            Seen::of(self.engine.visit(label, direction, wanted, &Assembled::new(&kernel))?);
+            Seen::of(self.engine.visit(label, direction, active, &Assembled::new(&kernel))?);
         seen.settle(graph, &vertices, arena)
     }
-}
-
-fn set(segment: &mut Frontier, vertices: Range<VertexId>) {
-    segment.clear();
-    let mut part = FrontierPart::default();
-    for v in vertices {
-        segment.add(v, &mut part);
-    }
-    segment.seal([part]);
 }
 
 /// What the workers of a visit have done.

@@ -30,7 +30,9 @@ mod verify;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use cenote_engine::{Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId};
+use cenote_engine::{
+    Assembled, Direction, Engine, EngineConfig, Graph, HugeVec, Needs, VertexId, setters,
+};
 use rayon::prelude::*;
 
 use crate::estimate::{Estimate, Reads, engine_for, plan_for};
@@ -54,9 +56,14 @@ const BATCH_SHARE: u64 = 8;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct TrianglesConfig {
     /// Whether the triangles of each vertex are counted too (8 bytes a vertex).
     pub per_vertex: bool,
+}
+
+impl TrianglesConfig {
+    setters! { per_vertex: bool }
 }
 
 /// A finished count.

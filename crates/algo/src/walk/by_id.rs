@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::draw::below;
 use super::fixed::{Scale, below_total, index_of};
-use super::frontier::{Propose, of_vertex};
+use super::propose::{Propose, of_vertex};
 use crate::ranks::{Ranks, is_natural};
 
 /// Proposes an entry to every walk that is at a vertex.

@@ -1,6 +1,6 @@
 //! The corpus of one batch of walks, on its way to rows.
 //!
-//! Steps are found walk by walk in no order, rows are wanted whole and in order. Walks are cut into
+//! Steps come in no order, and rows have to be whole and in order. Walks are cut into
 //! groups; each step goes as a cell to the block of its group, full blocks go to an unnamed file,
 //! and at the end the blocks of one group after another are read back and put in their places.
 //! Memory: a block for each group, and the rows of one group: about the square root of the corpus.

@@ -7,32 +7,19 @@
 //! Where edges have weights, a walk wants one page and its weights ([`super::weigh`]), as with
 //! `auto`: to choose among the pages of a hub takes the sums of their weights anyway.
 
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_engine::{
-    ActiveSet, Direction, Engine, Frontier, FrontierPart, HugeVec, Kernel, List, Page, PageTask,
-    Purpose, VertexId,
-};
+use cenote_engine::{ActiveSet, Direction, Engine, Frontier, HugeVec, PageTask, VertexId};
 use rayon::prelude::*;
 
 use super::by_id::ProposeById;
-use super::draw::below;
 use super::log::{Log, LogPart, Tally};
-use super::rule::{NONE, Rule, Verdict};
-use super::weigh::{Choice, Sums, There, Weighing, contradiction, hull};
+use super::propose::{
+    Ask, DEAD_END, Propose, ProposeByWeight, REFUSED, Replies, TAKEN, TAKEN_IF_NEIGHBOUR, Walker,
+};
+use super::rule::{NONE, Rule};
+use super::weigh::{Weighing, contradiction};
 use crate::report::Result;
-
-/// A walk on its way to the next step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Walker {
-    /// Decides which entry is proposed; by weight: the page where that is.
-    pub position: u64,
-    pub at: VertexId,
-    before: VertexId,
-    candidate: VertexId,
-    row: u32,
-}
 
 /// Memory of a batch of `rows` walks: each, what is proposed to it and what becomes of that; and a
 /// frontier.
@@ -55,149 +42,6 @@ pub(super) fn run(
     rows: u32,
 ) -> Result<Tally> {
     Steps::new(engine, rule, weighing, log, rows)?.run()
-}
-
-const DEAD_END: u8 = 0;
-const TAKEN: u8 = 1;
-const REFUSED: u8 = 2;
-const TAKEN_IF_NEIGHBOUR: u8 = 3;
-const TAKEN_UNLESS_NEIGHBOUR: u8 = 4;
-
-/// What is proposed to each pending walk, and what becomes of that.
-pub(super) struct Replies {
-    proposed: HugeVec<AtomicU32>,
-    verdicts: HugeVec<AtomicU8>,
-}
-
-/// Walks of one vertex, in walks sorted by `key`.
-pub(super) fn of_vertex(
-    walkers: &[Walker],
-    vertex: VertexId,
-    key: impl Fn(&Walker) -> VertexId,
-) -> std::ops::Range<usize> {
-    let from = walkers.partition_point(|w| key(w) < vertex);
-    let len = walkers[from..].partition_point(|w| key(w) == vertex);
-    from..from + len
-}
-
-/// Proposes an entry to every walk that is at a vertex, whichever piece of its list it lies in.
-pub(super) struct Propose<'a> {
-    rule: &'a Rule<'a>,
-    first: u64,
-    step: u32,
-    trial: u32,
-    pub walkers: &'a [Walker],
-    replies: &'a Replies,
-}
-
-impl Kernel for Propose<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        if list.degree == 0 {
-            return;
-        }
-        for i in of_vertex(self.walkers, list.vertex, |w| w.at) {
-            let walker = &self.walkers[i];
-            let position = below(walker.position, list.degree);
-            let Some(&target) = position
-                .checked_sub(list.skip)
-                .and_then(|position| list.targets.get(position as usize))
-            else {
-                continue;
-            };
-            self.reply(i, target, list.degree);
-        }
-    }
-}
-
-impl Propose<'_> {
-    /// Proposes `target` to a walk at a vertex of so many neighbours.
-    pub fn reply(&self, i: usize, target: VertexId, degree: u64) {
-        let walker = &self.walkers[i];
-        let walk = self.first + u64::from(walker.row);
-        let draw = self.rule.draw(walk, self.step, self.trial);
-        let verdict = match self.rule.verdict(&draw, target, walker.before, degree) {
-            Verdict::Taken => TAKEN,
-            Verdict::Refused => REFUSED,
-            Verdict::TakenIf { neighbour: true } => TAKEN_IF_NEIGHBOUR,
-            Verdict::TakenIf { neighbour: false } => TAKEN_UNLESS_NEIGHBOUR,
-        };
-        self.replies.proposed[i].store(target, Ordering::Relaxed);
-        self.replies.verdicts[i].store(verdict, Ordering::Relaxed);
-    }
-}
-
-/// Proposes by weight, to walks sorted by the page of what is proposed.
-struct ProposeByWeight<'a> {
-    weighing: &'a Weighing<'a>,
-    propose: Propose<'a>,
-    contradiction: &'a AtomicBool,
-}
-
-impl ProposeByWeight<'_> {
-    fn word(&self, walker: &Walker) -> u64 {
-        let Propose { rule, first, step, trial, .. } = self.propose;
-        rule.draw(first + u64::from(walker.row), step, trial).position
-    }
-}
-
-impl Kernel for ProposeByWeight<'_> {
-    type Local = Sums;
-
-    fn local(&self) -> Sums {
-        Sums::default()
-    }
-
-    fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize> {
-        let walkers = &self.propose.walkers[task.from as usize..task.to as usize];
-        let entries = |walker: &Walker| {
-            self.weighing.entries(page, task.page, walker.at, || self.word(walker))
-        };
-        walkers.iter().map(entries).fold(0..0, hull)
-    }
-
-    fn page(&self, sums: &mut Sums, page: &Page<'_>, purpose: &Purpose<'_>) {
-        let task = purpose.task;
-        let Some((entries, weights)) = purpose.weights.clone() else { return };
-        let mut there = There::new(entries, weights, sums);
-        for i in task.from as usize..task.to as usize {
-            let walker = &self.propose.walkers[i];
-            let (at, word) = (walker.at, self.word(walker));
-            match self.weighing.choose(&mut there, page, task.page, at, word) {
-                Ok(Choice::Target(target)) => {
-                    let degree = page.list((at - page.first_vertex()) as usize).degree;
-                    self.propose.reply(i, target, degree);
-                }
-                // No reply says so.
-                Ok(Choice::DeadEnd) => {}
-                Ok(Choice::At(_)) | Err(_) => self.contradiction.store(true, Ordering::Relaxed),
-            }
-        }
-    }
-}
-
-/// Finds out whether candidates are neighbours of the vertex before.
-struct Ask<'a> {
-    walkers: &'a [Walker],
-    replies: &'a Replies,
-}
-
-impl Kernel for Ask<'_> {
-    type Local = ();
-
-    fn local(&self) {}
-
-    fn list(&self, (): &mut (), list: &List<'_>) {
-        for i in of_vertex(self.walkers, list.vertex, |w| w.before) {
-            let candidate = self.walkers[i].candidate;
-            if list.targets.binary_search(&candidate).is_ok() {
-                self.replies.proposed[i].store(candidate, Ordering::Relaxed);
-            }
-        }
-    }
 }
 
 /// One batch of walks and what their steps need.
@@ -301,21 +145,21 @@ impl<'a, 'g> Steps<'a, 'g> {
         });
         walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
         self.replies.verdicts[..pending].par_iter().for_each(|v| v.store(0, Ordering::Relaxed));
-        want(&mut self.frontier, walkers.iter().map(|walker| walker.at));
+        self.frontier.set(walkers.iter().map(|walker| walker.at));
         let replies = &self.replies;
         let propose = Propose { rule, first: log.first, step, trial, walkers, replies };
-        let (label, wanted) = (label(step, trial), ActiveSet::In(&self.frontier));
+        let (label, active) = (label(step, trial), ActiveSet::In(&self.frontier));
         if rule.ranks.is_natural() {
-            engine.visit(label, Direction::Out, wanted, &propose)?;
+            engine.visit(label, Direction::Out, active, &propose)?;
             return Ok(());
         }
         let contradicted = AtomicBool::new(false);
         let graph = engine.graph();
         let kernel = ProposeById::new(propose, graph, &rule.ranks, &contradicted);
         if rule.is_weighted() {
-            engine.visit_weighted(label, Direction::Out, wanted, &kernel)?;
+            engine.visit_weighted(label, Direction::Out, active, &kernel)?;
         } else {
-            engine.visit(label, Direction::Out, wanted, &kernel)?;
+            engine.visit(label, Direction::Out, active, &kernel)?;
         }
         if contradicted.load(Ordering::Relaxed) {
             return Err(contradiction(graph));
@@ -370,7 +214,7 @@ impl<'a, 'g> Steps<'a, 'g> {
                         _ => self.replies.proposed[i].load(Ordering::Relaxed),
                     };
                     self.walkers[i].candidate = candidate;
-                    // Whether a neighbour is wanted travels in the word that is free now.
+                    // The word that is free now says whether the candidate has to be a neighbour.
                     self.walkers[i].position = u64::from(verdict == TAKEN_IF_NEIGHBOUR);
                     self.walkers.swap(i, left);
                     left += 1;
@@ -391,10 +235,10 @@ impl<'a, 'g> Steps<'a, 'g> {
         }
         let (walkers, replies) = (&walkers[..asking], &self.replies);
         replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
-        want(&mut self.frontier, walkers.iter().map(|walker| walker.before));
+        self.frontier.set(walkers.iter().map(|walker| walker.before));
         let kernel = Ask { walkers, replies };
-        let wanted = ActiveSet::In(&self.frontier);
-        self.engine.visit(format!("ask {step}"), Direction::Out, wanted, &kernel)?;
+        let active = ActiveSet::In(&self.frontier);
+        self.engine.visit(format!("ask {step}"), Direction::Out, active, &kernel)?;
         let mut refused = 0;
         for i in 0..pending {
             let Walker { candidate, position, .. } = self.walkers[i];
@@ -430,13 +274,4 @@ impl<'a, 'g> Steps<'a, 'g> {
 
 fn label(step: u32, trial: u32) -> String {
     if trial == 0 { format!("step {step}") } else { format!("step {step}, trial {}", trial + 1) }
-}
-
-fn want(frontier: &mut Frontier, vertices: impl Iterator<Item = VertexId>) {
-    frontier.clear();
-    let mut part = FrontierPart::default();
-    for v in vertices {
-        frontier.add(v, &mut part);
-    }
-    frontier.seal([part]);
 }

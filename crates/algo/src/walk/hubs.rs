@@ -2,7 +2,7 @@
 //! that a step needs only the part with the entry that it takes.
 //!
 //! A part is what a page of lists and a page of weights have in common. When a walk comes to a long
-//! list whose sums nobody knows, the list is read once as a whole, with the others of its window;
+//! list whose sums are not known, the list is read once as a whole, with the others of its window;
 //! from then on a step there costs one page of lists and one of weights, as at any other vertex.
 
 use std::ops::Range;

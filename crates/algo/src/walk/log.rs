@@ -46,7 +46,7 @@ impl Sum for Tally {
 pub(super) struct Log<'a> {
     /// Number of the batch's first walk.
     pub first: u64,
-    /// Keeps them, where they are wanted.
+    /// Keeps them, where there is a corpus.
     pub corpus: Option<&'a Corpus>,
     /// Of the vertices in the fingerprint.
     pub ranks: &'a Ranks,

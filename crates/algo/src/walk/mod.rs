@@ -26,8 +26,8 @@
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together; [`by_id`]: where vertices do not lie in the order of
-//!   ids
+//! - [`frontier`]: all walks step together; [`propose`]: to where; [`by_id`]: where vertices do not
+//!   lie in the order of ids
 //! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
 //! - [`long`]: which page of a long list
 //! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
@@ -45,6 +45,7 @@ mod log;
 mod long;
 mod passes;
 mod past;
+mod propose;
 mod rule;
 mod sweep;
 mod verify;
@@ -117,7 +118,7 @@ enum Method {
 impl Method {
     fn of(graph: &Graph, config: &EngineConfig, walk: &WalkConfig) -> Self {
         match config.strategy {
-            // A list whose entries do not lie in the order of their ids is wanted as a whole.
+            // A list whose entries do not lie in the order of their ids is needed as a whole.
             _ if !is_natural(graph) => Self::Frontier,
             Strategy::Auto if sweep::can_sweep(pages(graph, Direction::Out)) => {
                 if walk.is_second_order() { Self::SweepRemembering } else { Self::Sweep }
@@ -179,10 +180,7 @@ impl Batch {
         };
         let weighing = match walk.weighted {
             true if is_natural(graph) => Weighing::bytes(graph, config)?,
-            true => {
-                graph.load_weights(Direction::Out)?;
-                weighted_bytes_for(graph, config, Direction::Out)
-            }
+            true => weighted_bytes_for(graph, config, Direction::Out)?,
             false => 0,
         };
         let by_id = Rule::bytes_for(walk, graph) + by_id::bytes_for(graph, config, walk.weighted);

@@ -6,13 +6,13 @@ use super::sweep::{WINDOW_MIN, WINDOWS};
 /// Further pages for each proposal of a walk that asks for edges, as measured on a Kronecker graph.
 const PAGES_PER_QUESTION: f64 = 0.3;
 
-/// Of every page of lists that walks want so many more are read in gaps between wanted ones, where
-/// few are wanted; pages of weights are wanted closer together.
+/// For every active page of lists, one at which walks wait, so many more are read in gaps between
+/// active ones, where few are active; active pages of weights lie closer together.
 pub(super) const GAPS_OF_LISTS: f64 = 8.0;
 pub(super) const GAPS_OF_WEIGHTS: f64 = 3.0;
 
 /// Passes over the pages that batches of `rows` walks will read, where `cached` is the share of the
-/// pages that stays in memory, and `gaps` what is read between wanted pages.
+/// pages that stays in memory, and `gaps` what is read between active pages.
 ///
 /// On a graph without locality the pages of a walk are a random sequence. A sweep serves a rising
 /// run of it, less what falls into the same window; the number of runs is nearly normal. With p or
@@ -36,9 +36,9 @@ pub(super) fn passes(
     let mut swept = 0.0;
     for sweep in 1..=(runs + 6.0 * spread).ceil() as u64 {
         let alive = 1.0 / (1.0 + (1.702 * (sweep as f64 - 0.5 - runs) / spread).exp());
-        let wanted = 1.0 - (-crowd * alive * visits / runs).exp();
-        // Gaps between wanted pages are read through while they are short.
-        let covered = 1.0 - (-gaps * wanted).exp();
+        let active = 1.0 - (-crowd * alive * visits / runs).exp();
+        // Gaps between active pages are read through while they are short.
+        let covered = 1.0 - (-gaps * active).exp();
         swept += covered * if sweep == 1 { 1.0 } else { 1.0 - cached };
     }
     // Later batches find in memory what the first has left there.

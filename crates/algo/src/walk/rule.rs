@@ -1,11 +1,10 @@
 //! The definition of a walk, apart from how lists are brought: starts, restarts, proposals, tests.
 
-use cenote_engine::{Graph, VertexId};
+use cenote_engine::{Graph, VertexId, setters};
 
 use super::draw::{below, draw, unit};
-use super::weigh;
 use crate::ranks::{Ranks, Vertices};
-use crate::report::{AlgoError, Result};
+use crate::report::{AlgoError, Result, check_weights};
 
 pub(super) use super::draw::Draw;
 
@@ -45,6 +44,7 @@ pub enum DeadEnds {
 
 /// Which walks to take.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct WalkConfig {
     /// How many.
     pub walkers: u64,
@@ -84,6 +84,18 @@ impl Default for WalkConfig {
 }
 
 impl WalkConfig {
+    setters! {
+        walkers: u64,
+        starts: Starts,
+        steps: u32,
+        restart: f64,
+        p: f64,
+        q: f64,
+        dead_ends: DeadEnds,
+        weighted: bool,
+        seed: u64,
+    }
+
     /// Whether steps depend on the vertex before.
     pub fn is_second_order(&self) -> bool {
         self.p != 1.0 || self.q != 1.0
@@ -123,10 +135,22 @@ impl WalkConfig {
             return wrong("--walkers", self.walkers.to_string(), expected);
         }
         if self.weighted {
-            weigh::check(graph)?;
+            check_walk_weights(graph)?;
         }
         Ok(())
     }
+}
+
+/// Refuses a graph by whose weights no walk can go.
+fn check_walk_weights(graph: &Graph) -> Result<()> {
+    if !graph.is_weighted() {
+        return Err(AlgoError::Unsupported {
+            what: "--weighted",
+            needs: "a graph with weights",
+            remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
+        });
+    }
+    check_weights(graph, "walks by weight need weights that are not negative; import others")
 }
 
 /// What becomes of a proposal.

@@ -1,9 +1,9 @@
-//! Walks wait at pages; pages pass by in file order, and each serves all walks that wait for it.
+//! Walks wait at pages; pages come in file order, and each moves all walks that wait for it.
 //!
-//! A walk goes on as far as it can on the page that serves it, then waits for its next page. The
-//! file is swept in windows, some 64 to a sweep, and a walk whose next page lies further on is
-//! served by the same sweep again: on a graph without locality a walk takes two steps a sweep,
-//! where all walks stepping together read the same pages for each step.
+//! A walk goes on as far as it can on a page, then waits for its next one. The file is swept in
+//! windows, some 64 to a sweep, and a walk whose next page lies further on moves again in the same
+//! sweep: on a graph without locality a walk takes two steps a sweep, where walks that step
+//! together read the same pages for each step.
 //!
 //! Memory: a walk is 16 bytes, 28 where it remembers its past. Walks lie in small chunks, one
 //! chain of chunks for each bucket of pages, so that appending needs no locks but those of full
@@ -33,7 +33,7 @@ use crate::report::Result;
 /// Windows of a sweep while there are walks enough for it.
 pub(super) const WINDOWS: usize = 64;
 
-/// Walks that a window serves at least, if there are so many: fewer would leave the device idle.
+/// Walks that a window moves at least, if there are so many: fewer would leave the device idle.
 pub(super) const WINDOW_MIN: usize = 2048;
 
 /// Whether a file of so many pages can be swept: waiting walks number pages in 32 bits.
@@ -41,7 +41,7 @@ pub(super) fn can_sweep(pages: u64) -> bool {
     pages < u64::from(u32::MAX)
 }
 
-/// The most walks that a window serves.
+/// Walks that a window moves at most.
 fn window_max(rows: usize) -> usize {
     (rows / 4).max(2 * WINDOW_MIN)
 }
@@ -74,7 +74,7 @@ struct Mover<'a, 'g, P> {
     contradiction: &'a AtomicBool,
 }
 
-/// A page that serves walks, with the weights that are there.
+/// A page at which walks wait, with the weights that are there.
 struct Stop<'s, 'p> {
     page: &'s Page<'p>,
     number: u64,
@@ -118,7 +118,7 @@ impl<P: Past> Kernel for Serve<'_, '_, P> {
 
     fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize> {
         if task.from == task.to {
-            // Nobody waits: the page is to stay in memory, and so are its weights.
+            // No walk waits: the page is to stay in memory, and so are its weights.
             return 0..page.entries().len();
         }
         let Some(weighing) = &*self.mover.weighing else { return 0..0 };

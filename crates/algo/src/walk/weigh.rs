@@ -10,7 +10,7 @@ use cenote_engine::{
 use super::fixed::{Scale, below_total, index_of};
 use super::hubs::Hubs;
 use super::long::Contradiction;
-use crate::report::{AlgoError, Result, check_weights};
+use crate::report::{AlgoError, Result};
 
 /// What steps by weight know of the graph.
 #[derive(Debug)]
@@ -43,18 +43,6 @@ pub(super) enum Choice {
     At(u64),
 }
 
-/// Refuses a graph by whose weights no walk can go.
-pub(super) fn check(graph: &Graph) -> Result<()> {
-    if !graph.is_weighted() {
-        return Err(AlgoError::Unsupported {
-            what: "--weighted",
-            needs: "a graph with weights",
-            remedy: "import it with --weights f32, f64, u32 or i64, or leave --weighted out",
-        });
-    }
-    check_weights(graph, "walks by weight need weights that are not negative; import others")
-}
-
 impl<'a> Weighing<'a> {
     /// Knows no long list yet.
     pub fn new(graph: &'a Graph) -> Result<Self> {
@@ -69,7 +57,7 @@ impl<'a> Weighing<'a> {
             (graph.load_weights(Direction::Out)?, graph.adjacency(Direction::Out));
         let (Some(column), Some(adjacency)) = (column, adjacency) else { return Ok(0) };
         let sums = config.threads as u64 * adjacency.page_entries_max() * size_of::<u128>() as u64;
-        let visits = weighted_pages_bytes_for(graph, config, Direction::Out);
+        let visits = weighted_pages_bytes_for(graph, config, Direction::Out)?;
         Ok(Hubs::bytes(adjacency, column) + visits + 2 * sums)
     }
 

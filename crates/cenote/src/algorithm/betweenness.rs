@@ -79,7 +79,7 @@ impl Algorithm for Betweenness {
             Some((samples, seed)) => betweenness::sample(job.graph, samples, seed)?,
             None => job.vertices(&self.sources)?,
         };
-        Ok(BetweennessConfig { sources, scale: self.scale })
+        Ok(BetweennessConfig::default().sources(sources).scale(self.scale))
     }
 
     fn estimate(config: &BetweennessConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

@@ -7,44 +7,29 @@ use cenote_store::{Id, Ids, VertexId};
 use serde::Serialize;
 
 use super::Target;
+use super::ends::{Ends, FromSeveral, Search};
 use crate::error::Result;
 use crate::graph::StoredGraph;
-use crate::keys::Keys;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Breadth-first search: levels and parents; [`cenote_algo::bfs`].
 #[derive(Clone, Debug, Default)]
 pub struct Bfs {
-    sources: Keys,
-    targets: Keys,
+    ends: Ends,
     parents: bool,
 }
 
+impl Search for Bfs {
+    const FROM_ONE: bool = false;
+
+    fn ends(&mut self) -> &mut Ends {
+        &mut self.ends
+    }
+}
+
+impl FromSeveral for Bfs {}
+
 impl Run<'_, Bfs> {
-    /// Adds a source, by the user's id [default: the vertex of largest degree].
-    pub fn source(mut self, id: impl ToString) -> Self {
-        self.algorithm.sources.push(id);
-        self
-    }
-
-    /// Adds the sources of a file, one id a line.
-    pub fn sources_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.sources.push_file(path);
-        self
-    }
-
-    /// Adds a target: the search ends when all of them are reached.
-    pub fn target(mut self, id: impl ToString) -> Self {
-        self.algorithm.targets.push(id);
-        self
-    }
-
-    /// Adds the targets of a file, one id a line.
-    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.targets.push_file(path);
-        self
-    }
-
     /// Whether parents are found too: the neighbour on the level before with the smallest id.
     pub fn parents(mut self, parents: bool) -> Self {
         self.algorithm.parents = parents;
@@ -80,8 +65,8 @@ impl Algorithm for Bfs {
     type Summary = BfsSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<BfsConfig> {
-        let (sources, targets) = (job.vertices(&self.sources)?, job.vertices(&self.targets)?);
-        Ok(BfsConfig { sources, targets, parents: self.parents })
+        let (sources, targets) = self.ends.vertices(job)?;
+        Ok(BfsConfig::default().sources(sources).targets(targets).parents(self.parents))
     }
 
     fn estimate(config: &BfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
@@ -126,7 +111,7 @@ impl Algorithm for Bfs {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        [self.sources.files(), self.targets.files()].concat()
+        self.ends.files()
     }
 }
 

@@ -6,29 +6,15 @@ use std::path::{Path, PathBuf};
 use cenote_algo::dfs::lexicographic::{self, Lexicographic, LexicographicConfig};
 use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
 use cenote_engine::AsynchronousConfig;
-use cenote_store::{Id, Ids, VertexId};
+use cenote_store::{Id, Ids};
 use serde::Serialize;
 
 use super::Target;
+use super::ends::{Ends, Search};
 use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
-use crate::keys::Keys;
 use crate::output::table;
 use crate::run::{Algorithm, Column, Job, Run};
-
-/// From where and to which vertices.
-#[derive(Clone, Debug, Default)]
-struct Ends {
-    source: Keys,
-    targets: Keys,
-}
-
-impl Ends {
-    fn vertices(&self, job: &Job<'_>) -> Result<(Option<VertexId>, Vec<VertexId>)> {
-        let source = job.vertices(&self.source)?.first().copied();
-        Ok((source, job.vertices(&self.targets)?))
-    }
-}
 
 /// Depth-first search in any order; [`cenote_algo::dfs::pseudo`].
 #[derive(Clone, Debug, Default)]
@@ -43,43 +29,15 @@ pub struct LexicographicDfs {
     ends: Ends,
 }
 
-/// What both searches have in common.
-trait DepthFirst {
-    fn ends(&mut self) -> &mut Ends;
-}
-
-impl DepthFirst for PseudoDfs {
+impl Search for PseudoDfs {
     fn ends(&mut self) -> &mut Ends {
         &mut self.ends
     }
 }
 
-impl DepthFirst for LexicographicDfs {
+impl Search for LexicographicDfs {
     fn ends(&mut self) -> &mut Ends {
         &mut self.ends
-    }
-}
-
-#[expect(private_bounds, reason = "the two searches of this file")]
-impl<A: DepthFirst> Run<'_, A> {
-    /// Where the search starts, by the user's id [default: the vertex of largest degree].
-    pub fn source(mut self, id: impl ToString) -> Self {
-        let source = &mut self.algorithm.ends().source;
-        *source = Keys::default();
-        source.push(id);
-        self
-    }
-
-    /// Adds a target: the search ends when all of them are reached.
-    pub fn target(mut self, id: impl ToString) -> Self {
-        self.algorithm.ends().targets.push(id);
-        self
-    }
-
-    /// Adds the targets of a file, one id a line.
-    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.ends().targets.push_file(path);
-        self
     }
 }
 
@@ -136,8 +94,8 @@ impl Algorithm for PseudoDfs {
     type Summary = DfsSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<PseudoDfsConfig> {
-        let (source, targets) = self.ends.vertices(job)?;
-        Ok(PseudoDfsConfig { source, targets, asynchronous: self.visit })
+        let (source, targets) = self.ends.one_source(job)?;
+        Ok(PseudoDfsConfig::default().source(source).targets(targets).asynchronous(self.visit))
     }
 
     fn estimate(_: &PseudoDfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
@@ -187,7 +145,7 @@ impl Algorithm for PseudoDfs {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        self.ends.targets.files().to_vec()
+        self.ends.files()
     }
 }
 
@@ -198,8 +156,8 @@ impl Algorithm for LexicographicDfs {
     type Summary = DfsSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<LexicographicConfig> {
-        let (source, targets) = self.ends.vertices(job)?;
-        Ok(LexicographicConfig { source, targets })
+        let (source, targets) = self.ends.one_source(job)?;
+        Ok(LexicographicConfig::default().source(source).targets(targets))
     }
 
     fn estimate(_: &LexicographicConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
@@ -243,6 +201,6 @@ impl Algorithm for LexicographicDfs {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        self.ends.targets.files().to_vec()
+        self.ends.files()
     }
 }

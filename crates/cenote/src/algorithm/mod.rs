@@ -8,6 +8,7 @@ mod bfs;
 mod cdlp;
 mod components;
 mod dfs;
+mod ends;
 mod kcore;
 mod lcc;
 mod mis;

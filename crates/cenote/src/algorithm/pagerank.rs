@@ -18,11 +18,9 @@ const TOLERANCE_ITERATIONS_MAX: u32 = 1000;
 /// PageRank by power iteration; [`cenote_algo::pagerank`].
 #[derive(Clone, Debug, Default)]
 pub struct PageRank {
+    config: PageRankConfig,
     iterations: Option<u32>,
-    tolerance: Option<f64>,
-    damping: Option<f64>,
     personalize: Keys,
-    variant: Option<Variant>,
 }
 
 impl Run<'_, PageRank> {
@@ -34,13 +32,13 @@ impl Run<'_, PageRank> {
 
     /// Stops when the ranks change by less than this in an iteration, summed over all vertices.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.algorithm.tolerance = Some(tolerance);
+        self.algorithm.config.tolerance = Some(tolerance);
         self
     }
 
     /// Probability that the surfer follows an edge [default: 0.85].
     pub fn damping(mut self, damping: f64) -> Self {
-        self.algorithm.damping = Some(damping);
+        self.algorithm.config.damping = damping;
         self
     }
 
@@ -58,7 +56,7 @@ impl Run<'_, PageRank> {
 
     /// Which definition [default: the standard one].
     pub fn variant(mut self, variant: Variant) -> Self {
-        self.algorithm.variant = Some(variant);
+        self.algorithm.config.variant = variant;
         self
     }
 }
@@ -94,19 +92,15 @@ impl Algorithm for PageRank {
     type Summary = PageRankSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<PageRankConfig> {
-        let usual = PageRankConfig::default();
-        let iterations =
-            if self.tolerance.is_some() { TOLERANCE_ITERATIONS_MAX } else { usual.iterations };
         let mut personalize = job.vertices(&self.personalize)?;
         personalize.sort_unstable();
         personalize.dedup();
-        Ok(PageRankConfig {
-            damping: self.damping.unwrap_or(usual.damping),
-            iterations: self.iterations.unwrap_or(iterations),
-            tolerance: self.tolerance,
-            personalize,
-            variant: self.variant.unwrap_or(usual.variant),
-        })
+        let usual = match self.config.tolerance {
+            Some(_) => TOLERANCE_ITERATIONS_MAX,
+            None => self.config.iterations,
+        };
+        let config = self.config.clone().iterations(self.iterations.unwrap_or(usual));
+        Ok(config.personalize(personalize))
     }
 
     fn estimate(config: &PageRankConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {

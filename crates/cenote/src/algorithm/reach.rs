@@ -7,36 +7,20 @@ use cenote_store::{Id, Ids};
 use serde::Serialize;
 
 use super::Target;
+use super::ends::{Ends, Search};
 use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
-use crate::keys::Keys;
-use crate::run::{Algorithm, Column, Job, Run};
+use crate::run::{Algorithm, Column, Job};
 
 /// Whether vertices can be reached; [`cenote_algo::reach`].
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
-    source: Keys,
-    targets: Keys,
+    ends: Ends,
 }
 
-impl Run<'_, Reach> {
-    /// Where the way starts, by the user's id [default: the vertex of largest degree].
-    pub fn source(mut self, id: impl ToString) -> Self {
-        self.algorithm.source = Keys::default();
-        self.algorithm.source.push(id);
-        self
-    }
-
-    /// Adds a target.
-    pub fn target(mut self, id: impl ToString) -> Self {
-        self.algorithm.targets.push(id);
-        self
-    }
-
-    /// Adds the targets of a file, one id a line.
-    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.targets.push_file(path);
-        self
+impl Search for Reach {
+    fn ends(&mut self) -> &mut Ends {
+        &mut self.ends
     }
 }
 
@@ -63,8 +47,8 @@ impl Algorithm for Reach {
     type Summary = ReachSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<ReachConfig> {
-        let source = job.vertices(&self.source)?.first().copied();
-        Ok(ReachConfig { source, targets: job.vertices(&self.targets)? })
+        let (source, targets) = self.ends.one_source(job)?;
+        Ok(ReachConfig::default().source(source).targets(targets))
     }
 
     fn estimate(_: &ReachConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
@@ -108,6 +92,6 @@ impl Algorithm for Reach {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        self.targets.files().to_vec()
+        self.ends.files()
     }
 }

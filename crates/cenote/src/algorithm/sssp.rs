@@ -8,45 +8,30 @@ use serde::{Serialize, Serializer};
 
 use super::Target;
 use super::bfs::first;
+use super::ends::{Ends, FromSeveral, Search};
 use crate::error::Result;
 use crate::graph::StoredGraph;
-use crate::keys::Keys;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Shortest paths over weighted edges; [`cenote_algo::sssp`].
 #[derive(Clone, Debug, Default)]
 pub struct Sssp {
-    sources: Keys,
-    targets: Keys,
+    ends: Ends,
     delta: Option<f64>,
     parents: bool,
 }
 
+impl Search for Sssp {
+    const FROM_ONE: bool = false;
+
+    fn ends(&mut self) -> &mut Ends {
+        &mut self.ends
+    }
+}
+
+impl FromSeveral for Sssp {}
+
 impl Run<'_, Sssp> {
-    /// Adds a source, by the user's id [default: the vertex of largest degree].
-    pub fn source(mut self, id: impl ToString) -> Self {
-        self.algorithm.sources.push(id);
-        self
-    }
-
-    /// Adds the sources of a file, one id a line.
-    pub fn sources_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.sources.push_file(path);
-        self
-    }
-
-    /// Adds a target: the search ends when the distances of all of them are known.
-    pub fn target(mut self, id: impl ToString) -> Self {
-        self.algorithm.targets.push(id);
-        self
-    }
-
-    /// Adds the targets of a file, one id a line.
-    pub fn targets_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.algorithm.targets.push_file(path);
-        self
-    }
-
     /// Width of a bucket of distances, in the unit of the weights [default: from the weights].
     pub fn delta(mut self, delta: f64) -> Self {
         self.algorithm.delta = Some(delta);
@@ -122,8 +107,12 @@ impl Algorithm for Sssp {
     type Summary = SsspSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<SsspConfig> {
-        let (sources, targets) = (job.vertices(&self.sources)?, job.vertices(&self.targets)?);
-        Ok(SsspConfig { sources, targets, delta: self.delta, parents: self.parents })
+        let (sources, targets) = self.ends.vertices(job)?;
+        Ok(SsspConfig::default()
+            .sources(sources)
+            .targets(targets)
+            .delta(self.delta)
+            .parents(self.parents))
     }
 
     fn estimate(config: &SsspConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
@@ -181,6 +170,6 @@ impl Algorithm for Sssp {
     }
 
     fn inputs(&self) -> Vec<PathBuf> {
-        [self.sources.files(), self.targets.files()].concat()
+        self.ends.files()
     }
 }

@@ -190,7 +190,7 @@ impl Algorithm for Walk {
         };
         let per_vertex = self.per_vertex.unwrap_or(1);
         let walkers = self.walkers.unwrap_or(start_count.saturating_mul(per_vertex));
-        let walk = WalkConfig { starts, walkers, ..self.config.clone() };
+        let walk = self.config.clone().starts(starts).walkers(walkers);
         let shape = (walkers, u64::from(walk.steps) + 1);
         let create = |path| CorpusFile::create(path, &job.inputs, job.graph, shape);
         Ok(WalkJob { file: job.out.map(create).transpose()?, walk })

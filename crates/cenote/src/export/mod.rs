@@ -1,4 +1,4 @@
-//! Writes the edges out again: as text, as Parquet, or to whoever asks.
+//! Writes the edges of a graph, as text or as Parquet.
 //!
 //! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges
 //! come in the order of their lists and then of the entries, so the same graph always gives the
@@ -74,7 +74,7 @@ fn put_id(buffer: &mut Vec<u8>, id: IdRef<'_>) {
     }
 }
 
-/// Decimal digits, without the detour over the formatting machinery.
+/// Decimal digits, faster than by `write!`.
 pub(crate) fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

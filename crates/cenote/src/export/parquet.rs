@@ -153,7 +153,7 @@ fn write_column<T: DataType, W: Write + Send>(
     }
 }
 
-/// A failed write keeps its reason: a full disk and a closed pipe are told apart by it.
+/// A failed write keeps its cause, such as a full disk or a closed pipe.
 fn parquet_error(error: ParquetError) -> StoreError {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -7,7 +7,7 @@ use super::Graph;
 use crate::error::{Error, Result};
 use crate::export::{ExportReport, export_parquet, export_text};
 use crate::output::OutputFile;
-use crate::run::Watch;
+use crate::watch::Watch;
 
 /// The edges of a graph, to be written: each comes once, with the user's ids, and with its weight
 /// if it has one.

@@ -25,14 +25,14 @@ pub use self::info::{Info, SectionInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
-use crate::drive::Warning;
+use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
 
-/// The graph as the engine and kernels of one's own see it.
+/// The graph as the engine and a caller's own kernels see it.
 pub use cenote_store::Graph as StoredGraph;
 
 /// An open graph. Dropped or [closed](Self::close), it gives its files, locks and threads back; an
@@ -43,7 +43,7 @@ pub struct Graph {
     stored: Arc<StoredGraph>,
     profile: Profile,
     warnings: Vec<Warning>,
-    /// What all who use a drive of it share.
+    /// The I/O budgets of its drives.
     pub(crate) budgets: Vec<Arc<IoBudget>>,
 }
 
@@ -71,7 +71,7 @@ impl Graph {
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport> {
-        let opening = Opening::new(path.as_ref(), Access::Read, &OpenOptions::default())?;
+        let opening = Opening::new(path.as_ref(), Access::Read, &DriveOptions::default())?;
         Ok(check_device(opening.device, progress)?)
     }
 
@@ -121,7 +121,7 @@ impl Graph {
         &self.stored
     }
 
-    /// An engine for kernels of one's own, planned for the graph's drive.
+    /// An engine for the caller's own kernels, planned for the graph's drive.
     ///
     /// # Errors
     /// [`Error::MemoryBudget`] where the budget does not hold what it needs.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, Scope};
 
+use cenote_engine::THREADS_MAX;
 use cenote_store::{Direction, Id, IdRef, Ids, StoreError, VertexId, Weight};
 
 use super::open::LISTS_SHARE;
@@ -13,7 +14,7 @@ use super::{Graph, StoredGraph};
 use crate::error::{Error, Result};
 use crate::keys::{IdLines, vertex_of};
 use crate::memory::{size, threads_default};
-use crate::run::Watch;
+use crate::watch::Watch;
 
 /// Vertices that one thread looks up at once.
 const WINDOW_VERTICES: usize = 4096;
@@ -62,9 +63,9 @@ impl<'g> Neighbors<'g> {
         self
     }
 
-    /// Threads that read [default: one per core].
+    /// Threads that read, 1 to 512 [default: one per core].
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = threads.clamp(1, THREADS_MAX);
         self
     }
 

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use cenote_device::backend::file::{self, BackendChoice};
+use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
-use cenote_device::wrapper::{BudgetDevice, IoBudget};
+use cenote_device::wrapper::IoBudget;
 use cenote_device::{Device, Op};
+use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::LookupConfig;
 use cenote_store::superblock::{SectionKind, Superblock};
 
 use super::{Graph, StoredGraph};
-use crate::drive::{Drive, Warning};
+use crate::drive::{DriveOptions, FileOnDrive, Warning};
 use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
@@ -33,15 +34,13 @@ const FRAMES_PER_READ: usize = 4;
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     migration: bool,
-    backend: BackendChoice,
-    pub(crate) profile: Option<Profile>,
+    drives: DriveOptions,
     lookups: Option<(u64, usize)>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        let backend = BackendChoice::default();
-        Self { migration: true, backend, profile: None, lookups: None }
+        Self { migration: true, drives: DriveOptions::default(), lookups: None }
     }
 }
 
@@ -55,20 +54,20 @@ impl OpenOptions {
 
     /// Which system interface moves the bytes [default: io_uring, or threads where it is refused].
     pub fn backend(mut self, backend: BackendChoice) -> Self {
-        self.backend = backend;
+        self.drives.backend = backend;
         self
     }
 
     /// By which profile requests are planned [default: the one that was measured of the drive].
     pub fn profile(mut self, profile: Profile) -> Self {
-        self.profile = Some(profile);
+        self.drives.profile = Some(profile);
         self
     }
 
     /// Makes room for [`Graph::neighbors`] of many vertices: so many bytes, for pages and lists, of
-    /// so many threads.
+    /// so many threads, 1 to 512.
     pub fn lookups(mut self, memory_bytes: u64, threads: usize) -> Self {
-        self.lookups = Some((memory_bytes, threads));
+        self.lookups = Some((memory_bytes, threads.clamp(1, THREADS_MAX)));
         self
     }
 
@@ -79,7 +78,8 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
         let access = if self.migration { Access::Move } else { Access::Read };
-        let Opening { device, profile, mut warnings, budgets } = Opening::new(path, access, self)?;
+        let Opening { device, profile, mut warnings, budgets } =
+            Opening::new(path, access, &self.drives)?;
         let stored = match self.lookups {
             None => StoredGraph::open(device)?,
             Some((memory_bytes, threads)) => {
@@ -95,10 +95,6 @@ impl OpenOptions {
         let (path, stored) = (path.to_owned(), Arc::new(stored));
         Ok(Graph { path, stored, profile, warnings, budgets })
     }
-
-    pub(crate) fn files(&self, read_only: bool) -> file::OpenOptions {
-        file::OpenOptions { read_only, backend: self.backend, ..file::OpenOptions::default() }
-    }
 }
 
 /// The device of a graph, before the graph on it is read: a file, or several on tiers.
@@ -110,17 +106,14 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    pub fn new(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
+    pub fn new(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
         if members::is_map(path) {
-            let graph = TieredGraph::open(path, access, options)?;
+            let graph = TieredGraph::open(path, access, drives)?;
             let (profile, members) = (graph.profile().clone(), graph.members());
             let (warnings, budgets) = (members.warnings.clone(), members.budgets.clone());
             return Ok(Self { device: Arc::new(graph), profile, warnings, budgets });
         }
-        let device = file::open(path, &options.files(true))?;
-        let drive = Drive::find(path, options.profile.as_ref())?;
-        let budget = drive.budget();
-        let device = Arc::new(BudgetDevice::new(device, Arc::clone(&budget)));
+        let FileOnDrive { device, drive, budget } = drives.open(path, true)?;
         let warnings = drive.warning.into_iter().collect();
         Ok(Self { device, profile: drive.profile, warnings, budgets: vec![budget] })
     }
@@ -135,7 +128,7 @@ fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize
     let reads = reads.clamp(READS_MIN, READS_MAX).div_ceil(threads);
     let least = FRAMES_PER_READ * threads;
     let read_depth = reads.min(frames as usize / least).max(1);
-    LookupConfig { frames: frames.max(least as u64), read_depth }
+    LookupConfig::default().frames(frames.max(least as u64)).read_depth(read_depth)
 }
 
 /// What the page indexes of a graph take in memory, about.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub use cenote_import::{
-    Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError, ImportReport, Input,
-    InputSpec, Phase,
+    ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
+    ImportReport, Input, InputSpec, Phase, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
@@ -77,6 +77,12 @@ impl<'a> Import<'a> {
     /// Adds edges in memory, which need not be spilled.
     pub fn slice<E: Edge + Sync>(self, edges: &'a [E]) -> Self {
         self.input(Edges::slice(edges))
+    }
+
+    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are taken
+    /// once, and spilled. [`ArrowBatches`] says which columns are used, and chooses others.
+    pub fn arrow(self, reader: impl arrow_array::RecordBatchReader + Send + 'a) -> Self {
+        self.input(ArrowBatches::new(reader))
     }
 
     /// Adds a file, whose ending says its format.
@@ -198,8 +204,8 @@ impl<'a> Import<'a> {
     }
 
     /// Calls this with the phase, the bytes of it that are done, and all of its bytes, if known.
-    pub fn progress(mut self, hear: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(hear));
+    pub fn progress(mut self, report: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) -> Self {
+        self.on_progress = Some(Box::new(report));
         self
     }
 
@@ -217,7 +223,7 @@ impl<'a> Import<'a> {
             on_progress: self
                 .on_progress
                 .take()
-                .map(|hear| Mutex::new((Phase::Read, 0, None, hear))),
+                .map(|report| Mutex::new((Phase::Read, 0, None, report))),
             is_cancelled: self.is_cancelled.take(),
         };
         let paths: Vec<&Path> = self.inputs.iter().filter_map(Input::path).collect();
@@ -274,12 +280,12 @@ impl<'a> Import<'a> {
     }
 }
 
-/// An error of what was asked for.
+/// An error of a parameter.
 fn parameter(error: impl std::fmt::Display) -> ImportError {
     ImportError::Options(format!("{error:#}"))
 }
 
-/// Where the tiers are full, another output is of no use.
+/// Where the tiers are full, another output does not help.
 fn more_tiers(error: ImportError) -> ImportError {
     match error {
         ImportError::Full { device, role, written, needed, remedy: "out" } => {
@@ -301,19 +307,19 @@ struct Hooks<'a> {
 
 impl Progress for Hooks<'_> {
     fn begin(&self, phase: Phase, total: Option<u64>) {
-        let Some(heard) = &self.on_progress else { return };
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        (heard.0, heard.1, heard.2) = (phase, 0, total);
-        (heard.3)(phase, 0, total);
+        let Some(last) = &self.on_progress else { return };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        (last.0, last.1, last.2) = (phase, 0, total);
+        (last.3)(phase, 0, total);
     }
 
     fn advance(&self, bytes: u64) {
-        let Some(heard) = &self.on_progress else { return };
-        let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let (phase, done, total, hear) = &mut *heard;
+        let Some(last) = &self.on_progress else { return };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (phase, done, total, report) = &mut *last;
         *done += bytes;
         if bytes > 0 {
-            hear(*phase, *done, *total);
+            report(*phase, *done, *total);
         }
     }
 

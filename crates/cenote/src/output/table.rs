@@ -23,7 +23,7 @@ use parquet::schema::types::Type;
 use super::OutputFile;
 use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
-use crate::run::watch::Watch;
+use crate::watch::Watch;
 
 /// Rows that are formatted at a time.
 const BATCH: u32 = 1 << 16;

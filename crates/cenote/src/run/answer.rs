@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use cenote_store::{Id, Ids, VertexId};
 
-use super::{Algorithm, Report, Stats, Watch};
+use super::{Algorithm, Report, Stats};
 use crate::error::Result;
 use crate::graph::StoredGraph;
 use crate::output::table;
+use crate::watch::Watch;
 
 /// The answer of a run. Dereferences to the algorithm's own result, whose slices have one item per
 /// vertex; [`ids`](Self::ids) maps vertices to the user's ids.

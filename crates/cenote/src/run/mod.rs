@@ -9,13 +9,12 @@
 mod answer;
 mod estimate;
 mod stats;
-pub(crate) mod watch;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_engine::{EngineConfig, Strategy};
+use cenote_engine::{EngineConfig, Strategy, THREADS_MAX};
 use cenote_store::{Direction, Ids, VertexId};
 use serde::Serialize;
 
@@ -23,14 +22,14 @@ pub use self::answer::Answer;
 pub use self::estimate::Estimate;
 pub(crate) use self::stats::Stopwatch;
 pub use self::stats::{Report, Stats};
-pub use self::watch::Progress;
-pub(crate) use self::watch::Watch;
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;
 use crate::memory::{MemorySize, machine_bytes, threads_default};
 use crate::output;
 pub use crate::output::table::Column;
+pub use crate::watch::Progress;
+use crate::watch::Watch;
 
 /// What an algorithm adds to a [`Run`]: its parameters, its answer and how that is reported.
 pub trait Algorithm: fmt::Debug + Sized {
@@ -174,7 +173,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
         }
     }
 
-    /// Threads that work [default: one per core].
+    /// Threads that work, 1 to 512 [default: one per core].
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
@@ -267,6 +266,10 @@ impl<'g, A: Algorithm> Run<'g, A> {
     fn prepare(&mut self) -> Result<()> {
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        if self.threads > THREADS_MAX {
+            let reason = format!("is {}: 1 to {THREADS_MAX} are possible", self.threads);
+            return Err(Error::parameter("threads", reason));
         }
         if let Some(path) = &self.out {
             self.algorithm.prepare_output(path, self.graph.stored())?;

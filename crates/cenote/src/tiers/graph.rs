@@ -5,33 +5,34 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cenote_device::Device;
 use cenote_device::profile::Profile;
-use cenote_device::{Clock, Device, Queue, QueueConfig};
+use cenote_device::wrapper::Layer;
 use cenote_store::Graph;
 use cenote_tier::device::{TieredError, Worker, WorkerConfig};
 
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
 use super::spec::named_file;
+use crate::drive::DriveOptions;
 use crate::error::{Error, Result};
-use crate::graph::OpenOptions;
 
 /// Blocks that are moved together at most.
 pub const BATCH: usize = 64;
 
-/// For policies that draw lots.
+/// Seed of policies that choose at random.
 const SEED: u64 = 1;
 
-/// Requests of more bytes are a pass's: they say nothing of any block.
-const HEARD_BYTES_MAX: u64 = 32 << 10;
+/// Policies see nothing of larger requests: those are of passes, and say nothing of any block.
+const RECORDED_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.
 #[derive(Debug)]
 pub struct TieredGraph {
     members: Members,
     moving: Mutex<Option<Moving>>,
-    /// Memory of the policy and of what moves, whether it moves in this run or not: an estimate
-    /// tells the same as the run.
+    /// Memory of the policy and of what moves, whether it moves in this run or not: so an estimate
+    /// is that of the run.
     worker_bytes: usize,
 }
 
@@ -46,8 +47,8 @@ struct Moving {
 
 impl TieredGraph {
     /// Opens the graph `path`; where blocks may move, they do from now on.
-    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
-        let members = Members::open(path, access, options)?;
+    pub fn open(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
+        let members = Members::open(path, access, drives)?;
         let kept = Kept::find(path, &members.device.header().id)?;
         let config = worker_config(&members, &kept)?;
         let worker_bytes =
@@ -108,7 +109,7 @@ pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
         policy: kept.policy(),
         tiers: members.speeds()?,
         batch: BATCH,
-        heard_bytes_max: HEARD_BYTES_MAX.max(members.device.header().block_bytes.into()),
+        recorded_bytes_max: RECORDED_BYTES_MAX.max(members.device.header().block_bytes.into()),
         seed: SEED,
         state: None,
     })
@@ -172,44 +173,12 @@ fn warn_of_speeds(path: &Path, members: &Members, config: &WorkerConfig) {
     }
 }
 
-impl Device for TieredGraph {
-    fn name(&self) -> String {
-        self.members.device.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.members.device.backend()
-    }
-
-    fn len_bytes(&self) -> cenote_device::Result<u64> {
-        self.members.device.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.members.device.block_bytes()
-    }
-
-    fn queue(&self, config: &QueueConfig) -> cenote_device::Result<Box<dyn Queue>> {
-        self.members.device.queue(config)
-    }
-
-    fn sync(&self) -> cenote_device::Result<()> {
-        self.members.device.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> cenote_device::Result<()> {
-        self.members.device.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.members.device.clock()
+impl Layer for TieredGraph {
+    fn inner(&self) -> &dyn Device {
+        &self.members.device
     }
 
     fn memory_bytes(&self) -> usize {
         self.members.device.memory_bytes() + self.worker_bytes
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.members.device.queue_bytes(depth, request_bytes)
     }
 }

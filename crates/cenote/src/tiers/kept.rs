@@ -27,7 +27,7 @@ const FORMAT: u32 = 1;
 /// The first line has fewer bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// What was learned, and by whom.
+/// What a policy has learned, and which policy.
 #[derive(Clone, Debug)]
 pub struct Kept {
     path: PathBuf,
@@ -80,7 +80,7 @@ pub fn policy(name: &str) -> Result<PolicySpec, String> {
 }
 
 impl Kept {
-    /// Of a graph that nobody has used yet.
+    /// Of a graph on which nothing has run yet.
     pub fn new(graph: &Path, id: &SetId, policy: &PolicySpec) -> Self {
         let about = About {
             format: FORMAT,
@@ -124,14 +124,14 @@ impl Kept {
     }
 
     fn read(&self) -> Result<Self, String> {
-        let told = |error: std::io::Error| error.to_string();
-        let mut file = BufReader::new(File::open(&self.path).map_err(told)?);
+        let text = |error: std::io::Error| error.to_string();
+        let mut file = BufReader::new(File::open(&self.path).map_err(text)?);
         let mut line = Vec::new();
-        (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(told)?;
-        // Nobody knows how long a file is that is none of ours.
+        (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(text)?;
+        // The state is read only once the line says that the file is ours: another may be long.
         let mut kept = self.parse(&line)?;
         let mut state = Vec::new();
-        file.read_to_end(&mut state).map_err(told)?;
+        file.read_to_end(&mut state).map_err(text)?;
         kept.state = (!state.is_empty()).then_some(state);
         Ok(kept)
     }
@@ -150,7 +150,7 @@ impl Kept {
         Ok(Self { path: self.path.clone(), about, state: None })
     }
 
-    /// Who decides.
+    /// The policy that decides.
     pub fn policy(&self) -> PolicySpec {
         policy(&self.about.policy).expect("it was parsed when it was kept")
     }

@@ -7,21 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_device::Op;
 use cenote_device::backend::file;
 use cenote_device::model::DeviceModel;
 use cenote_device::profile::Profile;
-use cenote_device::wrapper::{BudgetDevice, IoBudget};
-use cenote_device::{Device, Op};
+use cenote_device::wrapper::IoBudget;
 use cenote_tier::device::header::{MAGIC, SetHeader};
 use cenote_tier::device::{TieredDevice, TieredError};
 use cenote_tier::spec::TierSpec;
 
 use super::spec::named_files;
-use crate::drive::{Drive, Warning};
+use crate::drive::{Drive, DriveOptions, FileOnDrive, Warning};
 use crate::error::{Error, Result};
-use crate::graph::OpenOptions;
 
-/// How long one who reads waits for one who moves pages: a second.
+/// How long a reader waits for a process that moves pages: a second.
 const NAP: Duration = Duration::from_millis(50);
 const PATIENCE_NAPS: u32 = 20;
 
@@ -34,7 +33,7 @@ const IS_MOVING: &str = "another process is moving the graph's pages, or another
 pub enum Access {
     /// Its pages are read and stay where they are. Others may do the same.
     Read,
-    /// Blocks move, too. Only one process may do that, and nobody else may read meanwhile.
+    /// Blocks move, too. Only one process may do that, and no other may read meanwhile.
     Move,
 }
 
@@ -49,7 +48,7 @@ pub struct Members {
     pub profiles: Vec<Profile>,
     /// What is missing or wrong with the profiles.
     pub warnings: Vec<Warning>,
-    /// What all who use a tier's drive share, of each tier.
+    /// The I/O budget of each tier's drive.
     pub budgets: Vec<Arc<IoBudget>>,
     /// Holds the lock while it is open.
     pub lock: Arc<File>,
@@ -57,7 +56,7 @@ pub struct Members {
 
 /// Whether a file is the map of a graph over tiers.
 pub fn is_map(path: &Path) -> bool {
-    // A pipe would wait for its other end; whoever opens the graph says what is wrong with it.
+    // A pipe would wait for its other end; what opens the graph reports what is wrong with it.
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
@@ -68,7 +67,7 @@ pub fn is_map(path: &Path) -> bool {
 
 /// Refuses a graph in one file.
 pub fn require_map(path: &Path) -> Result<()> {
-    // What is wrong with a file that cannot be opened is told by whoever opens it.
+    // What opens the graph reports why a file cannot be opened.
     if is_map(path) || File::open(path).is_err() {
         return Ok(());
     }
@@ -77,7 +76,7 @@ pub fn require_map(path: &Path) -> Result<()> {
 
 impl Members {
     /// Opens all members of the graph `path`. Requests at each tier share the budget of its drive.
-    pub fn open(path: &Path, access: Access, options: &OpenOptions) -> Result<Self> {
+    pub fn open(path: &Path, access: Access, options: &DriveOptions) -> Result<Self> {
         let (file, access) = lock(path, access)?;
         let members = Self::open_with(path, file, access, options)?;
         // An import may have put another graph here between the lock and the reads.
@@ -95,7 +94,7 @@ impl Members {
         is_same(&self.lock, path)
     }
 
-    fn open_with(path: &Path, lock: File, access: Access, options: &OpenOptions) -> Result<Self> {
+    fn open_with(path: &Path, lock: File, access: Access, options: &DriveOptions) -> Result<Self> {
         match Self::open_locked(path, access, options) {
             Err(error) if access == Access::Move && is_refusal(&error) => {
                 tracing::warn!("{error}: the graph is read, and no page of it moves");
@@ -106,18 +105,15 @@ impl Members {
         }
     }
 
-    fn open_locked(path: &Path, access: Access, options: &OpenOptions) -> Result<Opened> {
-        let files = options.files(access == Access::Read);
-        let map = file::open(path, &files)?;
+    fn open_locked(path: &Path, access: Access, options: &DriveOptions) -> Result<Opened> {
+        let read_only = access == Access::Read;
+        let map = file::open(path, &options.files(read_only))?;
         let header = TieredDevice::describe(map.as_ref())?;
         let (mut devices, mut drives, mut budgets) = (Vec::new(), Vec::new(), Vec::new());
         for (name, file) in named_files(&header) {
             let found = find(path, name, file)?;
-            let drive = Drive::find(&found, options.profile.as_ref())?;
-            let device = file::open(&found, &files)?;
-            let budget = drive.budget();
-            devices
-                .push(Arc::new(BudgetDevice::new(device, Arc::clone(&budget))) as Arc<dyn Device>);
+            let FileOnDrive { device, drive, budget } = options.open(&found, read_only)?;
+            devices.push(device);
             budgets.push(budget);
             drives.push(drive);
         }
@@ -160,7 +156,7 @@ pub fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks the map: alone to move, with others to read.
+/// Locks the map: exclusively to move pages, shared to read.
 fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     let file = File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
     let cannot = Error::io(format!("cannot lock {}", path.display()));
@@ -187,7 +183,7 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     Ok((file, Access::Read))
 }
 
-/// Locks a file with others, and waits a little for one who moves and may soon be done.
+/// Takes a shared lock; waits a little for a process that moves pages and may soon be done.
 fn lock_shared(file: &File) -> Result<(), TryLockError> {
     for _ in 0..PATIENCE_NAPS {
         match file.try_lock_shared() {

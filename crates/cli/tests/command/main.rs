@@ -5,6 +5,7 @@
 //! - [`limits`]: numbers out of range, and systems that refuse threads, disk or a home
 //! - [`manners`]: help, pipes, exit status, messages of one line
 //! - [`outputs`]: paths that are no plain files
+//! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
 //! - [`tiers`]: graphs over several drives
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
@@ -17,6 +18,7 @@ mod interrupt;
 mod limits;
 mod manners;
 mod outputs;
+mod peaks;
 mod pool;
 mod tiers;
 

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::check_depth;
 use super::threads::ThreadQueue;
 use super::uring::{self, UringQueue};
+use super::{Target, check_depth};
 use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
 use crate::{Device, Queue, QueueConfig};
@@ -85,9 +85,9 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     let (file, direct) = match opened {
         Err(refusal) if options.direct && refusal.raw_os_error() == Some(libc::EINVAL) => {
             let buffered = flags.custom_flags(libc::O_CLOEXEC).open(path);
-            (buffered.map_err(file_error(&name, "open"))?, false)
+            (buffered.map_err(DeviceError::file(&name, "open"))?, false)
         }
-        opened => (opened.map_err(file_error(&name, "open"))?, options.direct),
+        opened => (opened.map_err(DeviceError::file(&name, "open"))?, options.direct),
     };
     assemble(file, name, options, direct)
 }
@@ -95,29 +95,21 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
 /// Makes a device of an open file, such as a spill file without a name in any directory. `name`
 /// is what errors call it. The file must be open for what `options` say; `create` is ignored.
 pub fn from_file(file: File, name: &str, options: &OpenOptions) -> Result<Arc<dyn Device>> {
-    let direct = options.direct && set_direct(&file).is_ok();
+    let direct = options.direct && set_direct(&file, true).is_ok();
     assemble(file, name.to_owned(), options, direct)
 }
 
 /// Makes a rename or a new name in the directory durable.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     let name = directory.display().to_string();
-    let opened = File::open(directory).map_err(file_error(&name, "open"))?;
-    opened.sync_all().map_err(file_error(&name, "sync"))
+    let opened = File::open(directory).map_err(DeviceError::file(&name, "open"))?;
+    opened.sync_all().map_err(DeviceError::file(&name, "sync"))
 }
 
-fn file_error(device: &str, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
-    move |source| DeviceError::File { device: device.to_owned(), action, source }
-}
-
-fn set_direct(file: &File) -> rustix::io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags | rustix::fs::OFlags::DIRECT)
-}
-
-fn clear_direct(file: &File) -> rustix::io::Result<()> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags - rustix::fs::OFlags::DIRECT)
+fn set_direct(file: &File, direct: bool) -> io::Result<()> {
+    let mut flags = rustix::fs::fcntl_getfl(file)?;
+    flags.set(rustix::fs::OFlags::DIRECT, direct);
+    Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
 /// Refuses whatever has no bytes at offsets.
@@ -126,7 +118,7 @@ fn check_kind(kind: FileType, name: &str) -> Result<()> {
         return Ok(());
     }
     let reason = if kind.is_dir() { "it is a directory" } else { "it is no file or block device" };
-    Err(file_error(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
+    Err(DeviceError::file(name, "use")(io::Error::new(io::ErrorKind::InvalidInput, reason)))
 }
 
 fn assemble(
@@ -135,14 +127,14 @@ fn assemble(
     options: &OpenOptions,
     mut direct: bool,
 ) -> Result<Arc<dyn Device>> {
-    let kind = file.metadata().map_err(file_error(&name, "examine"))?.file_type();
+    let kind = file.metadata().map_err(DeviceError::file(&name, "examine"))?.file_type();
     check_kind(kind, &name)?;
     let mut block_bytes = 1;
     if direct {
-        match direct_alignment(&file).map_err(file_error(&name, "examine"))? {
+        match direct_alignment(&file).map_err(DeviceError::file(&name, "examine"))? {
             Some(bytes) => block_bytes = bytes,
             None => {
-                clear_direct(&file).map_err(|e| file_error(&name, "reopen")(e.into()))?;
+                set_direct(&file, false).map_err(DeviceError::file(&name, "reopen"))?;
                 direct = false;
             }
         }
@@ -248,15 +240,6 @@ fn remedy(refusal: &io::Error) -> String {
     }
 }
 
-/// What a queue needs to know of its device.
-#[derive(Debug)]
-pub(super) struct Target {
-    pub(super) file: Arc<File>,
-    pub(super) name: String,
-    pub(super) block_bytes: usize,
-    pub(super) clock: Arc<RealClock>,
-}
-
 /// A file or raw block device.
 #[derive(Debug)]
 struct FileDevice {
@@ -269,7 +252,7 @@ struct FileDevice {
 
 impl FileDevice {
     fn error(&self, action: &'static str, source: io::Error) -> DeviceError {
-        file_error(&self.target.name, action)(source)
+        DeviceError::file(&self.target.name, action)(source)
     }
 }
 

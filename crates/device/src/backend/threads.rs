@@ -10,11 +10,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
 
-use super::file::Target;
-use super::{assert_request, assert_wait};
+use super::Target;
 use crate::clock::{Clock, RealClock};
-use crate::error::{DeviceError, Result};
-use crate::request::{Completion, IoFault, Op, Request};
+use crate::error::{DeviceError, IoFault, Result};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Queue, QueueConfig};
 
 /// Most workers of one queue: beyond it the scheduler costs more than the drive gives. Deeper

@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use io_uring::{IoUring, opcode, squeue, types};
 
-use super::file::Target;
-use super::{assert_request, assert_wait};
+use super::Target;
 use crate::clock::{Clock, RealClock};
-use crate::error::{DeviceError, Result};
+use crate::error::{DeviceError, IoFault, Result};
 use crate::memory::{Arena, Buffer};
-use crate::request::{Completion, IoFault, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Queue, QueueConfig};
 
 /// The kernel takes at most 1 GiB as one registered buffer.

@@ -6,7 +6,7 @@
 //! - [`preset`]: the devices of the papers
 //! - [`knee`]: the rule that finds k in a curve
 //!
-//! Two meanings of alpha meet here. Measured, it is the ratio of the greatest read and the
+//! Alpha has two meanings here. Measured, it is the ratio of the greatest read and the
 //! greatest write bandwidth (dissertation 2.5.8); presets and profiles state that one. In PIO it
 //! is the cost of one write in reads. They agree only where k_r = k_w, so the ideal PIO device is
 //! a model of its own ([`DeviceModel::ideal`]), and a profile reports
@@ -17,11 +17,11 @@ pub mod knee;
 mod pio;
 pub mod preset;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 pub use pio::{AppClass, Pio, idle_channels};
 
-use crate::request::Op;
+use crate::op::Op;
 
 /// How the simulated device turns the model into time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,6 @@ pub struct SizeModel {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// Read or write.
-    #[serde(serialize_with = "op_to_str", deserialize_with = "op_from_str")]
     pub op: Op,
     /// Bytes of a request.
     pub bytes: u64,
@@ -91,19 +90,6 @@ pub struct CurvePoint {
     pub iops: f64,
     /// Median latency in microseconds.
     pub p50_us: f64,
-}
-
-pub(crate) fn op_to_str<S: Serializer>(op: &Op, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(op)
-}
-
-pub(crate) fn op_from_str<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Op, D::Error> {
-    let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-    match name.as_ref() {
-        "read" => Ok(Op::Read),
-        "write" => Ok(Op::Write),
-        other => Err(serde::de::Error::unknown_variant(other, &["read", "write"])),
-    }
 }
 
 impl SizeModel {

@@ -6,7 +6,7 @@
 
 use super::knee::{SATURATION_SHARE, saturation_depth};
 use super::{Curve, CurvePoint, DeviceModel, SizeModel, Timing};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Which collection a preset belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,201 +198,77 @@ fn point(depth: u32, iops: f64) -> CurvePoint {
     CurvePoint { depth, iops, p50_us: f64::from(depth) * 1e6 / iops }
 }
 
-/// (concurrency, thousands of requests per second).
-type KiloIops = &'static [(u32, f64)];
+/// Thousands of requests per second by concurrency: 1, 2, 3 and so on where it is [`EACH`].
+type KiloIops = (&'static [u32], &'static [f64]);
 
-/// What was measured of a drive in 2024: thousands of requests per second by concurrency.
+/// What was measured of a drive in 2024.
 struct Measured {
     source: &'static str,
-    curves: &'static [(Op, u64, KiloIops)],
+    read_4k: KiloIops,
+    write_4k: KiloIops,
+    read_8k: KiloIops,
+    write_8k: KiloIops,
     /// Sequential reads and writes of 128 KiB, in MB/s.
     sequential: (f64, f64),
 }
+
+/// Concurrencies of up to ten jobs, and the one at which the maximum was measured. A shorter list
+/// of figures ends earlier.
+const EACH: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 128];
 
 // Reads that 10 jobs do not saturate go on in a straight line to the maximum that the same drive
 // reached with 128 requests in flight. Writes of 8 KiB were logged at 4 KiB by mistake, so their
 // maximum is taken as half of the 4 KiB one where nothing better was logged.
 const OPTANE_2024: Measured = Measured {
     source: "measured 2024, fio 3.35: Optane P4800X",
-    curves: &[
-        (
-            Op::Read,
-            4096,
-            &[
-                (1, 80.0),
-                (2, 151.0),
-                (3, 235.0),
-                (4, 301.0),
-                (5, 362.0),
-                (6, 419.0),
-                (7, 482.0),
-                (8, 531.0),
-                (9, 571.0),
-                (10, 591.0),
-            ],
-        ),
-        (
-            Op::Write,
-            4096,
-            &[
-                (1, 70.0),
-                (2, 118.0),
-                (3, 172.0),
-                (4, 210.0),
-                (5, 249.0),
-                (6, 289.0),
-                (7, 320.0),
-                (8, 351.0),
-                (9, 379.0),
-                (10, 401.0),
-            ],
-        ),
-        (Op::Read, 8192, &[(1, 80.0), (2, 140.0), (3, 214.0), (4, 270.0), (5, 299.0)]),
-        (Op::Write, 8192, &[(1, 62.0), (2, 105.0), (4, 170.0), (8, 200.0)]),
-    ],
+    read_4k: (EACH, &[80.0, 151.0, 235.0, 301.0, 362.0, 419.0, 482.0, 531.0, 571.0, 591.0]),
+    write_4k: (EACH, &[70.0, 118.0, 172.0, 210.0, 249.0, 289.0, 320.0, 351.0, 379.0, 401.0]),
+    read_8k: (EACH, &[80.0, 140.0, 214.0, 270.0, 299.0]),
+    write_8k: (&[1, 2, 4, 8], &[62.0, 105.0, 170.0, 200.0]),
     sequential: (2500.0, 2000.0),
 };
 
 const P4510_2024: Measured = Measured {
     source: "measured 2024, fio 3.35: P4510",
-    curves: &[
-        (
-            Op::Read,
-            4096,
-            &[
-                (1, 13.0),
-                (2, 25.3),
-                (3, 37.2),
-                (4, 48.9),
-                (5, 58.8),
-                (6, 71.3),
-                (7, 82.5),
-                (8, 93.5),
-                (9, 103.0),
-                (10, 113.0),
-                (128, 473.0),
-            ],
-        ),
-        (Op::Write, 4096, &[(1, 80.0), (2, 152.0), (3, 194.0), (4, 230.0), (5, 239.0), (6, 250.0)]),
-        (
-            Op::Read,
-            8192,
-            &[
-                (1, 12.3),
-                (2, 23.3),
-                (3, 33.7),
-                (4, 43.4),
-                (5, 52.2),
-                (6, 58.5),
-                (7, 67.2),
-                (8, 74.5),
-                (9, 81.6),
-                (10, 88.2),
-                (128, 239.0),
-            ],
-        ),
-        (Op::Write, 8192, &[(1, 70.0), (2, 120.0), (3, 140.0)]),
-    ],
+    read_4k: (EACH, &[13.0, 25.3, 37.2, 48.9, 58.8, 71.3, 82.5, 93.5, 103.0, 113.0, 473.0]),
+    write_4k: (EACH, &[80.0, 152.0, 194.0, 230.0, 239.0, 250.0]),
+    read_8k: (EACH, &[12.3, 23.3, 33.7, 43.4, 52.2, 58.5, 67.2, 74.5, 81.6, 88.2, 239.0]),
+    write_8k: (EACH, &[70.0, 120.0, 140.0]),
     sequential: (2850.0, 1100.0),
 };
 
 const SAMSUNG_2024: Measured = Measured {
     source: "measured 2024, fio 3.35: Samsung NVMe 1.92 TB",
-    curves: &[
-        (
-            Op::Read,
-            4096,
-            &[
-                (1, 15.4),
-                (2, 30.6),
-                (3, 45.6),
-                (4, 60.4),
-                (5, 75.1),
-                (6, 89.9),
-                (7, 104.0),
-                (8, 118.0),
-                (9, 132.0),
-                (10, 146.0),
-                (128, 925.0),
-            ],
-        ),
-        (
-            Op::Write,
-            4096,
-            &[
-                (1, 83.0),
-                (2, 163.0),
-                (3, 227.0),
-                (4, 291.0),
-                (5, 340.0),
-                (6, 381.0),
-                (7, 439.0),
-                (8, 482.0),
-                (9, 513.0),
-                (10, 522.0),
-            ],
-        ),
-        (Op::Read, 8192, &[(1, 14.2), (10, 122.0), (128, 740.0)]),
-        (Op::Write, 8192, &[(1, 74.0), (4, 200.0), (8, 261.0)]),
-    ],
+    read_4k: (EACH, &[15.4, 30.6, 45.6, 60.4, 75.1, 89.9, 104.0, 118.0, 132.0, 146.0, 925.0]),
+    write_4k: (EACH, &[83.0, 163.0, 227.0, 291.0, 340.0, 381.0, 439.0, 482.0, 513.0, 522.0]),
+    read_8k: (&[1, 10, 128], &[14.2, 122.0, 740.0]),
+    write_8k: (&[1, 4, 8], &[74.0, 200.0, 261.0]),
     sequential: (6500.0, 2800.0),
 };
 
 const COMPUTATIONAL_2024: Measured = Measured {
     source: "measured 2024, fio 3.35: computational NVMe 3.84 TB",
-    curves: &[
-        (
-            Op::Read,
-            4096,
-            &[
-                (1, 12.5),
-                (2, 25.0),
-                (3, 37.3),
-                (4, 49.5),
-                (5, 61.6),
-                (6, 72.7),
-                (7, 85.4),
-                (8, 97.1),
-                (9, 109.0),
-                (10, 120.0),
-                (128, 872.0),
-            ],
-        ),
-        (
-            Op::Write,
-            4096,
-            &[
-                (1, 46.0),
-                (2, 91.0),
-                (3, 125.0),
-                (4, 153.0),
-                (5, 182.0),
-                (6, 206.0),
-                (7, 225.0),
-                (8, 242.0),
-                (9, 257.0),
-                (10, 271.0),
-            ],
-        ),
-        (Op::Read, 8192, &[(1, 11.8), (10, 107.0), (128, 436.0)]),
-        (Op::Write, 8192, &[(1, 40.0), (4, 105.0), (8, 135.0)]),
-    ],
+    read_4k: (EACH, &[12.5, 25.0, 37.3, 49.5, 61.6, 72.7, 85.4, 97.1, 109.0, 120.0, 872.0]),
+    write_4k: (EACH, &[46.0, 91.0, 125.0, 153.0, 182.0, 206.0, 225.0, 242.0, 257.0, 271.0]),
+    read_8k: (&[1, 10, 128], &[11.8, 107.0, 436.0]),
+    write_8k: (&[1, 4, 8], &[40.0, 105.0, 135.0]),
     sequential: (3700.0, 3000.0),
 };
 
 impl Measured {
     fn model(&self, name: &str) -> DeviceModel {
-        let mut curves: Vec<Curve> = self
-            .curves
-            .iter()
-            .map(|&(op, bytes, points)| Curve {
-                op,
-                bytes,
-                points: points.iter().map(|&(depth, kiops)| point(depth, kiops * 1e3)).collect(),
-            })
-            .collect();
-        curves.push(self.large(Op::Read, self.sequential.0));
-        curves.push(self.large(Op::Write, self.sequential.1));
+        let curve = |op, bytes, (depths, kiops): KiloIops| {
+            let points = depths.iter().zip(kiops).map(|(&depth, &kiops)| point(depth, kiops * 1e3));
+            Curve { op, bytes, points: points.collect() }
+        };
+        let curves = vec![
+            curve(Op::Read, 4096, self.read_4k),
+            curve(Op::Write, 4096, self.write_4k),
+            curve(Op::Read, 8192, self.read_8k),
+            curve(Op::Write, 8192, self.write_8k),
+            large(Op::Read, self.read_4k, self.sequential.0),
+            large(Op::Write, self.write_4k, self.sequential.1),
+        ];
         let sizes = [4096, 8192, LARGE].map(|bytes| size_of_curves(&curves, bytes)).to_vec();
         DeviceModel {
             name: name.to_owned(),
@@ -402,24 +278,22 @@ impl Measured {
             curves,
         }
     }
-
-    /// Requests of 128 KiB: the measured bandwidth; one alone takes as long as one of 4 KiB and
-    /// the transfer, which was not measured.
-    fn large(&self, op: Op, megabytes: f64) -> Curve {
-        let small = self.curves.iter().find(|c| c.0 == op && c.1 == 4096);
-        let small_us = 1e3 / small.expect("every drive has 4 KiB curves").2[0].1;
-        let iops_max = megabytes * 1e6 / LARGE as f64;
-        let us = small_us + 1e6 / iops_max;
-        let full = (us * iops_max / 1e6).ceil() as u32;
-        let mut points = vec![point(1, 1e6 / us)];
-        if full > 1 {
-            points.push(point(full, iops_max));
-        }
-        Curve { op, bytes: LARGE, points }
-    }
 }
 
 const LARGE: u64 = 128 << 10;
+
+/// Requests of 128 KiB: the measured bandwidth; one alone takes as long as one of 4 KiB and the
+/// transfer, which was not measured.
+fn large(op: Op, (_, small_kiops): KiloIops, megabytes: f64) -> Curve {
+    let iops_max = megabytes * 1e6 / LARGE as f64;
+    let us = 1e3 / small_kiops[0] + 1e6 / iops_max;
+    let full = (us * iops_max / 1e6).ceil() as u32;
+    let mut points = vec![point(1, 1e6 / us)];
+    if full > 1 {
+        points.push(point(full, iops_max));
+    }
+    Curve { op, bytes: LARGE, points }
+}
 
 /// Parameters by the rules from a read and a write curve of one size.
 fn size_of_curves(curves: &[Curve], bytes: u64) -> SizeModel {

@@ -16,8 +16,8 @@ pub use depth::DepthControl;
 pub use extent::{Extent, Extents};
 
 use crate::model::DeviceModel;
+use crate::op::Op;
 use crate::profile::Profile;
-use crate::request::Op;
 
 /// Nearly the best: smaller and shallower requests that reach this share are preferred.
 const GOOD_SHARE: f64 = 0.95;

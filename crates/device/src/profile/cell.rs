@@ -7,7 +7,8 @@ use super::data::Pattern;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::memory::{Arena, Buffer};
-use crate::request::{Completion, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request};
 use crate::{Device, LogHistogram, Queue, QueueConfig, random};
 
 /// What is kept in flight.
@@ -19,7 +20,7 @@ pub(super) struct Cell {
     pub(super) depth: u32,
 }
 
-/// What came of it.
+/// What was measured of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct CellResult {
     pub(super) iops: f64,

@@ -2,7 +2,7 @@
 
 use super::data::{DEPTHS, SIZES};
 use crate::model::knee;
-use crate::request::Op;
+use crate::op::Op;
 
 /// What a sweep measures. The defaults of [`full`](Self::full) and [`quick`](Self::quick) suit
 /// every drive; tests and experiments narrow them.
@@ -30,7 +30,7 @@ pub struct ProfileConfig {
     pub saturation_share: f64,
     /// Seed of the offsets and the written bytes.
     pub seed: u64,
-    /// Said in the profile.
+    /// Recorded in the profile.
     pub quick: bool,
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
 use crate::model::{Curve, CurvePoint, DeviceModel, SizeModel, Timing, knee};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Version of the JSON that this program writes and the newest that it reads.
 pub const PROFILE_VERSION: u32 = 1;
@@ -114,10 +114,6 @@ pub enum Pattern {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurveProfile {
     /// Read or write.
-    #[serde(
-        serialize_with = "crate::model::op_to_str",
-        deserialize_with = "crate::model::op_from_str"
-    )]
     pub op: Op,
     /// Random or sequential.
     pub pattern: Pattern,

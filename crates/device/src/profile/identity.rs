@@ -42,11 +42,8 @@ impl Identity {
     /// yet belongs to its nearest existing parent.
     pub fn of_path(path: &Path) -> Result<Self> {
         let existing = existing(path);
-        let metadata = fs::metadata(&existing).map_err(|source| DeviceError::File {
-            device: existing.display().to_string(),
-            action: "examine",
-            source,
-        })?;
+        let metadata = fs::metadata(&existing);
+        let metadata = metadata.map_err(DeviceError::file(existing.display(), "examine"))?;
         if metadata.file_type().is_block_device() {
             return Ok(of_block(metadata.rdev()).unwrap_or_else(|| bare(metadata.rdev())));
         }

@@ -1,7 +1,6 @@
 //! Profiles of paths: a scratch file in a directory, or reads of what is there.
 
 use std::fs::{self, File, OpenOptions as StdOpenOptions};
-use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
@@ -15,7 +14,7 @@ use super::sweep::{Progress, ProgressFn, interrupted, profile};
 use crate::Device;
 use crate::backend::file::{self, OpenOptions};
 use crate::error::{DeviceError, Result};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Scratch bytes if nothing else is asked: larger than the caches of most drives' controllers.
 pub const SCRATCH_BYTES: u64 = 1 << 30;
@@ -43,13 +42,13 @@ pub fn profile_path(
     progress: ProgressFn<'_>,
 ) -> Result<Profile> {
     let identity = Identity::of_path(path)?;
-    let metadata = fs::metadata(path).map_err(file_error(path, "examine"))?;
+    let metadata = fs::metadata(path).map_err(DeviceError::file(path.display(), "examine"))?;
     let mut profile = if metadata.is_dir() {
         in_directory(path, config, scratch_bytes, progress)?
     } else if scratch_bytes.is_some() {
         let reason = "a scratch file needs a directory: nothing is written to a device or to an \
                       existing file; give a directory on it, or leave the scratch size out";
-        return Err(fault(path, reason));
+        return Err(DeviceError::profile(path.display(), reason));
     } else {
         reads_only(path, config, metadata.file_type().is_block_device(), progress)?
     };
@@ -105,8 +104,8 @@ fn reads_only(
 /// given.
 fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
     let wanted = given.unwrap_or(SCRATCH_BYTES);
-    let space =
-        rustix::fs::statvfs(directory).map_err(|e| file_error(directory, "size")(e.into()))?;
+    let space = rustix::fs::statvfs(directory)
+        .map_err(|e| DeviceError::file(directory.display(), "size")(e.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);
     let bytes = wanted.min(free / 2) / FILL_BYTES * FILL_BYTES;
     if bytes < SCRATCH_BYTES_MIN.min(wanted) || bytes == 0 {
@@ -116,7 +115,7 @@ fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Res
             free >> 20,
             SCRATCH_BYTES_MIN.min(wanted).max(FILL_BYTES) >> 20,
         );
-        return Err(fault(directory, &reason));
+        return Err(DeviceError::profile(directory.display(), reason));
     }
     if given.is_some_and(|given| given > free / 2) {
         let reason = format!(
@@ -125,7 +124,7 @@ fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Res
             wanted >> 20,
             free >> 20
         );
-        return Err(fault(directory, &reason));
+        return Err(DeviceError::profile(directory.display(), reason));
     }
     if given.is_none() && bytes < wanted {
         notes.push(format!("the scratch file took {} MiB: half of the free space", bytes >> 20));
@@ -143,7 +142,7 @@ fn unnamed_file(directory: &Path) -> Result<File> {
         {
             named_and_unlinked(directory)
         }
-        opened => opened.map_err(file_error(directory, "make a scratch file in")),
+        opened => opened.map_err(DeviceError::file(directory.display(), "make a scratch file in")),
     }
 }
 
@@ -152,8 +151,8 @@ fn named_and_unlinked(directory: &Path) -> Result<File> {
     let path = directory.join(format!(".cenote-scratch-{}", std::process::id()));
     let mut options = StdOpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.open(&path).map_err(file_error(&path, "make"))?;
-    fs::remove_file(&path).map_err(file_error(&path, "unlink"))?;
+    let file = options.open(&path).map_err(DeviceError::file(path.display(), "make"))?;
+    fs::remove_file(&path).map_err(DeviceError::file(path.display(), "unlink"))?;
     Ok(file)
 }
 
@@ -163,9 +162,13 @@ fn preallocate(file: &File, bytes: u64, directory: &Path, notes: &mut Vec<String
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::OPNOTSUPP) => {
             notes.push("the file system cannot preallocate".into());
-            file.set_len(bytes).map_err(file_error(directory, "resize a scratch file in"))
+            file.set_len(bytes)
+                .map_err(DeviceError::file(directory.display(), "resize a scratch file in"))
         }
-        Err(refusal) => Err(file_error(directory, "preallocate a scratch file in")(refusal.into())),
+        Err(refusal) => Err(DeviceError::file(
+            directory.display(),
+            "preallocate a scratch file in",
+        )(refusal.into())),
     }
 }
 
@@ -205,12 +208,4 @@ fn describe_filesystem(path: &Path, identity: &Identity, conditions: &mut Condit
         let used = space.f_blocks.saturating_sub(space.f_bfree) as f64;
         conditions.filesystem_used_share = Some(used / (space.f_blocks as f64).max(1.0));
     }
-}
-
-fn file_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
-    move |source| DeviceError::File { device: path.display().to_string(), action, source }
-}
-
-fn fault(path: &Path, reason: &str) -> DeviceError {
-    DeviceError::Profile { path: path.display().to_string(), reason: reason.to_owned() }
 }

@@ -40,9 +40,9 @@ impl ProfileStore {
     }
 
     fn directory(&self) -> Result<&Path> {
-        self.directory.as_deref().ok_or_else(|| DeviceError::Profile {
-            path: "~/.local/state/cenote/profiles".into(),
-            reason: "no home directory is known: set HOME or XDG_STATE_HOME".into(),
+        self.directory.as_deref().ok_or_else(|| {
+            let reason = "no home directory is known: set HOME or XDG_STATE_HOME";
+            DeviceError::profile("~/.local/state/cenote/profiles", reason)
         })
     }
 
@@ -50,20 +50,22 @@ impl ProfileStore {
     /// from being saved is found before hours of measuring.
     pub fn check_writable(&self) -> Result<()> {
         let directory = self.directory()?;
-        fs::create_dir_all(directory).map_err(file_error(directory, "make"))?;
+        fs::create_dir_all(directory).map_err(DeviceError::file(directory.display(), "make"))?;
         let draft = directory.join(format!("check-{}.tmp", std::process::id()));
         let written = fs::File::create(&draft).and_then(|_| fs::remove_file(&draft));
-        written.map_err(file_error(directory, "write profiles in"))
+        written.map_err(DeviceError::file(directory.display(), "write profiles in"))
     }
 
     /// Saves a profile under its identity, whole or not at all. Returns the file's path.
     pub fn save(&self, profile: &Profile) -> Result<PathBuf> {
         let directory = self.directory()?;
         let path = directory.join(format!("{}.json", profile.identity.key));
-        let mut text = serde_json::to_vec_pretty(profile)
-            .map_err(|e| fault(&path, format!("cannot be written as JSON: {e}")))?;
+        let mut text = serde_json::to_vec_pretty(profile).map_err(|e| {
+            DeviceError::profile(path.display(), format!("cannot be written as JSON: {e}"))
+        })?;
         text.push(b'\n');
-        fs::create_dir_all(directory).map_err(file_error(&path, "make the directory of"))?;
+        fs::create_dir_all(directory)
+            .map_err(DeviceError::file(path.display(), "make the directory of"))?;
         // The process id keeps two writers apart; the rename makes the whole file appear at once.
         let draft = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = fs::File::create(&draft)
@@ -72,7 +74,7 @@ impl ProfileStore {
         if let Err(source) = written {
             // The draft may not exist; the first fault is the one to report.
             let _ = fs::remove_file(&draft);
-            return Err(file_error(&path, "write")(source));
+            return Err(DeviceError::file(path.display(), "write")(source));
         }
         Ok(path)
     }
@@ -89,7 +91,7 @@ impl ProfileStore {
         match fs::read(&path) {
             Ok(text) => parse(&path, &text).map(Some),
             Err(missing) if matches!(missing.kind(), NotFound | NotADirectory) => Ok(None),
-            Err(source) => Err(file_error(&path, "read")(source)),
+            Err(source) => Err(DeviceError::file(path.display(), "read")(source)),
         }
     }
 
@@ -107,11 +109,6 @@ impl ProfileStore {
     }
 }
 
-fn file_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> DeviceError {
-    let device = path.display().to_string();
-    move |source| DeviceError::File { device, action, source }
-}
-
 /// Reads a profile's JSON, and says what to do about one that cannot be used.
 fn parse(path: &Path, text: &[u8]) -> Result<Profile> {
     const REMEDY: &str = "delete it and run `cenote profile` again";
@@ -119,24 +116,24 @@ fn parse(path: &Path, text: &[u8]) -> Result<Profile> {
     struct Version {
         version: u32,
     }
-    let broken = |e: serde_json::Error| fault(path, format!("is damaged ({e}): {REMEDY}"));
+    let broken = |e: serde_json::Error| {
+        DeviceError::profile(path.display(), format!("is damaged ({e}): {REMEDY}"))
+    };
     let Version { version } = serde_json::from_slice(text).map_err(broken)?;
     if version > PROFILE_VERSION {
         let reason = format!(
             "is of version {version}, newer than {PROFILE_VERSION}, which this program reads: use \
              a newer cenote, or {REMEDY}"
         );
-        return Err(fault(path, reason));
+        return Err(DeviceError::profile(path.display(), reason));
     }
     let profile: Profile = serde_json::from_slice(text).map_err(broken)?;
     match profile.fault() {
-        Some(reason) => Err(fault(path, format!("is unusable, {reason}: {REMEDY}"))),
+        Some(reason) => {
+            Err(DeviceError::profile(path.display(), format!("is unusable, {reason}: {REMEDY}")))
+        }
         None => Ok(profile),
     }
-}
-
-fn fault(path: &Path, reason: String) -> DeviceError {
-    DeviceError::Profile { path: path.display().to_string(), reason }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The sweep over sizes and depths: fair to every cell, and narrow around k.
+//! The sweep over sizes and depths, with more depths around k.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -10,7 +10,7 @@ use super::data::{
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 use crate::model::knee;
-use crate::request::Op;
+use crate::op::Op;
 use crate::{Clock, Device, LogHistogram};
 
 /// Progress of a profile, reported before each step. The callback returns whether to go on.
@@ -55,8 +55,7 @@ pub fn profile(
     config: &ProfileConfig,
     progress: ProgressFn<'_>,
 ) -> Result<Profile> {
-    let fault = |reason| DeviceError::Profile { path: device.name(), reason };
-    check(device, &region, config).map_err(fault)?;
+    check(device, &region, config).map_err(|fault| DeviceError::profile(device.name(), fault))?;
     let (depth, bytes) = config.extremes();
     let bench = Bench::open(device, region.clone(), depth, bytes, config.seed)?;
     let clock = device.clock();
@@ -191,7 +190,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures depths between those around k until k is known to a tenth.
+    /// Measures depths between those around k until k is known within a tenth.
     fn narrow(&mut self) -> Result<()> {
         for op in self.config.ops.clone() {
             for &bytes in &self.config.sizes {
@@ -305,7 +304,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 pub(super) fn interrupted(device: String) -> DeviceError {
-    DeviceError::Profile { path: device, reason: "interrupted; nothing was saved".into() }
+    DeviceError::profile(device, "interrupted; nothing was saved")
 }
 
 pub(super) fn elapsed_seconds(clock: &dyn Clock, start_ns: u64) -> f64 {

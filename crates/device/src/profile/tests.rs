@@ -4,7 +4,7 @@ use super::*;
 use crate::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
 use crate::model::preset::Preset;
 use crate::model::{DeviceModel, Pio};
-use crate::request::Op;
+use crate::op::Op;
 use crate::{Device, DeviceError};
 
 const REGION: u64 = 4 << 20;

@@ -6,14 +6,14 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::Slab;
-use crate::backend::sim::torn_prefix_bytes;
-use crate::backend::sim::{Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict};
-use crate::backend::{assert_request, assert_wait};
-use crate::clock::Clock;
-use crate::error::{DeviceError, Result};
-use crate::request::{Completion, IoFault, Op, Request};
-use crate::{Device, Queue, QueueConfig};
+use super::Layer;
+use crate::backend::sim::{
+    Fate, FaultPlan, FaultState, POWER_CUT_ERRNO, Verdict, torn_prefix_bytes,
+};
+use crate::error::{DeviceError, IoFault, Result};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::{Device, Queue, QueueConfig, Slab};
 
 /// A device that fails as its plan says.
 #[derive(Debug)]
@@ -44,24 +44,9 @@ fn lock(state: &Mutex<FaultState>) -> MutexGuard<'_, FaultState> {
     state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-impl Device for FaultDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        if lock(&self.state).is_power_cut() {
-            return Err(self.error("size", POWER_CUT_ERRNO));
-        }
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for FaultDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -74,6 +59,13 @@ impl Device for FaultDevice {
         }))
     }
 
+    fn len_bytes(&self) -> Result<u64> {
+        if lock(&self.state).is_power_cut() {
+            return Err(self.error("size", POWER_CUT_ERRNO));
+        }
+        self.inner.len_bytes()
+    }
+
     fn sync(&self) -> Result<()> {
         lock(&self.state).control().map_err(|errno| self.error("sync", errno))?;
         self.inner.sync()
@@ -83,26 +75,14 @@ impl Device for FaultDevice {
         lock(&self.state).resize(bytes).map_err(|errno| self.error("resize", errno))?;
         self.inner.set_len(bytes)
     }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
-    }
 }
 
-/// What a request is called outside, what it asked for, and what is claimed about it.
+/// The caller's tag and length of a request, and what its completion reports.
 struct Waiting {
     tag: u64,
     len: usize,
-    /// Bytes that the completion shall claim where the inner device did all it was asked.
-    claimed: usize,
+    /// Bytes moved, by the completion's report, if the inner device moved all that it was given.
+    reported: usize,
 }
 
 struct FaultQueue {
@@ -115,14 +95,14 @@ struct FaultQueue {
 }
 
 impl FaultQueue {
-    /// Passes on the first `moved` bytes of a request and claims that `claimed` were moved.
-    fn pass(&mut self, request: Request, moved: usize, claimed: usize) {
+    /// Passes on the first `moved` bytes of a request, and reports `reported` as moved.
+    fn pass(&mut self, request: Request, moved: usize, reported: usize) {
         if moved == 0 {
-            self.over.push(request.complete(Ok(claimed), 0));
+            self.over.push(request.complete(Ok(reported), 0));
             return;
         }
         let Request { tag, len, .. } = request;
-        let tag = self.waiting.insert(Waiting { tag, len, claimed });
+        let tag = self.waiting.insert(Waiting { tag, len, reported });
         self.inner.push(Request { tag, len: moved, ..request });
     }
 }
@@ -169,9 +149,9 @@ impl Queue for FaultQueue {
         self.inner.reap(missing, completions)?;
         let state = lock(&self.state);
         for completion in &mut completions[first_passed..] {
-            let Waiting { tag, len, claimed } = self.waiting.remove(completion.tag);
+            let Waiting { tag, len, reported } = self.waiting.remove(completion.tag);
             if completion.result == Ok(completion.len) {
-                completion.result = Ok(claimed);
+                completion.result = Ok(reported);
             }
             completion.tag = tag;
             completion.len = len;

@@ -1,5 +1,6 @@
 //! Devices around devices.
 //!
+//! - [`Layer`]: what they have in common: they pass on what they do not change
 //! - [`StatsDevice`]: counts requests and bytes, keeps latency histograms
 //! - [`BudgetDevice`]: no more requests at once than the device takes, over all its users
 //! - [`ThrottleDevice`]: a slower drive, in real time
@@ -16,28 +17,83 @@ pub use fault::FaultDevice;
 pub use stats::{Histogram, Stats, StatsDevice};
 pub use throttle::{Throttle, ThrottleDevice};
 
-/// Things kept under a small number while a request is on its way through the inner device: it
-/// carries the number as its tag.
-struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<usize>,
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::{Device, Queue, QueueConfig};
+
+/// A device around another: what it does not define itself is as the inner device has it.
+pub trait Layer: Any + Send + Sync + Debug {
+    /// The device inside.
+    fn inner(&self) -> &dyn Device;
+
+    /// As [`Device::queue`].
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        self.inner().queue(config)
+    }
+
+    /// As [`Device::len_bytes`].
+    fn len_bytes(&self) -> Result<u64> {
+        self.inner().len_bytes()
+    }
+
+    /// As [`Device::sync`].
+    fn sync(&self) -> Result<()> {
+        self.inner().sync()
+    }
+
+    /// As [`Device::set_len`].
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        self.inner().set_len(bytes)
+    }
+
+    /// As [`Device::memory_bytes`].
+    fn memory_bytes(&self) -> usize {
+        self.inner().memory_bytes()
+    }
 }
 
-impl<T> Slab<T> {
-    fn with_capacity(capacity: usize) -> Self {
-        let places = (0..capacity).map(|_| None).collect();
-        Self { places, free: (0..capacity).rev().collect() }
+impl<L: Layer> Device for L {
+    fn name(&self) -> String {
+        self.inner().name()
     }
 
-    fn insert(&mut self, thing: T) -> u64 {
-        let place = self.free.pop().expect("as many places as the queue is deep");
-        self.places[place] = Some(thing);
-        place as u64
+    fn backend(&self) -> &'static str {
+        self.inner().backend()
     }
 
-    fn remove(&mut self, tag: u64) -> T {
-        let place = usize::try_from(tag).expect("tags are places");
-        self.free.push(place);
-        self.places[place].take().expect("a completion comes once")
+    fn len_bytes(&self) -> Result<u64> {
+        Layer::len_bytes(self)
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.inner().block_bytes()
+    }
+
+    fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
+        Layer::queue(self, config)
+    }
+
+    fn sync(&self) -> Result<()> {
+        Layer::sync(self)
+    }
+
+    fn set_len(&self, bytes: u64) -> Result<()> {
+        Layer::set_len(self, bytes)
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner().clock()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        Layer::memory_bytes(self)
+    }
+
+    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
+        self.inner().queue_bytes(depth, request_bytes)
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::Clock;
+use super::Layer;
 use crate::error::Result;
-use crate::request::{Completion, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request};
 use crate::{Device, LogHistogram, Queue, QueueConfig};
 
 /// Histogram, each known to one part in eight.
@@ -18,7 +19,7 @@ pub struct StatsDevice {
     counters: Arc<Counters>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counters {
     read: OpCounters,
     write: OpCounters,
@@ -59,12 +60,7 @@ pub struct Stats {
 impl StatsDevice {
     /// Counts what passes to `inner` from now on.
     pub fn new(inner: Arc<dyn Device>) -> Self {
-        let counters = Counters {
-            read: OpCounters::new(),
-            write: OpCounters::new(),
-            syncs: AtomicU64::new(0),
-        };
-        Self { inner, counters: Arc::new(counters) }
+        Self { inner, counters: Arc::default() }
     }
 
     /// What passed so far. Numbers of requests still being reaped may be ahead of each other.
@@ -88,16 +84,15 @@ fn get(counter: &AtomicU64) -> u64 {
     counter.load(Ordering::Relaxed)
 }
 
-impl OpCounters {
-    fn new() -> Self {
-        Self {
-            requests: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            failures: AtomicU64::new(0),
-            latency: (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect(),
-        }
+impl Default for OpCounters {
+    fn default() -> Self {
+        let latency = (0..Histogram::BUCKETS).map(|_| AtomicU64::new(0)).collect();
+        let [requests, bytes, failures] = Default::default();
+        Self { requests, bytes, failures, latency }
     }
+}
 
+impl OpCounters {
     fn histogram(&self) -> Histogram {
         Histogram::of_counts(self.latency.iter().map(get).collect())
     }
@@ -121,21 +116,9 @@ impl Stats {
     }
 }
 
-impl Device for StatsDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for StatsDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -146,22 +129,6 @@ impl Device for StatsDevice {
     fn sync(&self) -> Result<()> {
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
     }
 }
 

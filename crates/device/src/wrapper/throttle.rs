@@ -5,12 +5,10 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::Slab;
-use crate::backend::{assert_request, assert_wait};
-use crate::clock::Clock;
+use super::Layer;
 use crate::error::Result;
-use crate::request::{Completion, Request};
-use crate::{Device, Queue, QueueConfig};
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::{Device, Queue, QueueConfig, Slab};
 
 /// How slow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,21 +54,9 @@ impl ThrottleDevice {
     }
 }
 
-impl Device for ThrottleDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for ThrottleDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -84,29 +70,9 @@ impl Device for ThrottleDevice {
             block_bytes: self.inner.block_bytes(),
         }))
     }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
-    }
 }
 
-/// What a request is called outside, and its times.
+/// The caller's tag of a request, and its times.
 #[derive(Clone, Copy)]
 struct Waiting {
     tag: u64,

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, When};
-use cenote_device::wrapper::{BudgetDevice, IoBudget, Throttle, ThrottleDevice};
-use cenote_device::{
-    Arena, Buffer, Clock, Completion, Device, Op, Queue, QueueConfig, Request, Result,
-};
+use cenote_device::wrapper::{BudgetDevice, IoBudget, Layer, Throttle, ThrottleDevice};
+use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, Request, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -42,21 +40,9 @@ impl Seen {
     }
 }
 
-impl Device for Watched {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for Watched {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -65,18 +51,6 @@ impl Device for Watched {
         orders.push(Default::default());
         let index = orders.len() - 1;
         Ok(Box::new(WatchedQueue { inner, seen: Arc::clone(&self.seen), index, own: [0; 2] }))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 }
 
@@ -524,37 +498,13 @@ impl Queue for BrokenQueue {
     }
 }
 
-impl Device for Broken {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for Broken {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
         Ok(Box::new(BrokenQueue(self.inner.queue(config)?)))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 }
 

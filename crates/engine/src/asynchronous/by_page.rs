@@ -22,7 +22,8 @@ use super::queue::{Own, WorkQueue};
 use super::residual::{Block, Residual};
 use super::stack::{Links, Stack};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Reads, Work};
 use crate::kernel::Kernel;
 
 /// Pages that a stack works off in memory before the worker looks at what has arrived.

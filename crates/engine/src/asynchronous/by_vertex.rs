@@ -11,7 +11,8 @@ use super::flags::Flags;
 use super::queue::{Own, WorkQueue};
 use super::stack::{Links, Stack};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
 /// What the workers share.
@@ -51,8 +52,12 @@ pub(super) struct Worker<'w, K: Kernel> {
     plan: &'w Plan<'w, K>,
     shared: &'w Shared,
     own: Own<'w>,
+    /// The lists that are being read. They stay where they are while requests carry their numbers.
+    walks: Vec<Walk>,
+    /// Numbers of walks that are over.
+    free: Vec<usize>,
     /// Walks in the middle of a list that have to submit its next page.
-    going: Vec<Walk>,
+    going: Vec<usize>,
     next: Vec<VertexId>,
     decoded: Decoded,
     pub local: K::Local,
@@ -64,6 +69,8 @@ impl<'w, K: Kernel> Worker<'w, K> {
             plan,
             shared,
             own: Own::new(queue, plan.how.threshold),
+            walks: Vec::new(),
+            free: Vec::new(),
             going: Vec::new(),
             next: Vec::new(),
             decoded: Decoded::new(),
@@ -71,7 +78,8 @@ impl<'w, K: Kernel> Worker<'w, K> {
         }
     }
 
-    fn next_walk(&mut self, busy: bool) -> Option<Walk> {
+    /// The number of a walk that has a page to submit.
+    fn next_walk(&mut self, busy: bool) -> Option<usize> {
         if let Some(walk) = self.going.pop() {
             return Some(walk);
         }
@@ -84,32 +92,41 @@ impl<'w, K: Kernel> Worker<'w, K> {
             self.shared.stacked.clear(item);
             let vertex = VertexId::try_from(item).expect("vertex ids are u32");
             let pages = self.plan.adjacency.pages_of(vertex);
-            return Some(Walk { stack, vertex, page: *pages.start(), last: *pages.end() });
+            let walk = Walk { stack, vertex, page: *pages.start(), last: *pages.end() };
+            let number = self.free.pop().unwrap_or(self.walks.len());
+            match self.walks.get_mut(number) {
+                Some(place) => *place = walk,
+                None => self.walks.push(walk),
+            }
+            return Some(number);
         }
     }
 }
 
 impl<K: Kernel> Work for Worker<'_, K> {
-    type Load = Walk;
+    type Load = usize;
 
-    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<Walk>> {
-        Ok(self.next_walk(busy).map_or(Next::Nothing, |walk| {
-            let first_page = self.plan.physical(walk.page);
-            Next::Read(Extent { first_page, pages: 1, load: walk }, 1)
+    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<usize>> {
+        Ok(self.next_walk(busy).map_or(Next::Nothing, |load| {
+            let first_page = self.plan.physical(self.walks[load].page);
+            Next::Read(Extent { first_page, pages: 1, load }, 1)
         }))
     }
 
-    fn arrived(&mut self, mut walk: Walk, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+    fn arrived(&mut self, number: usize, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
         let (kernel, local, next) = (self.plan.kernel, &mut self.local, &mut self.next);
         let take = |list: &List<'_>| kernel.expand(local, list, next);
+        let walk = &mut self.walks[number];
         let (page, vertices) = (walk.page, [walk.vertex]);
         let bytes = pages.page(self.plan.physical(page));
         self.plan.adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, take)?;
         self.next.drain(..).for_each(|v| self.shared.push(v, &mut walk.stack));
         if walk.page < walk.last {
-            self.going.push(Walk { page: walk.page + 1, ..walk });
+            walk.page += 1;
+            self.going.push(number);
         } else {
-            self.own.settle(walk.stack, &self.shared.links);
+            self.own.settle(std::mem::take(&mut walk.stack), &self.shared.links);
+            self.free.push(number);
         }
         if self.plan.kernel.is_done(&mut self.local) {
             self.own.queue.end();

@@ -1,11 +1,10 @@
 //! Asynchronous visits: lists that make other lists active, followed as they arrive.
 //!
 //! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes
-//! on with whatever
-//! [`Kernel::expand`] adds, until nothing is left. What is to be done lies on many worklists, which
-//! are stacks. A stack waits for the page on its top while the others go on; one that has grown
-//! over a threshold is split while there may be more; a worker that has none is given one. So as
-//! many reads are in flight as there are stacks, up to the depth.
+//! on with whatever [`Kernel::expand`] adds, until nothing is left. What is to be done lies on
+//! many worklists, which are stacks. A stack waits for the page on its top while the others go on;
+//! one that has grown over a threshold is split while there may be more; a worker that has none is
+//! given one. So as many reads are in flight as there are stacks, up to the depth.
 //!
 //! - [`by_vertex`]: strategy `vertex`, the paper's way: a stack holds vertices and fetches one
 //!   page of one vertex at a time
@@ -26,6 +25,7 @@ mod stack;
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use cenote_device::setters;
 use cenote_store::{Adjacency, Direction, Graph, VertexId};
 
 use crate::config::Strategy;
@@ -46,6 +46,7 @@ const STACKS_PER_REQUEST: usize = 2;
 
 /// How an asynchronous visit divides its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AsynchronousConfig {
     /// A stack of more entries is split.
     pub threshold: u64,
@@ -57,6 +58,10 @@ impl Default for AsynchronousConfig {
     fn default() -> Self {
         Self { threshold: SPLIT_THRESHOLD, stacks: None }
     }
+}
+
+impl AsynchronousConfig {
+    setters! { threshold: u64, stacks: Option<usize> }
 }
 
 impl Engine {
@@ -87,7 +92,8 @@ impl Engine {
     /// kernel, and gives back what each worker gathered. `label` names it in the records.
     ///
     /// # Errors
-    /// As [`Engine::visit`].
+    /// As [`Engine::visit`]; [`EngineError::Vertex`](crate::EngineError::Vertex) where a source is
+    /// none of the graph's.
     pub fn visit_asynchronously<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -97,6 +103,7 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
+        sources.iter().try_for_each(|&source| self.check_vertex(source))?;
         let per_request =
             if self.config.strategy == Strategy::Auto { STACKS_PER_REQUEST } else { 1 };
         let stacks = how.stacks.unwrap_or(self.schedule.depth * per_request);

@@ -1,5 +1,5 @@
 //! The residual graph: of a page that has been worked at, the lists of those vertices that may
-//! still come, side by side in memory, so that the page need not be read again.
+//! still become active, side by side in memory, so that the page need not be read again.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -45,7 +45,7 @@ impl Residual {
         pages * 8
     }
 
-    /// Bytes of the lists of all pages, if nothing was ever active.
+    /// Bytes of the lists of all pages, if all are kept.
     pub fn bytes_of(vertices: u64, pages: u64, entries: u64) -> u64 {
         // A list that runs over pages is in the block of each.
         4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
@@ -98,8 +98,9 @@ impl Residual {
     }
 }
 
-/// Builds the block of those lists whose vertices may come. Others make vertices come meanwhile, so
-/// `may_become_active` is called once for each: the entries say whose targets follow.
+/// Builds the block of those lists whose vertices may become active. Other workers make vertices
+/// active meanwhile, so `may_become_active` is called once for each: the entries say whose targets
+/// follow.
 fn build<'a, I: Iterator<Item = List<'a>>>(
     lists: impl Fn() -> I,
     may_become_active: impl Fn(VertexId) -> bool,

@@ -1,4 +1,4 @@
-//! The strategy `vertex`: CAVE's `ProcessQueue`. Each vertex asks for its pages through the pool; a
+//! The strategy `vertex`: CAVE's `ProcessQueue`. Each vertex submits its pages to the pool; a
 //! page that several vertices of this worker wait for is submitted once.
 
 use cenote_pool::scan::Extent;
@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::Visit;
 use super::dispatch::{Dispatch, Fetched, Plain};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Reads, Work};
 use crate::kernel::Kernel;
 use crate::tasks::PageTask;
 
@@ -17,7 +18,7 @@ pub(super) struct ByVertex<'v, K: Kernel> {
     local: K::Local,
     decoded: Decoded,
     tasks: std::vec::IntoIter<PageTask>,
-    /// The page at hand, and its vertices that have not asked for it yet, last first.
+    /// The present page, and its vertices that do not wait for it yet, last first.
     page: u64,
     vertices: Vec<VertexId>,
     waiting: FxHashMap<u64, Vec<VertexId>>,
@@ -42,7 +43,7 @@ impl<'v, K: Kernel> ByVertex<'v, K> {
         self.local
     }
 
-    /// The next vertex that asks for [`ByVertex::page`].
+    /// The next vertex that needs [`ByVertex::page`].
     fn next_vertex(&mut self) -> Option<VertexId> {
         let Visit { adjacency, source, dispatch, .. } = self.visit;
         loop {

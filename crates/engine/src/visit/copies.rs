@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use cenote_store::{Adjacency, WeightColumn};
 
-use super::dispatch::Dispatch;
 use crate::fetch::Slots;
 use crate::tasks::PageTask;
 
@@ -13,6 +12,9 @@ use crate::tasks::PageTask;
 pub(crate) trait Copies: Default {
     /// Whether there are any; false in visits without weights.
     const WAIT: bool = true;
+
+    /// Bytes that the copies of a page take at most.
+    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64;
 
     /// The addresses of the weights that they wait for; none of the ranges is empty.
     fn addresses(&self) -> impl Iterator<Item = Range<u64>>;
@@ -36,6 +38,10 @@ pub(crate) trait Copies: Default {
 impl Copies for () {
     const WAIT: bool = false;
 
+    fn cost_of_page(_: &Adjacency, _: &WeightColumn, _: u64) -> u64 {
+        0
+    }
+
     fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
         std::iter::empty()
     }
@@ -45,12 +51,12 @@ impl Copies for () {
 
 /// Bytes that the copies of some pages take at most. Vectors grow by doubling, so twice what they
 /// hold.
-pub(super) fn cost_of<D: Dispatch>(
+pub(super) fn cost_of<C: Copies>(
     adjacency: &Adjacency,
     column: &WeightColumn,
     tasks: &[PageTask],
 ) -> u64 {
-    2 * tasks.iter().map(|task| D::cost_of_page(adjacency, column, task.page)).sum::<u64>()
+    2 * tasks.iter().map(|task| C::cost_of_page(adjacency, column, task.page)).sum::<u64>()
 }
 
 /// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive
@@ -59,17 +65,17 @@ const COPIES_BYTES: u64 = 2 << 20;
 
 /// Bytes of copies that one worker may have waiting: at least two of any page, and no more than all
 /// lists.
-pub(super) fn bytes_max<D: Dispatch>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
+pub(super) fn bytes_max<C: Copies>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
     let (mut dearest, mut all) = (0, 0);
     for page in 0..adjacency.pages() {
-        let cost = D::cost_of_page(adjacency, column, page);
+        let cost = C::cost_of_page(adjacency, column, page);
         (dearest, all) = (cost.max(dearest), all + cost);
     }
     (4 * dearest).max(COPIES_BYTES).min(2 * all)
 }
 
 /// Cuts ascending tasks where the copies of one extent would take more than half of that.
-pub(super) fn groups<'t, D: Dispatch>(
+pub(super) fn groups<'t, C: Copies>(
     adjacency: &Adjacency,
     column: &WeightColumn,
     tasks: &'t [PageTask],
@@ -77,7 +83,7 @@ pub(super) fn groups<'t, D: Dispatch>(
 ) -> Vec<&'t [PageTask]> {
     let (mut groups, mut start, mut cost) = (Vec::new(), 0, 0);
     for (i, task) in tasks.iter().enumerate() {
-        let more = 2 * D::cost_of_page(adjacency, column, task.page);
+        let more = 2 * C::cost_of_page(adjacency, column, task.page);
         if cost > 0 && cost + more > bytes_max / 2 {
             groups.push(&tasks[start..i]);
             (start, cost) = (i, 0);

@@ -1,7 +1,7 @@
 //! What a visit does with pages: lists and pages to a kernel at once ([`Plain`]), or copies that
 //! wait for their weights.
 
-use cenote_store::{Adjacency, Decoded, List, VertexId, WeightColumn, Weights};
+use cenote_store::{Adjacency, Decoded, List, VertexId, Weights};
 
 use super::copies::Copies;
 use crate::error::Result;
@@ -35,11 +35,6 @@ pub(crate) trait Dispatch: Sync {
         copies: &mut Self::Copies,
         now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
     ) -> Result<()>;
-
-    /// Bytes that the copies of a page take at most.
-    fn cost_of_page(_: &Adjacency, _: &WeightColumn, _page: u64) -> u64 {
-        0
-    }
 
     /// A list whose weights, from address `first` on, are in memory.
     fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}

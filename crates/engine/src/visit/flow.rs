@@ -11,7 +11,8 @@ use super::Visit;
 use super::copies::{Copies, Waiting, cost_of, groups};
 use super::dispatch::{Dispatch, Fetched};
 use crate::error::Result;
-use crate::fetch::{Counts, Next, Pages, Reads, Work};
+use crate::explain::Counts;
+use crate::fetch::{Next, Pages, Reads, Work};
 use crate::tasks::PageTask;
 
 /// Pages found in memory that a worker sets aside before it works at some, so that its requests
@@ -104,7 +105,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         let missing = std::mem::take(&mut self.missing);
         if D::Copies::WAIT {
             let column = self.column();
-            for group in groups::<D>(adjacency, column, &missing, *copies_max) {
+            for group in groups::<D::Copies>(adjacency, column, &missing, *copies_max) {
                 self.plan(group, adjacency.first_page(), None);
             }
         } else {
@@ -123,7 +124,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             let mut tasks = self.spare.pop().unwrap_or_default();
             tasks.extend_from_slice(own);
             let cost = match (copies, column) {
-                (None, Some(column)) => cost_of::<D>(adjacency, column, own),
+                (None, Some(column)) => cost_of::<D::Copies>(adjacency, column, own),
                 _ => 0,
             };
             into.push_back(Extent { first_page, pages, load: Load { copies, tasks, cost } });
@@ -268,7 +269,7 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
         };
         dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
         if let Some(column) = column {
-            let cost = cost_of::<D>(adjacency, column, &[task]);
+            let cost = cost_of::<D::Copies>(adjacency, column, &[task]);
             self.copies.cost += cost;
             self.submit_weights(copies, cost, counts);
         }

@@ -1,7 +1,7 @@
 //! Visits: every list or page that is active comes to a kernel once.
 //!
 //! - [`flow`]: a worker's way through a visit: planned extents, single pages, what is in memory
-//! - [`by_vertex`]: the strategy `vertex`, where each vertex asks for its pages
+//! - [`by_vertex`]: the strategy `vertex`, where each vertex submits its pages
 //! - [`dispatch`]: where pages go
 //! - [`copies`]: what waits for weights, and how many bytes of it there may be;
 //!   [`weighted_lists`], [`weighted_pages`]: copies of lists and of pages
@@ -18,8 +18,6 @@ mod flow;
 mod weighted_lists;
 mod weighted_pages;
 
-use std::sync::OnceLock;
-
 use cenote_pool::PageId;
 use cenote_store::{Adjacency, Direction, Graph, WeightColumn};
 
@@ -30,53 +28,46 @@ use crate::frontier::ActiveSet;
 use crate::kernel::Kernel;
 use crate::tasks::{PageTask, TaskSource};
 use by_vertex::ByVertex;
+use copies::Copies;
 use dispatch::{Dispatch, Plain};
 use flow::Flow;
-use weighted_lists::WeightedLists;
-use weighted_pages::WeightedPages;
+use weighted_lists::{ListCopies, WeightedLists};
+use weighted_pages::{PageCopies, WeightedPages};
 
 /// Bytes that a weighted visit of a direction takes beside the engine's buffers, to be counted in
-/// the state bytes of [`Needs`](crate::Needs). The graph's weight index is in its own memory, once
-/// [`Graph::load_weights`] was called.
+/// the state bytes of [`Needs`](crate::Needs); 0 where the graph has no weights. Loads the weight
+/// index, which is then part of the graph's own memory.
 ///
-/// # Panics
-/// If the weights of the direction are not loaded.
-pub fn weighted_bytes_for(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
-    bytes_for::<WeightedLists<'_, ()>>(graph, config, direction)
+/// # Errors
+/// The weight index cannot be read.
+pub fn weighted_bytes_for(
+    graph: &Graph,
+    config: &EngineConfig,
+    direction: Direction,
+) -> Result<u64> {
+    bytes_for::<ListCopies>(graph, config, direction)
 }
 
 /// The same of a visit by pages.
 ///
-/// # Panics
+/// # Errors
 /// As [`weighted_bytes_for`].
-pub fn weighted_pages_bytes_for(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
+pub fn weighted_pages_bytes_for(
+    graph: &Graph,
+    config: &EngineConfig,
+    direction: Direction,
+) -> Result<u64> {
     // Beside its copies each worker has one more place for decoded pages.
     let decoded = graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
-    bytes_for::<WeightedPages<'_, ()>>(graph, config, direction)
-        + config.threads as u64 * decoded as u64
+    Ok(bytes_for::<PageCopies>(graph, config, direction)? + config.threads as u64 * decoded as u64)
 }
 
-fn bytes_for<D: Dispatch>(graph: &Graph, config: &EngineConfig, direction: Direction) -> u64 {
-    let (Some(adjacency), Some(column)) = (graph.adjacency(direction), graph.weights(direction))
-    else {
-        return 0;
+fn bytes_for<C: Copies>(graph: &Graph, config: &EngineConfig, direction: Direction) -> Result<u64> {
+    let column = graph.load_weights(direction)?;
+    let (Some(adjacency), Some(column)) = (graph.adjacency(direction), column) else {
+        return Ok(0);
     };
-    config.threads as u64 * copies::bytes_max::<D>(adjacency, column)
-}
-
-/// Stands for a kernel where only costs are asked for.
-impl Kernel for () {
-    type Local = ();
-
-    fn local(&self) {}
-}
-
-/// Bytes of copies that a worker may have waiting, by kind of visit and direction: found once, as
-/// all pages have to be looked at.
-#[derive(Debug, Default)]
-pub(crate) struct CopiesMax {
-    lists: [OnceLock<u64>; 2],
-    pages: [OnceLock<u64>; 2],
+    Ok(config.threads as u64 * copies::bytes_max::<C>(adjacency, column))
 }
 
 /// One visit as its workers see it.
@@ -97,7 +88,8 @@ impl Engine {
     ///
     /// # Errors
     /// A page that cannot be read, or is damaged; [`EngineError::Missing`] where the graph has no
-    /// lists of the direction; [`EngineError::Busy`] from within a visit.
+    /// lists of the direction; [`EngineError::Busy`] from within a visit;
+    /// [`EngineError::ActiveSet`] where the set was made for another number of vertices.
     pub fn visit<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -106,7 +98,7 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let adjacency = self.adjacency(direction)?;
-        let source = self.pages_of_set(adjacency, active);
+        let source = self.pages_of_set(adjacency, active)?;
         let dispatch = Plain { active, kernel };
         let visit =
             Visit { engine: self, adjacency, column: None, source, dispatch, copies_max: 0 };
@@ -154,10 +146,10 @@ impl Engine {
         kernel: &K,
     ) -> Result<Vec<K::Local>> {
         let (adjacency, column) = (self.adjacency(direction)?, self.column(direction)?);
-        let source = self.pages_of_set(adjacency, active);
+        let source = self.pages_of_set(adjacency, active)?;
         let dispatch = WeightedLists { column, active, kernel };
         let copies_max = *self.copies_max.lists[direction as usize]
-            .get_or_init(|| copies::bytes_max::<WeightedLists<'_, K>>(adjacency, column));
+            .get_or_init(|| copies::bytes_max::<ListCopies>(adjacency, column));
         Visit { engine: self, adjacency, column: Some(column), source, dispatch, copies_max }
             .run(label.into())
     }
@@ -178,15 +170,21 @@ impl Engine {
         let source = self.named_pages(adjacency, tasks)?;
         let dispatch = WeightedPages { adjacency, column, kernel };
         let copies_max = *self.copies_max.pages[direction as usize]
-            .get_or_init(|| copies::bytes_max::<WeightedPages<'_, K>>(adjacency, column));
+            .get_or_init(|| copies::bytes_max::<PageCopies>(adjacency, column));
         let locals =
             Visit { engine: self, adjacency, column: Some(column), source, dispatch, copies_max }
                 .run(label.into())?;
         Ok(locals.into_iter().map(|page| page.local).collect())
     }
 
-    fn pages_of_set<'a>(&self, adjacency: &'a Adjacency, active: ActiveSet<'a>) -> TaskSource<'a> {
-        TaskSource::new(adjacency, active, self.schedule.chunk_pages(), self.config.threads)
+    fn pages_of_set<'a>(
+        &self,
+        adjacency: &'a Adjacency,
+        active: ActiveSet<'a>,
+    ) -> Result<TaskSource<'a>> {
+        self.check_active_set(&active)?;
+        let chunk_pages = self.schedule.chunk_pages();
+        Ok(TaskSource::new(adjacency, active, chunk_pages, self.config.threads))
     }
 
     fn named_pages<'a>(

@@ -17,7 +17,7 @@ struct Piece {
     page: u64,
     skip: u64,
     degree: u64,
-    /// Ordinal of its first entry.
+    /// Address of the weight of its first entry.
     address: u64,
     /// Where its entries stand in the batch.
     start: u32,
@@ -42,6 +42,13 @@ impl ListCopies {
 }
 
 impl Copies for ListCopies {
+    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
+        let addresses = column.addresses_of(page);
+        let lists = adjacency.vertices_in(page);
+        (addresses.end - addresses.start) * size_of::<VertexId>() as u64
+            + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64
+    }
+
     fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
         self.pieces.iter().map(Piece::addresses)
     }
@@ -57,7 +64,7 @@ impl Piece {
     }
 }
 
-/// ActiveSet lists go to a kernel.
+/// Active lists go to a kernel.
 pub(crate) struct WeightedLists<'a, K> {
     pub column: &'a WeightColumn,
     pub active: ActiveSet<'a>,
@@ -104,13 +111,6 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
             start += list.targets.len();
         }
         Ok(())
-    }
-
-    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let addresses = column.addresses_of(page);
-        let lists = adjacency.vertices_in(page);
-        (addresses.end - addresses.start) * size_of::<VertexId>() as u64
-            + u64::from(lists.end - lists.start) * size_of::<Piece>() as u64
     }
 
     /// Gives the kernel the part of a list whose weights are there.

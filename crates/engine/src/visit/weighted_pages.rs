@@ -50,6 +50,12 @@ impl PageCopy {
 pub(crate) struct PageCopies(Vec<PageCopy>);
 
 impl Copies for PageCopies {
+    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
+        let addresses = column.addresses_of(page);
+        let weights = (addresses.end - addresses.start) * column.kind().bytes() as u64;
+        (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
+    }
+
     fn addresses(&self) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().map(PageCopy::addresses)
     }
@@ -130,12 +136,6 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
             entries,
         });
         Ok(())
-    }
-
-    fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64 {
-        let addresses = column.addresses_of(page);
-        let weights = (addresses.end - addresses.start) * column.kind().bytes() as u64;
-        (adjacency.page_bytes() + size_of::<PageCopy>()) as u64 + weights.next_multiple_of(8)
     }
 
     fn weights(

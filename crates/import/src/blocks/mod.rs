@@ -7,7 +7,7 @@
 mod reader;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,6 +61,8 @@ pub(super) struct Meter {
     unpacked: AtomicU64,
     /// In blocks that the workers are done with.
     parsed: AtomicU64,
+    /// The most that pages of Parquet files took, or would have taken.
+    pub pages: AtomicUsize,
 }
 
 impl Meter {
@@ -92,6 +94,16 @@ pub(super) enum PassError {
     Import(ImportError),
 }
 
+impl PassError {
+    /// The error of a pass that takes any id.
+    pub fn into_import(self) -> ImportError {
+        match self {
+            PassError::Import(error) => error,
+            PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
+        }
+    }
+}
+
 impl From<ImportError> for PassError {
     fn from(error: ImportError) -> Self {
         PassError::Import(error)
@@ -107,16 +119,11 @@ pub(super) trait Worker: Sink {
 /// The earliest fault so far.
 struct Faults {
     any: AtomicBool,
-    first: Mutex<Option<(u64, PassFault)>>,
-}
-
-enum PassFault {
-    NotInteger,
-    Import(ImportError),
+    first: Mutex<Option<(u64, PassError)>>,
 }
 
 impl Faults {
-    fn add(&self, sequence: u64, fault: PassFault) {
+    fn add(&self, sequence: u64, fault: PassError) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.as_ref().is_none_or(|(known, _)| sequence < *known) {
             *first = Some((sequence, fault));
@@ -175,7 +182,7 @@ pub(super) fn run<W: Worker>(
             match workers::spawn(scope, worker) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    faults.add(0, PassFault::Import(error));
+                    faults.add(0, PassError::Import(error));
                     break;
                 }
             }
@@ -186,10 +193,8 @@ pub(super) fn run<W: Worker>(
         read
     });
     let ReadTotals { input_bytes, unpacked_bytes, ends } = read;
-    match faults.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some((_, PassFault::NotInteger)) => return Err(PassError::NotInteger),
-        Some((_, PassFault::Import(error))) => return Err(error.into()),
-        None => {}
+    if let Some((_, error)) = faults.first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
     }
     let totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
     for (input, end) in ends {
@@ -235,7 +240,7 @@ fn work<'a, W: Worker>(
     let mut worker = match make() {
         Ok(worker) => Some(worker),
         Err(error) => {
-            faults.add(0, PassFault::Import(error));
+            faults.add(0, PassError::Import(error));
             None
         }
     };
@@ -256,17 +261,17 @@ fn work<'a, W: Worker>(
         let _ = free.send(block.bytes);
     }
     let output = worker?.finish();
-    output.map_err(|error| faults.add(u64::MAX, PassFault::Import(error))).ok()
+    output.map_err(|error| faults.add(u64::MAX, PassError::Import(error))).ok()
 }
 
 fn add(totals: &Mutex<Vec<BlockStats>>, input: usize, found: &BlockStats) {
     totals.lock().unwrap_or_else(PoisonError::into_inner)[input].add(found);
 }
 
-fn explain(fault: Fault, block: &Block<'_>, inputs: &[Input<'_>]) -> PassFault {
+fn explain(fault: Fault, block: &Block<'_>, inputs: &[Input<'_>]) -> PassError {
     let input = inputs[block.input].name();
-    PassFault::Import(match fault {
-        Fault::NotInteger => return PassFault::NotInteger,
+    PassError::Import(match fault {
+        Fault::NotInteger => return PassError::NotInteger,
         Fault::Import(error) => error,
         Fault::Line { line, expected, text } => {
             ImportError::Line { input, line: block.first_line + line, expected, text }

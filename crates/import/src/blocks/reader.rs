@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use super::{Block, Faults, Pass, PassFault};
+use super::{Block, Faults, Pass, PassError};
 use crate::budget::Held;
 use crate::config::{Format, Input, InputSpec};
-use crate::edges::{Edges, RowReader};
+use crate::edges::Edges;
 use crate::error::{ImportError, Result, excerpt};
 use crate::head::{Content, End, Head};
 use crate::input::{self, Source};
 use crate::parse::token::bare_carriage_return;
 use crate::parse::{binary, columns, lists};
+use crate::rows::RowReader;
 
 /// The thread that reads.
 pub(super) struct Reader<'p, 'a> {
@@ -87,7 +88,7 @@ impl<'p, 'a> Reader<'p, 'a> {
             match self.read_input(place, input) {
                 Ok(()) => {}
                 Err(Stop::Fault(error)) => {
-                    self.faults.add(self.sequence, PassFault::Import(error));
+                    self.faults.add(self.sequence, PassError::Import(error));
                     break;
                 }
                 Err(Stop::Elsewhere) => break,
@@ -117,7 +118,8 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     fn read_parquet(&mut self, input: usize, spec: &InputSpec) -> Step<()> {
-        let columns = columns::open(spec, self.pass.weights)?;
+        let columns =
+            columns::open(spec, self.pass.weights, (self.pass.budget, &self.pass.meter.pages))?;
         let content = self.rows_content(columns.names());
         let mut row = 1;
         for group in 0..columns.groups() {

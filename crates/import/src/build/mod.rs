@@ -20,6 +20,7 @@ use crate::error::{ImportError, Result};
 use crate::long_list::LongList;
 use crate::partition::{KeySpace, Ranges, Spread};
 use crate::report::Progress;
+use crate::sort::Record;
 use crate::spill::SpillFile;
 use crate::workers;
 use cenote_store::{GraphWriter, VertexId};
@@ -93,6 +94,18 @@ struct Set {
     targets: usize,
 }
 
+impl Set {
+    fn new(sizes: BuildSizes) -> Result<Self> {
+        let zeroed = || HugeVec::zeroed(sizes.set_words());
+        Ok(Self { keys: zeroed()?, scratch: zeroed()?, lists: 0, targets: 0 })
+    }
+
+    /// The keys while they are sorted.
+    fn records<R: Record>(&mut self) -> &mut [R] {
+        bytemuck::cast_slice_mut(&mut self.keys)
+    }
+}
+
 /// A sorted piece of a range, on its way to the writer.
 struct Part {
     set: Set,
@@ -116,14 +129,7 @@ pub(super) fn build(
 ) -> Result<(Built, Option<Spread>)> {
     let (set_in, set_out) = channel();
     for _ in 0..BuildSizes::sets(sizes.workers) {
-        set_in
-            .send(Set {
-                keys: HugeVec::zeroed(sizes.set_words())?,
-                scratch: HugeVec::zeroed(sizes.set_words())?,
-                lists: 0,
-                targets: 0,
-            })
-            .expect("the receiver is here");
+        set_in.send(Set::new(sizes)?).expect("the receiver is here");
     }
     let set_out = Mutex::new(set_out);
     let next = AtomicUsize::new(0);

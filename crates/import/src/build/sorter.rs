@@ -4,12 +4,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use cenote_device::HugeVec;
-
 use super::{Built, Job, Part, Reversed, Sent, Set, Stop, pack};
 use crate::error::{ImportError, Result};
-use crate::partition::{Range, Ranges, Spread, Spreader, records, weighted_records};
-use crate::sort;
+use crate::partition::{Range, Ranges, Spread, Spreader, count, records, weighted_records};
+use crate::sort::{self, Record};
 use crate::spill::{Extent, SpillReader};
 
 type WorkerResult = Result<(Built, Option<Spread>)>;
@@ -100,12 +98,15 @@ impl<'a> Sorter<'a> {
         extents: &[Extent],
         mut set: Set,
     ) -> std::result::Result<(), Stop> {
-        let count: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        let count = count(extents);
         if count > self.job.sizes.set_keys as u64 {
             return self.spread_again(task, range, extents, set);
         }
         let count = count as usize;
-        self.read_sorted(range, extents, count, &mut set)?;
+        match self.job.sizes.weight_bytes {
+            0 => self.read_sorted::<u64>(range, extents, count, &mut set)?,
+            _ => self.read_sorted::<[u64; 2]>(range, extents, count, &mut set)?,
+        }
         self.compact(range, count, &mut set)?;
         self.send(task, range, set)
     }
@@ -123,35 +124,25 @@ impl<'a> Sorter<'a> {
     }
 
     /// Fills the keys of a set from these blocks, sorted.
-    fn read_sorted(
+    fn read_sorted<R: Record>(
         &mut self,
         range: Range,
         extents: &[Extent],
         count: usize,
         set: &mut Set,
     ) -> Result<()> {
-        if self.job.sizes.weight_bytes == 0 {
-            let mut places = set.keys[..count].iter_mut();
-            self.for_each_record(range, extents, |key, _| {
-                if let Some(place) = places.next() {
-                    *place = key;
-                }
-                Ok(())
-            })?;
-            assert_eq!(places.len(), 0, "every record was read");
-            sort::sort(&mut set.keys[..count], &mut set.scratch[..count]);
-            return Ok(());
-        }
-        let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * count]);
-        let mut places = keys.iter_mut();
+        let mut places = set.records::<R>()[..count].iter_mut();
         self.for_each_record(range, extents, |key, weight| {
             if let Some(place) = places.next() {
-                *place = [key, weight];
+                *place = R::new(key, weight);
             }
             Ok(())
         })?;
         assert_eq!(places.len(), 0, "every record was read");
-        sort::sort(keys, bytemuck::cast_slice_mut(&mut set.scratch[..2 * count]));
+        let Set { keys, scratch, .. } = set;
+        let [keys, scratch] =
+            [keys, scratch].map(|words| bytemuck::cast_slice_mut::<u64, R>(words));
+        sort::sort(&mut keys[..count], &mut scratch[..count]);
         Ok(())
     }
 
@@ -247,18 +238,17 @@ impl<'a> Sorter<'a> {
         task: &Task<'_>,
         range: Range,
         extents: &[Extent],
-        mut set: Set,
+        set: Set,
     ) -> std::result::Result<(), Stop> {
         if range.low == range.last {
             return match self.job.sizes.weight_bytes {
-                0 => self.one_key(task, range, extents, set),
-                _ => self.one_weighted_key(task, range, extents, set),
+                0 => self.one_key::<u64>(task, range, extents, set),
+                _ => self.one_key::<[u64; 2]>(task, range, extents, set),
             };
         }
         let room = set.keys.len() * 16;
         // Without the buffers there is room for the open blocks.
-        set.keys = HugeVec::zeroed(0).map_err(ImportError::from)?;
-        set.scratch = HugeVec::zeroed(0).map_err(ImportError::from)?;
+        drop(set);
         let block_bytes = self.job.sizes.block_bytes;
         let count = (room / block_bytes).saturating_sub(4).clamp(2, 256);
         let ranges = Ranges::even(range, count);
@@ -267,9 +257,7 @@ impl<'a> Sorter<'a> {
         let mut spreader = Spreader::new(&ranges, file, block_bytes, weight_bytes)?;
         self.for_each_record(range, extents, |key, weight| spreader.push(range.low + key, weight))?;
         let spread = spreader.finish()?;
-        let keys = self.job.sizes.set_words();
-        set.keys = HugeVec::zeroed(keys).map_err(ImportError::from)?;
-        set.scratch = HugeVec::zeroed(keys).map_err(ImportError::from)?;
+        let mut set = Set::new(self.job.sizes)?;
         for (&narrow, extents) in ranges.as_slice().iter().zip(&spread.extents) {
             self.range(task, narrow, extents, set)?;
             if narrow.last == task.whole.last {
@@ -280,69 +268,37 @@ impl<'a> Sorter<'a> {
         task.own_in.send(set).map_err(|_| Stop::Elsewhere)
     }
 
-    /// A single edge, repeated more often than fits the buffers.
-    fn one_key(
+    /// A single edge, repeated more often than fits the buffers: once with the smallest weight, or
+    /// all repeats in the order of their weights, a part of the weights at a time that fits.
+    fn one_key<R: Record>(
         &mut self,
         task: &Task<'_>,
         range: Range,
         extents: &[Extent],
         mut set: Set,
     ) -> std::result::Result<(), Stop> {
-        let mut left: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
-        if !self.job.source.keep_duplicates {
-            self.repeats(range.low, left - 1);
-            left = 1;
-        }
-        let piece_max = self.job.sizes.set_keys as u64;
-        loop {
-            let piece = left.min(piece_max) as usize;
-            left -= piece as u64;
-            set.keys[..piece].fill(0);
-            self.compact(range, piece, &mut set)?;
-            if left == 0 {
-                return self.send(task, range, set);
-            }
-            // The first of the next piece repeats the last of this one.
-            self.repeats(range.low, 1);
-            self.send_piece(task, set, false)?;
-            set = self.job.next_set(&task.own_out)?;
-        }
-    }
-
-    /// As [`Sorter::one_key`], where the repeats differ in weight: the smallest alone, or all of
-    /// them in order, a part of the weights at a time that fits the buffers.
-    fn one_weighted_key(
-        &mut self,
-        task: &Task<'_>,
-        range: Range,
-        extents: &[Extent],
-        mut set: Set,
-    ) -> std::result::Result<(), Stop> {
-        let all: u64 = extents.iter().map(|extent| u64::from(extent.records)).sum();
+        let (all, room) = (count(extents), self.job.sizes.set_keys);
         if !self.job.source.keep_duplicates {
             let mut smallest = u64::MAX;
-            self.for_each_record(range, extents, |_, weight| {
-                smallest = smallest.min(weight);
-                Ok(())
-            })?;
+            self.for_each_weight(range, extents, |weight| smallest = smallest.min(weight))?;
             self.repeats(range.low, all - 1);
-            set.keys[..2].copy_from_slice(&[0, smallest]);
+            set.records()[0] = R::new(0, smallest);
             self.compact(range, 1, &mut set)?;
             return self.send(task, range, set);
         }
         let mut left = all;
-        let mut spans = vec![(0, u64::MAX)];
+        let weight_max = if self.job.sizes.weight_bytes > 0 { u64::MAX } else { 0 };
+        let mut spans = vec![(0, weight_max)];
         while let Some((low, high)) = spans.pop() {
             let mut found = 0;
-            let room = self.job.sizes.set_keys;
-            self.for_each_record(range, extents, |_, weight| {
+            let keys = set.records();
+            self.for_each_weight(range, extents, |weight| {
                 if (low..=high).contains(&weight) {
                     if found < room {
-                        set.keys[2 * found..2 * found + 2].copy_from_slice(&[0, weight]);
+                        keys[found] = R::new(0, weight);
                     }
                     found += 1;
                 }
-                Ok(())
             })?;
             if found > room && low < high {
                 let middle = low.midpoint(high);
@@ -353,9 +309,9 @@ impl<'a> Sorter<'a> {
             while found > 0 {
                 let piece = found.min(room);
                 found -= piece;
-                let keys: &mut [[u64; 2]] = bytemuck::cast_slice_mut(&mut set.keys[..2 * piece]);
+                let keys = &mut set.records()[..piece];
                 if low == high {
-                    keys.fill([0, low]);
+                    keys.fill(R::new(0, low));
                 }
                 keys.sort_unstable();
                 self.repeats(range.low, u64::from(left < all));
@@ -369,6 +325,23 @@ impl<'a> Sorter<'a> {
             }
         }
         unreachable!("the spans hold every weight")
+    }
+
+    /// Hands the weight of every record to `each`: 0 where weights are not imported.
+    fn for_each_weight(
+        &mut self,
+        range: Range,
+        extents: &[Extent],
+        mut each: impl FnMut(u64),
+    ) -> Result<()> {
+        if self.job.sizes.weight_bytes == 0 {
+            (0..count(extents)).for_each(|_| each(0));
+            return Ok(());
+        }
+        self.for_each_record(range, extents, |_, weight| {
+            each(weight);
+            Ok(())
+        })
     }
 
     fn repeats(&mut self, key: u64, count: u64) {

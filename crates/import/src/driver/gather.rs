@@ -1,7 +1,6 @@
 //! The first pass: reads the inputs, collects the ids, spills the pairs.
 
-use super::hint::Known;
-use super::{Import, share};
+use super::{Import, Known, share};
 use crate::blocks::{self, Pass, PassError, PassResult};
 use crate::budget::Held;
 use crate::collect::{self, Collected, CollectorSizes, IntegerCollector, NameCollector};
@@ -83,10 +82,7 @@ impl<'a> Import<'a> {
         self.progress.begin(Phase::Read, self.input_bytes());
         match self.config.ids {
             IdKind::String => self.gather_names(false),
-            IdKind::Integer => self.gather_integers(false).map_err(|error| match error {
-                PassError::Import(error) => error,
-                PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
-            }),
+            IdKind::Integer => self.gather_integers(false).map_err(PassError::into_import),
             IdKind::Auto => match self.gather_integers(true) {
                 Ok(gathered) => Ok(gathered),
                 Err(PassError::Import(error)) => Err(error),
@@ -120,10 +116,7 @@ impl<'a> Import<'a> {
         let spill = self.spill_file()?;
         let names = Dictionary::new(self.budget)?;
         let make = || NameCollector::new(&names, &spill, sizes);
-        let result = blocks::run(&pass, make).map_err(|error| match error {
-            PassError::Import(error) => error,
-            PassError::NotInteger => unreachable!("strings may be anything"),
-        })?;
+        let result = blocks::run(&pass, make).map_err(PassError::into_import)?;
         let ids = IdMap::natural(RankMap::Strings(names.finish(pass.workers)?));
         Ok(gathered(ids, Some(spill), result))
     }

@@ -5,13 +5,15 @@
 //! budgets until one covers its own needs. After the first pass the number does; before its end
 //! the ids that are still to come are estimated from the part of the input that was parsed.
 
+use std::sync::atomic::Ordering;
+
 use cenote_store::GraphWriter;
 use cenote_store::order::Order;
 
-use super::Import;
 use super::gather::block_bytes;
 use super::spread::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use super::write::{SET_KEYS_MIN, long_list_entries};
+use super::{Import, Known};
 use crate::blocks;
 use crate::build::BuildSizes;
 use crate::error::ImportError;
@@ -24,19 +26,6 @@ use crate::spill::SpillReader;
 const WRITER_BYTES: [usize; 2] = [6 << 20, 12 << 20];
 /// Most that the ids of a byte of text take: names of one letter, with their places in tables.
 const IDS_PER_BYTE: f64 = 32.0;
-
-/// What the first pass found, or what it is expected to find.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
-    pub vertices: u64,
-    pub edges: u64,
-    /// Memory of the ids, and of all that stays for the whole import.
-    pub ids_bytes: usize,
-    /// What ids take more in a bitmap that has more room.
-    pub bitmap_bytes: usize,
-    /// What the end of the first pass takes, where it is still to come.
-    pub sort_bytes: usize,
-}
 
 impl Import<'_> {
     /// Replaces what was missing by what would have been enough.
@@ -79,7 +68,8 @@ impl Import<'_> {
         let (workers, weight_bytes) = (config.workers(), config.weight_bytes());
         let vertices_usize = vertices as usize;
         let sizes = self.collector_sizes(limit);
-        let pass = blocks::pass_memory(workers, block_bytes(limit, workers));
+        let pages = self.meter.pages.load(Ordering::Relaxed);
+        let pass = blocks::pass_memory(workers, block_bytes(limit, workers)) + pages;
         let ids = ids_bytes + bitmap_bytes.min(limit / 2);
         let gather = ids + sort_bytes + workers * sizes.memory() + pass;
         let placed = if config.order == Order::Natural { 0 } else { 4 * vertices_usize };

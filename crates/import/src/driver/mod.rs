@@ -18,16 +18,15 @@ use cenote_device::clock::{Clock, RealClock};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{StoreError, WeightType};
 
-use self::hint::Known;
 use crate::blocks::Meter;
 use crate::budget::Budget;
 use crate::config::{Format, ImportConfig, Input, InputSpec, THREADS_MAX};
-use crate::edges::STREAM_MEMORY;
 use crate::error::{ImportError, Result};
 use crate::input::{self, Unchanged};
 use crate::once::{Copies, OpenCopies};
 use crate::parse::weighted::WeightPlace;
 use crate::report::{ImportReport, Progress};
+use crate::rows::STREAM_MEMORY;
 use crate::spill::{SpillFile, full_disk};
 use crate::workspace::{FileWorkspace, Workspace};
 
@@ -134,11 +133,7 @@ fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
     }
     inputs.iter().try_for_each(|input| match input {
         Input::File(spec) => check_file(spec, config.weights),
-        Input::Edges(edges) if config.weights.is_some() && !edges.has_weights() => {
-            let reason = "have no weights; import them without `weights`".to_owned();
-            Err(ImportError::Format { input: edges.name().to_owned(), reason })
-        }
-        Input::Edges(_) => Ok(()),
+        Input::Edges(edges) => edges.check(config.weights),
     })
 }
 
@@ -157,6 +152,19 @@ fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
         return refuse("`weight_column`: ids are in columns 1 and 2; give 3 or more".to_owned());
     }
     Ok(())
+}
+
+/// What the first pass found, or what it is expected to find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub vertices: u64,
+    pub edges: u64,
+    /// Memory of the ids, and of all that stays for the whole import.
+    pub ids_bytes: usize,
+    /// What ids take more in a bitmap that has more room.
+    pub bitmap_bytes: usize,
+    /// What the end of the first pass takes, where it is still to come.
+    pub sort_bytes: usize,
 }
 
 /// Everything a step needs to know.

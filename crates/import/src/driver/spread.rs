@@ -1,16 +1,18 @@
 //! The second pass: maps pairs to keys, and spreads them over ranges of keys.
 
+use cenote_device::mix;
+
 use super::gather::Gathered;
 use super::{Import, names, share};
 use crate::blocks::{self, PassError, Worker};
 use crate::build::{BuildSizes, Source};
-use crate::collect::Shared;
+use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
-use crate::mapper::{Mapped, Mapper, Rule, mix};
+use crate::mapper::{Mapped, Mapper, Rule};
 use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader};
 use crate::report::Phase;
 use crate::spill::{Extent, SpillFile, SpillReader};
-use crate::workers;
+use crate::workers::{self, Shared};
 
 /// Keys of a range that sorts fastest: 16 MiB, the cache of a core or two.
 const RANGE_KEYS_BEST: usize = 2 << 20;
@@ -107,17 +109,14 @@ impl Import<'_> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
-            return match blocks::run(&self.pass(false), make) {
-                Ok(result) => Ok(result.outputs),
-                Err(PassError::Import(error)) => Err(error),
-                Err(PassError::NotInteger) => unreachable!("pairs are integers"),
-            };
+            let result = blocks::run(&self.pass(false), make);
+            return Ok(result.map_err(PassError::into_import)?.outputs);
         };
         self.progress.begin(Phase::Partition, Some(spill.bytes()));
-        let tag = |wide: bool| move |extent: &Extent| (*extent, wide);
-        let narrow = gathered.collected.narrow.iter().map(tag(false));
-        let wide = gathered.collected.wide.iter().map(tag(true));
-        let extents = Shared::new(narrow.chain(wide).collect());
+        let of = |kind: usize| {
+            gathered.collected.extents[kind].iter().map(move |extent| (*extent, kind == WIDE))
+        };
+        let extents = Shared::new(of(NARROW).chain(of(WIDE)).collect());
         let block = self.collector_sizes(self.budget.limit()).spill_block;
         workers::on_all(self.config.workers(), || self.map_spilled(make, spill, block, &extents))
     }

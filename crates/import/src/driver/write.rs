@@ -163,7 +163,7 @@ impl Import<'_> {
         Counts { edges, duplicates, self_loops: parts.loops }
     }
 
-    /// What the lists do not tell: ids and order. A temporary graph has none.
+    /// What the lists do not hold: ids and order. A temporary graph has none.
     fn finish(
         &self,
         writer: GraphWriter,

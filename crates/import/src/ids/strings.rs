@@ -13,10 +13,9 @@ use std::sync::{Mutex, PoisonError};
 use rustc_hash::FxHasher;
 
 use crate::budget::{Budget, Held};
-use crate::collect::Shared;
 use crate::error::{ImportError, Result};
 use crate::ids::VERTICES_MAX;
-use crate::workers;
+use crate::workers::{self, Shared};
 use cenote_store::VertexId;
 
 const SHARDS: usize = 64;

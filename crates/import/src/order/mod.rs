@@ -10,6 +10,7 @@ mod bfs;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use cenote_device::mix;
 use cenote_pool::Pool;
 
 use self::bfs::Search;
@@ -18,7 +19,6 @@ use crate::config::ImportConfig;
 use crate::driver::{Gathered, Import, explain_output};
 use crate::error::Result;
 use crate::ids::map::Placed;
-use crate::mapper::mix;
 use crate::report::Phase;
 use cenote_store::format::Codec;
 use cenote_store::order::Order;
@@ -110,7 +110,7 @@ impl Temporary {
         };
         let frames = frames.clamp(FRAMES_MIN, self.pages.max(FRAMES_MIN));
         let held = import.budget.hold(fixed + frames.min(self.pages) * frame_bytes, WHAT)?;
-        let lookups = LookupConfig { frames: frames as u64, ..LookupConfig::default() };
+        let lookups = LookupConfig::default().frames(frames as u64);
         Ok((Graph::open_with(self.device, |_| lookups)?, held))
     }
 }

@@ -2,21 +2,26 @@
 //! other.
 
 use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parquet::basic::{ConvertedType, LogicalType};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
-};
+use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::delimited::{choose, choose_weight};
+use super::Problem;
+use super::choice::{Asked, NULL, TWO_KINDS, no_ids, no_weights};
+use super::pages::{Memory, Pages};
+use crate::budget::{Budget, Held};
 use crate::config::InputSpec;
+use crate::edges::{integer_ids, ordered_weights};
 use crate::error::{ImportError, Result};
-use crate::head::Problem;
 use crate::input::input_error;
+use crate::rows::{Chunk, IdColumn, WrongRow};
 use cenote_store::WeightType;
 
 /// Rows fetched at a time: a share of a block.
@@ -25,60 +30,61 @@ const BATCH: usize = 4096;
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    I32 { signed: bool },
-    I64 { signed: bool },
+    Signed,
+    Unsigned,
     Text,
-    F32,
-    F64,
+    Float,
 }
 
 /// An open Parquet file and its columns.
-pub struct Columns {
-    reader: SerializedFileReader<File>,
+pub(crate) struct Columns<'a> {
+    file: File,
+    metadata: ParquetMetaData,
     name: String,
     /// Source, target and, where weights are imported, weight.
     places: Vec<usize>,
     kinds: Vec<Kind>,
     weights: Option<WeightType>,
     bytes: u64,
+    budget: &'a Budget,
+    /// The most that pages took, or would have taken.
+    page_bytes: &'a AtomicUsize,
 }
 
 /// Opens a Parquet file and finds its columns.
-pub fn open(spec: &InputSpec, weights: Option<WeightType>) -> Result<Columns> {
+pub(crate) fn open<'a>(
+    spec: &InputSpec,
+    weights: Option<WeightType>,
+    (budget, page_bytes): (&'a Budget, &'a AtomicUsize),
+) -> Result<Columns<'a>> {
     let name = spec.name();
+    let refuse = |reason: String| ImportError::Format { input: name.clone(), reason };
     if spec.is_stdin() {
-        let reason = "Parquet cannot be read from a pipe; give a file".to_owned();
-        return Err(ImportError::Format { input: name, reason });
+        return Err(refuse("Parquet cannot be read from a pipe; give a file".to_owned()));
     }
     let file = File::open(&spec.path).map_err(input_error(&name, "open"))?;
-    let meta = file.metadata().map_err(input_error(&name, "examine"))?;
-    let bytes = meta.len();
-    let reader = SerializedFileReader::new(file).map_err(|e| broken(&name, &e))?;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let bytes = file.metadata().map_err(input_error(&name, "examine"))?.len();
+    let metadata =
+        ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| broken(&name, &e))?;
+    let schema = metadata.file_metadata().schema_descr();
     let flat: Vec<usize> =
         (0..schema.num_columns()).filter(|&i| schema.column(i).max_rep_level() == 0).collect();
     let names: Vec<String> = flat.iter().map(|&i| schema.column(i).path().string()).collect();
-    let refused = |problem| {
-        let reason = match problem {
-            Problem::Line(expected) => format!("expected {expected}"),
-            Problem::Whole(reason) => reason,
-        };
-        ImportError::Format { input: name.clone(), reason }
-    };
-    let (source, target) = choose(spec, &names, flat.len()).map_err(refused)?;
-    let mut places = vec![flat[source], flat[target]];
-    let kind = |at: usize| kind_of(&schema.column(at), &name);
-    let mut kinds = vec![kind(places[0])?, kind(places[1])?];
+    let refuse_choice = |problem: Problem| refuse(problem.reason());
+    let asked = Asked::of(spec);
+    let ids = asked.ids(&names, flat.len()).map_err(refuse_choice)?;
+    let mut places = ids.map(|id| flat[id]).to_vec();
+    let kind = |&place: &usize| kind_of(&schema.column(place)).map_err(refuse);
+    let mut kinds = places.iter().map(kind).collect::<Result<Vec<_>>>()?;
     if (kinds[0] == Kind::Text) != (kinds[1] == Kind::Text) {
-        let reason = "one id column holds integers, the other strings".to_owned();
-        return Err(ImportError::Format { input: name, reason });
+        return Err(refuse(TWO_KINDS.to_owned()));
     }
     if weights.is_some() {
-        let place = choose_weight(spec, &names, flat.len(), source, target).map_err(refused)?;
-        places.push(flat[place]);
-        kinds.push(weight_kind_of(&schema.column(flat[place]), &name)?);
+        let place = flat[asked.weight(&names, flat.len(), ids).map_err(refuse_choice)?];
+        places.push(place);
+        kinds.push(weight_kind_of(&schema.column(place)).map_err(refuse)?);
     }
-    Ok(Columns { reader, name, places, kinds, weights, bytes })
+    Ok(Columns { file, metadata, name, places, kinds, weights, bytes, budget, page_bytes })
 }
 
 fn broken(name: &str, error: &ParquetError) -> ImportError {
@@ -86,7 +92,7 @@ fn broken(name: &str, error: &ParquetError) -> ImportError {
     ImportError::Format { input: name.to_owned(), reason }
 }
 
-fn kind_of(column: &ColumnDescriptor, name: &str) -> Result<Kind> {
+fn kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
     let unsigned = matches!(
         column.logical_type_ref(),
         Some(LogicalType::Integer(kind)) if !kind.is_signed
@@ -98,40 +104,25 @@ fn kind_of(column: &ColumnDescriptor, name: &str) -> Result<Kind> {
             | ConvertedType::UINT_64
     );
     match column.physical_type() {
-        parquet::basic::Type::INT32 => Ok(Kind::I32 { signed: !unsigned }),
-        parquet::basic::Type::INT64 => Ok(Kind::I64 { signed: !unsigned }),
-        parquet::basic::Type::BYTE_ARRAY => Ok(Kind::Text),
-        other => Err(ImportError::Format {
-            input: name.to_owned(),
-            reason: format!(
-                "column {} holds {other}; ids are integers or strings (choose others with \
-                 `source_column` and `target_column`)",
-                column.path().string()
-            ),
-        }),
+        Type::INT32 | Type::INT64 if unsigned => Ok(Kind::Unsigned),
+        Type::INT32 | Type::INT64 => Ok(Kind::Signed),
+        Type::BYTE_ARRAY => Ok(Kind::Text),
+        other => Err(no_ids(&column.path().string(), &other)),
     }
 }
 
-fn weight_kind_of(column: &ColumnDescriptor, name: &str) -> Result<Kind> {
+fn weight_kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String> {
     match column.physical_type() {
-        parquet::basic::Type::FLOAT => Ok(Kind::F32),
-        parquet::basic::Type::DOUBLE => Ok(Kind::F64),
-        parquet::basic::Type::INT32 | parquet::basic::Type::INT64 => kind_of(column, name),
-        other => Err(ImportError::Format {
-            input: name.to_owned(),
-            reason: format!(
-                "column {} holds {other}; weights are numbers (choose another with \
-                 `weight_column`)",
-                column.path().string()
-            ),
-        }),
+        Type::FLOAT | Type::DOUBLE => Ok(Kind::Float),
+        Type::INT32 | Type::INT64 => kind_of(column),
+        other => Err(no_weights(&column.path().string(), &other)),
     }
 }
 
-impl Columns {
+impl<'a> Columns<'a> {
     /// Number of row groups.
     pub fn groups(&self) -> usize {
-        self.reader.num_row_groups()
+        self.metadata.num_row_groups()
     }
 
     /// Whether ids are strings.
@@ -145,165 +136,176 @@ impl Columns {
     }
 
     /// Opens a row group.
-    pub fn group(&self, index: usize) -> Result<Group<'_>> {
-        let wrap = |e: ParquetError| broken(&self.name, &e);
-        let group = self.reader.get_row_group(index).map_err(wrap)?;
-        let open = |&place: &usize| group.get_column_reader(place).map_err(wrap);
-        let readers = self.places.iter().map(open).collect::<Result<_>>()?;
-        Ok(Group { columns: self, readers })
+    pub fn group(&self, index: usize) -> Result<Group<'_, 'a>> {
+        let group = self.metadata.row_group(index);
+        let (mut columns, mut row_bytes) = (Vec::new(), 24);
+        for (&place, &kind) in self.places.iter().zip(&self.kinds) {
+            let wrap = |e: ParquetError| broken(&self.name, &e);
+            let column = group.column(place);
+            let rows = usize::try_from(group.num_rows()).map_err(|e| wrap(e.into()))?;
+            let pages = Pages::new(&self.file, kind == Kind::Text)
+                .map_err(input_error(&self.name, "read"))?;
+            let memory = pages.memory();
+            let pages = SerializedPageReader::new(Arc::new(pages), column, rows, None);
+            let reader =
+                get_column_reader(column.column_descr_ptr(), Box::new(pages.map_err(wrap)?));
+            let held = self.budget.hold(0, "pages of a Parquet file")?;
+            columns.push(Column { reader, kind, memory, held });
+            if kind == Kind::Text {
+                row_bytes += column.uncompressed_size().max(0) as usize / rows.max(1);
+            }
+        }
+        Ok(Group { file: self, columns, row_bytes, chunk: None })
     }
+}
+
+/// A column of a row group.
+struct Column<'a> {
+    reader: ColumnReader,
+    kind: Kind,
+    memory: Memory,
+    held: Held<'a>,
 }
 
 /// A row group on its way through.
-pub struct Group<'a> {
-    columns: &'a Columns,
-    readers: Vec<ColumnReader>,
+pub(crate) struct Group<'f, 'a> {
+    file: &'f Columns<'a>,
+    /// Source, target and, where weights are imported, weight.
+    columns: Vec<Column<'a>>,
+    /// Bytes of a row, on the average.
+    row_bytes: usize,
+    /// Rows that are not in a block yet.
+    chunk: Option<Chunk<ByteArray>>,
 }
 
-/// A batch of one column.
-enum Batch {
-    Integers(Vec<u64>),
-    Texts(Vec<ByteArray>),
-}
-
-impl Batch {
-    fn len(&self) -> usize {
-        match self {
-            Batch::Integers(values) => values.len(),
-            Batch::Texts(values) => values.len(),
+impl Group<'_, '_> {
+    /// Puts rows into the empty buffer until it holds about `limit` bytes: integers as pairs of
+    /// `u64`, strings as a length (`u32`) and their bytes; a weight follows as ordered bits.
+    /// Returns the rows, 0 at the end.
+    pub fn fill(&mut self, buffer: &mut Vec<u8>, limit: usize, first_row: u64) -> Result<u64> {
+        let mut rows = 0;
+        loop {
+            let mut chunk = match self.chunk.take() {
+                Some(chunk) => chunk,
+                None => self.next_chunk(limit, first_row + rows)?,
+            };
+            if chunk.len() == 0 {
+                return Ok(rows);
+            }
+            let before = chunk.at;
+            let first = first_row + rows - before as u64;
+            chunk.put(buffer, limit).map_err(|wrong| wrong_row(&self.file.name, first, wrong))?;
+            rows += (chunk.at - before) as u64;
+            if chunk.len() > 0 {
+                self.chunk = Some(chunk);
+                return Ok(rows);
+            }
         }
+    }
+
+    /// The next rows of all columns.
+    fn next_chunk(&mut self, limit: usize, row: u64) -> Result<Chunk<ByteArray>> {
+        let rows = (limit / self.row_bytes).clamp(1, BATCH);
+        let [source, target] = [self.ids(0, rows, row)?, self.ids(1, rows, row)?];
+        let weights = match self.file.weights {
+            Some(kind) => Some(self.load(2, row, |column| column.weights(kind, rows))?),
+            None => None,
+        };
+        if source.len() != target.len()
+            || weights.as_ref().is_some_and(|weights| weights.len() != source.len())
+        {
+            let e = ParquetError::General("columns differ in length".to_owned());
+            return Err(broken(&self.file.name, &e));
+        }
+        Ok(Chunk { source, target, weights, at: 0 })
+    }
+
+    /// Ids of the next rows.
+    fn ids(&mut self, which: usize, rows: usize, row: u64) -> Result<IdColumn<ByteArray>> {
+        self.load(which, row, |column| column.ids(rows))
+    }
+
+    /// What `load` reads of a column, within the memory that is left.
+    fn load<T>(
+        &mut self,
+        which: usize,
+        row: u64,
+        load: impl FnOnce(&mut Column<'_>) -> std::result::Result<T, Unread>,
+    ) -> Result<T> {
+        let (name, free) = (&self.file.name, self.file.budget.free());
+        let column = &mut self.columns[which];
+        column.memory.begin(free + column.held.bytes());
+        let loaded = load(column);
+        let bytes = column.memory.refused().unwrap_or_else(|| column.memory.bytes());
+        self.file.page_bytes.fetch_max(bytes * self.file.places.len(), Ordering::Relaxed);
+        column.held.resize(bytes, "pages of a Parquet file")?;
+        loaded.map_err(|unread| match unread {
+            Unread::Row(wrong) => wrong_row(name, row, wrong),
+            Unread::Parquet(error) => broken(name, &error),
+        })
     }
 }
 
-impl Group<'_> {
-    /// Puts rows into the buffer until it holds about `limit` bytes: integers as pairs of `u64`,
-    /// strings as a length (`u32`) and their bytes; a weight follows as ordered bits. Returns the
-    /// rows, 0 at the end.
-    pub fn fill(&mut self, buffer: &mut Vec<u8>, limit: usize, first_row: u64) -> Result<u64> {
-        let mut rows = 0;
-        let batch = BATCH.min(limit / 24).max(1);
-        while buffer.len() + batch * 24 <= limit {
-            let row = first_row + rows;
-            let [source, target] = [self.batch(0, batch, row)?, self.batch(1, batch, row)?];
-            let weights = match self.columns.weights {
-                Some(kind) => Some(self.weights(kind, batch, row)?),
-                None => None,
-            };
-            let weight = |at: usize| weights.as_ref().map(|weights| weights[at].to_le_bytes());
-            if source.len() != target.len()
-                || weights.as_ref().is_some_and(|weights| weights.len() != source.len())
-            {
-                let e = ParquetError::General("columns differ in length".to_owned());
-                return Err(broken(&self.columns.name, &e));
+fn wrong_row(name: &str, first_row: u64, (at, reason): WrongRow) -> ImportError {
+    ImportError::Row { input: name.to_owned(), row: first_row + at as u64, reason }
+}
+
+/// Why a column gives no values.
+enum Unread {
+    Row(WrongRow),
+    Parquet(ParquetError),
+}
+
+impl From<WrongRow> for Unread {
+    fn from(wrong: WrongRow) -> Self {
+        Unread::Row(wrong)
+    }
+}
+
+impl Column<'_> {
+    fn ids(&mut self, rows: usize) -> std::result::Result<IdColumn<ByteArray>, Unread> {
+        use ColumnReader::{ByteArrayColumnReader, Int32ColumnReader, Int64ColumnReader};
+        let ids = match (&mut self.reader, self.kind) {
+            (ByteArrayColumnReader(reader), _) => return Ok(IdColumn::Names(read(reader, rows)?)),
+            (Int32ColumnReader(reader), Kind::Signed) => integer_ids(read(reader, rows)?)?,
+            (Int64ColumnReader(reader), Kind::Signed) => integer_ids(read(reader, rows)?)?,
+            (Int32ColumnReader(reader), _) => {
+                integer_ids(read(reader, rows)?.into_iter().map(i32::cast_unsigned))?
             }
-            if source.len() == 0 {
-                break;
+            (Int64ColumnReader(reader), _) => {
+                integer_ids(read(reader, rows)?.into_iter().map(i64::cast_unsigned))?
             }
-            rows += source.len() as u64;
-            match (source, target) {
-                (Batch::Integers(sources), Batch::Integers(targets)) => {
-                    for (at, (source, target)) in sources.iter().zip(&targets).enumerate() {
-                        buffer.extend_from_slice(&source.to_le_bytes());
-                        buffer.extend_from_slice(&target.to_le_bytes());
-                        buffer.extend(weight(at).into_iter().flatten());
-                    }
-                }
-                (Batch::Texts(sources), Batch::Texts(targets)) => {
-                    for (at, (source, target)) in sources.iter().zip(&targets).enumerate() {
-                        for text in [source, target] {
-                            let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                            buffer.extend_from_slice(&len.to_le_bytes());
-                            buffer.extend_from_slice(text.data());
-                        }
-                        buffer.extend(weight(at).into_iter().flatten());
-                    }
-                }
-                _ => unreachable!("`open` demands two columns of a kind"),
-            }
-        }
-        Ok(rows)
+            _ => unreachable!("`open` demands integers or strings"),
+        };
+        Ok(IdColumn::Integers(ids))
     }
 
     /// Weights of the next rows, as ordered bits.
-    fn weights(&mut self, kind: WeightType, rows: usize, first_row: u64) -> Result<Vec<u64>> {
-        let name = &self.columns.name;
-        let ordered: Vec<Option<u64>> = match &mut self.readers[2] {
-            ColumnReader::FloatColumnReader(reader) => {
-                let values = read::<FloatType>(reader, rows, first_row, name)?;
-                values.iter().map(|&value| kind.of_f64(value.into())).collect()
+    fn weights(&mut self, kind: WeightType, rows: usize) -> std::result::Result<Vec<u64>, Unread> {
+        use ColumnReader::{
+            DoubleColumnReader, FloatColumnReader, Int32ColumnReader, Int64ColumnReader,
+        };
+        let ordered = match (&mut self.reader, self.kind) {
+            (FloatColumnReader(reader), _) => ordered_weights(read(reader, rows)?, kind),
+            (DoubleColumnReader(reader), _) => ordered_weights(read(reader, rows)?, kind),
+            (Int32ColumnReader(reader), Kind::Signed) => ordered_weights(read(reader, rows)?, kind),
+            (Int64ColumnReader(reader), Kind::Signed) => ordered_weights(read(reader, rows)?, kind),
+            (Int32ColumnReader(reader), _) => {
+                ordered_weights(read(reader, rows)?.into_iter().map(i32::cast_unsigned), kind)
             }
-            ColumnReader::DoubleColumnReader(reader) => {
-                let values = read::<DoubleType>(reader, rows, first_row, name)?;
-                values.iter().map(|&value| kind.of_f64(value)).collect()
-            }
-            ColumnReader::Int32ColumnReader(reader) => {
-                let signed = self.columns.kinds[2] == Kind::I32 { signed: true };
-                let wide = |v: i32| if signed { v.into() } else { i128::from(v.cast_unsigned()) };
-                let values = read::<Int32Type>(reader, rows, first_row, name)?;
-                values.iter().map(|&value| kind.of_integer(wide(value))).collect()
-            }
-            ColumnReader::Int64ColumnReader(reader) => {
-                let signed = self.columns.kinds[2] == Kind::I64 { signed: true };
-                let wide = |v: i64| if signed { v.into() } else { i128::from(v.cast_unsigned()) };
-                let values = read::<Int64Type>(reader, rows, first_row, name)?;
-                values.iter().map(|&value| kind.of_integer(wide(value))).collect()
+            (Int64ColumnReader(reader), _) => {
+                ordered_weights(read(reader, rows)?.into_iter().map(i64::cast_unsigned), kind)
             }
             _ => unreachable!("`open` demands numbers"),
         };
-        let refused = |at| ImportError::Row {
-            input: name.clone(),
-            row: first_row + at as u64,
-            reason: format!("expected a weight: {}", kind.expected()),
-        };
-        ordered.iter().enumerate().map(|(at, bits)| bits.ok_or_else(|| refused(at))).collect()
+        Ok(ordered?)
     }
-
-    fn batch(&mut self, which: usize, rows: usize, first_row: u64) -> Result<Batch> {
-        let name = &self.columns.name;
-        let kind = self.columns.kinds[which];
-        match &mut self.readers[which] {
-            ColumnReader::Int32ColumnReader(reader) => {
-                let values = read::<Int32Type>(reader, rows, first_row, name)?;
-                integers(&values, kind, first_row, name, |v| u64::from(v as u32))
-            }
-            ColumnReader::Int64ColumnReader(reader) => {
-                let values = read::<Int64Type>(reader, rows, first_row, name)?;
-                integers(&values, kind, first_row, name, |v| v as u64)
-            }
-            ColumnReader::ByteArrayColumnReader(reader) => {
-                read::<ByteArrayType>(reader, rows, first_row, name).map(Batch::Texts)
-            }
-            _ => unreachable!("`open` demands integers or strings"),
-        }
-    }
-}
-
-fn integers<T: Copy + Into<i64>>(
-    values: &[T],
-    kind: Kind,
-    first_row: u64,
-    name: &str,
-    unsigned: impl Fn(T) -> u64,
-) -> Result<Batch> {
-    let signed = matches!(kind, Kind::I32 { signed: true } | Kind::I64 { signed: true });
-    if signed && let Some(at) = values.iter().position(|&value| value.into() < 0) {
-        let value: i64 = values[at].into();
-        let reason = format!("expected an integer id from 0 to {}, found {value}", i64::MAX);
-        return Err(ImportError::Row {
-            input: name.to_owned(),
-            row: first_row + at as u64,
-            reason,
-        });
-    }
-    Ok(Batch::Integers(values.iter().map(|&value| unsigned(value)).collect()))
 }
 
 fn read<T: DataType>(
     reader: &mut ColumnReaderImpl<T>,
     rows: usize,
-    first_row: u64,
-    name: &str,
-) -> Result<Vec<T::T>> {
+) -> std::result::Result<Vec<T::T>, Unread> {
     let mut values = Vec::with_capacity(rows);
     let mut levels = Vec::new();
     // A page may end within the batch; both columns must give the same rows.
@@ -311,7 +313,7 @@ fn read<T: DataType>(
     while got < rows {
         let (records, _, _) = reader
             .read_records(rows - got, Some(&mut levels), None, &mut values)
-            .map_err(|e| broken(name, &e))?;
+            .map_err(Unread::Parquet)?;
         if records == 0 {
             break;
         }
@@ -319,9 +321,7 @@ fn read<T: DataType>(
     }
     if values.len() != got {
         let at = levels.iter().position(|&level| level < levels.iter().copied().max().unwrap_or(1));
-        let row = first_row + at.unwrap_or(0) as u64;
-        let reason = "expected two ids (and a weight, where asked for), found null".to_owned();
-        return Err(ImportError::Row { input: name.to_owned(), row, reason });
+        return Err(Unread::Row((at.unwrap_or(0), NULL.to_owned())));
     }
     Ok(values)
 }

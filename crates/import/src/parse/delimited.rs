@@ -1,10 +1,9 @@
 //! CSV and TSV: two columns of several, found by name or place.
 
+use super::choice::Asked;
 use super::token::{for_each_line, integer_id};
-use super::{BlockStats, Fault, Sink};
+use super::{BlockStats, Fault, Problem, Sink};
 use crate::config::{Format, Header, InputSpec};
-use crate::error::excerpt;
-use crate::head::Problem;
 use cenote_store::WeightType;
 
 /// Where the ids stand in a line.
@@ -17,9 +16,6 @@ pub struct Layout {
     /// Type and column of the weights, where they are imported.
     weight: Option<(WeightType, usize)>,
 }
-
-/// Names that tell the direction, in the order in which they are looked for.
-const NAMES: [(&str, &str); 3] = [("source", "target"), ("src", "dst"), ("from", "to")];
 
 impl Layout {
     /// From the first line, and whether that line was a header.
@@ -43,9 +39,12 @@ impl Layout {
         };
         let names: Vec<String> = fields.iter().map(|f| String::from_utf8_lossy(f).into()).collect();
         let known: &[String] = if header { &names } else { &[] };
-        let (source, target) = choose(spec, known, fields.len())?;
-        let place = |kind| Ok((kind, choose_weight(spec, known, fields.len(), source, target)?));
-        let weight = weights.map(place).transpose()?;
+        let asked = Asked::of(spec);
+        let [source, target] = asked.ids(known, fields.len())?;
+        let weight = match weights {
+            Some(kind) => Some((kind, asked.weight(known, fields.len(), [source, target])?)),
+            None => None,
+        };
         Ok((Self { separator, quotes, source, target, weight }, header))
     }
 }
@@ -56,84 +55,6 @@ fn expected_of(fault: Fault) -> String {
             expected
         }
         Fault::NotInteger | Fault::Import(_) => "a line of column names".to_owned(),
-    }
-}
-
-/// The two columns, from what was asked, or from well-known names, or the first two.
-pub(crate) fn choose(
-    spec: &InputSpec,
-    names: &[String],
-    count: usize,
-) -> Result<(usize, usize), Problem> {
-    let lower: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
-    let place = |name: &str| lower.iter().position(|known| known == name);
-    let told = NAMES.iter().find_map(|(source, target)| Some((place(source)?, place(target)?)));
-    let (source, target) = told.unwrap_or((0, 1));
-    let source = asked(spec.source_column.as_deref(), "`source_column`", names, count, source)?;
-    let target = asked(spec.target_column.as_deref(), "`target_column`", names, count, target)?;
-    if count < 2 {
-        return Err(Problem::Line("at least two columns".to_owned()));
-    }
-    Ok((source, target))
-}
-
-/// The column of the weights, from what was asked, or from well-known names, or the first that is
-/// left.
-pub(crate) fn choose_weight(
-    spec: &InputSpec,
-    names: &[String],
-    count: usize,
-    source: usize,
-    target: usize,
-) -> Result<usize, Problem> {
-    let is_id = |place: &usize| [source, target].contains(place);
-    if spec.weight_column.is_some() {
-        let wanted = spec.weight_column.as_deref();
-        let place = asked(wanted, "`weight_column`", names, count, 0)?;
-        if is_id(&place) {
-            let reason = "`weight_column` is the column of an id; give another";
-            return Err(Problem::Whole(reason.to_owned()));
-        }
-        return Ok(place);
-    }
-    let lower: Vec<String> = names.iter().map(|name| name.trim().to_lowercase()).collect();
-    let named = ["weight", "w"].iter().find_map(|name| lower.iter().position(|n| n == name));
-    let left: Vec<usize> = (0..count).filter(|place| !is_id(place)).collect();
-    match (named, &left[..]) {
-        (Some(place), _) if !is_id(&place) => Ok(place),
-        (_, [only]) => Ok(*only),
-        (_, [first, ..]) if names.is_empty() => Ok(*first),
-        (_, []) => Err(Problem::Whole(
-            "has no column of weights beside source and target: import it without `weights`"
-                .to_owned(),
-        )),
-        _ => Err(Problem::Whole(
-            "no column is named `weight`: say which one it is with `weight_column`".to_owned(),
-        )),
-    }
-}
-
-fn asked(
-    wanted: Option<&str>,
-    option: &str,
-    names: &[String],
-    count: usize,
-    default: usize,
-) -> Result<usize, Problem> {
-    let Some(wanted) = wanted else { return Ok(default) };
-    if let Some(place) = names.iter().position(|name| name == wanted) {
-        return Ok(place);
-    }
-    match wanted.parse::<usize>() {
-        Ok(number) if (1..=count).contains(&number) => Ok(number - 1),
-        _ if names.is_empty() => Err(Problem::Whole(format!(
-            "{option} {wanted}: there is no header; give a column number from 1 to {count}"
-        ))),
-        _ => {
-            let known: Vec<_> = names.iter().map(|name| excerpt(name.as_bytes())).collect();
-            let known = known.join(", ");
-            Err(Problem::Whole(format!("{option} {wanted}: no such column; there are: {known}")))
-        }
     }
 }
 
@@ -298,19 +219,5 @@ mod tests {
         assert_eq!(fields("\"\",x"), ["", "x"]);
         assert!(split(b"\"a", b',', true, |_| {}).is_err());
         assert!(split(b"\"a\"b,c", b',', true, |_| {}).is_err());
-    }
-
-    #[test]
-    fn columns_are_found_by_name_or_place() {
-        let mut spec = InputSpec::new("x.csv");
-        let names: Vec<String> = ["w", "Dst", "src"].map(String::from).to_vec();
-        assert_eq!(choose(&spec, &names, 3).unwrap(), (2, 1));
-        spec.target_column = Some("w".into());
-        assert_eq!(choose(&spec, &names, 3).unwrap(), (2, 0));
-        spec.target_column = Some("3".into());
-        assert_eq!(choose(&spec, &names, 3).unwrap(), (2, 2));
-        spec.target_column = Some("x".into());
-        let Err(Problem::Whole(reason)) = choose(&spec, &names, 3) else { panic!("unknown") };
-        assert!(reason.contains("there are: w, Dst, src"), "{reason}");
     }
 }

@@ -1,8 +1,8 @@
 //! Adjacency lists, and METIS.
 
 use super::token::{for_each_line, integer_id, is_blank_or_comment, tokens};
-use super::{BlockStats, Fault, Sink};
-use crate::head::Problem;
+use super::{BlockStats, Fault, Problem, Sink};
+use cenote_device::mix;
 use cenote_store::WeightType;
 
 /// Parses lines `u v1 v2 ...`.
@@ -64,13 +64,14 @@ impl MetisHeader {
         })
     }
 
-    /// With the weights of edges, which the file must have.
-    pub(crate) fn with_weights(self, kind: WeightType) -> Result<Self, Problem> {
-        if !self.edge_weights {
-            let reason = "its METIS header tells of no edge weights; import without `weights`";
+    /// With the weights of edges, which the file must have where they are imported.
+    pub(crate) fn with_weights(self, weights: Option<WeightType>) -> Result<Self, Problem> {
+        if weights.is_some() && !self.edge_weights {
+            let reason =
+                "its METIS header says that there are no edge weights; import without `weights`";
             return Err(Problem::Whole(reason.to_owned()));
         }
-        Ok(Self { weights: Some(kind), ..self })
+        Ok(Self { weights, ..self })
     }
 
     /// Compares the header with what came.
@@ -177,13 +178,6 @@ fn metis_line<S: Sink>(
         }
     }
     Ok(())
-}
-
-/// The finaliser of splitmix64.
-fn mix(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

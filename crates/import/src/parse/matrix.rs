@@ -1,8 +1,7 @@
 //! Matrix Market, `coordinate`: entry (i, j) is the edge from i to j.
 
 use super::token::{digits, for_each_line, tokens};
-use super::{BlockStats, Fault, Sink};
-use crate::head::Problem;
+use super::{BlockStats, Fault, Problem, Sink};
 use cenote_store::WeightType;
 
 /// The first line.
@@ -71,15 +70,21 @@ impl MatrixHeader {
         Ok(Self { size: rows, entries, banner, weights: None })
     }
 
-    /// With its values as weights: one real number each, and on an undirected graph one an edge.
-    pub(crate) fn with_weights(self, kind: WeightType, directed: bool) -> Result<Self, Problem> {
+    /// With its values as weights, where they are imported: one real number each, and on an
+    /// undirected graph one an edge.
+    pub(crate) fn with_weights(
+        self,
+        weights: Option<WeightType>,
+        directed: bool,
+    ) -> Result<Self, Problem> {
         let reason = match self.banner.values {
+            _ if weights.is_none() => return Ok(self),
             0 => "is a pattern without values: import it without `weights`",
             1 if self.banner.skew && !directed => {
                 "is skew-symmetric: the two directions of an edge differ in sign; import it \
                  with `directed`"
             }
-            1 => return Ok(Self { weights: Some(kind), ..self }),
+            1 => return Ok(Self { weights, ..self }),
             _ => "has complex values, which are no weights: import it without `weights`",
         };
         Err(Problem::Whole(reason.to_owned()))

@@ -1,24 +1,27 @@
 //! Parsers: from blocks of input to edges.
 //!
-//! - [`token`]: ids, and splitting a line into them
-//! - [`edges`]: edge lists, with a fast way for plain integer pairs
-//! - [`delimited`]: CSV and TSV
-//! - [`lists`]: adjacency lists, METIS, vertex lists
-//! - [`matrix`]: Matrix Market, coordinate layout
-//! - [`binary`]: `u32` and `u64` pairs, rows of edges, binary adjacency lists
-//! - [`weighted`]: edge lists with a weight on each line
-//! - [`columns`]: two or three columns of a Parquet file
+//! - `token`: ids, and splitting a line into them
+//! - `edges`: edge lists, with a fast way for plain integer pairs
+//! - `delimited`: CSV and TSV
+//! - `lists`: adjacency lists, METIS, vertex lists
+//! - `matrix`: Matrix Market, coordinate layout
+//! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
+//! - `weighted`: edge lists with a weight on each line
+//! - `columns`, `pages`: two or three columns of a Parquet file, page by page
+//! - `choice`: which columns of several hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
-pub mod binary;
-pub mod columns;
-pub mod delimited;
-pub mod edges;
-pub mod lists;
-pub mod matrix;
-pub mod token;
-pub mod weighted;
+pub(crate) mod binary;
+pub(crate) mod choice;
+pub(crate) mod columns;
+pub(crate) mod delimited;
+pub(crate) mod edges;
+pub(crate) mod lists;
+pub(crate) mod matrix;
+mod pages;
+pub(crate) mod token;
+pub(crate) mod weighted;
 
 use super::error::ImportError;
 use cenote_store::WeightType;
@@ -98,6 +101,25 @@ impl Fault {
     /// A line that is not as it should be.
     pub(super) fn line(line: u64, text: &[u8], expected: impl Into<String>) -> Fault {
         Fault::Token { expected: expected.into() }.at(line, text)
+    }
+}
+
+/// What is wrong with a header.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The line; what was expected.
+    Line(String),
+    /// The whole input; the reason.
+    Whole(String),
+}
+
+impl Problem {
+    /// The reason, where there are no lines.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Problem::Line(expected) => format!("expected {expected}"),
+            Problem::Whole(reason) => reason,
+        }
     }
 }
 

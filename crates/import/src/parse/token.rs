@@ -48,7 +48,7 @@ pub(crate) enum TokenFault {
 }
 
 impl TokenFault {
-    /// As an error; `strings_allowed` tells that strings would be fine if asked for.
+    /// As an error; `strings_allowed`: strings would do if asked for.
     pub(crate) fn fault(self, strings_allowed: bool) -> Fault {
         let hint = if strings_allowed { " (if ids are names, say `ids` string)" } else { "" };
         Fault::Token { expected: format!("{INTEGER}{hint}") }

@@ -1,7 +1,6 @@
 //! Every format, plain and packed.
 
 use std::io::Write;
-use std::sync::Arc;
 
 use cenote_import::{Format, Header, IdKind, ImportConfig, InputSpec};
 
@@ -45,7 +44,7 @@ fn gzip_members_and_zstd_frames_are_joined() {
     for (name, bytes) in [
         ("a.txt.gz", members.clone()),
         ("a.txt.zst", frames.concat()),
-        // The bytes tell, not the ending.
+        // The bytes decide, not the ending.
         ("b.txt", members),
         ("c.txt.gz", [&first[..], &second[..]].concat()),
     ] {
@@ -182,66 +181,6 @@ fn binary_adjacency_lists_make_all_their_vertices() {
     let edges = integers(&[(0, 1), (0, 3), (2, 0)]);
     let report = assert_imports(&[file(&folder, "a.adj", &bytes)], &directed(), &edges, &vertices);
     assert_eq!(report.ids, "none");
-}
-
-/// Writes a Parquet file of two columns with small row groups.
-fn parquet(schema: &str, groups: &[Columns]) -> Vec<u8> {
-    use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
-    use parquet::file::writer::SerializedFileWriter;
-    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Default::default()).unwrap();
-    for columns in groups {
-        let mut group = writer.next_row_group().unwrap();
-        let mut column = 0;
-        while let Some(mut one) = group.next_column().unwrap() {
-            match columns {
-                Columns::I32(values) => {
-                    let levels = vec![1; values[column].len()];
-                    let typed = one.typed::<Int32Type>();
-                    typed.write_batch(&values[column], Some(&levels), None).unwrap();
-                }
-                Columns::I64(values) => {
-                    one.typed::<Int64Type>().write_batch(&values[column], None, None).unwrap();
-                }
-                Columns::Text(values) => {
-                    let texts: Vec<ByteArray> = values[column].iter().map(|&t| t.into()).collect();
-                    one.typed::<ByteArrayType>().write_batch(&texts, None, None).unwrap();
-                }
-            };
-            one.close().unwrap();
-            column += 1;
-        }
-        group.close().unwrap();
-    }
-    writer.into_inner().unwrap()
-}
-
-enum Columns {
-    I32(Vec<Vec<i32>>),
-    I64(Vec<Vec<i64>>),
-    Text(Vec<Vec<&'static str>>),
-}
-
-#[test]
-fn parquet_columns_of_every_kind() {
-    let folder = tempfile::tempdir().unwrap();
-    let schema = "message m { required int64 w; required int64 target; required int64 source; }";
-    let groups = [
-        Columns::I64(vec![vec![0, 0], vec![5, 6], vec![1, 2]]),
-        Columns::I64(vec![vec![0], vec![1 << 40], vec![3]]),
-    ];
-    let spec = file(&folder, "a.parquet", &parquet(schema, &groups));
-    let edges = integers(&[(1, 5), (2, 6), (3, 1 << 40)]);
-    assert_imports(&[spec], &directed(), &edges, &[]);
-    let schema = "message m { optional int32 a (UINT_32); optional int32 b (UINT_32); }";
-    let groups = [Columns::I32(vec![vec![-1, 2], vec![0, 1]])];
-    let spec = file(&folder, "b.parquet", &parquet(schema, &groups));
-    let edges = integers(&[(u64::from(u32::MAX), 0), (2, 1)]);
-    assert_imports(&[spec], &directed(), &edges, &[]);
-    let schema = "message m { required binary from (UTF8); required binary to (UTF8); }";
-    let groups = [Columns::Text(vec![vec!["x", "ä"], vec!["7", "x"]])];
-    let spec = file(&folder, "c.parquet", &parquet(schema, &groups));
-    assert_imports(&[spec], &directed(), &names(&[("x", "7"), ("ä", "x")]), &[]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod arrow;
 mod data;
 mod errors;
 mod faults;
@@ -10,5 +11,6 @@ mod hostile;
 mod memory;
 mod oracle;
 mod orders;
+mod parquet;
 mod properties;
 mod weights;

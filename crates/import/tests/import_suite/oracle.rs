@@ -75,11 +75,17 @@ pub fn open(path: &Path) -> Graph {
     Graph::open(file::open(path, &OpenOptions::reading()).unwrap()).unwrap()
 }
 
-/// Reads a graph file; every page passes the checks of the reader, and then `check`.
-pub fn read(path: &Path) -> Plain {
+/// Opens a graph file that must pass `check`.
+pub fn open_checked(path: &Path) -> Graph {
     let graph = open(path);
     let checked = cenote_store::check(&graph, &mut |_, _| {}).unwrap();
     assert!(checked.faults.is_empty(), "{checked:?}");
+    graph
+}
+
+/// Reads a graph file; every page passes the checks of the reader, and then `check`.
+pub fn read(path: &Path) -> Plain {
+    let graph = open_checked(path);
     let ids = ids(&graph);
     let superblock = graph.superblock().clone();
     let lists = |direction| {
@@ -105,7 +111,7 @@ pub fn read(path: &Path) -> Plain {
     }
 }
 
-/// The outer ids of all vertices, which every way to them tells alike.
+/// The outer ids of all vertices, which every way to them gives alike.
 pub fn ids(graph: &Graph) -> Vec<Id> {
     let stored = graph.ids().unwrap();
     let table = stored.load().unwrap();

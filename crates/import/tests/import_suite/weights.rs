@@ -2,26 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
-use cenote_device::backend::file::{self, OpenOptions};
 use cenote_import::{Format, ImportConfig, InputSpec, NoProgress, import};
 use cenote_store::{Direction, Graph, Weight, WeightType};
 
-use crate::oracle::file as input;
+use crate::oracle::{file as input, open, open_checked};
 
 type Edges = Vec<(u32, u32, Weight)>;
 
 fn config(kind: WeightType) -> ImportConfig {
     let weights = Some(kind);
     ImportConfig { directed: true, weights, memory_bytes: 64 << 20, ..ImportConfig::default() }
-}
-
-fn open(path: &Path) -> Graph {
-    let graph = Graph::open(file::open(path, &OpenOptions::reading()).unwrap()).unwrap();
-    let checked = cenote_store::check(&graph, &mut |_, _| {}).unwrap();
-    assert!(checked.faults.is_empty(), "{checked:?}");
-    graph
 }
 
 /// Every entry of a direction's lists with its weight, through look-ups.
@@ -41,7 +32,7 @@ fn imported(specs: &[InputSpec], config: &ImportConfig) -> Result<(Graph, Edges)
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("g.cenote");
     import(specs, &out, config, &NoProgress).map_err(|error| error.to_string())?;
-    let graph = open(&out);
+    let graph = open_checked(&out);
     let entries = entries(&graph, Direction::Out);
     Ok((graph, entries))
 }
@@ -192,7 +183,7 @@ fn the_weighted_file_depends_neither_on_threads_nor_on_memory_nor_on_order() {
             import(std::slice::from_ref(spec), &out, &config, &NoProgress).unwrap();
             let bytes = std::fs::read(&out).unwrap();
             if first.is_none() {
-                let graph = open(&out);
+                let graph = open_checked(&out);
                 assert_eq!(
                     entries(&graph, Direction::Out),
                     expected(&edges, keep_duplicates, false)
@@ -248,10 +239,10 @@ fn a_changed_weight_is_found() {
     let spec = input(&folder, "a.el", b"0 1 0.5\n1 2 3\n");
     import(&[spec], &out, &config(WeightType::F32), &NoProgress).unwrap();
     let mut bytes = std::fs::read(&out).unwrap();
-    let page = open(&out).weights(Direction::Out).unwrap().first_page() as usize;
+    let page = open_checked(&out).weights(Direction::Out).unwrap().first_page() as usize;
     bytes[page * 4096 + 48] ^= 1;
     std::fs::write(&out, &bytes).unwrap();
-    let graph = Graph::open(file::open(&out, &OpenOptions::reading()).unwrap()).unwrap();
+    let graph = open(&out);
     let report = cenote_store::check(&graph, &mut |_, _| {}).unwrap();
     let message = &report.faults[0].message;
     assert!(message.contains(&format!("page {page} (weights")), "{message}");

@@ -63,8 +63,24 @@ pub struct Handle {
     stream: u64,
 }
 
+impl Pool {
+    /// A way in for the calling thread. It opens a queue, and takes buffers of its own
+    /// ([`Pool::handle_bytes`]), when it first has to read or to write.
+    pub fn handle(self: &Arc<Self>) -> Handle {
+        Handle::new(Arc::clone(self))
+    }
+
+    /// As [`Handle::sync`].
+    ///
+    /// # Errors
+    /// As [`Handle::sync`].
+    pub fn sync(self: &Arc<Self>) -> Result<()> {
+        self.handle().sync()
+    }
+}
+
 impl Handle {
-    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+    fn new(pool: Arc<Pool>) -> Self {
         let (uses_max, ordered) = match pool.hit_recording() {
             HitRecording::Counted { max } => (max, false),
             HitRecording::Ordered => (0, true),
@@ -196,13 +212,13 @@ impl Handle {
         let transfer = self.transfer.borrow();
         let depth = self.pool.config.read_depth;
         transfer.submitted_in_flight + self.deferred.borrow().len() < depth
-            && transfer.landed.len() < depth
+            && transfer.arrived.len() < depth
     }
 
     /// Pages that were submitted and not yet polled.
     pub fn pending(&self) -> usize {
         let transfer = self.transfer.borrow();
-        transfer.submitted_in_flight + transfer.landed.len() + self.deferred.borrow().len()
+        transfer.submitted_in_flight + transfer.arrived.len() + self.deferred.borrow().len()
     }
 
     /// Requests a page; [`Handle::poll`] will return it, with `tag`. A page in memory is ready at
@@ -220,7 +236,7 @@ impl Handle {
             if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
                 if self.share_if_holds(frame, page) {
                     self.note(frame, page, false);
-                    self.transfer.borrow_mut().landed.push_back((tag, Ok(frame)));
+                    self.transfer.borrow_mut().arrived.push_back((tag, Ok(frame)));
                     return Ok(false);
                 }
                 if self.pool.frames.holds(frame, page) {
@@ -241,16 +257,16 @@ impl Handle {
     /// Why a submitted page could not be read. Other submitted pages are not affected.
     pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         loop {
-            if self.transfer.borrow().landed.is_empty() {
+            if self.transfer.borrow().arrived.is_empty() {
                 self.transfer.borrow_mut().collect(&self.pool, false)?;
             }
-            if let Some((tag, landed)) = self.transfer.borrow_mut().landed.pop_front() {
-                return landed.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
+            if let Some((tag, arrived)) = self.transfer.borrow_mut().arrived.pop_front() {
+                return arrived.map(|frame| Some((tag, PageRef::new(&self.pool, frame))));
             }
-            if let Some(landed) = self.poll_deferred(false)? {
-                return Ok(Some(landed));
+            if let Some(arrived) = self.poll_deferred(false)? {
+                return Ok(Some(arrived));
             }
-            if !self.transfer.borrow().landed.is_empty() {
+            if !self.transfer.borrow().arrived.is_empty() {
                 continue;
             }
             if self.transfer.borrow().reads_in_flight > 0 {
@@ -263,8 +279,8 @@ impl Handle {
                 if !wait || self.pending() == 0 {
                     return Ok(None);
                 }
-                if let Some(landed) = self.poll_deferred(true)? {
-                    return Ok(Some(landed));
+                if let Some(arrived) = self.poll_deferred(true)? {
+                    return Ok(Some(arrived));
                 }
             }
         }
@@ -506,8 +522,8 @@ impl Drop for Handle {
                 break;
             }
         }
-        for (_, landed) in transfer.landed.drain(..) {
-            if let Ok(frame) = landed {
+        for (_, arrived) in transfer.arrived.drain(..) {
+            if let Ok(frame) = arrived {
                 self.pool.frames.frame(frame).latch.release_shared();
             }
         }

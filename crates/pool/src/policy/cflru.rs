@@ -28,9 +28,9 @@ pub struct Cflru {
     /// The hottest frame inside.
     edge: Option<FrameId>,
     /// Ascending along the queue.
-    stamps: Box<[i64]>,
-    stamp_hottest: i64,
-    stamp_coldest: i64,
+    positions: Box<[i64]>,
+    position_hottest: i64,
+    position_coldest: i64,
     /// Every clean page inside, and dirty ones that were not found out yet.
     maybe_clean: BTreeMap<i64, FrameId>,
 }
@@ -45,23 +45,23 @@ impl Cflru {
             inside: vec![false; frames].into(),
             inside_count: 0,
             edge: None,
-            stamps: vec![0; frames].into(),
-            stamp_hottest: 0,
-            stamp_coldest: 0,
+            positions: vec![0; frames].into(),
+            position_hottest: 0,
+            position_coldest: 0,
             maybe_clean: BTreeMap::new(),
         }
     }
 
     fn push_hot(&mut self, frame: FrameId) {
-        self.stamp_hottest += 1;
-        self.stamps[frame as usize] = self.stamp_hottest;
+        self.position_hottest += 1;
+        self.positions[frame as usize] = self.position_hottest;
         self.queue.push_hot(frame);
         self.fill_window();
     }
 
     fn push_cold(&mut self, frame: FrameId) {
-        self.stamp_coldest -= 1;
-        self.stamps[frame as usize] = self.stamp_coldest;
+        self.position_coldest -= 1;
+        self.positions[frame as usize] = self.position_coldest;
         self.queue.push_cold(frame);
         if self.window == 0 {
             return;
@@ -103,28 +103,28 @@ impl Cflru {
     fn come_in(&mut self, frame: FrameId) {
         self.inside[frame as usize] = true;
         self.inside_count += 1;
-        self.maybe_clean.insert(self.stamps[frame as usize], frame);
+        self.maybe_clean.insert(self.positions[frame as usize], frame);
     }
 
     fn go_out(&mut self, frame: FrameId) {
         self.inside[frame as usize] = false;
         self.inside_count -= 1;
-        self.maybe_clean.remove(&self.stamps[frame as usize]);
+        self.maybe_clean.remove(&self.positions[frame as usize]);
     }
 
     fn coldest_clean(&mut self, frames: &dyn Frames) -> Option<FrameId> {
         let mut dirty = Vec::new();
         let mut clean = None;
-        for (&stamp, &frame) in &self.maybe_clean {
+        for (&position, &frame) in &self.maybe_clean {
             if frames.is_dirty(frame) {
-                dirty.push(stamp);
+                dirty.push(position);
             } else if frames.is_evictable(frame) {
                 clean = Some(frame);
                 break;
             }
         }
-        for stamp in dirty {
-            self.maybe_clean.remove(&stamp);
+        for position in dirty {
+            self.maybe_clean.remove(&position);
         }
         clean
     }
@@ -140,10 +140,6 @@ impl Cflru {
 }
 
 impl Policy for Cflru {
-    fn name(&self) -> &'static str {
-        "cflru"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Ordered
     }
@@ -164,7 +160,7 @@ impl Policy for Cflru {
 
     fn cleaned(&mut self, frame: FrameId) {
         if self.inside[frame as usize] {
-            self.maybe_clean.insert(self.stamps[frame as usize], frame);
+            self.maybe_clean.insert(self.positions[frame as usize], frame);
         }
     }
 

@@ -73,10 +73,6 @@ impl ClockSweep {
 }
 
 impl Policy for ClockSweep {
-    fn name(&self) -> &'static str {
-        "clock"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Counted { max: USES_MAX }
     }

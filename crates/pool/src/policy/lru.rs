@@ -18,10 +18,6 @@ impl Lru {
 }
 
 impl Policy for Lru {
-    fn name(&self) -> &'static str {
-        "lru"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Ordered
     }

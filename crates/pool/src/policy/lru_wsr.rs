@@ -35,10 +35,6 @@ impl LruWsr {
 }
 
 impl Policy for LruWsr {
-    fn name(&self) -> &'static str {
-        "lru-wsr"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Ordered
     }

@@ -1,11 +1,11 @@
 //! Which page is evicted when the pool is full: replacement policies, one file each.
 //!
-//! - [`clock_sweep`]: usage counts and a hand, as PostgreSQL has it
-//! - [`lru`]: least recently used
-//! - [`cflru`]: clean pages of the cold window first
-//! - [`lru_wsr`]: dirty pages get a second chance by a cold flag
-//! - [`s3_fifo`]: three queues: most new pages leave early
-//! - [`sieve`]: one queue, a hand that moves towards newer pages
+//! - `clock_sweep`: usage counts and a hand, as PostgreSQL has it
+//! - `lru`: least recently used
+//! - `cflru`: clean pages of the cold window first
+//! - `lru_wsr`: dirty pages get a second chance by a cold flag
+//! - `s3_fifo`: three queues: most new pages leave early
+//! - `sieve`: one queue, a hand that moves towards newer pages
 //!
 //! A policy gives a *virtual order* of the pages that are to leave (dissertation 4.2.1). It never
 //! learns what the writer makes of that order: it names a victim, and on demand the next dirty and
@@ -19,12 +19,12 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub mod cflru;
-pub mod clock_sweep;
-pub mod lru;
-pub mod lru_wsr;
-pub mod s3_fifo;
-pub mod sieve;
+mod cflru;
+mod clock_sweep;
+mod lru;
+mod lru_wsr;
+mod s3_fifo;
+mod sieve;
 
 use std::fmt::{self, Debug};
 use std::str::FromStr;
@@ -78,9 +78,6 @@ pub trait Frames {
 
 /// A replacement policy.
 pub trait Policy: Send + Debug {
-    /// Its name in tables and options.
-    fn name(&self) -> &'static str;
-
     /// How it needs hits.
     fn hits(&self) -> HitRecording;
 
@@ -116,17 +113,17 @@ pub trait Policy: Send + Debug {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyKind {
-    /// [`clock_sweep::ClockSweep`]
+    /// Clock Sweep, with usage counts as in PostgreSQL.
     Clock,
-    /// [`lru::Lru`]
+    /// Least recently used.
     Lru,
-    /// [`cflru::Cflru`]
+    /// Clean-first LRU.
     Cflru,
-    /// [`lru_wsr::LruWsr`]
+    /// LRU with write sequence reordering.
     LruWsr,
-    /// [`s3_fifo::S3Fifo`]
+    /// S3-FIFO.
     S3Fifo,
-    /// [`sieve::Sieve`]
+    /// SIEVE.
     Sieve,
 }
 

@@ -90,10 +90,6 @@ impl S3Fifo {
 }
 
 impl Policy for S3Fifo {
-    fn name(&self) -> &'static str {
-        "s3-fifo"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Counted { max: USES_MAX }
     }

@@ -47,10 +47,6 @@ impl Sieve {
 }
 
 impl Policy for Sieve {
-    fn name(&self) -> &'static str {
-        "sieve"
-    }
-
     fn hits(&self) -> HitRecording {
         HitRecording::Counted { max: 1 }
     }

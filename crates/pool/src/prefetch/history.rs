@@ -82,10 +82,6 @@ impl History {
 }
 
 impl Prefetcher for History {
-    fn name(&self) -> &'static str {
-        "history"
-    }
-
     fn wants_hits(&self) -> bool {
         true
     }

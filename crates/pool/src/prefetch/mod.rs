@@ -1,13 +1,13 @@
 //! Which pages are read ahead: prefetchers, one file each.
 //!
-//! - [`tap`]: sequential streams, found in a table of expected next pages
-//! - [`history`]: a table of each page's likely successors
+//! - `tap`: sequential streams, found in a table of expected next pages
+//! - `history`: a table of each page's likely successors
 //!
 //! A prefetcher only proposes. The pool reads what it proposes beside a page that missed, into
 //! frames that it has just freed, and counts which of them were used before they left.
 
-pub mod history;
-pub mod tap;
+mod history;
+mod tap;
 
 use std::fmt::{self, Debug};
 use std::str::FromStr;
@@ -29,9 +29,6 @@ pub enum Met {
 
 /// A prefetcher. The pool calls it under one lock, with the requests of each handle in order.
 pub trait Prefetcher: Send + Debug {
-    /// Its name in tables and options.
-    fn name(&self) -> &'static str;
-
     /// Whether it needs every hit; otherwise it gets misses and first uses only.
     fn wants_hits(&self) -> bool;
 
@@ -53,9 +50,9 @@ pub enum PrefetchKind {
     /// Reads nothing early.
     #[default]
     None,
-    /// [`tap::Tap`]
+    /// TaP: sequential streams.
     Tap,
-    /// [`history::History`]
+    /// The history table: each page's likely successors.
     History,
     /// TaP where it sees a stream, else the history table (dissertation 4.3.4).
     Both,
@@ -114,10 +111,6 @@ struct Both {
 }
 
 impl Prefetcher for Both {
-    fn name(&self) -> &'static str {
-        "both"
-    }
-
     fn wants_hits(&self) -> bool {
         self.history.wants_hits()
     }

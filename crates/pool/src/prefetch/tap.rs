@@ -6,9 +6,9 @@
 //! [`STREAMS_MAX`] streams; the one that has not moved for the longest time gives way.
 //!
 //! Requests that count are misses and first uses of prefetched pages. Without the latter a stream
-//! would end with its first batch: the pages of the batch are hits, so the miss after them would
-//! be expected by nobody. Later hits do not count: they say nothing of what the device will have
-//! to deliver. Streams are told apart by their pages alone, so that one that moves from a handle
+//! would end with its first batch: the pages of the batch are hits, so no stream would expect the
+//! miss after them. Later hits do not count: they say nothing of what the device will have to
+//! deliver. Streams are told apart by their pages alone, so that one that moves from a handle
 //! to another goes on.
 
 use std::collections::VecDeque;
@@ -76,10 +76,6 @@ impl Tap {
 }
 
 impl Prefetcher for Tap {
-    fn name(&self) -> &'static str {
-        "tap"
-    }
-
     fn wants_hits(&self) -> bool {
         false
     }

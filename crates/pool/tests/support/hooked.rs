@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cenote_device::{Clock, Completion, Device, Queue, QueueConfig, Request, Result};
+use cenote_device::wrapper::Layer;
+use cenote_device::{Completion, Device, Queue, QueueConfig, Request, Result};
 
 /// Where a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,21 +53,9 @@ impl fmt::Debug for Hooked {
     }
 }
 
-impl Device for Hooked {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for Hooked {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -79,14 +68,6 @@ impl Device for Hooked {
         (self.hook)(Door::Sync)?;
         self.inner.sync()?;
         (self.hook)(Door::Synced)
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 }
 

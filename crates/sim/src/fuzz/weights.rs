@@ -129,17 +129,16 @@ fn walks(
     is_whole: bool,
 ) -> Result<Outcome, AlgoError> {
     let (p, q) = random.pick(&[(1.0, 1.0), (0.5, 2.0), (3.0, 0.25)]);
-    let walk = WalkConfig {
-        walkers: 1 + random.below(2000),
-        starts: if random.chance(50) { Starts::All } else { Starts::Random },
-        steps: 1 + random.below(8) as u32,
-        restart: random.pick(&[0.0, 0.0, 0.3]),
-        dead_ends: random.pick(&[DeadEnds::End, DeadEnds::Restart]),
-        weighted: true,
-        seed: random.bits(),
-        p,
-        q,
-    };
+    let walk = WalkConfig::default()
+        .walkers(1 + random.below(2000))
+        .starts(if random.chance(50) { Starts::All } else { Starts::Random })
+        .steps(1 + random.below(8) as u32)
+        .restart(random.pick(&[0.0, 0.0, 0.3]))
+        .dead_ends(random.pick(&[DeadEnds::End, DeadEnds::Restart]))
+        .weighted(true)
+        .seed(random.bits())
+        .p(p)
+        .q(q);
     let mut rows: Vec<(u64, Vec<VertexId>)> = Vec::new();
     let mut sink = |walk, row: &[VertexId]| {
         rows.push((walk, row.to_vec()));
@@ -160,7 +159,7 @@ fn paths(
     is_whole: bool,
 ) -> Result<Outcome, AlgoError> {
     let source = random.index(graph.vertices().max(1)) as VertexId;
-    let search = SsspConfig { sources: vec![source], parents: true, ..SsspConfig::default() };
+    let search = SsspConfig::default().sources(vec![source]).parents(true);
     let paths = sssp::run(graph, config, &search)?;
     Ok(verified(sssp::verify(graph, &paths), is_whole))
 }

@@ -1,5 +1,4 @@
-//! What a queue keeps for requests that are cut: buffers for their parts, and places for what is
-//! under way.
+//! Buffers for the parts of requests that are split.
 
 use cenote_device::Buffer;
 
@@ -22,7 +21,7 @@ pub(super) struct Buffers {
     free: Vec<Vec<Buffer>>,
     free_bytes: usize,
     used_bytes: usize,
-    /// The largest request so far tells how much may be kept.
+    /// Bytes that may be kept, by the largest request so far.
     limit: usize,
 }
 
@@ -71,42 +70,6 @@ impl Buffers {
         self.used_bytes -= bytes;
         self.free_bytes += bytes;
         self.free[class].push(buffer);
-    }
-}
-
-/// Things under a small number.
-pub(super) struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slab<T> {
-    pub(super) fn insert(&mut self, thing: T) -> u64 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() - 1
-        });
-        self.places[place] = Some(thing);
-        place as u64
-    }
-
-    pub(super) fn get_mut(&mut self, number: u64) -> &mut T {
-        self.places[number as usize].as_mut().expect("it is there until it is removed")
-    }
-
-    pub(super) fn remove(&mut self, number: u64) -> T {
-        self.free.push(number as usize);
-        self.places[number as usize].take().expect("it is removed once")
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.places.len() - self.free.len()
     }
 }
 

@@ -3,8 +3,17 @@
 use cenote_device::{DeviceError, IoFault};
 use thiserror::Error;
 
-use super::page::errno_of;
-use super::set::EIO;
+/// The errno of a failure that has none of its own.
+pub(super) const EIO: i32 = 5;
+
+/// The errno of a full device.
+pub(super) const ENOSPC: i32 = 28;
+
+/// The errno of a failed allocation.
+pub(super) const ENOMEM: i32 = 12;
+
+/// The errno of a resource that another user holds.
+pub(super) const EBUSY: i32 = 16;
 
 /// The result of making, opening or moving things in a set of tiers.
 pub type Result<T> = std::result::Result<T, TieredError>;
@@ -62,7 +71,7 @@ pub enum TieredError {
         file: String,
     },
 
-    /// The state of a policy that was kept is not to be used.
+    /// A saved state of a policy that cannot be used.
     #[error("the policy's state that was kept: {reason}")]
     State {
         /// What is wrong with it.
@@ -80,11 +89,10 @@ pub enum TieredError {
 impl TieredError {
     /// As the fault of a request.
     pub(super) fn fault(&self) -> IoFault {
-        let errno = match self {
-            Self::Device(error) => errno_of(error),
-            _ => EIO,
-        };
-        IoFault { errno }
+        match self {
+            Self::Device(error) => error.fault(),
+            _ => IoFault { errno: EIO },
+        }
     }
 
     /// As the error of a device, for callers that know nothing of tiers.

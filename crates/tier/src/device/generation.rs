@@ -15,24 +15,11 @@ use cenote_device::Device;
 use super::error::{Result, TieredError};
 use super::header::{HEADER_BYTES, SetHeader, SetId};
 use super::io::{self, Spare};
-use super::page::{Kind, PAGE_BYTES, PageHead, seal, verify};
+use super::page::{Generation, Kind, PAGE_BYTES, PageHead, seal, verify};
 
 /// First byte of the two pages of a tier that each hold the number of its generation.
 const PAGES_AT: usize = 2 * HEADER_BYTES;
 const PAGES: usize = 2;
-
-/// The generation of a map. A new set is of generation 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Generation {
-    /// Every tier has this number, or a greater one.
-    pub(super) confirmed: u32,
-    /// No tier has a greater number.
-    pub(super) begun: u32,
-}
-
-impl Generation {
-    pub(super) const FIRST: Self = Self { confirmed: 1, begun: 1 };
-}
 
 /// Writes the pages of a new tier, and syncs.
 pub(super) fn create(tier: &dyn Device, set: &SetId) -> Result<()> {

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use super::error::{Result, TieredError};
-use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, RECORDS, Record};
 use super::layout::{SEGMENT_PAGES, encode_place};
 use super::map::BlockMap;
-use super::page::{Kind, PAGE_BYTES, PageHead, SetId, items_mut, seal};
+use super::page::{Generation, Kind, PAGE_BYTES, PageHead, SetId, items_mut, seal};
 
 /// The writer of the map file.
 #[derive(Debug)]

@@ -38,9 +38,9 @@ pub struct Migrator {
     broken: bool,
 }
 
-/// A block on its way.
+/// The migration of one block.
 #[derive(Clone, Copy)]
-struct Journey {
+struct Migration {
     block: u32,
     from: Place,
     to: Place,
@@ -88,25 +88,25 @@ impl Migrator {
         let mut outcomes = Vec::with_capacity(moves.len());
         core.before_change()?;
         for part in moves.chunks(self.batch()) {
-            let mut journeys: Vec<Journey> = Vec::with_capacity(part.len());
+            let mut migrations: Vec<Migration> = Vec::with_capacity(part.len());
             for step in part {
-                journeys.push(self.begin(*step));
+                migrations.push(self.begin(*step));
             }
-            if journeys.iter().all(|j| j.outcome.is_some()) {
-                outcomes.extend(journeys.iter().filter_map(|j| j.outcome));
+            if migrations.iter().all(|j| j.outcome.is_some()) {
+                outcomes.extend(migrations.iter().filter_map(|j| j.outcome));
                 continue;
             }
-            let done = self.guarded(&mut journeys);
-            outcomes.extend(journeys.iter().map(|j| j.outcome.unwrap_or(Outcome::Failed)));
+            let done = self.guarded(&mut migrations);
+            outcomes.extend(migrations.iter().map(|j| j.outcome.unwrap_or(Outcome::Failed)));
             done?;
         }
         Ok(outcomes)
     }
 
     /// Finds a place for a block and marks it as being copied.
-    fn begin(&self, step: Move) -> Journey {
+    fn begin(&self, step: Move) -> Migration {
         let nowhere = Place { tier: 0, slot: u32::MAX };
-        let dropped = Journey {
+        let dropped = Migration {
             block: step.page,
             from: nowhere,
             to: nowhere,
@@ -129,17 +129,17 @@ impl Migrator {
             alloc.slots[usize::from(to.tier)].release(to.slot);
             return dropped;
         }
-        Journey { block: step.page, from, to, outcome: None }
+        Migration { block: step.page, from, to, outcome: None }
     }
 
     /// Moves a batch. A panic of a device leaves no block that users wait for.
-    fn guarded(&mut self, journeys: &mut [Journey]) -> Result<()> {
-        let batch = AssertUnwindSafe(|| self.batch_of(journeys));
+    fn guarded(&mut self, migrations: &mut [Migration]) -> Result<()> {
+        let batch = AssertUnwindSafe(|| self.batch_of(migrations));
         catch_unwind(batch).unwrap_or_else(|panic| {
             self.broken = true;
             let mut journal = self.core.journal();
-            for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
-                let left = self.core.map.update(journey.block, |entry| match entry.stage() {
+            for migration in migrations.iter().filter(|j| j.to.slot != u32::MAX) {
+                let left = self.core.map.update(migration.block, |entry| match entry.stage() {
                     Stage::Committing => Some(entry.staged(Stage::Doubtful)),
                     Stage::Copying => Some(entry.staged(Stage::Idle)),
                     Stage::Idle | Stage::Doubtful => None,
@@ -155,31 +155,31 @@ impl Migrator {
         })
     }
 
-    fn batch_of(&mut self, journeys: &mut [Journey]) -> Result<()> {
+    fn batch_of(&mut self, migrations: &mut [Migration]) -> Result<()> {
         for op in [Op::Read, Op::Write] {
-            if let Err(error) = self.transfer(journeys, op) {
+            if let Err(error) = self.transfer(migrations, op) {
                 // What is still under way may land in the new slots: they stay taken.
                 self.broken = true;
-                self.forget(journeys);
+                self.forget(migrations);
                 return Err(error);
             }
         }
-        self.sync_targets(journeys);
-        let committed = self.commit(journeys);
+        self.sync_targets(migrations);
+        let committed = self.commit(migrations);
         if committed.is_ok() {
-            self.release(journeys);
+            self.release(migrations);
         }
         self.core.end_commit();
         committed
     }
 
     /// Reads the blocks from where they are, or writes them to where they go.
-    fn transfer(&mut self, journeys: &mut [Journey], op: Op) -> Result<()> {
+    fn transfer(&mut self, migrations: &mut [Migration], op: Op) -> Result<()> {
         let len = self.core.header.block_bytes as usize;
         let mut held: Vec<Option<Buffer>> = self.buffers.drain(..).map(Some).collect();
         let mut wanted = vec![0; self.lanes.len()];
-        for (tag, journey) in journeys.iter().enumerate().filter(|(_, j)| j.outcome.is_none()) {
-            let place = if op == Op::Read { journey.from } else { journey.to };
+        for (tag, migration) in migrations.iter().enumerate().filter(|(_, j)| j.outcome.is_none()) {
+            let place = if op == Op::Read { migration.from } else { migration.to };
             let buffer = held[tag].take().expect("a buffer for each of the batch");
             let offset = self.core.offset_of(place);
             let tier = usize::from(place.tier);
@@ -193,9 +193,9 @@ impl Migrator {
             }
         }
         for completion in self.completions.drain(..) {
-            let journey = &mut journeys[completion.tag as usize];
+            let migration = &mut migrations[completion.tag as usize];
             if completion.result != Ok(len) {
-                journey.outcome = Some(Outcome::Failed);
+                migration.outcome = Some(Outcome::Failed);
             }
             held[completion.tag as usize] = Some(completion.buffer);
         }
@@ -204,93 +204,93 @@ impl Migrator {
     }
 
     /// What cannot be made durable does not move.
-    fn sync_targets(&self, journeys: &mut [Journey]) {
+    fn sync_targets(&self, migrations: &mut [Migration]) {
         for tier in 0..self.core.tiers.len() {
-            let goes = |j: &Journey| j.outcome.is_none() && usize::from(j.to.tier) == tier;
-            if !journeys.iter().any(goes) || self.core.sync_tier(tier).is_ok() {
+            let goes = |j: &Migration| j.outcome.is_none() && usize::from(j.to.tier) == tier;
+            if !migrations.iter().any(goes) || self.core.sync_tier(tier).is_ok() {
                 continue;
             }
-            let failed = journeys.iter_mut().filter(|j| goes(j));
-            failed.for_each(|journey| journey.outcome = Some(Outcome::Failed));
+            let failed = migrations.iter_mut().filter(|j| goes(j));
+            failed.for_each(|migration| migration.outcome = Some(Outcome::Failed));
         }
     }
 
-    fn commit(&self, journeys: &mut [Journey]) -> Result<()> {
+    fn commit(&self, migrations: &mut [Migration]) -> Result<()> {
         let core = &self.core;
         let mut journal = core.journal();
         if journal.is_frozen() {
             let file = core.map_device.name();
             drop(journal);
-            self.abandon(journeys);
+            self.abandon(migrations);
             return Err(TieredError::Frozen { file });
         }
         let len_bytes = core.len_bytes();
         let blocks = core.blocks_of(len_bytes);
         // A block that was written meanwhile stays, and so does one behind the end.
-        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
             let still = |entry: Entry| {
-                let still = entry.stage() == Stage::Copying && journey.block < blocks;
+                let still = entry.stage() == Stage::Copying && migration.block < blocks;
                 still.then(|| entry.staged(Stage::Committing))
             };
-            if core.map.update(journey.block, still).is_err() {
-                journey.outcome = Some(Outcome::Dropped);
+            if core.map.update(migration.block, still).is_err() {
+                migration.outcome = Some(Outcome::Dropped);
             }
         }
-        let moving = journeys.iter().filter(|j| j.outcome.is_none());
+        let moving = migrations.iter().filter(|j| j.outcome.is_none());
         let records: Vec<Record> = moving.map(|j| Record { block: j.block, place: j.to }).collect();
         if records.is_empty() {
             return Ok(());
         }
         let committed = core.commit(&mut journal, len_bytes, &records);
         if committed.is_ok() {
-            for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
-                let arrived = |entry: Entry| Some(entry.at(journey.to).staged(Stage::Idle));
-                let _ = core.map.update(journey.block, arrived);
-                journey.outcome = Some(Outcome::Moved);
+            for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+                let arrived = |entry: Entry| Some(entry.at(migration.to).staged(Stage::Idle));
+                let _ = core.map.update(migration.block, arrived);
+                migration.outcome = Some(Outcome::Moved);
             }
             return Ok(());
         }
         let in_doubt = journal.is_frozen();
         drop(journal);
-        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
+        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
             let stage = if in_doubt { Stage::Doubtful } else { Stage::Copying };
-            let _ = core.map.update(journey.block, |entry| Some(entry.staged(stage)));
+            let _ = core.map.update(migration.block, |entry| Some(entry.staged(stage)));
         }
         if in_doubt {
-            self.forget(journeys);
+            self.forget(migrations);
         } else {
-            self.abandon(journeys);
+            self.abandon(migrations);
         }
         committed
     }
 
     /// The slots of this batch stay taken until the device is opened again; nothing waits for them.
-    fn forget(&self, journeys: &[Journey]) {
-        let taken = journeys.iter().filter(|j| j.to.slot != u32::MAX).count();
+    fn forget(&self, migrations: &[Migration]) {
+        let taken = migrations.iter().filter(|j| j.to.slot != u32::MAX).count();
         self.core.alloc().reserved -= taken;
     }
 
     /// Nothing of this batch moves.
-    fn abandon(&self, journeys: &mut [Journey]) {
-        for journey in journeys.iter_mut().filter(|j| j.outcome.is_none()) {
-            journey.outcome = Some(Outcome::Failed);
+    fn abandon(&self, migrations: &mut [Migration]) {
+        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+            migration.outcome = Some(Outcome::Failed);
         }
-        self.release(journeys);
+        self.release(migrations);
     }
 
     /// Frees what is not needed: the old slots of those that moved, the new ones of the others.
-    fn release(&self, journeys: &[Journey]) {
+    fn release(&self, migrations: &[Migration]) {
         let mut alloc = self.core.alloc();
-        for journey in journeys.iter().filter(|j| j.to.slot != u32::MAX) {
+        for migration in migrations.iter().filter(|j| j.to.slot != u32::MAX) {
             alloc.reserved -= 1;
-            if journey.outcome == Some(Outcome::Moved) {
-                alloc.deferred.push(journey.from);
+            if migration.outcome == Some(Outcome::Moved) {
+                alloc.deferred.push(migration.from);
                 continue;
             }
             let idle =
                 |entry: Entry| (entry.stage() == Stage::Copying).then(|| entry.staged(Stage::Idle));
-            let _ = self.core.map.update(journey.block, idle);
-            alloc.slots[usize::from(journey.to.tier)].release(journey.to.slot);
+            let _ = self.core.map.update(migration.block, idle);
+            alloc.slots[usize::from(migration.to.tier)].release(migration.to.slot);
         }
     }
 }

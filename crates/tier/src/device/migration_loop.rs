@@ -9,9 +9,9 @@ use super::error::{Result, TieredError};
 use super::migrate::{Migrator, Outcome};
 use super::state::State;
 use super::tiered::TieredDevice;
-use super::worker::WorkerConfig;
+use super::worker_policy::{WorkerConfig, adopt, begin};
 use crate::placement::{Move, Placement};
-use crate::policy::{Access, Context, Policy};
+use crate::policy::{Access, Policy};
 
 /// How long it sleeps between two rounds; longer after a while without accesses.
 const NAP: Duration = Duration::from_millis(1);
@@ -24,9 +24,9 @@ const CALM_NAPS: u32 = 100;
 /// Naps for which it waits for readers to leave the slots that it needs.
 const READER_NAPS: u32 = 20;
 
-/// Naps for which nothing moves after a batch in vain: at first, and at most.
-const REST_NAPS: u32 = 8;
-const REST_NAPS_MAX: u32 = 1024;
+/// Naps for which nothing moves after a batch that moved nothing: at first, and at most.
+const BACKOFF_NAPS: u32 = 8;
+const BACKOFF_NAPS_MAX: u32 = 1024;
 
 /// Naps between two looks at the policy's memory.
 const MEASURE_NAPS: u32 = 256;
@@ -43,65 +43,6 @@ pub(super) struct Shared {
     pub(super) memory_bytes: AtomicUsize,
 }
 
-/// A policy for a device as it is now, or as it was when its state was kept.
-pub(super) fn build(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-) -> Result<(Placement, Box<dyn Policy>)> {
-    let placement = device.placement()?;
-    if config.tiers.len() != placement.tiers() {
-        let (found, expected) = (config.tiers.len(), placement.tiers());
-        return Err(TieredError::Options(format!("{found} described, there are {expected}")));
-    }
-    let policy = match &config.state {
-        Some(bytes) => restore(device, config, &placement, bytes)?,
-        None => begin(config, &placement)?,
-    };
-    Ok((placement, policy))
-}
-
-fn begin(config: &WorkerConfig, placement: &Placement) -> Result<Box<dyn Policy>> {
-    let context = Context { tiers: &config.tiers, placement, seed: config.seed, oracle: None };
-    config.policy.build(&context).map_err(|error| TieredError::Options(error.to_string()))
-}
-
-/// The policy that was kept in an earlier run.
-fn restore(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-    placement: &Placement,
-    bytes: &[u8],
-) -> Result<Box<dyn Policy>> {
-    let (set, name) = (&device.core.header.id, config.policy.name());
-    adopt(device, config, placement, State::decode(bytes, set, name, placement.pages())?)
-}
-
-/// A policy that goes on from a state. It is notified of the blocks that have moved since. Blocks
-/// that have come since are new to it.
-fn adopt(
-    device: &TieredDevice,
-    config: &WorkerConfig,
-    placement: &Placement,
-    mut state: State,
-) -> Result<Box<dyn Policy>> {
-    let wrong = |error: crate::TierError| TieredError::State { reason: error.to_string() };
-    if let Some(&tier) = state.map.iter().find(|&&tier| usize::from(tier) >= placement.tiers()) {
-        return Err(TieredError::State { reason: format!("it names tier {tier}") });
-    }
-    state.map.extend_from_slice(&placement.map()[state.map.len()..]);
-    let before = device.placement_of(state.map).map_err(wrong)?;
-    let context =
-        Context { tiers: &config.tiers, placement: &before, seed: config.seed, oracle: None };
-    let mut policy = config.policy.restore(&context, &state.knowledge).map_err(wrong)?;
-    for page in 0..placement.pages() {
-        let (from, to) = (before.tier_of(page), placement.tier_of(page));
-        if from != to {
-            policy.moved(page, from, to);
-        }
-    }
-    Ok(policy)
-}
-
 /// The loop's state.
 pub(super) struct MigrationLoop<'a> {
     device: &'a TieredDevice,
@@ -113,20 +54,23 @@ pub(super) struct MigrationLoop<'a> {
     policy: Box<dyn Policy>,
     migrator: Migrator,
     wanted: Vec<Move>,
-    rest: Rest,
+    backoff: Backoff,
     growth: Growth,
 }
 
-/// Pauses after moves in vain, each twice as long as the one before.
-struct Rest {
+/// Pauses after batches that moved nothing, each twice as long as the one before.
+struct Backoff {
     left: u32,
     next: u32,
 }
 
-impl Rest {
+impl Backoff {
     fn after(&mut self, moved: bool) {
-        (self.left, self.next) =
-            if moved { (0, REST_NAPS) } else { (self.next, (2 * self.next).min(REST_NAPS_MAX)) };
+        (self.left, self.next) = if moved {
+            (0, BACKOFF_NAPS)
+        } else {
+            (self.next, (2 * self.next).min(BACKOFF_NAPS_MAX))
+        };
     }
 }
 
@@ -163,7 +107,7 @@ impl<'a> MigrationLoop<'a> {
             policy,
             migrator: Migrator::new(device, config.batch)?,
             wanted: Vec::new(),
-            rest: Rest { left: 0, next: REST_NAPS },
+            backoff: Backoff { left: 0, next: BACKOFF_NAPS },
             growth: Growth::default(),
         })
     }
@@ -186,7 +130,7 @@ impl<'a> MigrationLoop<'a> {
             }
             idle = if accesses.is_empty() { idle + 1 } else { 0 };
             std::thread::sleep(if idle > IDLE_NAPS { LONG_NAP } else { NAP });
-            self.rest.left = self.rest.left.saturating_sub(1);
+            self.backoff.left = self.backoff.left.saturating_sub(1);
         }
         Ok(self.state()?.encode(&self.device.core.header.id))
     }
@@ -234,7 +178,7 @@ impl<'a> MigrationLoop<'a> {
             let access = Access { page: page as u32, write, now_ns, queued: &[] };
             moves.clear();
             self.policy.access(&access, &self.placement, &mut moves);
-            let is_idle = self.rest.left > 0 || self.shared.paused.load(Ordering::SeqCst);
+            let is_idle = self.backoff.left > 0 || self.shared.paused.load(Ordering::SeqCst);
             if !moves.is_empty() && !is_idle {
                 self.want(&moves)?;
             }
@@ -272,7 +216,7 @@ impl<'a> MigrationLoop<'a> {
             rest = after;
         }
         if !wanted.is_empty() {
-            self.rest.after(moved > 0);
+            self.backoff.after(moved > 0);
         }
         Ok(())
     }

@@ -3,11 +3,11 @@
 //!
 //! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs; `set`: what queues
 //!   and migrations share
-//! - [`Migrator`]: moves blocks; [`Worker`], `migration_loop`: a thread that moves blocks as a
-//!   policy decides; [`Rebalance`]: moves all blocks at once
+//! - [`Migrator`]: moves blocks; [`Worker`], `migration_loop`, `worker_policy`: a thread that moves
+//!   blocks as a policy decides; [`Rebalance`]: moves all blocks at once
 //! - [`header`]: what makes a file a member of a set; `generation`: which copies of the members
 //!   belong together
-//! - `map`, `entry`: where each block lies, in memory; `slots`, `alloc`: which slots are free
+//! - `map`, `entry`: where each block lies, in memory; `slots`: which slots are free
 //! - `journal`, `recover`, `layout`, `page`, `io`: the map on stable storage
 //! - `reclaim`: when a slot has no readers any more
 //! - `split`, `queue`, `buffers`: one request over several tiers
@@ -47,7 +47,6 @@
 //! Linux reports lost writes once. If a migration's sync gets that report, the user's next sync
 //! must fail too: so every later sync of a tier whose sync failed does.
 
-mod alloc;
 mod buffers;
 mod entry;
 mod error;
@@ -70,6 +69,7 @@ mod split;
 mod state;
 mod tiered;
 mod worker;
+mod worker_policy;
 
 pub use error::{Result, TieredError};
 pub use header::{Role, SetHeader, SetId, TierHeader};
@@ -78,4 +78,5 @@ pub use page::checksum;
 pub use rebalance::{Progress, Rebalance};
 pub use set::{SetConfig, TierPart};
 pub use tiered::{TierUse, TieredDevice};
-pub use worker::{Worker, WorkerConfig, WorkerReport};
+pub use worker::{Worker, WorkerReport};
+pub use worker_policy::WorkerConfig;

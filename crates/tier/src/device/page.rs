@@ -1,9 +1,5 @@
 //! The pages of the map file: 4 KiB, sealed by a checksum over the set's id and the page.
 
-use cenote_device::DeviceError;
-
-use super::generation::Generation;
-
 /// Bytes of a page of the map file, and the least that tiers write.
 pub(super) const PAGE_BYTES: usize = 4096;
 
@@ -24,6 +20,19 @@ pub(super) enum Kind {
     Map = 0x4d41_5020,
     Journal = 0x4a52_4e4c,
     Generation = 0x4745_4e52,
+}
+
+/// The generation of a map; see [`super::generation`]. A new set is of generation 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Generation {
+    /// Every tier has this number, or a greater one.
+    pub(super) confirmed: u32,
+    /// No tier has a greater number.
+    pub(super) begun: u32,
+}
+
+impl Generation {
+    pub(super) const FIRST: Self = Self { confirmed: 1, begun: 1 };
 }
 
 /// What stands before the items.
@@ -104,16 +113,6 @@ pub(super) fn items(page: &[u8]) -> &[u8] {
 /// The items of a page, to be filled.
 pub(super) fn items_mut(page: &mut [u8]) -> &mut [u8] {
     &mut page[HEAD_BYTES..]
-}
-
-/// The errno of a failure, `EIO` where it has none.
-pub(super) fn errno_of(error: &DeviceError) -> i32 {
-    const EIO: i32 = 5;
-    match error {
-        DeviceError::Io { fault, .. } => fault.errno,
-        DeviceError::File { source, .. } => source.raw_os_error().unwrap_or(EIO),
-        _ => EIO,
-    }
 }
 
 #[cfg(test)]

@@ -11,12 +11,15 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use cenote_device::{Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request};
+use cenote_device::request::{assert_request, assert_wait};
+use cenote_device::{
+    Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request, Slab,
+};
 
-use super::buffers::{Buffers, Slab, THROUGH};
-use super::error::TieredError;
+use super::buffers::{Buffers, THROUGH};
+use super::error::{EBUSY, EIO, ENOMEM, ENOSPC, TieredError};
 use super::map::Pin;
-use super::set::{Core, EBUSY, EIO, ENOMEM, ENOSPC};
+use super::set::Core;
 use super::split::{Piece, Run, add_zeros, bridge};
 
 /// Accesses that a queue collects before it hands them to the policy.
@@ -108,8 +111,8 @@ impl TieredQueue {
             core: Arc::clone(core),
             clock,
             depth: config.depth,
-            joins: Slab::default(),
-            parts: Slab::default(),
+            joins: Slab::with_capacity(0),
+            parts: Slab::with_capacity(0),
             deferred: VecDeque::new(),
             done: Vec::new(),
             arrived: Vec::new(),
@@ -154,7 +157,7 @@ impl TieredQueue {
                 self.lacks_slot |= matches!(hold, Hold::Room);
                 self.deferred.push_back((request, begun_ns));
             }
-            Hold::Fail(fault) => self.done.push(answer(request, Err(fault), 0)),
+            Hold::Fail(fault) => self.done.push(request.complete(Err(fault), 0)),
         }
     }
 
@@ -238,7 +241,7 @@ impl TieredQueue {
     /// Records the accessed blocks for the policy, unless the request is so large that it belongs
     /// to a pass over everything, which says nothing about any block.
     fn record(&mut self, op: Op, offset: u64, len: usize) {
-        let most = self.core.heard_bytes_max.load(Ordering::Relaxed);
+        let most = self.core.recorded_bytes_max.load(Ordering::Relaxed);
         if len == 0 || len as u64 > most {
             return;
         }
@@ -461,7 +464,7 @@ impl TieredQueue {
     fn end_lanes(&mut self) {
         for tier in 0..self.lanes.len() {
             while let Some(request) = self.lanes[tier].backlog.pop_front() {
-                self.arrive(answer(request, Err(IoFault { errno: EIO }), 0));
+                self.arrive(request.complete(Err(IoFault { errno: EIO }), 0));
             }
             while self.lanes[tier].queue.in_flight() > 0 && self.collect(tier, 1).is_ok() {}
         }
@@ -470,7 +473,7 @@ impl TieredQueue {
     /// Fails the requests that wait.
     fn give_up(&mut self) {
         while let Some((request, _)) = self.deferred.pop_front() {
-            self.done.push(answer(request, Err(IoFault { errno: EBUSY }), 0));
+            self.done.push(request.complete(Err(IoFault { errno: EBUSY }), 0));
         }
     }
 
@@ -497,24 +500,11 @@ impl Queue for TieredQueue {
     }
 
     fn in_flight(&self) -> usize {
-        self.joins.count() + self.deferred.len() + self.done.len()
+        self.joins.len() + self.deferred.len() + self.done.len()
     }
 
     fn push(&mut self, request: Request) {
-        let in_flight = self.in_flight();
-        assert!(in_flight < self.depth, "push to a full queue: {in_flight} requests are in flight");
-        let Request { offset, len, buffer, .. } = &request;
-        assert!(
-            (1..=buffer.len()).contains(len),
-            "a request of {len} bytes does not fit its buffer of {} bytes",
-            buffer.len()
-        );
-        let misaligned = *offset | *len as u64 | buffer.as_ptr().addr() as u64;
-        assert!(
-            misaligned.is_multiple_of(self.core.align as u64),
-            "unaligned request: offset {offset}, length {len} must be multiples of {} bytes",
-            self.core.align
-        );
+        assert_request(&request, self.core.align, self.in_flight(), self.depth);
         let now_ns = self.clock.now_ns();
         self.start(request, now_ns);
     }
@@ -529,8 +519,7 @@ impl Queue for TieredQueue {
         wait_for: usize,
         completions: &mut Vec<Completion>,
     ) -> cenote_device::Result<()> {
-        let in_flight = self.in_flight();
-        assert!(wait_for <= in_flight, "reap waits for {wait_for} of {in_flight} requests");
+        assert_wait(wait_for, self.in_flight());
         let target = completions.len() + wait_for;
         loop {
             // Before the attempt: a commit that ends during it must not be slept over.
@@ -592,9 +581,4 @@ impl Lane {
             self.queue.push(request);
         }
     }
-}
-
-fn answer(request: Request, result: Result<usize, IoFault>, latency_ns: u64) -> Completion {
-    let Request { tag, op, offset, len, buffer } = request;
-    Completion { tag, op, offset, len, buffer, result, latency_ns }
 }

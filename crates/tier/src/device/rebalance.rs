@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use super::error::{Result, TieredError};
 use super::migrate::{Migrator, Outcome};
-use super::migration_loop::build;
 use super::tiered::TieredDevice;
-use super::worker::WorkerConfig;
+use super::worker_policy::{WorkerConfig, build};
 use crate::placement::{Move, Tier};
 
 /// How often a block that did not move is tried again.

@@ -6,14 +6,13 @@ use cenote_device::Device;
 
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
-use super::generation::Generation;
 use super::header::SetHeader;
 use super::io::{Line, Spare};
 use super::journal::Journal;
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, Record};
 use super::layout::{SEGMENT_PAGES, decode_place};
 use super::map::BlockMap;
-use super::page::{Kind, PAGE_BYTES, PageHead, items, verify};
+use super::page::{Generation, Kind, PAGE_BYTES, PageHead, items, verify};
 
 /// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
@@ -69,8 +68,8 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         return Err(reader.damaged(format!("copy {epoch} is whole, what came after it is not")));
     }
     drop(reader);
-    // What is left of a commit that never ended must not follow a later one, and what stands in one
-    // place only shall stand in two again: the next commit begins with a new copy.
+    // Pages of a commit that never ended must not follow a later one, and pages that stand in one
+    // place only must stand in two again: the next commit begins with a new copy.
     let is_whole = end.clean && epoch == base;
     let journal = Journal {
         device,

@@ -1,5 +1,5 @@
-//! What a policy's worker keeps from one run to the next: the policy's own state, and where it
-//! believed each block to lie.
+//! What a policy's worker saves from one run for the next: the policy's own state, and where each
+//! block lay as far as the policy knew.
 //!
 //! Little-endian: magic (8 bytes), checksum (4), version (4), the set's id (16), blocks (4), bytes
 //! of the policy's name (4) and of its state (8); then the name, a byte for each block's tier, the
@@ -14,12 +14,12 @@ const MAGIC: [u8; 8] = *b"\x89CTHEAT\n";
 const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 48;
 
-/// What was kept.
+/// A saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     /// The policy with its options, as it was given.
     pub(super) policy: String,
-    /// The tier of each block, as the policy believed at the end.
+    /// The tier of each block, as far as the policy knew at the end.
     pub(super) map: Vec<Tier>,
     /// What the policy knew.
     pub(super) knowledge: Vec<u8>,
@@ -45,7 +45,8 @@ impl State {
         bytes
     }
 
-    /// Reads what was kept for this set and policy, while the device had at most so many blocks.
+    /// Reads a state that was saved for this set and policy while the device had at most so many
+    /// blocks.
     ///
     /// # Errors
     /// [`TieredError::State`]: it is of no use.

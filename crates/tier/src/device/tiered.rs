@@ -155,25 +155,8 @@ impl TieredDevice {
     }
 
     /// Accesses that no policy saw because too many waited for it.
-    pub fn unheard(&self) -> u64 {
-        self.core.unheard.load(Ordering::Relaxed)
-    }
-
-    /// Most bytes that a queue of so many requests of so many bytes takes for its own buffers,
-    /// beside those of the tiers' queues: parts of requests over several tiers. Requests of a block
-    /// or less are taken to be aligned to their length, as pages are, and are never cut then.
-    pub fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        if request_bytes as u64 <= self.core.block_bytes() {
-            return depth * BLOCK_PART_BYTES;
-        }
-        let blocks = request_bytes.div_ceil(self.core.block_bytes() as usize) + 1;
-        depth * (parts_bytes(request_bytes) + blocks * BLOCK_PART_BYTES)
-    }
-
-    /// Bytes of the map in memory and of all that goes with it: free lists, what waits for the
-    /// policy, the journal's buffers. Queues and migrations come on top.
-    pub fn memory_bytes(&self) -> usize {
-        self.core.memory_bytes()
+    pub fn missed(&self) -> u64 {
+        self.core.missed.load(Ordering::Relaxed)
     }
 }
 
@@ -210,11 +193,19 @@ impl Device for TieredDevice {
         self.core.tiers[0].device.clock()
     }
 
+    /// The map in memory and all that goes with it: free lists, what waits for the policy, the
+    /// journal's buffers. Queues and migrations come on top.
     fn memory_bytes(&self) -> usize {
-        self.memory_bytes()
+        self.core.memory_bytes()
     }
 
+    /// Buffers for parts of requests over several tiers, beside the tiers' queues. Requests of a
+    /// block or less are taken to be aligned to their length, as pages are, and are never split.
     fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.queue_bytes(depth, request_bytes)
+        if request_bytes as u64 <= self.core.block_bytes() {
+            return depth * BLOCK_PART_BYTES;
+        }
+        let blocks = request_bytes.div_ceil(self.core.block_bytes() as usize) + 1;
+        depth * (parts_bytes(request_bytes) + blocks * BLOCK_PART_BYTES)
     }
 }

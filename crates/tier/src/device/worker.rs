@@ -16,31 +16,13 @@ use std::thread::JoinHandle;
 
 use super::error::{Result, TieredError};
 use super::migrate::BATCH_MAX;
-use super::migration_loop::{MigrationLoop, Shared, build};
+use super::migration_loop::{MigrationLoop, Shared};
 use super::set::ACCESSES_MAX;
 use super::tiered::TieredDevice;
-use crate::policy::PolicySpec;
-use crate::spec::TierSpec;
+use super::worker_policy::{WorkerConfig, build};
 
 /// Bytes by which the lists of a policy may grow for each block on the faster tiers.
 const LIST_BYTES: usize = 64;
-
-/// How blocks move.
-#[derive(Clone, Debug)]
-pub struct WorkerConfig {
-    /// Decides which blocks move.
-    pub policy: PolicySpec,
-    /// What the tiers can do for requests of a block, from the fastest.
-    pub tiers: Vec<TierSpec>,
-    /// Blocks that are copied at once, beside what users do.
-    pub batch: usize,
-    /// Requests of more bytes are a pass's.
-    pub heard_bytes_max: u64,
-    /// For policies that choose at random.
-    pub seed: u64,
-    /// What [`Worker::stop`] returned the last time.
-    pub state: Option<Vec<u8>>,
-}
 
 /// What moved so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +36,7 @@ pub struct WorkerReport {
     /// Moves that a device's fault prevented.
     pub failed: u64,
     /// Accesses that the policy did not see, because more came than it could follow.
-    pub unheard: u64,
+    pub missed: u64,
     /// Bytes of the policy and of the migration's buffers.
     pub memory_bytes: usize,
 }
@@ -64,7 +46,7 @@ pub struct WorkerReport {
 pub struct Worker {
     shared: Arc<Shared>,
     device: TieredDevice,
-    unheard_before: u64,
+    missed_before: u64,
     thread: Option<JoinHandle<Result<Vec<u8>>>>,
 }
 
@@ -77,14 +59,14 @@ impl Worker {
     /// another's: begin without it.
     pub fn start(device: &TieredDevice, config: WorkerConfig) -> Result<Self> {
         let built = build(device, &config)?;
-        let recording = Recording::begin(device, config.heard_bytes_max)?;
+        let recording = Recording::begin(device, config.recorded_bytes_max)?;
         let shared = Arc::new(Shared::default());
-        let (theirs, unheard_before) = (Arc::clone(&shared), device.unheard());
+        let (theirs, missed_before) = (Arc::clone(&shared), device.missed());
         let spawned = std::thread::Builder::new()
             .name("tier-worker".into())
             .spawn(move || MigrationLoop::new(&recording.device, &config, &theirs, built)?.run());
         let thread = spawned.map_err(|e| TieredError::Options(format!("no thread: {e}")))?;
-        Ok(Self { shared, device: device.clone(), unheard_before, thread: Some(thread) })
+        Ok(Self { shared, device: device.clone(), missed_before, thread: Some(thread) })
     }
 
     /// Most bytes that a worker with this policy takes on this device: what its
@@ -121,7 +103,7 @@ impl Worker {
             moved: count(&self.shared.moved),
             dropped: count(&self.shared.dropped),
             failed: count(&self.shared.failed),
-            unheard: self.device.unheard() - self.unheard_before,
+            missed: self.device.missed() - self.missed_before,
             memory_bytes: self.shared.memory_bytes.load(Ordering::Relaxed),
         }
     }
@@ -163,7 +145,7 @@ impl Recording {
         if device.core.is_recording.swap(true, Ordering::SeqCst) {
             return Err(TieredError::Options("a worker moves its blocks already".into()));
         }
-        device.core.heard_bytes_max.store(bytes_max, Ordering::Relaxed);
+        device.core.recorded_bytes_max.store(bytes_max, Ordering::Relaxed);
         Ok(Self { device: device.clone() })
     }
 }
@@ -171,7 +153,7 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         let core = &self.device.core;
-        core.heard_bytes_max.store(0, Ordering::Relaxed);
+        core.recorded_bytes_max.store(0, Ordering::Relaxed);
         core.take_accesses(&mut Vec::new());
         core.is_recording.store(false, Ordering::SeqCst);
     }

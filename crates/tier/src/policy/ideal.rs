@@ -49,10 +49,8 @@ impl Ideal {
 
 /// The hot pages of the first phase on the fastest tiers.
 pub(super) fn initial(placement: &Placement, oracle: &Oracle, seed: u64) -> Result<Placement> {
-    let first = oracle.phases.first().ok_or_else(|| TierError::Spec {
-        what: "what is known of the workload".into(),
-        found: "no phases".into(),
-        expected: "at least one".into(),
+    let first = oracle.phases.first().ok_or_else(|| {
+        TierError::spec("what is known of the workload", "no phases", "at least one")
     })?;
     let capacities: Vec<u64> =
         (0..placement.tiers()).map(|t| placement.capacity(t as Tier)).collect();

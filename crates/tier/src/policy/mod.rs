@@ -1,35 +1,35 @@
 //! Which pages move between tiers: policies, one file each. A page goes up a tier
 //!
-//! - never ([`fixed`])
-//! - [`ideal`]: if it is one of the workload's hot pages, known beforehand
-//! - [`tlru`]: if it was used more recently than the least recent page above
-//! - [`tlfu`]: if it was used more often than the least often used page above
-//! - [`lrfu`], [`exd`]: the same with counts that fade
-//! - [`temp`]: if it is warmer than the tier above on average
-//! - [`restore`]: if that makes the tiers' learned values greater
-//! - [`cost_benefit`]: if it will pay for the move, if its heat lasts
-//! - [`payback`]: if it will pay for the move, by what its kind proved to do
+//! - never (`fixed`)
+//! - `ideal`: if it is one of the workload's hot pages, known beforehand
+//! - `tlru`: if it was used more recently than the least recent page above
+//! - `tlfu`: if it was used more often than the least often used page above
+//! - `lrfu`, `exd`: the same with counts that fade
+//! - `temp`: if it is warmer than the tier above on average
+//! - `restore`: if that makes the tiers' learned values greater
+//! - `cost_benefit`: if it will pay for the move, if its heat lasts
+//! - `payback`: if it will pay for the move, by what its kind proved to do
 //!
 //! A policy sees every access, after its I/O was sent to where the page lies, and returns moves. It
 //! is notified of each move that was carried out; one that was not changes nothing. So the
 //! same policy serves the replay in virtual time and tiers whose migrations take time or fail.
 
-pub mod cost_benefit;
-pub mod exd;
-pub mod fixed;
+mod cost_benefit;
+mod exd;
+mod fixed;
 mod heat;
-pub mod ideal;
+mod ideal;
 mod ledger;
 mod lowest;
-pub mod lrfu;
-pub mod payback;
+mod lrfu;
+mod payback;
 mod ranked;
-pub mod restore;
+mod restore;
 mod saved;
-pub mod temp;
+mod temp;
 mod temperature;
-pub mod tlfu;
-pub mod tlru;
+mod tlfu;
+mod tlru;
 
 use std::fmt::{self, Debug};
 use std::str::FromStr;
@@ -92,7 +92,7 @@ pub struct Context<'a> {
     pub placement: &'a Placement,
     /// For policies that choose at random.
     pub seed: u64,
-    /// What is known of the workload, for [`ideal`].
+    /// What is known of the workload, for `ideal`.
     pub oracle: Option<&'a Oracle>,
 }
 
@@ -232,11 +232,8 @@ impl FromStr for PolicySpec {
             "restore" => PolicyKind::ReStore(restore::ReStoreConfig::parse(&mut options)?),
             "temp" => PolicyKind::Temp(temp::TempConfig::parse(&mut options)?),
             _ => {
-                return Err(TierError::Spec {
-                    what: "policy".into(),
-                    found: format!("'{name}'"),
-                    expected: format!("one of {}", Self::NAMES.join(", ")),
-                });
+                let expected = format!("one of {}", Self::NAMES.join(", "));
+                return Err(TierError::spec("policy", format!("'{name}'"), expected));
             }
         };
         options.end()?;
@@ -285,20 +282,17 @@ impl<'a> Options<'a> {
         };
         let option = self.left.remove(at);
         let value = option.split_once('=').and_then(|(_, value)| value.parse::<f64>().ok());
-        value.filter(|value| limits.contains(value)).ok_or_else(|| TierError::Spec {
-            what: format!("option {name} of {}", self.policy),
-            found: format!("'{option}'"),
-            expected: format!("a number from {} to {}", limits.start(), limits.end()),
+        value.filter(|value| limits.contains(value)).ok_or_else(|| {
+            let expected = format!("a number from {} to {}", limits.start(), limits.end());
+            let what = format!("option {name} of {}", self.policy);
+            TierError::spec(&what, format!("'{option}'"), expected)
         })
     }
 
     /// Whether all were understood.
     fn end(self) -> Result<()> {
         let Some(option) = self.left.first() else { return Ok(()) };
-        Err(TierError::Spec {
-            what: format!("option of {}", self.policy),
-            found: format!("'{option}'"),
-            expected: "an option that the policy has: see docs/tiers.md".into(),
-        })
+        let expected = "an option that the policy has: see docs/tiers.md";
+        Err(TierError::spec(&format!("option of {}", self.policy), format!("'{option}'"), expected))
     }
 }

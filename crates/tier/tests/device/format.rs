@@ -161,7 +161,7 @@ fn the_state_of_a_policy_is_as_the_document_tells() {
         policy: "tlfu".parse().unwrap(),
         tiers: TierSpec::text()[..2].to_vec(),
         batch: 4,
-        heard_bytes_max: 0,
+        recorded_bytes_max: 0,
         seed: 1,
         state: None,
     };

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use cenote_device::backend::sim::{FaultPlan, SimDevice, Unsynced};
+use cenote_device::wrapper::Layer;
 use cenote_device::{
-    Buffer, Clock, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request, Result,
+    Buffer, Completion, Device, DeviceError, Op, Queue, QueueConfig, Request, Result,
 };
 use cenote_tier::device::{Migrator, Outcome, TieredDevice};
 use cenote_tier::placement::Move;
@@ -108,38 +109,14 @@ impl Late {
     }
 }
 
-impl Device for Late {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        "sim"
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for Late {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
         let under_way = Arc::clone(&self.under_way);
         Ok(Box::new(LateQueue { inner: self.inner.queue(config)?, under_way, lost: 0 }))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 }
 

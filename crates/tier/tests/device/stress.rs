@@ -99,7 +99,7 @@ fn play(device: &TieredDevice, seed: u64, progress: &Arc<Progress>) {
         policy: "tlru".parse().unwrap(),
         tiers: TierSpec::text().to_vec(),
         batch: 4,
-        heard_bytes_max: 1 << 20,
+        recorded_bytes_max: 1 << 20,
         seed,
         state: None,
     };

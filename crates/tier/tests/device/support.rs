@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
-use cenote_device::{Clock, Completion, Device, Op, Queue, QueueConfig, Request, Result};
+use cenote_device::wrapper::Layer;
+use cenote_device::{Completion, Device, Op, Queue, QueueConfig, Request, Result};
 use cenote_tier::device::{SetConfig, TierPart, TieredDevice};
 
 /// SplitMix64.
@@ -91,21 +92,9 @@ pub struct Plug {
     pub strip: Arc<Strip>,
 }
 
-impl Device for Plug {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        "sim"
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for Plug {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -124,10 +113,6 @@ impl Device for Plug {
         self.inner.set_len(bytes)?;
         self.strip.tick();
         Ok(())
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 }
 

@@ -27,7 +27,7 @@ fn config() -> WorkerConfig {
         policy: "tlfu".parse().unwrap(),
         tiers: TierSpec::text()[..2].to_vec(),
         batch: 8,
-        heard_bytes_max: 2 * BLOCK,
+        recorded_bytes_max: 2 * BLOCK,
         seed: 1,
         state: None,
     }
@@ -253,18 +253,18 @@ fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
         let worker = Worker::start(&device, config.clone()).unwrap();
         worker.pause();
         let mut random = Random(seed);
-        let (mut heats, mut unheard) = (vec![0; 64], 0);
+        let (mut heats, mut missed) = (vec![0; 64], 0);
         for _ in 0..3_000 {
             let block = random.below(8) * random.below(8);
             heats[block as usize] += 1;
             read(&device, [block].into_iter(), 512);
-            unheard = worker.report().unheard;
+            missed = worker.report().missed;
         }
         while worker.report().accesses < 3_000 {
             std::thread::sleep(Duration::from_millis(1));
         }
         let (_, state) = worker.stop().unwrap();
-        assert_eq!(unheard, 0);
+        assert_eq!(missed, 0);
         let before = crate::oracle::contents(&device);
         let plan =
             Rebalance::by_heat(&device, &WorkerConfig { state: Some(state), ..config }).unwrap();

@@ -15,7 +15,7 @@ use crate::graph_file::GraphArg;
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
-use cenote::graph::OpenOptions;
+use cenote::drive::DriveOptions;
 use cenote::tiers::graph::{BATCH, worker_config};
 use cenote::tiers::kept::{self, Done, Kept};
 use cenote::tiers::members::{self, Access, Members};
@@ -67,7 +67,7 @@ struct Summary<'a> {
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     members::require_map(path)?;
-    let members = Members::open(path, Access::Move, &OpenOptions::default())?;
+    let members = Members::open(path, Access::Move, &DriveOptions::default())?;
     ensure!(
         members.access == Access::Move,
         "{}: its pages cannot be moved now: see the warning",

@@ -1,7 +1,7 @@
 //! `cenote tier status`: what lies on which tier.
 
 use anyhow::Result;
-use cenote::graph::OpenOptions;
+use cenote::drive::DriveOptions;
 use serde::Serialize;
 
 use crate::args::Report;
@@ -42,7 +42,7 @@ struct Status {
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     members::require_map(path)?;
-    let members = Members::open(path, Access::Read, &OpenOptions::default())?;
+    let members = Members::open(path, Access::Read, &DriveOptions::default())?;
     let header = members.device.header();
     let kept = Kept::find(path, &header.id)?;
     let status = Status {

@@ -56,7 +56,7 @@ impl Contents {
         }
     }
 
-    /// Writes; returns the name by which [`Contents::complete`] knows it, if it wants to.
+    /// Writes; returns its number for [`Contents::complete`], if that has to be called.
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fate: Fate) -> Option<u64> {
         match self {
             Self::Kept(medium) => Some(medium.write(offset, data, fate)),

@@ -1,9 +1,9 @@
 //! Seeded faults: which operation goes wrong, and how.
 
+use crate::op::Op;
 use crate::random;
-use crate::request::Op;
 
-/// What every operation answers once the power is cut: the device is gone.
+/// The errno of every operation after the power was cut: the device is gone.
 pub const POWER_CUT_ERRNO: i32 = libc::ENODEV;
 
 /// The unit that a drive writes whole or not at all.
@@ -107,7 +107,7 @@ impl FaultPlan {
     }
 }
 
-/// What shall become of a write.
+/// What becomes of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Every byte becomes durable.
@@ -118,7 +118,7 @@ pub(crate) enum Fate {
     Lost,
 }
 
-/// What shall happen to a request.
+/// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A read of this many bytes, or of what the medium holds if that is less.
@@ -131,7 +131,7 @@ pub(crate) enum Verdict {
     Cut,
 }
 
-/// A plan under way.
+/// A plan, and the operations that it has counted.
 #[derive(Debug)]
 pub(crate) struct FaultState {
     plan: FaultPlan,
@@ -155,7 +155,7 @@ impl FaultState {
         self.power_cut
     }
 
-    /// Counts a request and says what happens to it.
+    /// Counts a request and decides what happens to it.
     pub(crate) fn judge(&mut self, op: Op, offset: u64, len: usize) -> Verdict {
         if self.power_cut {
             return Verdict::Fail(POWER_CUT_ERRNO);

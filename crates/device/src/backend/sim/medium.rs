@@ -116,13 +116,13 @@ impl Medium {
         reach
     }
 
-    /// Writes to the cache; returns the name by which [`Medium::complete`] knows it.
+    /// Writes to the cache; returns its number, for [`Medium::complete`].
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fate: Fate) -> u64 {
         let id = self.writes;
         self.writes += 1;
         let kept = pieces(offset, data.len()).map(|piece| {
             let chunk = chunk_of(&piece, &data[piece.range()]);
-            lay(&mut self.cache, Some(&self.durable), &piece, &chunk);
+            write_piece(&mut self.cache, Some(&self.durable), &piece, &chunk);
             (piece, chunk)
         });
         let (len, kept) = (data.len(), kept.collect());
@@ -135,9 +135,9 @@ impl Medium {
 
     /// From now on a sync covers this write.
     pub(super) fn complete(&mut self, write: u64) {
-        // The youngest are the likeliest.
-        let youngest_first = self.changes.iter_mut().rev();
-        let mut writes = youngest_first.filter_map(|change| match change {
+        // It is likely to be among the newest.
+        let newest_first = self.changes.iter_mut().rev();
+        let mut writes = newest_first.filter_map(|change| match change {
             Change::Write(write) => Some(write),
             Change::SetLen(_) => None,
         });
@@ -151,7 +151,7 @@ impl Medium {
 
     pub(super) fn set_len(&mut self, bytes: u64) {
         if bytes < self.len {
-            cut(&mut self.cache, Some(&self.durable), bytes);
+            truncate(&mut self.cache, Some(&self.durable), bytes);
         }
         self.len = bytes;
         self.changes.push(Change::SetLen(bytes));
@@ -174,7 +174,7 @@ impl Medium {
                 }
                 Change::Write(write) => {
                     self.unsynced_bytes -= write.len as u64;
-                    settle(&mut self.durable, &write, write.fate);
+                    write_durably(&mut self.durable, &write, write.fate);
                     self.durable_len = self.durable_len.max(write.end());
                 }
                 Change::SetLen(bytes) => self.durable_set_len(bytes),
@@ -185,17 +185,17 @@ impl Medium {
             match change {
                 Change::Write(write) => {
                     for (piece, chunk) in &write.pieces {
-                        lay(&mut self.cache, Some(&self.durable), piece, chunk);
+                        write_piece(&mut self.cache, Some(&self.durable), piece, chunk);
                     }
                 }
-                Change::SetLen(bytes) => cut(&mut self.cache, Some(&self.durable), *bytes),
+                Change::SetLen(bytes) => truncate(&mut self.cache, Some(&self.durable), *bytes),
             }
         }
     }
 
     fn durable_set_len(&mut self, bytes: u64) {
         if bytes < self.durable_len {
-            cut(&mut self.durable, None, bytes);
+            truncate(&mut self.durable, None, bytes);
         }
         self.durable_len = bytes;
     }
@@ -210,7 +210,7 @@ impl Medium {
             match change {
                 Change::Write(write) => {
                     let fate = if write.fate == Fate::Whole { fate_now } else { write.fate };
-                    let reach = settle(&mut found.durable, write, fate);
+                    let reach = write_durably(&mut found.durable, write, fate);
                     found.durable_len = found.durable_len.max(reach);
                 }
                 Change::SetLen(bytes) if fate_now != Fate::Lost => found.durable_set_len(*bytes),
@@ -297,7 +297,7 @@ fn chunk_mut<'a>(
 }
 
 /// Puts a piece of a write into a layer; a whole chunk is shared with it.
-fn lay(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes: &Chunk) {
+fn write_piece(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes: &Chunk) {
     if piece.len == CHUNK_BYTES {
         layer.insert(piece.chunk, Arc::clone(bytes));
         return;
@@ -307,10 +307,10 @@ fn lay(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes: &Chunk)
 }
 
 /// Zeroes a layer from `len` on, so that a later growth reads zeros.
-fn cut(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
+fn truncate(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
     let first_whole = len.div_ceil(CHUNK_BYTES as u64);
     layer.retain(|&chunk, _| chunk < first_whole);
-    // The layer below still holds them and must not shine through.
+    // The layer below still holds them, so zeros must hide them.
     for &chunk in below.into_iter().flat_map(HashMap::keys).filter(|&&c| c >= first_whole) {
         layer.insert(chunk, Arc::new([0; CHUNK_BYTES]));
     }
@@ -323,12 +323,12 @@ fn cut(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
 }
 
 /// Makes a write durable as far as its fate allows; returns the end of what survived.
-fn settle(durable: &mut Chunks, write: &Write, fate: Fate) -> u64 {
+fn write_durably(durable: &mut Chunks, write: &Write, fate: Fate) -> u64 {
     match fate {
         Fate::Lost => 0,
         Fate::Whole => {
             for (piece, bytes) in &write.pieces {
-                lay(durable, None, piece, bytes);
+                write_piece(durable, None, piece, bytes);
             }
             write.end()
         }

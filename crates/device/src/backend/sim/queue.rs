@@ -1,4 +1,4 @@
-//! Requests in virtual flight.
+//! The queue of a simulated device: requests in flight in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,118 +6,117 @@ use std::sync::Arc;
 
 use super::fault::Fate;
 use super::{Core, POWER_CUT_ERRNO, State, Verdict};
-use crate::Queue;
-use crate::backend::{assert_request, assert_wait};
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{IoFault, Result};
 use crate::model::DeviceModel;
-use crate::request::{Completion, IoFault, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::{Queue, Slab};
 
-/// What unread bytes of a buffer hold after a read that failed or came short: whoever uses them
-/// in spite of the result shall be found out.
+/// What unread bytes of a buffer hold after a read that failed or came short, so that code that
+/// uses them in spite of the result fails.
 const POISON: u8 = 0xdb;
 
 type Outcome = std::result::Result<usize, IoFault>;
 
-/// A request that finishes at a known time.
-struct Flying {
+/// A request that was submitted.
+struct Submitted {
     request: Request,
     started_ns: u64,
     outcome: Outcome,
-    /// The medium's name of a write.
+    /// The medium's number of a write.
     write: Option<u64>,
 }
 
 pub(super) struct SimQueue {
     core: Arc<Core>,
-    air: Air,
+    depth: usize,
+    pending: Pending,
 }
 
-/// What a queue has pushed and not yet reaped.
-struct Air {
+/// Requests that were pushed and not yet reaped.
+struct Pending {
     pushed: Vec<Request>,
-    /// By time of finish, then order of submission; the last is the slot.
-    order: BinaryHeap<Reverse<(u64, u64, usize)>>,
-    flying: Vec<Option<Flying>>,
-    free: Vec<usize>,
-    submitted: u64,
+    submitted: Slab<Submitted>,
+    /// Time of finish, number of the request, tag in `submitted`.
+    order: BinaryHeap<Reverse<(u64, u64, u64)>>,
+    /// Requests submitted so far.
+    count: u64,
 }
 
 impl SimQueue {
     pub(super) fn new(core: Arc<Core>, depth: usize) -> Self {
-        let air = Air {
+        let pending = Pending {
             pushed: Vec::with_capacity(depth),
+            submitted: Slab::with_capacity(depth),
             order: BinaryHeap::with_capacity(depth),
-            flying: (0..depth).map(|_| None).collect(),
-            free: (0..depth).rev().collect(),
-            submitted: 0,
+            count: 0,
         };
-        Self { core, air }
+        Self { core, depth, pending }
     }
 }
 
-impl Air {
-    /// Starts everything that was pushed.
-    fn launch(&mut self, model: &DeviceModel, state: &mut State, now_ns: u64) {
+impl Pending {
+    fn submit(&mut self, model: &DeviceModel, state: &mut State, started_ns: u64) {
         for mut request in self.pushed.drain(..) {
             let (outcome, write) = transfer(state, &mut request);
             let len = request.len as u64;
-            let finish_ns = state.timing.start(model, request.op, len, now_ns);
-            let slot = self.free.pop().expect("push counted the requests");
-            self.flying[slot] = Some(Flying { request, started_ns: now_ns, outcome, write });
-            self.order.push(Reverse((finish_ns, self.submitted, slot)));
-            self.submitted += 1;
+            let finish_ns = state.timing.start(model, request.op, len, started_ns);
+            let tag = self.submitted.insert(Submitted { request, started_ns, outcome, write });
+            self.order.push(Reverse((finish_ns, self.count, tag)));
+            self.count += 1;
         }
     }
 
-    /// Takes the next request to finish out of the air.
-    fn land(&mut self) -> Option<Flying> {
-        let Reverse((_, _, slot)) = self.order.pop()?;
-        self.free.push(slot);
-        self.flying[slot].take()
+    /// When the next request finishes.
+    fn next_ns(&self) -> Option<u64> {
+        self.order.peek().map(|Reverse((finish_ns, ..))| *finish_ns)
+    }
+
+    /// Takes the request that finishes next.
+    fn pop(&mut self) -> Option<Submitted> {
+        self.order.pop().map(|Reverse((_, _, tag))| self.submitted.remove(tag))
     }
 }
 
 impl Queue for SimQueue {
     fn depth(&self) -> usize {
-        self.air.flying.len()
+        self.depth
     }
 
     fn in_flight(&self) -> usize {
-        self.air.pushed.len() + self.air.order.len()
+        self.pending.pushed.len() + self.pending.submitted.len()
     }
 
     fn push(&mut self, request: Request) {
-        let block_bytes = self.core.config.block_bytes;
-        assert_request(&request, block_bytes, self.in_flight(), self.depth());
-        self.air.pushed.push(request);
+        assert_request(&request, self.core.config.block_bytes, self.in_flight(), self.depth);
+        self.pending.pushed.push(request);
     }
 
     fn submit(&mut self) -> Result<()> {
-        let Self { core, air } = self;
-        if !air.pushed.is_empty() {
-            air.launch(&core.config.model, &mut core.lock(), core.clock.now_ns());
+        let Self { core, pending, .. } = self;
+        if !pending.pushed.is_empty() {
+            pending.submit(&core.config.model, &mut core.lock(), core.clock.now_ns());
         }
         Ok(())
     }
 
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
         assert_wait(wait_for, self.in_flight());
-        let Self { core, air } = self;
+        let Self { core, pending, .. } = self;
         let mut state = core.lock();
         let mut now_ns = core.clock.now_ns();
-        air.launch(&core.config.model, &mut state, now_ns);
-        let mut landed = 0;
-        while let Some(&Reverse((finish_ns, _, _))) = air.order.peek() {
+        pending.submit(&core.config.model, &mut state, now_ns);
+        let target = completions.len() + wait_for;
+        while let Some(finish_ns) = pending.next_ns() {
             if finish_ns > now_ns {
-                if landed >= wait_for {
+                if completions.len() >= target {
                     break;
                 }
                 now_ns = core.clock.advance_to(finish_ns);
             }
-            landed += 1;
-            let Some(flying) = air.land() else { break };
-            completions.push(finish(&mut state, flying, now_ns));
+            let done = pending.pop().map(|request| finish(&mut state, request, now_ns));
+            completions.extend(done);
         }
         Ok(())
     }
@@ -126,11 +125,11 @@ impl Queue for SimQueue {
 impl Drop for SimQueue {
     /// Completes what was pushed, as the other backends do.
     fn drop(&mut self) {
-        let Self { core, air } = self;
+        let Self { core, pending, .. } = self;
         let mut state = core.lock();
-        air.launch(&core.config.model, &mut state, core.clock.now_ns());
-        while let Some(flying) = air.land() {
-            finish(&mut state, flying, 0);
+        pending.submit(&core.config.model, &mut state, core.clock.now_ns());
+        while let Some(request) = pending.pop() {
+            finish(&mut state, request, 0);
         }
     }
 }
@@ -168,8 +167,8 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
 }
 
 /// Completes a request. What was in flight when the power failed never completes.
-fn finish(state: &mut State, flying: Flying, now_ns: u64) -> Completion {
-    let Flying { request, started_ns, mut outcome, write } = flying;
+fn finish(state: &mut State, submitted: Submitted, now_ns: u64) -> Completion {
+    let Submitted { request, started_ns, mut outcome, write } = submitted;
     if state.faults.is_power_cut() {
         outcome = Err(IoFault { errno: POWER_CUT_ERRNO });
     } else if let Some(write) = write {

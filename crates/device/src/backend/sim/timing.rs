@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::fault::{mix, unit};
 use crate::clock::Clock;
 use crate::model::{self, DeviceModel};
-use crate::request::Op;
+use crate::op::Op;
 
 /// Virtual time: it stands still unless it is moved.
 #[derive(Debug, Default)]
@@ -43,17 +43,17 @@ pub(super) struct Timing {
     jitter: f64,
     seed: u64,
     started: u64,
-    reads: Work,
-    writes: Work,
+    reads: OpTiming,
+    writes: OpTiming,
 }
 
-/// The requests of one kind.
+/// Requests of one kind that the device is busy with.
 #[derive(Debug, Default)]
-struct Work {
+struct OpTiming {
     /// In the order of finish.
     busy: VecDeque<Busy>,
-    /// What the model says of every size that was asked for, by size: asking it anew costs more
-    /// than all the rest of a request.
+    /// What the model says of every size that was requested, by size: computing it anew costs
+    /// more than all else of a request.
     known: Vec<Known>,
 }
 
@@ -63,7 +63,7 @@ struct Known {
     bytes: u64,
     service_ns: u64,
     channels: usize,
-    /// By concurrency less one; 0 where it was not asked yet.
+    /// By concurrency less one; 0 where it was not computed yet.
     latency_ns: Vec<u64>,
 }
 
@@ -89,13 +89,13 @@ impl Known {
 impl Timing {
     pub(super) fn new(jitter: f64, seed: u64) -> Self {
         assert!(jitter >= 0.0 && jitter.is_finite(), "jitter {jitter} is not a share");
-        Self { jitter, seed, started: 0, reads: Work::default(), writes: Work::default() }
+        Self { jitter, seed, started: 0, reads: OpTiming::default(), writes: OpTiming::default() }
     }
 
     /// Starts a request at `now_ns` and says when it finishes.
     pub(super) fn start(&mut self, model: &DeviceModel, op: Op, bytes: u64, now_ns: u64) -> u64 {
-        let longer = self.longer();
-        let Work { busy, known } = match op {
+        let factor = self.jitter_factor();
+        let OpTiming { busy, known } = match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         };
@@ -109,16 +109,16 @@ impl Timing {
         let known = &mut known[place];
         let (start_ns, service_ns) = match model.timing {
             model::Timing::Ideal => (free_channel(busy, known.channels, now_ns), known.service_ns),
-            model::Timing::Curve => (now_ns, known.latency_ns(model, op, sharers(busy, bytes))),
+            model::Timing::Curve => (now_ns, known.latency_ns(model, op, concurrency(busy, bytes))),
         };
-        let finish_ns = start_ns + (service_ns as f64 * longer) as u64;
+        let finish_ns = start_ns + (service_ns as f64 * factor) as u64;
         let place = busy.partition_point(|other| other.finish_ns <= finish_ns);
         busy.insert(place, Busy { finish_ns, bytes });
         finish_ns
     }
 
-    /// By which factor the next request is longer than the model says.
-    fn longer(&mut self) -> f64 {
+    /// The factor by which the next request takes longer than the model says.
+    fn jitter_factor(&mut self) -> f64 {
         let index = self.started;
         self.started += 1;
         if self.jitter == 0.0 {
@@ -134,9 +134,9 @@ fn free_channel(busy: &VecDeque<Busy>, channels: usize, now_ns: u64) -> u64 {
     enough.unwrap_or(now_ns).max(now_ns)
 }
 
-/// With how many requests of its own size, itself included, a request shares the device: a smaller
-/// one counts for less, by its bytes.
-fn sharers(busy: &VecDeque<Busy>, bytes: u64) -> usize {
+/// Requests in flight as a request of `bytes` sees them, itself included: a smaller one counts for
+/// less, by its bytes.
+fn concurrency(busy: &VecDeque<Busy>, bytes: u64) -> usize {
     let (mut whole, mut parts) = (1, 0.0);
     for other in busy {
         if other.bytes >= bytes {

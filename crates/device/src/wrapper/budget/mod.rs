@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub use queue::BudgetDevice;
 
 use crate::model::DeviceModel;
-use crate::request::Op;
+use crate::op::Op;
 
 /// How many reads and writes may be at a device at once.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct IoBudget {
 }
 
 /// The permits of one kind of request, on cache lines of their own.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 struct Gate {
     limit: AtomicUsize,
@@ -118,15 +118,7 @@ impl IoBudget {
 
 impl Gate {
     fn new(limit: usize) -> Self {
-        Self {
-            limit: AtomicUsize::new(limit.max(1)),
-            in_flight: AtomicUsize::new(0),
-            in_flight_max: AtomicUsize::new(0),
-            overdrafts: AtomicU64::new(0),
-            waits: AtomicU64::new(0),
-            wait_ns: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-        }
+        Self { limit: AtomicUsize::new(limit.max(1)), ..Self::default() }
     }
 
     /// Takes up to `wanted` permits; returns how many.

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{Gate, IoBudget};
-use crate::backend::{assert_request, assert_wait};
 use crate::clock::Clock;
 use crate::error::Result;
-use crate::request::{Completion, Op, Request};
+use crate::op::Op;
+use crate::request::{Completion, Request, assert_request, assert_wait};
+use crate::wrapper::Layer;
 use crate::{Device, Queue, QueueConfig};
 
 /// A device under a budget, which other devices may share: other ways to the same drive.
@@ -34,21 +35,9 @@ impl BudgetDevice {
     }
 }
 
-impl Device for BudgetDevice {
-    fn name(&self) -> String {
-        self.inner.name()
-    }
-
-    fn backend(&self) -> &'static str {
-        self.inner.backend()
-    }
-
-    fn len_bytes(&self) -> Result<u64> {
-        self.inner.len_bytes()
-    }
-
-    fn block_bytes(&self) -> usize {
-        self.inner.block_bytes()
+impl Layer for BudgetDevice {
+    fn inner(&self) -> &dyn Device {
+        &*self.inner
     }
 
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
@@ -61,26 +50,6 @@ impl Device for BudgetDevice {
             clock: self.inner.clock(),
             block_bytes: self.inner.block_bytes(),
         }))
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn set_len(&self, bytes: u64) -> Result<()> {
-        self.inner.set_len(bytes)
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.inner.memory_bytes()
-    }
-
-    fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
-        self.inner.queue_bytes(depth, request_bytes)
     }
 }
 
@@ -266,7 +235,7 @@ impl Queue for BudgetQueue {
                 break;
             }
         }
-        // The device shall not idle while the caller looks at what it got.
+        // So the device is not idle while the caller works on what it got.
         if self.start() > 0 { self.inner.submit() } else { Ok(()) }
     }
 }

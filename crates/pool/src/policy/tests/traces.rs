@@ -26,7 +26,7 @@ struct Pair<M> {
 
 impl<M: Model> Pair<M> {
     fn new(policy: Box<dyn Policy>, model: M, frames: usize) -> Self {
-        let looks_are_free = policy.name() != "lru-wsr";
+        let looks_are_free = !format!("{policy:?}").starts_with("LruWsr");
         Self {
             policy,
             model,

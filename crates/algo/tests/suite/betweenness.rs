@@ -1,0 +1,246 @@
+//! Betweenness on graphs whose shortest paths are counted one by one.
+
+use std::sync::Arc;
+
+use crate::plain::{Plain, STRATEGIES, config, random_with_hubs};
+use cenote_algo::AlgoError;
+use cenote_algo::betweenness::{self, Betweenness, BetweennessConfig, Scale, sample};
+use cenote_engine::{EngineConfig, EngineError, Strategy};
+use cenote_store::Graph;
+
+fn from(sources: &[u32]) -> BetweennessConfig {
+    BetweennessConfig::default().sources(sources.to_vec())
+}
+
+/// All distances, and the number of shortest paths, by the definition: the paths from s to t
+/// through v are those from s to v times those from v to t, if v lies between.
+fn expected(plain: &Plain, sources: &[u32]) -> Vec<f64> {
+    let n = plain.lists.len();
+    let searches: Vec<_> = (0..n).map(|v| distances(plain, v)).collect();
+    let mut sums = vec![0.0; n];
+    for &s in sources {
+        let (from_s, paths_s) = &searches[s as usize];
+        for v in (0..n).filter(|&v| v != s as usize && from_s[v] < usize::MAX) {
+            let (from_v, paths_v) = &searches[v];
+            for t in (0..n).filter(|&t| t != v && t != s as usize && from_v[t] < usize::MAX) {
+                if from_s[v] + from_v[t] == from_s[t] {
+                    sums[v] += paths_s[v] * paths_v[t] / paths_s[t];
+                }
+            }
+        }
+    }
+    sums
+}
+
+fn distances(plain: &Plain, source: usize) -> (Vec<usize>, Vec<f64>) {
+    let n = plain.lists.len();
+    let (mut levels, mut paths) = (vec![usize::MAX; n], vec![0.0; n]);
+    (levels[source], paths[source]) = (0, 1.0);
+    for level in 0.. {
+        let mut more = false;
+        for v in (0..n).filter(|&v| levels[v] == level).collect::<Vec<_>>() {
+            let mut list = plain.lists[v].clone();
+            list.dedup();
+            for w in list {
+                if levels[w as usize] > level {
+                    levels[w as usize] = level + 1;
+                    paths[w as usize] += paths[v];
+                    more = true;
+                }
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    (levels, paths)
+}
+
+fn sums(found: &Betweenness, n: usize) -> Vec<f64> {
+    (0..n as u32).map(|v| found.sum(v)).collect()
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+fn assert_close(found: &[f64], expected: &[f64]) {
+    for (v, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let off = (found - expected).abs();
+        assert!(off <= 1e-9 * expected.max(1.0), "vertex {v}: {found}, not {expected}");
+    }
+}
+
+#[test]
+fn sums_over_random_graphs_are_those_of_the_definition() {
+    for seed in 0..4 {
+        for directed in [false, true] {
+            let n = 40 + 25 * seed as usize;
+            let plain = random_with_hubs(seed, n, 2 + seed as usize, directed);
+            let graph = plain.stored();
+            let sources: Vec<u32> = (0..n as u32).filter(|v| v % 3 != 1).collect();
+            let expected = expected(&plain, &sources);
+            let mut first: Option<Vec<u64>> = None;
+            for strategy in STRATEGIES {
+                for threads in 1..=3 {
+                    println!("seed {seed}, directed {directed}, {strategy}, {threads} threads");
+                    let found =
+                        betweenness::run(&graph, config(strategy, threads), &from(&sources));
+                    let found = found.unwrap();
+                    betweenness::verify(&graph, &found).unwrap();
+                    let sums = sums(&found, n);
+                    assert_close(&sums, &expected);
+                    assert_eq!(*first.get_or_insert_with(|| bits(&sums)), bits(&sums));
+                }
+            }
+        }
+    }
+}
+
+/// The smallest budget, in bytes, for these sources.
+fn least(graph: &Arc<Graph>, config: &EngineConfig, sources: &[u32]) -> u64 {
+    let tiny = config.clone().memory_bytes(1);
+    match betweenness::estimate(graph, &tiny, &from(sources)) {
+        Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => needed + 300_000,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_budget_changes_the_batch_and_not_a_bit_of_the_answer() {
+    for directed in [false, true] {
+        let n = 8_000;
+        let plain = random_with_hubs(3, n, 12, directed);
+        let graph = plain.stored();
+        let sources: Vec<u32> = (0..12).map(|i| i * 331).collect();
+        for strategy in STRATEGIES {
+            let roomy = config(strategy, 2);
+            let wide = betweenness::run(&graph, roomy.clone(), &from(&sources)).unwrap();
+            let memory_bytes = least(&graph, &roomy, &sources);
+            let tight = roomy.memory_bytes(memory_bytes);
+            let narrow = betweenness::run(&graph, tight, &from(&sources)).unwrap();
+            assert!(wide.batch == 12 && narrow.batch < 6, "{} {}", wide.batch, narrow.batch);
+            assert_eq!(bits(&sums(&wide, n)), bits(&sums(&narrow, n)));
+            assert!(wide.run.stats.bytes_read * 2 < narrow.run.stats.bytes_read);
+            betweenness::verify(&graph, &narrow).unwrap();
+        }
+    }
+}
+
+#[test]
+fn lists_over_pages_and_levels_that_are_listed_or_searched_for_agree() {
+    // A hub between many leaves, and a path so long that its levels are listed.
+    let (leaves, path) = (5000u32, 300);
+    let mut out = vec![(1..=leaves).collect::<Vec<u32>>()];
+    out.resize(leaves as usize + 1, vec![]);
+    out[1].push(leaves + 1);
+    out.extend((1..path).map(|i| vec![leaves + 1 + i]));
+    out.push(vec![]);
+    let plain = Plain::symmetric(out);
+    let n = plain.lists.len();
+    let graph = plain.stored();
+    for strategy in STRATEGIES {
+        let found = betweenness::run(&graph, config(strategy, 2), &from(&[5, 0])).unwrap();
+        betweenness::verify(&graph, &found).unwrap();
+        // From 5: all but itself, the hub and the target that is asked for. From 0: nothing.
+        assert_eq!(found.sum(0), (n - 2) as f64);
+        assert_eq!(found.sum(1), 2.0 * f64::from(path));
+        assert_eq!(found.sum(leaves + path), 0.0);
+    }
+}
+
+#[test]
+fn repeated_edges_and_loops_are_no_paths_of_their_own() {
+    let lists = vec![vec![0, 1, 1, 2], vec![0, 0, 3], vec![0, 3], vec![1, 2, 4], vec![3]];
+    let plain = Plain::of_lists(lists, false);
+    let graph = plain.stored();
+    for strategy in STRATEGIES {
+        let found = betweenness::run(&graph, config(strategy, 2), &from(&[0, 0])).unwrap();
+        assert_eq!(found.sources, [0], "a source that is given twice counts once");
+        assert_eq!(sums(&found, 5), [0.0, 1.0, 1.0, 1.0, 0.0]);
+        betweenness::verify(&graph, &found).unwrap();
+    }
+}
+
+#[test]
+fn scales_are_those_of_networkx() {
+    // A path of 4: of all pairs, two vertices lie between 2 each.
+    let graph = Plain::symmetric(vec![vec![1], vec![2], vec![3], vec![]]).stored();
+    let run = |sources: &[u32], scale| {
+        let wanted = BetweennessConfig::default().sources(sources.to_vec()).scale(scale);
+        let found = betweenness::run(&graph, config(Strategy::Auto, 1), &wanted).unwrap();
+        (0..4).map(|v| found.betweenness(v)).collect::<Vec<_>>()
+    };
+    let all = [0, 1, 2, 3];
+    assert_eq!(run(&all, Scale::Sum), [0.0, 4.0, 4.0, 0.0]);
+    assert_eq!(run(&all, Scale::Full), [0.0, 2.0, 2.0, 0.0]);
+    assert_eq!(run(&all, Scale::Normalized), [0.0, 4.0 / 6.0, 4.0 / 6.0, 0.0]);
+    assert_eq!(run(&[0], Scale::Normalized), [0.0, 1.0, 0.5, 0.0]);
+    assert_eq!(run(&[1], Scale::Full), [0.0, 0.0, 1.5, 0.0]);
+}
+
+#[test]
+fn graphs_without_edges_have_no_paths() {
+    for n in [0, 1, 4] {
+        for directed in [false, true] {
+            let graph = Plain::of_lists(vec![vec![]; n], directed).stored();
+            for strategy in STRATEGIES {
+                let found = betweenness::run(&graph, config(strategy, 2), &from(&[])).unwrap();
+                assert_eq!(sums(&found, n), vec![0.0; n]);
+                assert_eq!(found.top(3).len(), n.min(3));
+            }
+        }
+    }
+}
+
+#[test]
+fn too_many_paths_are_an_error_and_not_a_wrong_answer() {
+    // Each of 1,200 diamonds in a row doubles the paths.
+    let diamonds = 1200u32;
+    let mut out = Vec::new();
+    for i in 0..diamonds {
+        let first = 3 * i;
+        out.extend([vec![first + 1, first + 2], vec![first + 3], vec![first + 3]]);
+    }
+    out.push(vec![]);
+    let graph = Plain::symmetric(out).stored();
+    let refused = betweenness::run(&graph, config(Strategy::Auto, 2), &from(&[0])).unwrap_err();
+    assert!(refused.to_string().contains("shortest paths"), "{refused}");
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let cycle = Plain::of_lists(vec![vec![1], vec![2], vec![0]], true);
+    let graph = cycle.clone().without_in_edges().stored();
+    let run = |graph, sources: &[u32]| {
+        betweenness::run(graph, config(Strategy::Auto, 1), &from(sources)).unwrap_err().to_string()
+    };
+    assert!(run(&graph, &[0]).contains("--in-edges"));
+    let graph = cycle.stored();
+    assert!(run(&graph, &[3]).contains("the graph has 3 vertices"));
+    assert!(sample(&graph, 4, 1).is_err() && sample(&graph, 0, 1).is_err());
+}
+
+#[test]
+fn samples_differ_by_seed_and_cover_the_graph() {
+    let graph = Plain::of_lists(vec![vec![]; 100], false).stored();
+    let all = sample(&graph, 100, 9).unwrap();
+    assert_eq!(all, (0..100).collect::<Vec<_>>());
+    assert_eq!(sample(&graph, 7, 9).unwrap(), sample(&graph, 7, 9).unwrap());
+    assert_ne!(sample(&graph, 7, 9).unwrap(), sample(&graph, 7, 10).unwrap());
+    let mut times = [0; 100];
+    for seed in 0..1000 {
+        let chosen = sample(&graph, 10, seed).unwrap();
+        assert!(chosen.windows(2).all(|pair| pair[0] < pair[1]));
+        chosen.into_iter().for_each(|v| times[v as usize] += 1);
+    }
+    assert!(times.iter().all(|count| (60..=140).contains(count)), "{times:?}");
+}
+
+#[test]
+fn a_verifier_sees_sums_of_another_graph() {
+    let one = Plain::symmetric(vec![vec![1], vec![2], vec![3], vec![]]).stored();
+    let other = Plain::symmetric(vec![vec![1, 2], vec![], vec![3], vec![]]).stored();
+    let found = betweenness::run(&one, config(Strategy::Auto, 1), &from(&[0])).unwrap();
+    assert!(betweenness::verify(&other, &found).is_err());
+}

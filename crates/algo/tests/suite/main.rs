@@ -1,0 +1,23 @@
+//! Every algorithm against plain implementations over lists in memory, and its budgets.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod betweenness;
+mod bfs_many_levels;
+mod budgets;
+mod cdlp;
+mod depth;
+mod hub_neighbours;
+mod kcore;
+mod mis;
+mod orders;
+mod pagerank;
+mod plain;
+mod scattered;
+mod scc;
+mod searches;
+mod sssp;
+mod tiny;
+mod triangles;
+mod walk;
+mod walk_by_weight;

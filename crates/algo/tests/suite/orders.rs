@@ -1,0 +1,475 @@
+//! Every answer is defined by the user's ids: it is the same in every order of the vertices,
+//! whatever the codec, the strategy, the budget and the number of threads.
+//!
+//! A new algorithm is covered by a line in [`ALGORITHMS`].
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::plain::{Plain, Random, STRATEGIES, config, random_graph};
+use cenote_algo::betweenness::{self, BetweennessConfig, Scale};
+use cenote_algo::bfs::{self, BfsConfig};
+use cenote_algo::cdlp::{self, CdlpConfig};
+use cenote_algo::dfs::lexicographic::{self, LexicographicConfig};
+use cenote_algo::dfs::pseudo::{self, PseudoDfsConfig};
+use cenote_algo::kcore::{self, KcoreConfig};
+use cenote_algo::mis::{self, MisConfig};
+use cenote_algo::pagerank::{self, PageRankConfig};
+use cenote_algo::reach::{self, ReachConfig};
+use cenote_algo::sssp::{self, SsspConfig};
+use cenote_algo::triangles::{self, TrianglesConfig};
+use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
+use cenote_algo::{AlgoError, Result, lcc, scc, wcc};
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_engine::{EngineConfig, EngineError, Graph, Order};
+use cenote_store::order::Tables;
+use cenote_store::{
+    Codec, Counts, GraphSpec, GraphWriter, HubNeighboursChoice, IdsSource, Weight, WeightType,
+};
+
+// ------------------------------------------------------------------------------------------------
+// Graphs in other orders
+
+/// The vertex of every rank.
+fn vertex_of(plain: &Plain, order: Order) -> Vec<u32> {
+    let n = plain.vertices();
+    let mut ranks: Vec<u32> = (0..n).collect();
+    ranks.sort_by_key(|&rank| Reverse(plain.lists[rank as usize].len()));
+    match order {
+        Order::Natural => ranks.sort_unstable(),
+        Order::Degree => {}
+        Order::Bfs => {
+            let (mut met, mut queue) = (vec![false; n as usize], VecDeque::new());
+            let starts = std::mem::take(&mut ranks);
+            for start in starts {
+                queue.push_back(start);
+                while let Some(rank) = queue.pop_front() {
+                    if !std::mem::replace(&mut met[rank as usize], true) {
+                        ranks.push(rank);
+                        queue.extend(&plain.lists[rank as usize]);
+                    }
+                }
+            }
+        }
+        Order::Random { seed } => {
+            let mut random = Random(seed);
+            (1..n).rev().for_each(|i| ranks.swap(i as usize, random.below(i + 1) as usize));
+        }
+    }
+    inverse(&ranks)
+}
+
+fn inverse(table: &[u32]) -> Vec<u32> {
+    let mut inverse = vec![0; table.len()];
+    (0..).zip(table).for_each(|(i, &at)| inverse[at as usize] = i);
+    inverse
+}
+
+/// The weight of an edge between two ids, the same both ways; many are equal and some are 0.
+fn weight(kind: WeightType, a: u32, b: u32) -> Weight {
+    let number = (a.min(b) * 31 + a.max(b) * 17) % 7;
+    match kind {
+        WeightType::F32 => Weight::F32(number as f32 / 4.0),
+        WeightType::F64 => Weight::F64(f64::from(number) * 0.3),
+        WeightType::U32 => Weight::U32(number),
+        WeightType::I64 => Weight::I64(i64::from(number)),
+    }
+}
+
+/// A graph in an order and a codec, perhaps with weights (then without in-edges).
+fn stored(plain: &Plain, order: Order, codec: Codec, weights: Option<WeightType>) -> Arc<Graph> {
+    let vertex_of = vertex_of(plain, order);
+    let rank_of = inverse(&vertex_of);
+    let model = Preset::by_name("optane-p4800x").unwrap().model();
+    let device = || Arc::new(SimDevice::new(SimConfig::new(model.clone())));
+    let in_edges = plain.in_edges && weights.is_none();
+    let loops = (0..).zip(&plain.lists).filter(|(v, list)| list.contains(v)).count() as u64;
+    let entries: u64 = plain.lists.iter().map(|list| list.len() as u64).sum();
+    let spec = GraphSpec {
+        page_bytes: 4096,
+        vertices: plain.lists.len() as u64,
+        directed: plain.directed,
+        in_edges,
+        duplicates_kept: false,
+        self_loops_kept: true,
+        salt: 7,
+    };
+    let file = device();
+    let writer = match weights {
+        Some(kind) => GraphWriter::create_weighted(file.clone(), spec, (codec, kind), device()),
+        None => GraphWriter::create_with_codec(file.clone(), spec, codec),
+    };
+    let hub_neighbours = match weights {
+        None if plain.vertices().is_multiple_of(2) => HubNeighboursChoice::Yes,
+        _ => HubNeighboursChoice::No,
+    };
+    let mut writer = writer.unwrap().with_hub_neighbours(hub_neighbours);
+    let push = |writer: &mut GraphWriter, lists: &[Vec<u32>]| {
+        for &rank in &rank_of {
+            let mut list: Vec<u32> =
+                lists[rank as usize].iter().map(|&target| vertex_of[target as usize]).collect();
+            list.sort_unstable();
+            writer.push_list(&list).unwrap();
+            if let Some(kind) = weights {
+                let weight = |&v: &u32| weight(kind, rank, rank_of[v as usize]);
+                writer.extend_weights(&list.iter().map(weight).collect::<Vec<_>>()).unwrap();
+            }
+        }
+    };
+    push(&mut writer, &plain.lists);
+    if in_edges {
+        writer.begin_in().unwrap();
+        push(&mut writer, &plain.in_lists());
+    }
+    let edges = if plain.directed { entries } else { (entries + loops) / 2 };
+    let tables = Tables { order, vertex_of: &vertex_of, rank_of: &rank_of };
+    let tables = (order != Order::Natural).then_some(tables);
+    let counts = Counts { edges, duplicates: 0, self_loops: loops };
+    writer.finish_in_order(IdsSource::Dense, tables, counts).unwrap();
+    Arc::new(Graph::open(file).unwrap())
+}
+
+// ------------------------------------------------------------------------------------------------
+// Answers by ids
+
+/// A graph with ids `0..n`, and how an algorithm is to run on it.
+struct Case {
+    graph: Arc<Graph>,
+    vertex_of: Vec<u32>,
+    rank_of: Vec<u32>,
+    config: EngineConfig,
+}
+
+const NONE: u64 = u64::MAX;
+
+impl Case {
+    /// What `value` says of every vertex, in the order of the ids.
+    fn each(&self, value: impl Fn(u32) -> u64) -> Vec<u64> {
+        self.vertex_of.iter().map(|&v| value(v)).collect()
+    }
+
+    fn id(&self, v: u32) -> u64 {
+        u64::from(self.rank_of[v as usize])
+    }
+
+    fn id_if(&self, v: Option<u32>) -> u64 {
+        v.map_or(NONE, |v| self.id(v))
+    }
+
+    fn path(&self, path: Option<Vec<u32>>) -> Vec<u64> {
+        path.map_or(vec![NONE], |path| path.into_iter().map(|v| self.id(v)).collect())
+    }
+
+    fn top(&self, top: Vec<(u32, f64)>) -> Vec<u64> {
+        top.into_iter().flat_map(|(v, value)| [self.id(v), value.to_bits()]).collect()
+    }
+
+    /// Some vertices, by their ids.
+    fn some(&self, count: u32) -> Vec<u32> {
+        let n = self.vertex_of.len() as u32;
+        (0..count).map(|i| self.vertex_of[((i * 7919 + 3) % n) as usize]).collect()
+    }
+
+    fn config(&self) -> EngineConfig {
+        self.config.clone()
+    }
+}
+
+type Algorithm = fn(&Case) -> Result<Vec<u64>>;
+
+const ALGORITHMS: &[(&str, Algorithm)] = &[
+    ("betweenness", |case| betweenness_of(case, Vec::new(), Scale::Sum)),
+    ("betweenness of a sample", |case| {
+        let samples = case.graph.vertices().min(5) as u64;
+        let sources = betweenness::sample(&case.graph, samples, 3)?;
+        betweenness_of(case, sources, Scale::Full)
+    }),
+    ("bfs", |case| bfs_of(case, BfsConfig::default())),
+    ("bfs with parents", |case| bfs_of(case, BfsConfig::default().parents(true))),
+    ("bfs to targets", |case| {
+        let targets = case.some(4).split_off(2);
+        bfs_of(case, BfsConfig::default().sources(case.some(2)).targets(targets).parents(true))
+    }),
+    ("cdlp", |case| {
+        let config = CdlpConfig::default().iterations(6);
+        let found = cdlp::run(&case.graph, case.config(), &config)?;
+        cdlp::verify(&case.graph, &config, &found)?;
+        let mut answer = case.each(|v| case.id(found.label(v)));
+        answer.extend([found.communities, found.largest, case.id_if(found.largest_label)]);
+        Ok(answer)
+    }),
+    ("dfs", |case| {
+        let config = PseudoDfsConfig::default();
+        let found = pseudo::run(&case.graph, case.config(), &config)?;
+        pseudo::verify(&case.graph, &config, &found)?;
+        Ok(case.each(|v| u64::from(found.is_reached(v))))
+    }),
+    ("dfs, lexicographic", |case| lexicographic_of(case, LexicographicConfig::default())),
+    ("dfs, lexicographic, to targets", |case| {
+        let config =
+            LexicographicConfig::default().source(Some(case.some(1)[0])).targets(case.some(3));
+        lexicographic_of(case, config)
+    }),
+    ("kcore", |case| {
+        let found = kcore::run(&case.graph, case.config(), &KcoreConfig::default())?;
+        kcore::verify(&case.graph, &found)?;
+        Ok(case.each(|v| u64::from(found.core(v))))
+    }),
+    ("lcc", |case| {
+        let found = lcc::run(&case.graph, case.config())?;
+        lcc::verify(&case.graph, &found)?;
+        let mut answer = case.each(|v| found.coefficient(v).to_bits());
+        answer.push(found.mean.to_bits());
+        Ok(answer)
+    }),
+    ("mis", |case| {
+        let config = MisConfig::default().seed(5);
+        let found = mis::run(&case.graph, case.config(), &config)?;
+        mis::verify(&case.graph, &config, &found)?;
+        Ok(case.each(|v| u64::from(found.contains(v))))
+    }),
+    ("pagerank", |case| pagerank_of(case, PageRankConfig::default())),
+    ("pagerank, personalised", |case| {
+        let personalize = case.some(3);
+        pagerank_of(case, PageRankConfig::default().iterations(4).personalize(personalize))
+    }),
+    ("reach", |case| {
+        let config = ReachConfig::default().source(None).targets(case.some(6));
+        let found = reach::run(&case.graph, case.config(), &config)?;
+        reach::verify(&case.graph, &config, &found)?;
+        let answers = found.reachable.iter().map(|&answer| u64::from(answer));
+        Ok(answers.chain([case.id(found.source)]).collect())
+    }),
+    ("scc", |case| {
+        let found = scc::run(&case.graph, case.config())?;
+        scc::verify(&case.graph, &found)?;
+        let mut answer = case.each(|v| case.id(found.label(v)));
+        answer.extend([found.components, found.largest, found.single]);
+        answer.push(case.id_if(found.largest_label));
+        Ok(answer)
+    }),
+    ("sssp", |case| sssp_of(case, SsspConfig::default().parents(true))),
+    ("sssp to targets", |case| {
+        let (sources, targets) = (case.some(2), case.some(4).split_off(2));
+        sssp_of(case, SsspConfig::default().sources(sources).targets(targets).parents(true))
+    }),
+    ("triangles", |case| {
+        let config = TrianglesConfig::default().per_vertex(true);
+        let found = triangles::run(&case.graph, case.config(), &config)?;
+        triangles::verify(&case.graph, &found)?;
+        let mut answer = case.each(|v| found.of(v).unwrap_or(NONE));
+        answer.push(found.transitivity().to_bits());
+        Ok(answer)
+    }),
+    ("walk", |case| {
+        let walkers = (2 * case.graph.vertices() as u64).min(100);
+        walk_of(case, WalkConfig::default().walkers(walkers).seed(9))
+    }),
+    ("walk, node2vec", |case| {
+        let starts = Starts::Random;
+        walk_of(case, WalkConfig::default().walkers(60).starts(starts).p(0.5).q(3.0))
+    }),
+    ("walk with restarts", |case| {
+        let (starts, dead_ends) = (Starts::Listed(case.some(3)), DeadEnds::Restart);
+        let restart = 0.2;
+        walk_of(
+            case,
+            WalkConfig::default().walkers(40).starts(starts).restart(restart).dead_ends(dead_ends),
+        )
+    }),
+    ("walk by weight", |case| {
+        let dead_ends = DeadEnds::Restart;
+        walk_of(case, WalkConfig::default().walkers(90).weighted(true).dead_ends(dead_ends))
+    }),
+    ("walk by weight, node2vec", |case| {
+        let starts = Starts::Random;
+        let config = WalkConfig::default().walkers(40).starts(starts).p(2.0).q(0.5);
+        walk_of(case, config.weighted(true))
+    }),
+    ("wcc", |case| {
+        let found = wcc::run(&case.graph, case.config())?;
+        wcc::verify(&case.graph, &found)?;
+        let mut answer = case.each(|v| case.id(found.label(v)));
+        answer.extend([found.components, found.largest, case.id_if(found.largest_label)]);
+        Ok(answer)
+    }),
+];
+
+fn betweenness_of(case: &Case, sources: Vec<u32>, scale: Scale) -> Result<Vec<u64>> {
+    let config = BetweennessConfig::default().sources(sources).scale(scale);
+    let found = betweenness::run(&case.graph, case.config(), &config)?;
+    betweenness::verify(&case.graph, &found)?;
+    let mut answer = case.each(|v| found.betweenness(v).to_bits());
+    answer.extend(found.sources.iter().map(|&v| case.id(v)));
+    answer.extend(case.top(found.top(7)));
+    Ok(answer)
+}
+
+fn bfs_of(case: &Case, config: BfsConfig) -> Result<Vec<u64>> {
+    let found = bfs::run(&case.graph, case.config(), &config)?;
+    bfs::verify(&case.graph, &found)?;
+    let mut answer = case.each(|v| found.level(v).map_or(NONE, u64::from));
+    answer.extend(case.each(|v| case.id_if(found.parent(v))));
+    answer.extend([found.reached, found.depth.into(), found.ended_early.into()]);
+    answer.extend(found.sources.iter().map(|&v| case.id(v)));
+    config.targets.iter().for_each(|&v| answer.extend(case.path(found.path_to(v))));
+    Ok(answer)
+}
+
+fn lexicographic_of(case: &Case, config: LexicographicConfig) -> Result<Vec<u64>> {
+    let found = lexicographic::run(&case.graph, case.config(), &config)?;
+    lexicographic::verify(&case.graph, &config, &found)?;
+    let mut answer = case.each(|v| found.order(v).map_or(NONE, u64::from));
+    answer.extend(case.each(|v| found.finish(v).map_or(NONE, u64::from)));
+    answer.extend(case.each(|v| case.id_if(found.parent(v))));
+    answer.extend([found.reached, found.depth, found.ended_early.into()]);
+    Ok(answer)
+}
+
+fn pagerank_of(case: &Case, config: PageRankConfig) -> Result<Vec<u64>> {
+    let found = pagerank::run(&case.graph, case.config(), &config)?;
+    pagerank::verify(&case.graph, &config, &found)?;
+    let mut answer = case.each(|v| found.rank(v).to_bits());
+    answer.extend(case.top(found.top(7)));
+    Ok(answer)
+}
+
+fn sssp_of(case: &Case, config: SsspConfig) -> Result<Vec<u64>> {
+    let found = sssp::run(&case.graph, case.config(), &config)?;
+    sssp::verify(&case.graph, &found)?;
+    let bits = |distance: sssp::Distance| distance.to_f64().to_bits();
+    let mut answer = case.each(|v| found.distance(v).map_or(NONE, bits));
+    answer.extend(case.each(|v| case.id_if(found.parent(v))));
+    answer.extend([found.reached, case.id(found.farthest.0), bits(found.farthest.1)]);
+    config.targets.iter().for_each(|&v| answer.extend(case.path(found.path_to(v))));
+    Ok(answer)
+}
+
+fn walk_of(case: &Case, config: WalkConfig) -> Result<Vec<u64>> {
+    let mut rows = Vec::new();
+    let mut sink = |walk, row: &[u32]| {
+        rows.push((walk, row.to_vec()));
+        Ok(())
+    };
+    let folder = std::env::temp_dir();
+    let output = Output { folder: &folder, sink_bytes: 0, sink: &mut sink };
+    let found = walk::run(&case.graph, case.config(), &config, Some(output))?;
+    walk::verify(&case.graph, &config, rows.iter().map(|(walk, row)| (*walk, row.as_slice())))?;
+    let mut answer = vec![found.steps, found.restarts, found.dead_ends, found.fingerprint];
+    for (walk, row) in rows {
+        answer.extend([NONE, walk]);
+        answer.extend(row.into_iter().map(|v| case.id(v)));
+    }
+    Ok(answer)
+}
+
+// ------------------------------------------------------------------------------------------------
+// Comparison
+
+/// The answer with the budget that is given, or with the least that does; `None` where the graph
+/// lacks what the algorithm needs.
+fn answer(case: &mut Case, algorithm: Algorithm) -> Option<Vec<u64>> {
+    loop {
+        match algorithm(case) {
+            Ok(answer) => return Some(answer),
+            Err(AlgoError::Unsupported { .. }) => return None,
+            Err(AlgoError::Engine(EngineError::Budget { suggested, .. })) => {
+                assert!(suggested << 20 > case.config.memory_bytes, "the error helps");
+                case.config.memory_bytes = suggested << 20;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+const ORDERS: [Order; 3] = [Order::Degree, Order::Bfs, Order::Random { seed: 11 }];
+const CODECS: [Codec; 2] = [Codec::Raw, Codec::Packed];
+
+fn configs(threads: &[usize]) -> Vec<EngineConfig> {
+    let mut configs = Vec::new();
+    for strategy in STRATEGIES {
+        for &threads in threads {
+            let roomy = config(strategy, threads);
+            // The least that does, and no page stays in memory.
+            configs.push(roomy.clone().memory_bytes(1).cache_bytes(Some(0)));
+            configs.push(roomy);
+        }
+    }
+    configs
+}
+
+/// Every algorithm, in every order, against the natural one.
+fn compare(plain: &Plain, weights: Option<WeightType>, threads: &[usize]) {
+    let case = |order, codec, config| {
+        let vertex_of = vertex_of(plain, order);
+        let rank_of = inverse(&vertex_of);
+        Case { graph: stored(plain, order, codec, weights), vertex_of, rank_of, config }
+    };
+    let mut natural = case(Order::Natural, Codec::Raw, config(STRATEGIES[0], 1));
+    let expected: Vec<_> =
+        ALGORITHMS.iter().map(|(_, algorithm)| answer(&mut natural, *algorithm)).collect();
+    for order in ORDERS {
+        for codec in CODECS {
+            let mut ordered = case(order, codec, natural.config());
+            for config in configs(threads) {
+                for ((name, algorithm), expected) in ALGORITHMS.iter().zip(&expected) {
+                    ordered.config = config.clone();
+                    let Some(found) = answer(&mut ordered, *algorithm) else { continue };
+                    let (strategy, threads) = (config.strategy, config.threads);
+                    assert!(
+                        expected.as_ref() == Some(&found),
+                        "{name}: {} of {} vertices, {order}, {codec:?}, {strategy}, {threads} \
+                         threads, {} bytes: {found:?}, not {expected:?}",
+                        plain.name,
+                        plain.vertices(),
+                        config.memory_bytes,
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn small_graphs_give_the_answers_of_the_natural_order() {
+    for seed in 0..6 {
+        compare(&random_graph(seed, seed % 2 == 0).named("random"), None, &[1, 3]);
+    }
+}
+
+#[test]
+fn directed_graphs_without_in_edges_give_the_answers_of_the_natural_order() {
+    for seed in 20..24 {
+        compare(&random_graph(seed, true).without_in_edges().named("one-way"), None, &[2]);
+    }
+}
+
+#[test]
+fn graphs_with_weights_give_the_answers_of_the_natural_order() {
+    let kinds = [WeightType::F32, WeightType::F64, WeightType::U32, WeightType::I64];
+    for (seed, kind) in (40..).zip(kinds) {
+        compare(&random_graph(seed, seed % 2 == 0).named("weighted"), Some(kind), &[2]);
+    }
+}
+
+/// Hubs whose lists run over pages, leaves with several of them, and a path.
+fn hubs(directed: bool) -> Plain {
+    let mut random = Random(77);
+    let mut pairs: Vec<(u32, u32)> = (0..9000)
+        .map(|_| (random.below(3000), random.below(6)))
+        .map(|(leaf, hub)| if directed && leaf % 2 == 0 { (hub, leaf) } else { (leaf, hub) })
+        .collect();
+    pairs.extend((0..2500).map(|_| (random.below(3000), random.below(3000))));
+    pairs.extend((3000..3100).map(|v| (v, v + 1)));
+    Plain::of(3110, &pairs, directed).named("hubs")
+}
+
+#[test]
+fn graphs_with_hubs_give_the_answers_of_the_natural_order() {
+    for directed in [false, true] {
+        compare(&hubs(directed), None, &[2]);
+        compare(&hubs(directed), Some(WeightType::F32), &[2]);
+    }
+}

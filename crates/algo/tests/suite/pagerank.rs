@@ -1,0 +1,194 @@
+//! Personalised ranks and the paper's variant, against the definition written out plainly.
+
+use std::sync::Arc;
+
+use cenote_algo::AlgoError;
+use cenote_algo::pagerank::{self, PageRankConfig, Variant};
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_engine::{EngineConfig, Strategy};
+use cenote_store::{Codec, Counts, Graph, GraphSpec, GraphWriter, IdsSource};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    Undirected,
+    Directed,
+    DirectedWithInEdges,
+}
+
+const SHAPES: [Shape; 3] = [Shape::Undirected, Shape::Directed, Shape::DirectedWithInEdges];
+
+fn stored(lists: &[Vec<u32>], shape: Shape, codec: Codec) -> Arc<Graph> {
+    let model = Preset::by_name("optane-p4800x").unwrap().model();
+    let device = Arc::new(SimDevice::new(SimConfig::new(model)));
+    let in_edges = shape == Shape::DirectedWithInEdges;
+    let spec = GraphSpec {
+        page_bytes: 4096,
+        vertices: lists.len() as u64,
+        directed: shape != Shape::Undirected,
+        in_edges,
+        duplicates_kept: false,
+        self_loops_kept: false,
+        salt: 7,
+    };
+    let mut writer = GraphWriter::create_with_codec(device.clone(), spec, codec).unwrap();
+    lists.iter().for_each(|list| writer.push_list(list).unwrap());
+    if in_edges {
+        writer.begin_in().unwrap();
+        transposed(lists).iter().for_each(|list| writer.push_list(list).unwrap());
+    }
+    let entries: u64 = lists.iter().map(|list| list.len() as u64).sum();
+    let edges = if shape == Shape::Undirected { entries / 2 } else { entries };
+    writer.finish(IdsSource::Dense, Counts { edges, duplicates: 0, self_loops: 0 }).unwrap();
+    Arc::new(Graph::open(device).unwrap())
+}
+
+fn transposed(lists: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut back = vec![Vec::new(); lists.len()];
+    for (v, list) in lists.iter().enumerate() {
+        list.iter().for_each(|&target| back[target as usize].push(v as u32));
+    }
+    back
+}
+
+/// A hub over pages, a ring, a vertex without edges, pseudo-random chords; some vertices of the
+/// directed one lead nowhere.
+fn lists(directed: bool) -> Vec<Vec<u32>> {
+    let n = 2_500u32;
+    let mut edges: Vec<(u32, u32)> = (1..n - 1).map(|v| (0, v)).collect();
+    edges.extend((1..n - 2).map(|v| (v, v + 1)));
+    edges.extend((1..n - 2).map(|v| (v, (u64::from(v) * 2_654_435_761 % 1_999) as u32 + 1)));
+    let mut lists = vec![Vec::new(); n as usize];
+    for (a, b) in edges.into_iter().filter(|(a, b)| a != b && (!directed || a % 7 != 0)) {
+        lists[a as usize].push(b);
+        if !directed {
+            lists[b as usize].push(a);
+        }
+    }
+    for list in &mut lists {
+        list.sort_unstable();
+        list.dedup();
+    }
+    lists
+}
+
+/// Dense, by the words of the definition.
+fn oracle(lists: &[Vec<u32>], config: &PageRankConfig) -> Vec<f64> {
+    let n = lists.len();
+    let goes_to = |v: usize| match config.personalize.as_slice() {
+        [] => 1.0 / n as f64,
+        some if some.contains(&(v as u32)) => 1.0 / some.len() as f64,
+        _ => 0.0,
+    };
+    let mut ranks: Vec<f64> = (0..n).map(goes_to).collect();
+    for _ in 0..config.iterations {
+        let mut next: Vec<f64> = (0..n).map(|v| (1.0 - config.damping) * goes_to(v)).collect();
+        for (v, list) in lists.iter().enumerate() {
+            for &target in list {
+                next[target as usize] += config.damping * ranks[v] / list.len() as f64;
+            }
+            if list.is_empty() && config.variant == Variant::Standard {
+                (0..n).for_each(|w| next[w] += config.damping * ranks[v] * goes_to(w));
+            }
+        }
+        ranks = next;
+    }
+    let scale = if config.variant == Variant::Cave { n as f64 } else { 1.0 };
+    ranks.iter().map(|rank| scale * rank).collect()
+}
+
+/// The ranks, the same to the last bit by both codecs, every strategy and number of threads.
+fn ranks(lists: &[Vec<u32>], shape: Shape, config: &PageRankConfig) -> Vec<f64> {
+    let mut first: Option<Vec<u64>> = None;
+    for codec in [Codec::Raw, Codec::Packed] {
+        let graph = stored(lists, shape, codec);
+        let found = ranks_of(&graph, config);
+        assert_eq!(first.get_or_insert_with(|| found.clone()), &found, "{shape:?}, {codec:?}");
+    }
+    first.unwrap().into_iter().map(f64::from_bits).collect()
+}
+
+fn ranks_of(graph: &Arc<Graph>, config: &PageRankConfig) -> Vec<u64> {
+    let mut first: Option<Vec<u64>> = None;
+    for strategy in [Strategy::Auto, Strategy::Block, Strategy::Vertex] {
+        for threads in 1..=3 {
+            let engine = EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads);
+            let found = pagerank::run(graph, engine, config).unwrap();
+            pagerank::verify(graph, config, &found).unwrap();
+            let bits = (0..graph.vertices() as u32).map(|v| found.rank(v).to_bits()).collect();
+            match &first {
+                Some(first) => assert_eq!(first, &bits, "{strategy}, {threads} threads"),
+                None => first = Some(bits),
+            }
+        }
+    }
+    first.unwrap()
+}
+
+fn agree(config: &PageRankConfig) {
+    for shape in SHAPES {
+        let lists = lists(shape != Shape::Undirected);
+        let found = ranks(&lists, shape, config);
+        for (v, (found, expected)) in found.iter().zip(oracle(&lists, config)).enumerate() {
+            let close = (found - expected).abs() <= 1e-9 * expected + 1e-15;
+            assert!(close, "{shape:?}, vertex {v}: {found}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn ranks_agree_with_the_definition() {
+    agree(&PageRankConfig::default());
+}
+
+#[test]
+fn personalised_ranks_go_back_to_the_chosen_vertices_with_dangling_mass_too() {
+    agree(&PageRankConfig::default().personalize(vec![3, 700, 2_499]));
+}
+
+#[test]
+fn the_papers_variant_loses_dangling_mass_and_is_n_times_as_large() {
+    agree(&PageRankConfig::default().variant(Variant::Cave));
+}
+
+#[test]
+fn ranks_are_the_same_in_any_order_of_the_vertices() {
+    let config = PageRankConfig::default();
+    for shape in SHAPES {
+        let lists = lists(shape != Shape::Undirected);
+        let n = lists.len();
+        let moved = |v: u32| (v * 1_237 + 55) % n as u32;
+        let mut shuffled = vec![Vec::new(); n];
+        for (v, list) in lists.iter().enumerate() {
+            let mut list: Vec<u32> = list.iter().map(|&target| moved(target)).collect();
+            list.sort_unstable();
+            shuffled[moved(v as u32) as usize] = list;
+        }
+        let (ranks, shuffled) = (ranks(&lists, shape, &config), ranks(&shuffled, shape, &config));
+        for (v, rank) in ranks.iter().enumerate() {
+            let other = shuffled[moved(v as u32) as usize];
+            assert_eq!(rank.to_bits(), other.to_bits(), "{shape:?}, vertex {v}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_reached_from_the_chosen_vertices_has_rank_zero() {
+    let lists = [vec![1], vec![0], vec![3], vec![2], vec![]];
+    let config = PageRankConfig::default().personalize(vec![1, 1]);
+    let ranks = ranks(&lists, Shape::Undirected, &config);
+    assert_eq!(ranks[2..], [0.0; 3]);
+    assert!((ranks[0] + ranks[1] - 1.0).abs() < 1e-12, "{ranks:?}");
+}
+
+#[test]
+fn chosen_vertices_that_make_no_sense_are_refused() {
+    let graph = stored(&[vec![1], vec![0]], Shape::Undirected, Codec::Raw);
+    let refused = |config: PageRankConfig| {
+        let refused = pagerank::run(&graph, EngineConfig::with_memory(64 << 20), &config);
+        assert!(matches!(refused, Err(AlgoError::Parameter { .. })), "{refused:?}");
+    };
+    refused(PageRankConfig::default().personalize(vec![2]));
+    let variant = Variant::Cave;
+    refused(PageRankConfig::default().personalize(vec![1]).variant(variant));
+}

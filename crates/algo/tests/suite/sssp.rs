@@ -1,0 +1,271 @@
+//! Shortest paths against Bellman and Ford's plain rounds over lists in memory: every type of
+//! weight, all strategies, 1 to 3 threads, with pages in memory and without.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cenote_algo::AlgoError;
+use cenote_algo::sssp::{self, Distance, SsspConfig};
+use cenote_device::backend::sim::{SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_engine::{EngineConfig, Strategy};
+use cenote_store::format::Codec;
+use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
+
+const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// A graph in memory; weights are in quarters of `unit`.
+struct Plain {
+    directed: bool,
+    kind: Option<WeightType>,
+    out: Vec<BTreeMap<u32, Weight>>,
+}
+
+fn weight(kind: WeightType, number: u64) -> Weight {
+    match kind {
+        WeightType::F32 => Weight::F32(number as f32 * 0.1),
+        WeightType::F64 => Weight::F64(number as f64 * 0.1),
+        WeightType::U32 => Weight::U32(number as u32),
+        WeightType::I64 => Weight::I64(number as i64),
+    }
+}
+
+impl Plain {
+    fn new(vertices: usize, directed: bool, kind: Option<WeightType>) -> Self {
+        Self { directed, kind, out: vec![BTreeMap::new(); vertices] }
+    }
+
+    fn edge(&mut self, source: u32, target: u32, number: u64) {
+        let weight = weight(self.kind.unwrap_or(WeightType::U32), number);
+        self.out[source as usize].insert(target, weight);
+        if !self.directed {
+            self.out[target as usize].insert(source, weight);
+        }
+    }
+
+    fn stored(&self) -> Arc<Graph> {
+        let model = Preset::by_name("optane-p4800x").unwrap().model();
+        let device = || Arc::new(SimDevice::new(SimConfig::new(model.clone())));
+        let spec = GraphSpec {
+            page_bytes: 4096,
+            vertices: self.out.len() as u64,
+            directed: self.directed,
+            in_edges: false,
+            duplicates_kept: false,
+            self_loops_kept: true,
+            salt: 7,
+        };
+        let file = device();
+        let mut writer = match self.kind {
+            Some(kind) => {
+                // Both codecs, by the number of vertices.
+                let packed = self.out.len() % 2 == 1;
+                let codec = if packed { Codec::Packed } else { Codec::Raw };
+                GraphWriter::create_weighted(file.clone(), spec, (codec, kind), device()).unwrap()
+            }
+            None => GraphWriter::create(file.clone(), spec).unwrap(),
+        };
+        for list in &self.out {
+            writer.push_list(&list.keys().copied().collect::<Vec<_>>()).unwrap();
+            if self.kind.is_some() {
+                writer.extend_weights(&list.values().copied().collect::<Vec<_>>()).unwrap();
+            }
+        }
+        let entries: usize = self.out.iter().map(BTreeMap::len).sum();
+        let own = |(v, list): (usize, &BTreeMap<u32, Weight>)| list.contains_key(&(v as u32));
+        let loops = self.out.iter().enumerate().filter(|&item| own(item)).count();
+        let edges = if self.directed { entries } else { (entries + loops) / 2 } as u64;
+        let counts = Counts { edges, duplicates: 0, self_loops: loops as u64 };
+        writer.finish(IdsSource::Dense, counts).unwrap();
+        Arc::new(Graph::open(file).unwrap())
+    }
+
+    /// Rounds over all edges until nothing changes.
+    fn distances(&self, sources: &[u32]) -> Vec<Option<f64>> {
+        let mut distances = vec![None; self.out.len()];
+        sources.iter().for_each(|&source| distances[source as usize] = Some(0.0));
+        loop {
+            let mut changed = false;
+            for u in 0..self.out.len() {
+                let Some(before) = distances[u] else { continue };
+                for (&v, weight) in &self.out[u] {
+                    let length = if self.kind.is_some() { weight.to_f64() } else { 1.0 };
+                    let sum: f64 = before + length;
+                    if distances[v as usize].is_none_or(|known| sum < known) {
+                        distances[v as usize] = Some(sum);
+                        changed = true;
+                    }
+                }
+            }
+            if !changed {
+                return distances;
+            }
+        }
+    }
+}
+
+fn random_graph(seed: u64, directed: bool, kind: Option<WeightType>) -> Plain {
+    let mut random = Random(seed);
+    let vertices = 2 + random.below(400);
+    let mut graph = Plain::new(vertices as usize, directed, kind);
+    for _ in 0..random.below(4 * vertices) {
+        let (source, target) = (random.below(vertices), random.below(vertices));
+        // Many equal weights, and many of 0.
+        let number = if random.below(3) == 0 { random.below(3) } else { random.below(1000) };
+        graph.edge(source as u32, target as u32, number);
+    }
+    graph
+}
+
+/// A hub whose list and weights run over many pages, with chains behind its leaves.
+fn hub(kind: Option<WeightType>) -> Plain {
+    let (leaves, chain) = (6000, 30);
+    let mut graph = Plain::new(1 + leaves + chain, false, kind);
+    let mut random = Random(11);
+    for leaf in 1..=leaves as u32 {
+        graph.edge(0, leaf, 1 + random.below(500));
+    }
+    for link in 0..chain as u32 {
+        graph.edge(leaves as u32 + link, leaves as u32 + 1 + link, random.below(7));
+        graph.edge(1 + random.below(leaves as u64) as u32, leaves as u32 + 1 + link, 90);
+    }
+    graph
+}
+
+fn config(strategy: Strategy, threads: usize, memory_bytes: u64) -> EngineConfig {
+    EngineConfig::with_memory(memory_bytes).strategy(strategy).threads(threads)
+}
+
+fn assert_paths(graph: &Plain, search: &SsspConfig, what: &str) {
+    let stored = graph.stored();
+    let expected = graph.distances(&search.sources);
+    let mut parents: Option<Vec<Option<u32>>> = None;
+    for strategy in STRATEGIES {
+        for (threads, memory) in [(1, 64 << 20), (2, 64 << 20), (3, 7 << 20)] {
+            let config = config(strategy, threads, memory);
+            let found = match sssp::run(&stored, config, search) {
+                Err(error) if error.to_string().contains("memory budget") => continue,
+                found => found.unwrap(),
+            };
+            let what = format!("{what}, {strategy}, {threads} threads");
+            for (v, distance) in expected.iter().enumerate() {
+                let got = found.distance(v as u32).map(Distance::to_f64);
+                assert_eq!(got, *distance, "vertex {v}: {what}");
+            }
+            assert_eq!(found.reached, expected.iter().flatten().count() as u64, "{what}");
+            sssp::verify(&stored, &found).unwrap();
+            let own: Vec<_> = (0..expected.len() as u32).map(|v| found.parent(v)).collect();
+            assert!(*parents.get_or_insert_with(|| own.clone()) == own, "other parents: {what}");
+        }
+    }
+    assert!(parents.is_some(), "no budget did: {what}");
+}
+
+fn from(source: u32) -> SsspConfig {
+    SsspConfig::default().sources(vec![source]).parents(true)
+}
+
+fn kinds() -> impl Iterator<Item = Option<WeightType>> + Clone {
+    WeightType::NAMES.into_iter().map(|(_, kind)| Some(kind)).chain([None])
+}
+
+#[test]
+fn random_graphs_have_the_distances_of_plain_rounds() {
+    for (round, kind) in kinds().cycle().take(20).enumerate() {
+        let seed = 40 + round as u64;
+        let graph = random_graph(seed, round % 2 == 0, kind);
+        let mut search = from(round as u32 % graph.out.len() as u32);
+        search.delta = [None, Some(0.05), Some(7.0), Some(1e6)][round % 4];
+        if round % 3 == 0 {
+            search.sources.push(0);
+        }
+        assert_paths(&graph, &search, &format!("seed {seed}, {kind:?}"));
+    }
+}
+
+#[test]
+fn hubs_over_many_pages_have_the_distances_of_plain_rounds() {
+    for kind in kinds() {
+        for source in [0, 17, 6030] {
+            assert_paths(&hub(kind), &from(source), &format!("hub, {kind:?}, from {source}"));
+        }
+    }
+}
+
+#[test]
+fn parents_over_edges_of_no_length_lead_to_the_source() {
+    // A ring of zeros behind vertex 1, which is at distance 5.
+    let mut graph = Plain::new(7, true, Some(WeightType::U32));
+    graph.edge(6, 1, 5);
+    for (source, target) in [(1, 3), (3, 2), (2, 3), (2, 4), (4, 1), (4, 0), (0, 5), (3, 5)] {
+        graph.edge(source, target, 0);
+    }
+    assert_paths(&graph, &from(6), "zeros");
+    let found = sssp::run(&graph.stored(), config(Strategy::Auto, 2, 64 << 20), &from(6)).unwrap();
+    let parents: Vec<_> = (0..7).map(|v| found.parent(v).unwrap()).collect();
+    assert_eq!(parents, [4, 6, 3, 1, 2, 3, 6]);
+    assert_eq!(found.path_to(0).unwrap(), [6, 1, 3, 2, 4, 0]);
+}
+
+#[test]
+fn a_target_ends_the_search_where_it_is_known_to_be_nearest() {
+    let graph = hub(Some(WeightType::F64));
+    let (stored, all) = (graph.stored(), graph.distances(&[0]));
+    let target = 4000;
+    assert!(all.iter().flatten().filter(|d| Some(**d) > all[target]).count() > 100);
+    for delta in [0.01, 3.0, 1e9] {
+        for strategy in STRATEGIES {
+            let targets = vec![target as u32];
+            let search = from(0).targets(targets).delta(Some(delta));
+            let found = sssp::run(&stored, config(strategy, 2, 64 << 20), &search).unwrap();
+            for (v, distance) in all.iter().enumerate() {
+                let near = distance.filter(|distance| Some(*distance) <= all[target]);
+                assert_eq!(found.distance(v as u32).map(Distance::to_f64), near, "vertex {v}");
+            }
+            sssp::verify(&stored, &found).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_has_no_answer_is_refused() {
+    let mut graph = Plain::new(3, true, Some(WeightType::I64));
+    graph.edge(0, 1, 3);
+    graph.out[1].insert(2, Weight::I64(-4));
+    let refusal = |graph: &Plain, search: &SsspConfig| {
+        sssp::run(&graph.stored(), config(Strategy::Auto, 1, 64 << 20), search).unwrap_err()
+    };
+    let error = refusal(&graph, &from(0));
+    assert!(matches!(error, AlgoError::Parameter { .. }), "{error}");
+    assert!(error.to_string().contains("smallest weight of the graph is -4"), "{error}");
+    graph.out[1].insert(2, Weight::I64(i64::MAX));
+    graph.out[2].insert(0, Weight::I64(1000));
+    assert!(sssp::run(&graph.stored(), config(Strategy::Auto, 1, 64 << 20), &from(1)).is_ok());
+    graph.out[2].insert(0, Weight::I64(i64::MAX));
+    graph.out[0].insert(1, Weight::I64(i64::MAX));
+    graph.out[1] = BTreeMap::from([(0, Weight::I64(i64::MAX))]);
+    let error = refusal(&graph, &from(2));
+    assert!(error.to_string().contains("beyond 2^64"), "{error}");
+    for delta in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let search = from(0).delta(Some(delta));
+        assert!(refusal(&graph, &search).to_string().contains("--delta"), "{delta}");
+    }
+    assert!(refusal(&graph, &from(3)).to_string().contains("3 vertices"));
+    assert!(refusal(&Plain::new(0, true, None), &SsspConfig::default()).to_string().contains("0"));
+}
+
+#[test]
+fn a_graph_without_edges_reaches_its_source() {
+    for kind in kinds() {
+        assert_paths(&Plain::new(5, false, kind), &from(3), "no edges");
+    }
+}

@@ -1,0 +1,231 @@
+//! Triangles and clustering coefficients on graphs whose answers are counted by definition.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::plain::{Plain, STRATEGIES, config, random_with_hubs};
+use cenote_algo::lcc;
+use cenote_algo::triangles::{self, TrianglesConfig};
+use cenote_algo::{AlgoError, Run};
+use cenote_engine::{EngineConfig, Strategy};
+use cenote_store::Graph;
+
+/// What the definitions say, by sets and three loops.
+struct Expected {
+    triangles: u64,
+    of_vertex: Vec<u64>,
+    coefficients: Vec<f64>,
+}
+
+fn expected(plain: &Plain) -> Expected {
+    let n = plain.lists.len();
+    let edges: BTreeSet<(u32, u32)> = (0..n as u32)
+        .flat_map(|v| plain.lists[v as usize].iter().map(move |&w| (v, w)))
+        .filter(|(v, w)| v != w)
+        .collect();
+    let mut found = Expected { triangles: 0, of_vertex: vec![], coefficients: vec![] };
+    for v in 0..n as u32 {
+        let beside = |w: &u32| edges.contains(&(v, *w)) || edges.contains(&(*w, v));
+        let neighbours: Vec<u32> = (0..n as u32).filter(beside).collect();
+        let (mut pairs, mut directed) = (0, 0);
+        for &a in &neighbours {
+            for &b in neighbours.iter().filter(|&&b| b != a) {
+                directed += u64::from(edges.contains(&(a, b)));
+                pairs += u64::from(edges.contains(&(a, b)) || edges.contains(&(b, a)));
+            }
+        }
+        found.of_vertex.push(pairs / 2);
+        let degree = neighbours.len() as u64;
+        let all = degree * degree.saturating_sub(1);
+        found.coefficients.push(if all == 0 { 0.0 } else { directed as f64 / all as f64 });
+    }
+    found.triangles = found.of_vertex.iter().sum::<u64>() / 3;
+    found
+}
+
+fn counted(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
+    let found = triangles::run(graph, config.clone(), &TrianglesConfig::default().per_vertex(true))
+        .unwrap();
+    let total = triangles::run(graph, config, &TrianglesConfig::default()).unwrap();
+    assert_eq!(found.triangles, total.triangles);
+    assert_eq!(total.of(0), None, "nobody asked");
+    found
+}
+
+fn assert_agrees(plain: &Plain, graph: &Arc<Graph>, config: &EngineConfig) -> (u64, Run) {
+    let expected = expected(plain);
+    let n = plain.lists.len() as u32;
+    let found = counted(graph, config.clone());
+    assert_eq!(found.triangles, expected.triangles);
+    let of_vertex: Vec<u64> = (0..n).map(|v| found.of(v).unwrap()).collect();
+    assert_eq!(of_vertex, expected.of_vertex);
+    triangles::verify(graph, &found).unwrap();
+    let coefficients = lcc::run(graph, config.clone()).unwrap();
+    let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    assert_eq!(
+        bits((0..n).map(|v| coefficients.coefficient(v)).collect()),
+        bits(expected.coefficients)
+    );
+    lcc::verify(graph, &coefficients).unwrap();
+    (found.chunks, found.run)
+}
+
+/// The smallest budget that a run is given without an error.
+fn least(graph: &Arc<Graph>, config: &EngineConfig) -> u64 {
+    let tiny = config.clone().memory_bytes(1);
+    let mut budget = 1;
+    loop {
+        let config = tiny.clone().memory_bytes(budget);
+        match lcc::estimate(graph, &config) {
+            Ok(_) => return budget,
+            Err(AlgoError::Engine(cenote_engine::EngineError::Budget { needed, .. })) => {
+                assert!(needed > budget);
+                budget = needed;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn triangles_of_random_graphs_are_those_of_the_definition() {
+    for seed in 0..6 {
+        for directed in [false, true] {
+            let plain =
+                random_with_hubs(seed, 60 + 40 * seed as usize, 4 + 3 * seed as usize, directed);
+            let graph = plain.stored();
+            for strategy in STRATEGIES {
+                for threads in 1..=3 {
+                    println!("seed {seed}, directed {directed}, {strategy}, {threads} threads");
+                    assert_agrees(&plain, &graph, &config(strategy, threads));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hubs_with_lists_over_pages_are_rows_of_bits() {
+    for directed in [false, true] {
+        let mut plain = random_with_hubs(11, 3000, 6, directed);
+        for hub in 0..90 {
+            plain.lists[hub] = (0..3000).filter(|v| (v * 7 + hub as u32) % 5 < 3).collect();
+        }
+        let plain = if directed { plain } else { Plain::symmetric(plain.lists) };
+        let graph = plain.stored();
+        let expected = triangles_by_sets(&plain);
+        for strategy in STRATEGIES {
+            let config = config(strategy, 2);
+            let found = counted(&graph, config.clone());
+            assert_eq!(found.triangles, expected);
+            assert_eq!(found.chunks, 1, "all plain fit");
+            triangles::verify(&graph, &found).unwrap();
+            lcc::verify(&graph, &lcc::run(&graph, config).unwrap()).unwrap();
+        }
+    }
+}
+
+/// For each edge the neighbours that its ends have in common.
+fn triangles_by_sets(plain: &Plain) -> u64 {
+    let mut sets = vec![BTreeSet::new(); plain.lists.len()];
+    for (v, list) in plain.lists.iter().enumerate() {
+        for &w in list.iter().filter(|&&w| w as usize != v) {
+            sets[v].insert(w as usize);
+            sets[w as usize].insert(v);
+        }
+    }
+    let common = |v: usize, w: usize| sets[v].intersection(&sets[w]).filter(|&&x| x > w).count();
+    let of_vertex = |v: usize| sets[v].iter().filter(|&&w| w > v).map(|&w| common(v, w)).sum();
+    (0..sets.len()).map(|v| -> usize { of_vertex(v) }).sum::<usize>() as u64
+}
+
+#[test]
+fn many_chunks_find_what_one_finds() {
+    for directed in [false, true] {
+        let plain = random_with_hubs(5, 20_000, 30, directed);
+        let graph = plain.stored();
+        let expected = triangles_by_sets(&plain);
+        for strategy in STRATEGIES {
+            let roomy = config(strategy, 2);
+            let one = counted(&graph, roomy.clone());
+            let least = least(&graph, &roomy);
+            let tight = counted(&graph, roomy.memory_bytes(least + 40_000));
+            assert_eq!((one.chunks, one.triangles), (1, expected));
+            assert!(tight.chunks > 2, "{} chunks", tight.chunks);
+            assert_eq!(tight.triangles, expected);
+            assert!((0..20_000).all(|v| one.of(v) == tight.of(v)));
+            triangles::verify(&graph, &tight).unwrap();
+        }
+    }
+}
+
+#[test]
+fn one_pass_is_read_where_all_lists_fit() {
+    let plain = random_with_hubs(8, 20_000, 30, false);
+    let graph = plain.stored();
+    let found = counted(&graph, config(Strategy::Auto, 2));
+    let pages = graph.adjacency(cenote_engine::Direction::Out).unwrap().pages();
+    assert_eq!(found.run.stats.bytes_read, pages * 4096);
+}
+
+#[test]
+fn loops_and_repeated_edges_make_no_triangle() {
+    // 0 - 1 twice, 1 - 2, a loop at each.
+    let plain = Plain::of_lists(vec![vec![0, 1, 1], vec![0, 0, 1, 2], vec![1, 2]], false);
+    let graph = plain.stored();
+    for strategy in STRATEGIES {
+        let found = counted(&graph, config(strategy, 2));
+        assert_eq!((found.triangles, found.wedges), (0, 1));
+        triangles::verify(&graph, &found).unwrap();
+        let coefficients = lcc::run(&graph, config(strategy, 2)).unwrap();
+        assert_eq!(coefficients.mean, 0.0);
+        lcc::verify(&graph, &coefficients).unwrap();
+    }
+}
+
+#[test]
+fn edges_both_ways_count_as_two_between_neighbours() {
+    // 0 is beside 1 and 2, which point at each other.
+    let both = Plain::of_lists(vec![vec![1], vec![2], vec![0, 1]], true);
+    let found = lcc::run(&both.stored(), config(Strategy::Auto, 1)).unwrap();
+    let values: Vec<f64> = (0..3).map(|v| found.coefficient(v)).collect();
+    assert_eq!(values, [1.0, 0.5, 0.5]);
+}
+
+#[test]
+fn graphs_without_edges_have_no_triangle() {
+    for n in [0, 1, 5] {
+        for directed in [false, true] {
+            let plain = Plain::of_lists(vec![vec![]; n], directed);
+            let graph = plain.stored();
+            for strategy in STRATEGIES {
+                let found = counted_of_few(&graph, config(strategy, 2));
+                assert_eq!((found.triangles, found.transitivity()), (0, 0.0));
+                assert_eq!(lcc::run(&graph, config(strategy, 2)).unwrap().mean, 0.0);
+            }
+        }
+    }
+}
+
+fn counted_of_few(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
+    triangles::run(graph, config, &TrianglesConfig::default().per_vertex(true)).unwrap()
+}
+
+#[test]
+fn a_directed_graph_without_in_edges_is_refused() {
+    let plain = Plain::of_lists(vec![vec![1], vec![2], vec![0]], true);
+    let graph = plain.clone().without_in_edges().stored();
+    let refused = triangles::run(&graph, config(Strategy::Auto, 1), &TrianglesConfig::default());
+    assert!(refused.unwrap_err().to_string().contains("--in-edges"));
+    assert!(lcc::estimate(&graph, &config(Strategy::Auto, 1)).is_err());
+}
+
+#[test]
+fn a_verifier_sees_counts_of_another_graph() {
+    let one = Plain::symmetric(vec![vec![1, 2], vec![2], vec![], vec![]]).stored();
+    let other = Plain::symmetric(vec![vec![1, 2], vec![2], vec![3], vec![0]]).stored();
+    let found = counted(&one, config(Strategy::Auto, 1));
+    assert!(triangles::verify(&other, &found).is_err());
+    let coefficients = lcc::run(&one, config(Strategy::Auto, 1)).unwrap();
+    assert!(lcc::verify(&other, &coefficients).is_err());
+}

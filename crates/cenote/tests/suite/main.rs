@@ -1,0 +1,10 @@
+//! The library as its users call it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod export;
+mod export_and_import;
+#[path = "../../../store/tests/graphs/mod.rs"]
+mod graphs;
+mod import;
+mod library;

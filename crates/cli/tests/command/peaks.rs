@@ -1,0 +1,99 @@
+//! Peaks of memory over several drives, as the kernel counts them, against the budgets.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::Bench;
+
+/// What a process has beside its budget: the program, its stacks, what the allocator keeps.
+const PROGRAM_BYTES: u64 = 32 << 20;
+
+/// What more than on one file: the tiers' code, a thread, the journals that an opening reads. Less
+/// than the graph, so that a run that kept what it read would be noticed.
+const MORE_BYTES: u64 = 8 << 20;
+
+/// Runs of every algorithm, the budget in MiB first. S and T are vertices.
+const RUNS: [&str; 14] = [
+    "16 betweenness --source S",
+    "8 bfs --source S",
+    "16 cdlp",
+    "8 dfs --source S",
+    "16 kcore",
+    "16 lcc",
+    "8 mis",
+    "8 pagerank",
+    "8 reach --source S --target T",
+    "16 scc",
+    "12 sssp --source S",
+    "16 triangles",
+    "8 walk --per-vertex 1 --steps 5",
+    "8 wcc",
+];
+
+/// A folder with a million weighted edges, and two of them that meet in a vertex.
+fn bench() -> (Bench, [u32; 2]) {
+    let bench = Bench::new();
+    bench.succeed("generate kron --scale 16 --out kron.u32");
+    let ids = fs::read(bench.path("kron.u32")).unwrap();
+    let ids: Vec<u32> =
+        ids.chunks_exact(4).map(|id| u32::from_le_bytes(id.try_into().unwrap())).collect();
+    let mut text = String::new();
+    for edge in ids.chunks_exact(2) {
+        writeln!(text, "{} {} {}", edge[0], edge[1], (edge[0] ^ edge[1]) % 97 + 1).unwrap();
+    }
+    fs::write(bench.path("edges.txt"), text).unwrap();
+    for folder in ["fast", "slow"] {
+        fs::create_dir(bench.path(folder)).unwrap();
+    }
+    (bench, [ids[0], ids[1]])
+}
+
+/// The peak of `cenote ARGS`, which must not be more than its budget and the program.
+fn peak(bench: &Bench, args: &str, mebibytes: u64) -> u64 {
+    let report = bench.succeed(&format!("{args} --memory {mebibytes}MiB --json"));
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let number = |name: &str| report[name].as_u64().unwrap();
+    assert_eq!(number("memory_budget_bytes"), mebibytes << 20, "{args}");
+    let peak = number("peak_rss_bytes");
+    assert!(peak <= (mebibytes << 20) + PROGRAM_BYTES, "{args}: {peak} bytes of {mebibytes} MiB");
+    peak
+}
+
+/// The peaks on one file and on tiers; these must not be much more.
+fn compare(what: &str, plain: u64, tiered: u64) {
+    assert!(tiered <= plain + MORE_BYTES, "{what}: {tiered} bytes on tiers, {plain} on one file");
+}
+
+#[test]
+fn import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
+    let (bench, [source, target]) = bench();
+    let import = "import edges.txt --directed --in-edges --weights u32 --overwrite --out";
+    let tiers = "--tier fast=fast:8MiB --tier slow=slow --tier-policy lrfu";
+    for mebibytes in [16, 32] {
+        let plain = peak(&bench, &format!("{import} plain.cenote"), mebibytes);
+        let tiered = peak(&bench, &format!("{import} tiered.cenote {tiers}"), mebibytes);
+        compare("import", plain, tiered);
+    }
+    for run in RUNS {
+        let (mebibytes, run) = run.split_once(' ').unwrap();
+        let mebibytes = mebibytes.parse().unwrap();
+        let run = run.replace('S', &source.to_string()).replace('T', &target.to_string());
+        let (name, flags) = run.split_once(' ').unwrap_or((&run, ""));
+        let on = |graph| peak(&bench, &format!("run {name} {graph}.cenote {flags}"), mebibytes);
+        compare(&run, on("plain"), on("tiered"));
+    }
+}
+
+#[test]
+fn no_algorithm_is_left_out() {
+    let help = Bench::new().succeed("run --help");
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let names = commands.lines().filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<&str> = names.filter(|name| *name != "help").collect();
+    names.sort_unstable();
+    let measured: Vec<&str> = RUNS.iter().filter_map(|run| run.split_whitespace().nth(1)).collect();
+    assert_eq!(names, measured);
+}

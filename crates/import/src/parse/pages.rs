@@ -1,0 +1,178 @@
+//! Pages of a Parquet column. A page may be of any size, which its header says: one that does not
+//! fit the memory that is left is refused before it is read.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use parquet::errors::Result;
+use parquet::file::reader::{ChunkReader, Length};
+
+/// Most bytes of the three fields at the start of a page header: kind, size, packed size.
+const SIZES_BYTES_MAX: usize = 3 * (1 + 5);
+/// The kind of a page with the values of a dictionary.
+const DICTIONARY_PAGE: u64 = 2;
+
+/// The pages of a column chunk, with the memory that they take.
+pub(super) struct Pages {
+    file: File,
+    memory: Memory,
+}
+
+/// Shared by the reader of the pages and the reader of the column.
+#[derive(Clone)]
+pub(super) struct Memory(Arc<Mutex<State>>);
+
+struct State {
+    /// What the pages may take.
+    limit: usize,
+    /// What the pages would take with one that is too large.
+    refused: Option<usize>,
+    /// Whether values lie within their pages.
+    are_texts: bool,
+    dictionary: usize,
+    last: usize,
+    /// Earlier pages that hold values of the rows at hand.
+    earlier: usize,
+}
+
+impl Pages {
+    /// The pages of a column; `are_texts`: of strings.
+    pub fn new(file: &File, are_texts: bool) -> io::Result<Self> {
+        let (limit, refused, dictionary, last, earlier) = (0, None, 0, 0, 0);
+        let state = State { limit, refused, are_texts, dictionary, last, earlier };
+        Ok(Self { file: file.try_clone()?, memory: Memory(Arc::new(Mutex::new(state))) })
+    }
+
+    pub fn memory(&self) -> Memory {
+        self.memory.clone()
+    }
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Before the next rows, of which the pages may take `limit` bytes in all.
+    pub fn begin(&self, limit: usize) {
+        let mut state = self.state();
+        (state.limit, state.earlier) = (limit, 0);
+    }
+
+    /// Bytes of the pages in memory.
+    pub fn bytes(&self) -> usize {
+        self.state().bytes()
+    }
+
+    /// What the pages would take with one that was refused.
+    pub fn refused(&self) -> Option<usize> {
+        self.state().refused
+    }
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        self.dictionary + self.last + self.earlier
+    }
+
+    /// Counts a page that is about to be read.
+    fn add(&mut self, header: PageSizes) -> io::Result<()> {
+        if header.kind == DICTIONARY_PAGE {
+            // Beside the page are its values: a string of four bytes takes 32 more.
+            self.dictionary += header.unpacked * if self.are_texts { 9 } else { 2 };
+        } else {
+            self.earlier += if self.are_texts { self.last } else { 0 };
+            self.last = header.unpacked;
+        }
+        let bytes = self.bytes() + header.packed;
+        if bytes > self.limit {
+            self.refused = Some(bytes);
+            return Err(io::Error::other(format!("a page of {} bytes", header.unpacked)));
+        }
+        Ok(())
+    }
+}
+
+impl Length for Pages {
+    fn len(&self) -> u64 {
+        Length::len(&self.file)
+    }
+}
+
+impl ChunkReader for Pages {
+    type T = HeaderReader;
+
+    fn get_read(&self, start: u64) -> Result<HeaderReader> {
+        let inner = self.file.get_read(start)?;
+        Ok(HeaderReader { inner, seen: Vec::new(), memory: Some(self.memory.clone()) })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.file.get_bytes(start, length)
+    }
+}
+
+/// Reads the header of a page, and fails where the page is too large.
+pub(super) struct HeaderReader {
+    inner: BufReader<File>,
+    seen: Vec<u8>,
+    /// Until the sizes of the page are known.
+    memory: Option<Memory>,
+}
+
+impl Read for HeaderReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        if let Some(memory) = &self.memory {
+            self.seen.extend_from_slice(&buffer[..read]);
+            if let Some(sizes) = page_sizes(&self.seen) {
+                memory.state().add(sizes)?;
+                self.memory = None;
+            } else if self.seen.len() >= SIZES_BYTES_MAX {
+                return Err(io::Error::other("a page header without the sizes of its page"));
+            }
+        }
+        Ok(read)
+    }
+}
+
+struct PageSizes {
+    kind: u64,
+    unpacked: usize,
+    packed: usize,
+}
+
+/// The first three fields of a page header, once they are there.
+fn page_sizes(mut header: &[u8]) -> Option<PageSizes> {
+    let [kind, unpacked, packed] = [field(&mut header)?, field(&mut header)?, field(&mut header)?];
+    Some(PageSizes { kind, unpacked: unpacked as usize, packed: packed as usize })
+}
+
+/// A field in the compact protocol of Thrift: a byte that says `the next field, an i32`, and a
+/// zigzag number, here one that is not negative.
+fn field(header: &mut &[u8]) -> Option<u64> {
+    let (0x15, rest) = header.split_first()? else { return None };
+    let end = rest.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;
+    let (number, rest) = rest.split_at(end);
+    *header = rest;
+    let number = number.iter().rev().fold(0, |sum, &byte| sum << 7 | u64::from(byte & 0x7f));
+    Some(number >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_known_once_three_fields_are_there() {
+        let header = [0x15, 4, 0x15, 0x80, 0x80, 8, 0x15, 20, 0x2c];
+        assert!((0..8).all(|end| page_sizes(&header[..end]).is_none()));
+        let PageSizes { kind, unpacked, packed } = page_sizes(&header).expect("three fields");
+        assert_eq!((kind, unpacked, packed), (DICTIONARY_PAGE, 1 << 16, 10));
+        assert!(
+            page_sizes(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0x15, 0, 0x15, 0]).is_none()
+        );
+    }
+}

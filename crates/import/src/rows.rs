@@ -1,0 +1,137 @@
+//! Rows: edges as bytes on their way to the workers.
+//!
+//! A row is a pair of ids, and the ordered bits of a weight behind it where weights are imported.
+//! Integers take 8 bytes, little-endian; strings stand behind their length in a `u32`.
+
+use std::io::{self, Read};
+
+use cenote_store::WeightType;
+
+use crate::error::ImportError;
+use crate::ids::strings::NAME_BYTES_MAX;
+
+/// Bytes of rows that a stream makes at a time.
+pub(crate) const STREAM_BYTES: usize = 64 << 10;
+
+/// Memory that a stream of rows takes.
+pub(crate) const STREAM_MEMORY: usize = 2 * STREAM_BYTES + 2 * NAME_BYTES_MAX;
+
+/// A stream of rows.
+pub(crate) type RowReader<'a> = Box<dyn Read + Send + 'a>;
+
+/// A row that is no edge: its place among those at hand, and the reason.
+pub(crate) type WrongRow = (usize, String);
+
+/// Appends a name behind its length.
+pub(crate) fn put_name(name: &[u8], row: &mut Vec<u8>) -> Result<(), String> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(format!("expected an id of 1 to {NAME_BYTES_MAX} bytes, not {}", name.len()));
+    }
+    row.extend_from_slice(&(name.len() as u32).to_le_bytes());
+    row.extend_from_slice(name);
+    Ok(())
+}
+
+/// What is expected where a weight is none.
+pub(crate) fn no_weight(kind: WeightType) -> String {
+    format!("expected a weight: {}", kind.expected())
+}
+
+/// A wrong row on its way through a reader; the name of the input comes where it leaves.
+pub(crate) fn row_error(row: u64, reason: String) -> io::Error {
+    io::Error::other(ImportError::Row { input: String::new(), row, reason })
+}
+
+/// A stream of the rows that `make` appends at each call; none: the end.
+pub(crate) fn stream<'a>(
+    make: impl FnMut(&mut Vec<u8>) -> io::Result<()> + Send + 'a,
+) -> RowReader<'a> {
+    Box::new(RowStream { make, rows: Vec::new(), at: 0 })
+}
+
+struct RowStream<F> {
+    make: F,
+    rows: Vec<u8>,
+    at: usize,
+}
+
+impl<F: FnMut(&mut Vec<u8>) -> io::Result<()>> Read for RowStream<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.rows.len() {
+            self.at = 0;
+            self.rows.clear();
+            (self.make)(&mut self.rows)?;
+        }
+        let count = buffer.len().min(self.rows.len() - self.at);
+        buffer[..count].copy_from_slice(&self.rows[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+/// The ids of one end of some edges.
+pub(crate) enum IdColumn<T> {
+    Integers(Vec<u64>),
+    Names(Vec<T>),
+}
+
+impl<T> IdColumn<T> {
+    pub fn len(&self) -> usize {
+        match self {
+            IdColumn::Integers(ids) => ids.len(),
+            IdColumn::Names(names) => names.len(),
+        }
+    }
+}
+
+/// Edges in columns of one length, of which the first `at` have become rows.
+pub(crate) struct Chunk<T> {
+    pub source: IdColumn<T>,
+    pub target: IdColumn<T>,
+    /// Ordered bits, where weights are imported.
+    pub weights: Option<Vec<u64>>,
+    pub at: usize,
+}
+
+impl<T: AsRef<[u8]>> Chunk<T> {
+    /// The edges that are not rows yet.
+    pub fn len(&self) -> usize {
+        self.source.len() - self.at
+    }
+
+    /// Appends the next rows, as many as fit into `limit` bytes, but at least one to no bytes.
+    pub fn put(&mut self, rows: &mut Vec<u8>, limit: usize) -> Result<(), WrongRow> {
+        match (&self.source, &self.target) {
+            (IdColumn::Integers(sources), IdColumn::Integers(targets)) => {
+                let row_bytes = if self.weights.is_some() { 24 } else { 16 };
+                let end = sources.len().min(self.at + limit.saturating_sub(rows.len()) / row_bytes);
+                for at in self.at..end {
+                    rows.extend_from_slice(&sources[at].to_le_bytes());
+                    rows.extend_from_slice(&targets[at].to_le_bytes());
+                    if let Some(weights) = &self.weights {
+                        rows.extend_from_slice(&weights[at].to_le_bytes());
+                    }
+                }
+                self.at = end;
+            }
+            (IdColumn::Names(sources), IdColumn::Names(targets)) => {
+                for at in self.at..sources.len() {
+                    let pair = [sources[at].as_ref(), targets[at].as_ref()];
+                    let bytes = 16 + pair[0].len() + pair[1].len();
+                    if !rows.is_empty() && rows.len() + bytes > limit {
+                        break;
+                    }
+                    for name in pair {
+                        put_name(name, rows).map_err(|reason| (at, reason))?;
+                    }
+                    if let Some(weights) = &self.weights {
+                        rows.extend_from_slice(&weights[at].to_le_bytes());
+                    }
+                    self.at = at + 1;
+                }
+            }
+            _ => unreachable!("both columns are of a kind"),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Parquet files: columns of every kind, and pages of any size within the memory.
+
+use std::sync::Arc;
+
+use cenote_import::{ImportConfig, ImportError, InputSpec, NoProgress, import};
+use cenote_store::WeightType;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::oracle::{assert_imports, file, integers, names};
+
+/// A column of a row group.
+pub enum Column {
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    F64(Vec<f64>),
+    Text(Vec<String>),
+}
+
+/// Writes a Parquet file with row groups of these columns.
+pub fn parquet(
+    schema: &str,
+    properties: impl Into<WriterPropertiesPtr>,
+    groups: &[Vec<Column>],
+) -> Vec<u8> {
+    let schema = Arc::new(parquet::schema::parser::parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties.into()).unwrap();
+    for columns in groups {
+        let mut group = writer.next_row_group().unwrap();
+        for column in columns {
+            let mut one = group.next_column().unwrap().unwrap();
+            match column {
+                Column::I32(values) => {
+                    let levels = vec![1; values.len()];
+                    one.typed::<Int32Type>().write_batch(values, Some(&levels), None)
+                }
+                Column::I64(values) => one.typed::<Int64Type>().write_batch(values, None, None),
+                Column::F64(values) => one.typed::<DoubleType>().write_batch(values, None, None),
+                Column::Text(values) => {
+                    let texts: Vec<ByteArray> = values.iter().map(|t| t.as_str().into()).collect();
+                    one.typed::<ByteArrayType>().write_batch(&texts, None, None)
+                }
+            }
+            .unwrap();
+            one.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    writer.into_inner().unwrap()
+}
+
+fn directed() -> ImportConfig {
+    ImportConfig { directed: true, in_edges: true, memory_bytes: 64 << 20, ..Default::default() }
+}
+
+fn text(values: &[&str]) -> Column {
+    Column::Text(values.iter().map(|&value| value.to_owned()).collect())
+}
+
+#[test]
+fn parquet_columns_of_every_kind() {
+    let folder = tempfile::tempdir().unwrap();
+    let properties = WriterProperties::default;
+    let schema = "message m { required int64 w; required int64 target; required int64 source; }";
+    let groups = [
+        vec![Column::I64(vec![0, 0]), Column::I64(vec![5, 6]), Column::I64(vec![1, 2])],
+        vec![Column::I64(vec![0]), Column::I64(vec![1 << 40]), Column::I64(vec![3])],
+    ];
+    let spec = file(&folder, "a.parquet", &parquet(schema, properties(), &groups));
+    let edges = integers(&[(1, 5), (2, 6), (3, 1 << 40)]);
+    assert_imports(&[spec], &directed(), &edges, &[]);
+    let schema = "message m { optional int32 a (UINT_32); optional int32 b (UINT_32); }";
+    let groups = [vec![Column::I32(vec![-1, 2]), Column::I32(vec![0, 1])]];
+    let spec = file(&folder, "b.parquet", &parquet(schema, properties(), &groups));
+    let edges = integers(&[(u64::from(u32::MAX), 0), (2, 1)]);
+    assert_imports(&[spec], &directed(), &edges, &[]);
+    let schema = "message m { required binary from (UTF8); required binary to (UTF8); }";
+    let groups = [vec![text(&["x", "ä"]), text(&["7", "x"])]];
+    let spec = file(&folder, "c.parquet", &parquet(schema, properties(), &groups));
+    assert_imports(&[spec], &directed(), &names(&[("x", "7"), ("ä", "x")]), &[]);
+}
+
+#[test]
+fn a_row_that_is_no_edge_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = |schema: &str, columns: Vec<Column>, weights| {
+        let bytes = parquet(schema, WriterProperties::default(), &[columns]);
+        let spec = file(&folder, "a.parquet", &bytes);
+        let config = ImportConfig { weights, ..directed() };
+        import(&[spec], &folder.path().join("g"), &config, &NoProgress).unwrap_err().to_string()
+    };
+    let ids = |last| Column::I64((0..10_000).chain([last]).collect());
+    let schema = "message m { required int64 a; required int64 b; }";
+    let negative = message(schema, vec![ids(0), ids(-7)], None);
+    assert!(negative.contains("row 10001") && negative.contains("-7"), "{negative}");
+    let schema = "message m { required int64 a; required int64 b; required double w; }";
+    let mut weights = vec![0.5; 10_001];
+    weights[9_000] = f64::NAN;
+    let columns = vec![ids(0), ids(0), Column::F64(weights)];
+    let nan = message(schema, columns, Some(WeightType::F64));
+    assert!(nan.contains("row 9001") && nan.contains("a weight"), "{nan}");
+    let schema = "message m { required binary a; required binary b; }";
+    let empty = message(schema, vec![text(&["a", "b"]), text(&["c", ""])], None);
+    assert!(empty.contains("row 2") && empty.contains("1 to 65535 bytes"), "{empty}");
+}
+
+const NAMES: &str = "message m { required binary a; required binary b; }";
+
+/// Writes names to pages of this size, plain and packed.
+fn plain(page_bytes: usize) -> WriterProperties {
+    WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_data_page_size_limit(page_bytes)
+        .set_write_batch_size(16)
+        .build()
+}
+
+#[test]
+fn a_page_too_large_for_the_memory_is_refused_with_the_memory_that_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let column = || Column::Text((0..800u32).map(|i| format!("{:060000}", i % 7)).collect());
+    let bytes = parquet(NAMES, plain(1 << 30), &[vec![column(), column()]]);
+    assert!(bytes.len() < 1 << 20, "the pages are packed well: {} bytes", bytes.len());
+    let spec = file(&folder, "a.parquet", &bytes);
+    let out = folder.path().join("g");
+    let run = |memory_bytes| {
+        let config =
+            ImportConfig { memory_bytes, ids: cenote_import::IdKind::String, ..directed() };
+        import(std::slice::from_ref(&spec), &out, &config, &NoProgress)
+    };
+    let Err(ImportError::Memory { needed, what, .. }) = run(40 << 20) else { panic!("refused") };
+    assert!(what.contains("Parquet") && needed > 96_000_000, "{what}: {needed}");
+    assert!(!out.exists());
+    assert_eq!(run(needed).unwrap().vertices, 7);
+}
+
+#[test]
+fn long_names_are_read_a_few_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |i: u32| format!("{:060000}", i % 7);
+    let column = |step: u32| Column::Text((0..2000).map(|i| name(i * step)).collect());
+    let bytes = parquet(NAMES, plain(1 << 20), &[vec![column(1), column(2)]]);
+    let spec = file(&folder, "a.parquet", &bytes);
+    let ids = cenote_import::IdKind::String;
+    let config = ImportConfig { memory_bytes: 40 << 20, ids, ..directed() };
+    let report = import(&[InputSpec::clone(&spec)], &folder.path().join("g"), &config, &NoProgress);
+    let report = report.unwrap();
+    assert_eq!((report.vertices, report.input_edges), (7, 2000));
+}

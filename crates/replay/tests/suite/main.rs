@@ -1,0 +1,4 @@
+//! Replayed page loads.
+
+mod tiers;
+mod tpcc;

@@ -1,0 +1,5 @@
+//! The whole system on simulated devices.
+
+mod faults;
+mod fuzzers;
+mod house;

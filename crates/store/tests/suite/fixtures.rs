@@ -1,0 +1,103 @@
+//! Files of every format version stay readable, and the writer still writes the same bytes.
+//!
+//! To add fixtures after a deliberate change of the format: `CENOTE_WRITE_FIXTURES=1 cargo test -p
+//! cenote-store --test suite fixtures` writes those that are missing. Existing ones are never rewritten.
+
+use std::path::PathBuf;
+
+use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
+use cenote_store::{Codec, Graph, check_device};
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A fixture; written first if that is asked and it is missing.
+fn fixture(name: &str, make: impl FnOnce() -> Vec<u8>) -> MemoryDevice {
+    if std::env::var_os("CENOTE_WRITE_FIXTURES").is_some() && !path(name).exists() {
+        std::fs::write(path(name), make()).unwrap();
+    }
+    let bytes = std::fs::read(path(name));
+    MemoryDevice::with_bytes(bytes.unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// A square with one diagonal, and a vertex of its own.
+fn square() -> TestGraph {
+    TestGraph::undirected(5, &[(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)])
+}
+
+/// A list that runs over three pages, in-edges, a self-loop, string ids.
+fn star() -> TestGraph {
+    let mut edges: Vec<_> = (0..2200).map(|v| (1, v)).collect();
+    edges.push((2199, 0));
+    let ids = (0..2200).map(|v| format!("vertex/{v:04}")).collect();
+    TestGraph { ids: TestIds::Strings(ids), ..TestGraph::directed(2200, &edges) }
+}
+
+/// Sparse integer ids on pages of 8 KiB, an edge that repeats.
+fn sparse() -> TestGraph {
+    let ids = TestIds::Integers(vec![3, 1 << 20, 1 << 40, u64::MAX]);
+    let graph = TestGraph::undirected(4, &[(0, 3), (0, 3), (1, 2)]);
+    TestGraph { ids, page_bytes: 8192, ..graph }
+}
+
+#[test]
+fn graphs_of_version_2_are_read_as_ever_and_written_as_ever() {
+    let graphs = [("square", square()), ("star", star()), ("sparse", sparse())];
+    for (name, graph) in graphs {
+        let device = fixture(&format!("v2-{name}.cenote"), || graph.stored_bytes());
+        assert_same(&Graph::open(device.shared()).unwrap(), &graph);
+        assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
+    }
+}
+
+#[test]
+fn packed_graphs_are_read_as_ever_and_written_as_ever() {
+    let graphs = [("square", square()), ("star", star()), ("sparse", sparse())];
+    for (name, graph) in graphs {
+        let graph = TestGraph { codec: Codec::Packed, ..graph };
+        let device = fixture(&format!("v2-packed-{name}.cenote"), || graph.stored_bytes());
+        assert_same(&Graph::open(device.shared()).unwrap(), &graph);
+        assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
+    }
+}
+
+#[test]
+fn a_graph_of_version_1_asks_to_be_imported_again() {
+    let device = fixture("v1-square.cenote", || unreachable!("no program writes version 1 now"));
+    let error = Graph::open(device.shared()).unwrap_err().to_string();
+    assert!(error.contains("format version 1") && error.contains("import the graph again"));
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!((report.faults.len(), report.faults[0].page), (1, Some(0)));
+}
+
+#[test]
+fn corrupt_graphs_of_version_2_are_reported_as_ever() {
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = square().stored_bytes();
+        change(&mut bytes);
+        bytes
+    };
+    let assert_fault = |name: &str, change: &dyn Fn(&mut Vec<u8>), expected: &str| {
+        let device = fixture(&format!("v2-corrupt-{name}.cenote"), || changed(change));
+        let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+        let messages: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
+        assert!(messages[0].contains(expected), "{name}: {messages:?}");
+    };
+    let superblock = "page 0 (superblock, bytes 0..4096): checksum mismatch";
+    assert_fault("superblock", &|bytes| bytes[96] ^= 1, superblock);
+    let list = "page 2 (adjacency, bytes 8192..12288): checksum mismatch";
+    assert_fault("list", &|bytes| bytes[2 * 4096 + 48] ^= 4, list);
+    let index = "page 3 (index, bytes 12288..16384): checksum mismatch";
+    assert_fault("index", &|bytes| bytes[3 * 4096 + 48] ^= 4, index);
+    let truncated = "truncated: 16384 bytes, but the superblock (page 0) says 20480";
+    assert_fault("truncated", &|bytes| bytes.truncate(16384), truncated);
+    let packed = &|bytes: &mut Vec<u8>| {
+        *bytes = TestGraph { codec: Codec::Packed, ..square() }.stored_bytes();
+        bytes[2 * 4096 + 48] ^= 1;
+    };
+    assert_fault("packed", packed, list);
+    let slot = "page 1 (superblock, bytes 4096..8192): checksum mismatch";
+    assert_fault("slot", &|bytes| bytes[4096] = 1, slot);
+    assert_fault("unfinished", &|bytes| bytes[..4096].fill(0), "was not finished");
+}

@@ -1,0 +1,214 @@
+//! Lists and ids in random order: each page comes from the device once, and is verified then.
+
+use std::sync::Arc;
+
+use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds};
+use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
+use cenote_device::model::preset::Preset;
+use cenote_pool::Pool;
+use cenote_store::{Direction, Graph, LookupConfig, StoreError, VertexId};
+
+const VERTICES: u32 = 40_000;
+const FRAMES: usize = 64;
+/// Vertex of a list that is longer than what a look-up takes through the pool.
+const HUB: VertexId = 42;
+
+/// More pages of each kind than the pool has frames.
+fn graph(strings: bool) -> TestGraph {
+    let mut random = Random(9);
+    let mut edges: Vec<_> = (0..150_000)
+        .map(|_| (random.below(VERTICES.into()) as u32, random.below(VERTICES.into()) as u32))
+        .chain((0..9_000).map(|v| (HUB, v)))
+        .collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let ids = if strings {
+        TestIds::Strings((0..VERTICES).map(|v| format!("{v:06} {}", "x".repeat(9))).collect())
+    } else {
+        TestIds::Integers((0..u64::from(VERTICES)).map(|v| v * 3).collect())
+    };
+    TestGraph { ids, ..TestGraph::directed(VERTICES as usize, &edges) }
+}
+
+fn sim_of(graph: &TestGraph) -> Arc<SimDevice> {
+    let config = SimConfig { block_bytes: 4096, ..SimConfig::new(Preset::all()[0].model()) };
+    let config = SimConfig { faults: FaultPlan::none(), ..config };
+    Arc::new(SimDevice::with_contents(config, &graph.stored_bytes()))
+}
+
+fn list(graph: &Graph, direction: Direction, vertex: VertexId) -> Result<Vec<u32>, StoreError> {
+    let mut list = Vec::new();
+    graph.read_list(direction, vertex, &mut list)?;
+    Ok(list)
+}
+
+#[test]
+fn pages_that_were_looked_up_come_from_memory() {
+    for strings in [false, true] {
+        let test = graph(strings);
+        let device = sim_of(&test);
+        let graph = Graph::open(device.clone()).unwrap();
+        let ids = graph.ids().unwrap();
+        let look_up = |v: usize| {
+            assert_eq!(list(&graph, Direction::Out, v as u32).unwrap(), test.out[v]);
+            assert_eq!(ids.id_of(v as u32).unwrap(), test.id_of(v));
+            assert_eq!(ids.vertex_of(&test.id_of(v).to_string()).unwrap(), Some(v as u32));
+        };
+        let opened = device.operations();
+        look_up(20_000);
+        let cold = device.operations() - opened;
+        look_up(20_000);
+        assert_eq!(device.operations() - opened, cold, "strings: {strings}");
+        // A page of the list, log2 of the ids' pages for the search, no page twice.
+        assert!((2..16).contains(&cold), "{cold} reads");
+        (0..VERTICES as usize).step_by(1_111).for_each(look_up);
+    }
+}
+
+#[test]
+fn memory_counts_the_pool_once_something_was_looked_up() {
+    let test = graph(false);
+    let device = sim_of(&test);
+    let graph = Graph::open(device.clone()).unwrap();
+    let ids = graph.ids().unwrap();
+    let indexes = graph.memory_bytes();
+    assert_eq!(ids.memory_bytes(), 0);
+    // A long list is streamed, and nothing of it is kept.
+    assert!(list(&graph, Direction::Out, HUB).unwrap().len() >= 9_000);
+    assert_eq!(graph.memory_bytes(), indexes);
+    let frames = FRAMES * Pool::frame_bytes(4096) as usize;
+    list(&graph, Direction::In, 7).unwrap();
+    assert_eq!(graph.memory_bytes(), indexes + frames);
+    assert_eq!(ids.memory_bytes(), frames);
+    // Most of a pass over the ids goes past the frames, and a hub's list too.
+    let before = device.operations();
+    list(&graph, Direction::Out, HUB).unwrap();
+    ids.for_each(0..VERTICES, |_, _| Ok::<(), StoreError>(())).unwrap();
+    list(&graph, Direction::In, 7).unwrap();
+    let passes = device.operations();
+    list(&graph, Direction::In, 7).unwrap();
+    assert_eq!(device.operations(), passes, "the page is still there");
+    assert!(passes > before);
+}
+
+#[test]
+fn graph_smaller_than_the_pool_takes_no_more_frames_than_it_has_pages() {
+    let test = TestGraph::undirected(3, &[(0, 1)]);
+    let graph = test.store();
+    let indexes = graph.memory_bytes();
+    assert_eq!(list(&graph, Direction::Out, 0).unwrap(), [1]);
+    let frames = graph.superblock().pages_total as usize;
+    assert_eq!(graph.memory_bytes() - indexes, frames * Pool::frame_bytes(4096) as usize);
+}
+
+#[test]
+fn damaged_page_is_the_same_error_through_a_look_up_as_through_a_pass() {
+    for strings in [false, true] {
+        let test = graph(strings);
+        let device = MemoryDevice::with_bytes(test.stored_bytes());
+        let whole = Graph::open(device.shared()).unwrap();
+        let mut random = Random(5);
+        for direction in [Direction::Out, Direction::In] {
+            let adjacency = whole.adjacency(direction).unwrap();
+            for _ in 0..40 {
+                let vertex = random.below(VERTICES.into()) as u32;
+                let page = adjacency.first_page() + adjacency.pages_of(vertex).start();
+                let at = page as usize * 4096 + random.below(4096) as usize;
+                device.change(|bytes| bytes[at] ^= 4);
+                let graph = Graph::open(device.shared()).unwrap();
+                let pass = graph.scan(direction, &mut |_, _| Ok(())).unwrap_err();
+                assert!(matches!(pass, StoreError::Page(_)), "{pass}");
+                // Nothing that was refused is kept: the second look tells it again.
+                for _ in 0..2 {
+                    let found = list(&graph, direction, vertex).unwrap_err();
+                    assert!(matches!(found, StoreError::Page(_)), "{found}");
+                    assert_eq!(found.to_string(), pass.to_string());
+                }
+                device.change(|bytes| bytes[at] ^= 4);
+                assert_eq!(list(&graph, direction, vertex).unwrap(), {
+                    let lists = match direction {
+                        Direction::Out => &test.out,
+                        Direction::In => test.back.as_ref().unwrap(),
+                    };
+                    lists[vertex as usize].clone()
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_page_of_ids_is_the_same_error_through_a_look_up_as_through_a_pass() {
+    for strings in [false, true] {
+        let test = graph(strings);
+        let device = MemoryDevice::with_bytes(test.stored_bytes());
+        let section = *Graph::open(device.shared()).unwrap().superblock().sections.last().unwrap();
+        // Every search begins with the page in the middle.
+        let at = (section.first_page + section.pages / 2) as usize * 4096 + 777;
+        device.change(|bytes| bytes[at] ^= 1);
+        let graph = Graph::open(device.shared()).unwrap();
+        let ids = graph.ids().unwrap();
+        let pass = ids.for_each(0..VERTICES, |_, _| Ok::<(), StoreError>(())).unwrap_err();
+        let vertex = VERTICES / 2;
+        let name = test.id_of(vertex as usize).to_string();
+        assert_eq!(ids.vertex_of(&name).unwrap_err().to_string(), pass.to_string());
+        assert!(pass.to_string().contains("ids, bytes"), "{pass}");
+        device.change(|bytes| bytes[at] ^= 1);
+        assert_eq!(ids.vertex_of(&name).unwrap(), Some(vertex));
+    }
+}
+
+#[test]
+fn threads_look_up_beside_each_other_with_fewer_frames_than_pages() {
+    let test = graph(true);
+    let graph = test.store();
+    assert!(graph.superblock().pages_total > 3 * FRAMES as u64);
+    let ids = graph.ids().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (test, graph, ids) = (&test, &graph, &ids);
+            scope.spawn(move || {
+                let mut random = Random(thread);
+                for _ in 0..300 {
+                    let v = random.below(VERTICES.into()) as usize;
+                    let found = list(graph, Direction::Out, v as u32).unwrap();
+                    assert_eq!(found, test.out[v], "thread {thread}, vertex {v}");
+                    assert_eq!(ids.id_of(v as u32).unwrap(), test.id_of(v));
+                    let id = test.id_of(v).to_string();
+                    assert_eq!(ids.vertex_of(&id).unwrap(), Some(v as u32), "{id}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn many_lists_come_in_the_order_asked_for_each_page_once() {
+    let test = graph(false);
+    let device = sim_of(&test);
+    let plan = |_: &_| LookupConfig::default().frames(4096).read_depth(16);
+    let graph = Graph::open_with(device.clone(), plan).unwrap();
+    let mut random = Random(3);
+    let mut asked: Vec<_> = (0..500).map(|_| random.below(VERTICES.into()) as VertexId).collect();
+    asked.extend([HUB, 0, VERTICES - 1, HUB]);
+    let expected = |out: &[Vec<u32>]| -> Vec<Vec<u32>> {
+        asked.iter().map(|&v| out[v as usize].clone()).collect()
+    };
+    let mut lookup = graph.lookup().unwrap();
+    let before = device.operations();
+    let found = lookup.read(Direction::Out, &asked).unwrap();
+    assert_eq!(found, expected(&test.out));
+    let read = device.operations() - before;
+    let pages = graph.adjacency(Direction::Out).unwrap().pages();
+    assert!((100..=pages).contains(&read), "{read} reads of {pages} pages");
+    assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);
+    assert_eq!(device.operations() - before, read, "all pages were in memory");
+    // With as few frames as may be, pages come and go.
+    let plan = |_: &_| LookupConfig::default().frames(8).read_depth(2);
+    let graph = Graph::open_with(sim_of(&test), plan).unwrap();
+    let mut lookup = graph.lookup().unwrap();
+    assert_eq!(lookup.read(Direction::Out, &asked).unwrap(), found);
+    let message = lookup.read(Direction::Out, &[1, VERTICES]).unwrap_err().to_string();
+    assert!(message.contains("40000"), "{message}");
+    assert_eq!(lookup.read(Direction::Out, &[HUB]).unwrap(), [test.out[HUB as usize].clone()]);
+}

@@ -1,0 +1,15 @@
+//! The stored graph: round trips, damage, commits, fixtures.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod commits;
+mod damage;
+mod damaged_weights;
+mod devices;
+mod fixtures;
+#[path = "../graphs/mod.rs"]
+mod graphs;
+mod lookups;
+mod overhead;
+mod roundtrip;
+mod sections;

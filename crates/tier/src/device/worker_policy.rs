@@ -1,0 +1,77 @@
+//! Which policy a worker goes by: a new one, or one that goes on from a saved state.
+
+use super::error::{Result, TieredError};
+use super::state::State;
+use super::tiered::TieredDevice;
+use crate::placement::Placement;
+use crate::policy::{Context, Policy, PolicySpec};
+use crate::spec::TierSpec;
+
+/// How blocks move.
+#[derive(Clone, Debug)]
+pub struct WorkerConfig {
+    /// Decides which blocks move.
+    pub policy: PolicySpec,
+    /// What the tiers can do for requests of a block, from the fastest.
+    pub tiers: Vec<TierSpec>,
+    /// Blocks that are copied at once, beside what users do.
+    pub batch: usize,
+    /// Requests of more bytes belong to a pass and are not recorded.
+    pub recorded_bytes_max: u64,
+    /// For policies that choose at random.
+    pub seed: u64,
+    /// What [`Worker::stop`](super::Worker::stop) returned the last time.
+    pub state: Option<Vec<u8>>,
+}
+
+/// A policy for a device as it is now, or as it was when its state was saved.
+pub(super) fn build(
+    device: &TieredDevice,
+    config: &WorkerConfig,
+) -> Result<(Placement, Box<dyn Policy>)> {
+    let placement = device.placement()?;
+    if config.tiers.len() != placement.tiers() {
+        let (found, expected) = (config.tiers.len(), placement.tiers());
+        return Err(TieredError::Options(format!("{found} described, there are {expected}")));
+    }
+    let policy = match &config.state {
+        Some(bytes) => {
+            let (set, name) = (&device.core.header.id, config.policy.name());
+            adopt(device, config, &placement, State::decode(bytes, set, name, placement.pages())?)?
+        }
+        None => begin(config, &placement)?,
+    };
+    Ok((placement, policy))
+}
+
+/// A policy that knows nothing yet.
+pub(super) fn begin(config: &WorkerConfig, placement: &Placement) -> Result<Box<dyn Policy>> {
+    let context = Context { tiers: &config.tiers, placement, seed: config.seed, oracle: None };
+    config.policy.build(&context).map_err(|error| TieredError::Options(error.to_string()))
+}
+
+/// A policy that goes on from a state. It is notified of the blocks that have moved since. Blocks
+/// that have come since are new to it.
+pub(super) fn adopt(
+    device: &TieredDevice,
+    config: &WorkerConfig,
+    placement: &Placement,
+    mut state: State,
+) -> Result<Box<dyn Policy>> {
+    let wrong = |error: crate::TierError| TieredError::State { reason: error.to_string() };
+    if let Some(&tier) = state.map.iter().find(|&&tier| usize::from(tier) >= placement.tiers()) {
+        return Err(TieredError::State { reason: format!("it names tier {tier}") });
+    }
+    state.map.extend_from_slice(&placement.map()[state.map.len()..]);
+    let before = device.placement_of(state.map).map_err(wrong)?;
+    let context =
+        Context { tiers: &config.tiers, placement: &before, seed: config.seed, oracle: None };
+    let mut policy = config.policy.restore(&context, &state.knowledge).map_err(wrong)?;
+    for page in 0..placement.pages() {
+        let (from, to) = (before.tier_of(page), placement.tier_of(page));
+        if from != to {
+            policy.moved(page, from, to);
+        }
+    }
+    Ok(policy)
+}

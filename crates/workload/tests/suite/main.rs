@@ -1,0 +1,6 @@
+//! Models of graphs, page loads and trace files.
+
+mod models;
+mod page_loads;
+mod phases;
+mod traces;
