@@ -1,4 +1,4 @@
-//! What a pool gains by ACE's writer on a simulated SSD, and three tiers by a policy that moves pages:
+//! What a pool gains by ACE's writer on a simulated SSD, and tiers by a policy that moves pages:
 //! `cargo run -p cenote-replay --example policies`.
 
 use cenote_replay::{
