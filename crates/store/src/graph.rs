@@ -193,8 +193,8 @@ impl Graph {
     }
 
     /// What verifies any page of the graph as it comes from the device, for a pool over it. It
-    /// refuses with a [`StoreError`](crate::StoreError). A graph that is read changes no page, so it
-    /// seals none.
+    /// refuses with a [`StoreError`](crate::StoreError). A graph that is read changes no page, so
+    /// it seals none.
     pub fn page_check(&self) -> Arc<dyn PageCheck> {
         Arc::clone(&self.pages.layout) as Arc<dyn PageCheck>
     }
