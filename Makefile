@@ -44,9 +44,13 @@ lint: toolchain
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# One target folder for all archives, so that what they depend on is built once.
+PACKAGED := $(abspath $(TARGET)/packaged)
 .PHONY: package
 package: toolchain
-	cargo package --workspace --exclude cenote-sim --locked --offline --allow-dirty
+	CARGO_TARGET_DIR=$(PACKAGED) cargo package --workspace --exclude cenote-sim --locked --offline \
+	  --allow-dirty
+	rm -rf $(PACKAGED)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: bench

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 
+use anyhow::{Result, bail};
+use cenote::memory::MemorySize;
 use clap::Args;
 
 /// The most threads that are started: each takes memory and a queue to the drive, and more than
@@ -16,6 +18,14 @@ pub fn whole(
     move |text| {
         let expected = || format!("expected {} to {}", range.start(), range.end());
         text.parse().ok().filter(|number| range.contains(number)).ok_or_else(expected)
+    }
+}
+
+/// A size that is not a percentage.
+pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
+    match size {
+        MemorySize::Bytes(bytes) => Ok(bytes),
+        MemorySize::Percent(_) => bail!("{flag} {size}: expected a size such as 4096 or 4GiB"),
     }
 }
 
@@ -46,4 +56,15 @@ pub struct Report {
     /// Write the result as one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_is_no_number_of_bytes() {
+        assert!(bytes("--scratch", MemorySize::Percent(10.0)).is_err());
+        assert_eq!(bytes("--scratch", MemorySize::Bytes(9)).unwrap(), 9);
+    }
 }

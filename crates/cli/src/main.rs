@@ -26,6 +26,7 @@ mod warning;
 use std::io;
 use std::process::ExitCode;
 
+use cenote_device::standard_output;
 use clap::Parser;
 use clap::error::ErrorKind;
 
@@ -58,6 +59,10 @@ const ERROR: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    if standard_output::was_closed() {
+        eprintln!("cenote: standard output is closed: redirect it to a file or to /dev/null");
+        return ERROR.into();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),

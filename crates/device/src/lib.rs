@@ -9,6 +9,7 @@
 //! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile
+//! - [`standard_output`]: whether it was open when the process began
 //!
 //! The native call is a batch: push requests into a [`Queue`], submit, reap completions. One I/O is
 //! a batch of one. Everything is synchronous; each worker thread owns its queue.
@@ -45,6 +46,7 @@ mod random;
 pub mod request;
 mod setters;
 mod slab;
+pub mod standard_output;
 pub mod wrapper;
 
 use std::any::Any;

@@ -192,9 +192,9 @@ impl Graph {
         self.layout().table.runs(pages)
     }
 
-    /// What verifies any page of the graph as it comes from the device, for a pool over it. What it
-    /// refuses it refuses with a [`StoreError`]. A graph that is read changes no page, so it seals
-    /// none.
+    /// What verifies any page of the graph as it comes from the device, for a pool over it. It
+    /// refuses with a [`StoreError`](crate::StoreError). A graph that is read changes no page, so
+    /// it seals none.
     pub fn page_check(&self) -> Arc<dyn PageCheck> {
         Arc::clone(&self.pages.layout) as Arc<dyn PageCheck>
     }

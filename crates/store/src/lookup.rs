@@ -11,8 +11,8 @@ use crate::page::List;
 use crate::pages::Pages;
 use crate::{Direction, VertexId};
 
-/// One thread's way to many lists of a graph; [`Graph::lookup`](crate::Graph::lookup) makes it. It keeps its queue to the
-/// device, and up to the graph's read depth of requests in flight.
+/// One thread's way to many lists of a graph, from [`Graph::lookup`](crate::Graph::lookup). It
+/// keeps its queue to the device, and up to the graph's read depth of requests in flight.
 pub struct Lookup<'g> {
     pages: &'g Pages,
     handle: Handle,

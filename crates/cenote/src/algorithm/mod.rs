@@ -1,6 +1,6 @@
 //! The algorithms, one file each: its parameters, its answer, and how that is written and reported.
 //!
-//! [`Graph`] has a method for each, which begins a [`Run`](crate::run::Run). Definitions, sources
+//! [`Graph`] has a method for each, which begins a [`Run`]. Definitions, sources
 //! and costs are in the modules of [`cenote_algo`].
 
 mod betweenness;

@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "GRAPH")]
     out: PathBuf,
     /// Format of the inputs, where their endings do not tell
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
     format: Option<Format>,
     /// An edge joins both ends alike (the default)
     #[arg(long, conflicts_with = "directed")]
@@ -50,7 +50,7 @@ pub struct Args {
     /// An edge leads from source to target
     #[arg(long)]
     directed: bool,
-    /// Store who points at a vertex too
+    /// Store the edges that lead to a vertex, too
     #[arg(long, requires = "directed")]
     in_edges: bool,
     /// Store repeated edges as often as they occur
@@ -70,20 +70,20 @@ pub struct Args {
     /// Text: the third column, or `{'weight': ...}` as NetworkX writes it. CSV, TSV and Parquet:
     /// the column `weight` or `w`, else the one that is left. Matrix Market: the values. METIS: the
     /// edge weights. With --keep-duplicates every repeat keeps its own.
-    #[arg(long, value_name = "f32|f64|u32|i64", value_parser = weights_parser())]
+    #[arg(long, value_name = "f32|f64|u32|i64", value_parser = named(&WeightType::NAMES))]
     weights: Option<WeightType>,
     /// Column of the weights: its number from 1, or its name in CSV, TSV and Parquet
     #[arg(long, value_name = "COLUMN", requires = "weights")]
     weight_column: Option<String>,
     /// Whether the first line of CSV and TSV names the columns
-    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = header_parser())]
+    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
     header: Header,
     /// What the vertex ids are
     #[arg(
         long,
         value_name = "auto|integer|string",
         default_value = "auto",
-        value_parser = ids_parser()
+        value_parser = named(&ID_KINDS)
     )]
     ids: IdKind,
     /// Order of the vertices on disk: that of their ids, descending degree, that in which a
@@ -92,7 +92,7 @@ pub struct Args {
         long,
         value_name = "natural|degree|bfs|random",
         default_value = "natural",
-        value_parser = order_parser()
+        value_parser = named(&ORDERS)
     )]
     order: Order,
     /// Where the shuffle of `--order random` starts from
@@ -105,11 +105,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     page_size: MemorySize,
     /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
-    #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = codec_parser())]
+    #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = named(&CODECS))]
     codec: Codec,
     /// Store the three neighbours of largest degree of each vertex apart, 12 bytes a vertex:
     /// searches and components then read little else. auto: from a mean degree of 24 on
-    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = heads_parser())]
+    #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&CHOICES))]
     hub_neighbours: HubNeighboursChoice,
     /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY; give
     /// it again for each. Pages then move as the policy says
@@ -266,42 +266,22 @@ fn policy(name: &str) -> Result<String, String> {
     kept::policy(name).map(|_| name.to_owned())
 }
 
-fn format_parser() -> impl clap::builder::TypedValueParser<Value = Format> {
-    named(&Format::NAMES)
-}
-
-fn header_parser() -> impl clap::builder::TypedValueParser<Value = Header> {
-    named(&[("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)])
-}
-
-fn codec_parser() -> impl clap::builder::TypedValueParser<Value = Codec> {
-    named(&[("raw", Codec::Raw), ("packed", Codec::Packed)])
-}
-
-fn heads_parser() -> impl clap::builder::TypedValueParser<Value = HubNeighboursChoice> {
-    named(&[
-        ("auto", HubNeighboursChoice::Auto),
-        ("yes", HubNeighboursChoice::Yes),
-        ("no", HubNeighboursChoice::No),
-    ])
-}
-
-fn weights_parser() -> impl clap::builder::TypedValueParser<Value = WeightType> {
-    named(&WeightType::NAMES)
-}
-
-fn ids_parser() -> impl clap::builder::TypedValueParser<Value = IdKind> {
-    named(&[("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)])
-}
-
-fn order_parser() -> impl clap::builder::TypedValueParser<Value = Order> {
-    named(&[
-        ("natural", Order::Natural),
-        ("degree", Order::Degree),
-        ("bfs", Order::Bfs),
-        ("random", Order::Random { seed: 0 }),
-    ])
-}
+const HEADERS: [(&str, Header); 3] =
+    [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
+const CODECS: [(&str, Codec); 2] = [("raw", Codec::Raw), ("packed", Codec::Packed)];
+const CHOICES: [(&str, HubNeighboursChoice); 3] = [
+    ("auto", HubNeighboursChoice::Auto),
+    ("yes", HubNeighboursChoice::Yes),
+    ("no", HubNeighboursChoice::No),
+];
+const ID_KINDS: [(&str, IdKind); 3] =
+    [("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)];
+const ORDERS: [(&str, Order); 4] = [
+    ("natural", Order::Natural),
+    ("degree", Order::Degree),
+    ("bfs", Order::Bfs),
+    ("random", Order::Random { seed: 0 }),
+];
 
 /// A parser of a few names, which help and messages list.
 fn named<T: Copy + Send + Sync + 'static>(

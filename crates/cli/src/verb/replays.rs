@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use cenote::memory::MemorySize;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
@@ -14,6 +14,7 @@ use cenote_replay::{Control, ReplayError};
 use cenote_tier::policy::PolicySpec;
 use cenote_workload::page::trace::TraceFormat;
 
+use crate::args::bytes;
 use crate::cancel;
 use crate::progress::{Progress, Unit};
 
@@ -45,14 +46,6 @@ impl LoadFlags {
         load.page_bytes = bytes("--page-bytes", self.page_bytes)?;
         load.format = self.format;
         Ok(())
-    }
-}
-
-/// A size that is not a percentage.
-pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
-    match size {
-        MemorySize::Bytes(bytes) => Ok(bytes),
-        MemorySize::Percent(_) => bail!("{flag} {size}: expected a size such as 4096 or 4GiB"),
     }
 }
 

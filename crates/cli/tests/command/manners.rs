@@ -1,9 +1,27 @@
 //! Help, pipes, exit status, messages of one line.
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::{Bench, text};
+use crate::{Bench, assert_one_line, text};
+
+#[test]
+fn closed_standard_output_is_an_error_and_not_a_loss() {
+    let shell = |redirection: &str| {
+        let script = format!("exec \"$0\" --version {redirection}");
+        let command = ["-c", &script, env!("CARGO_BIN_EXE_cenote")];
+        Command::new("sh").args(command).stdin(Stdio::null()).output().unwrap()
+    };
+    let closed = shell(">&-");
+    assert_eq!(closed.status.code(), Some(2));
+    let message = text(&closed.stderr);
+    assert_one_line(&message);
+    assert!(message.contains("standard output is closed"), "{message}");
+    // The same device, opened by the caller in either way.
+    for redirection in [">/dev/null", "1<>/dev/null"] {
+        assert_eq!(shell(redirection).status.code(), Some(0), "{redirection}");
+    }
+}
 
 #[test]
 fn help_and_version_go_to_stdout() {

@@ -1,5 +1,6 @@
 //! What a machine can check of the house's rules, it checks here.
 //!
+//! - [`archives`]: what is published is complete
 //! - [`arrows`]: which room may use which, and that every dependency has its reason
 //! - [`circles`]: files of a crate do not import each other
 //! - [`source`]: sizes of files, lines and functions; words and paths that have no place
@@ -10,6 +11,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod archives;
 mod arrows;
 mod circles;
 mod links;

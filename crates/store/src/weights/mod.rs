@@ -1,7 +1,7 @@
 //! Weights of edges: a column beside the lists, in pages of its own that only weighted runs read.
 //!
 //! - [`value`]: the types of a weight, and its forms: a value, its bytes, and bits that sort
-//! - [`column`]: where the weights of a page of lists lie, and verified views of their pages
+//! - [`column`](mod@column): where the weights of a page of lists lie, and verified views of pages
 //! - `stream`: all weights in order, beside a pass over the lists
 //! - `spool`: writes the pages of a column while the lists are being packed
 

@@ -1,7 +1,8 @@
 //! Files of every format version stay readable, and the writer still writes the same bytes.
 //!
 //! To add fixtures after a deliberate change of the format: `CENOTE_WRITE_FIXTURES=1 cargo test -p
-//! cenote-store --test suite fixtures` writes those that are missing. Existing ones are never rewritten.
+//! cenote-store --test suite fixtures` writes those that are missing. Existing ones are never
+//! rewritten.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@
 //! skew 0 all pages are alike.
 
 use super::zipf::{Zipf, ZipfConfig};
-use super::{PageLoad, PageOp};
+use super::{Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
@@ -35,8 +35,7 @@ pub struct Drift {
     /// Ranks by which every page rises in the course of the load.
     rise: u64,
     pages: u64,
-    ops: u64,
-    next: u64,
+    cursor: Cursor,
 }
 
 impl Drift {
@@ -51,15 +50,14 @@ impl Drift {
             labels: Permutation::new(pages, Counter::new(seed, LABELS)),
             rise: (drift * pages as f64) as u64,
             pages,
-            ops,
-            next: 0,
+            cursor: Cursor::new(ops),
         })
     }
 
     /// Access number `index`: a pure function of the parameters, the seed and `index`.
     #[inline]
     pub fn op(&self, index: u64) -> PageOp {
-        let risen = u128::from(index) * u128::from(self.rise) / u128::from(self.ops.max(1));
+        let risen = u128::from(index) * u128::from(self.rise) / u128::from(self.cursor.ops.max(1));
         let PageOp { page: rank, write } = self.ranks.op(index);
         let label = (u128::from(rank) + risen) % u128::from(self.pages);
         PageOp { page: self.labels.apply(label as u64), write }
@@ -71,29 +69,4 @@ impl Drift {
     }
 }
 
-impl Iterator for Drift {
-    type Item = Result<PageOp>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let index = self.next;
-        (index < self.ops).then(|| {
-            self.next += 1;
-            Ok(self.op(index))
-        })
-    }
-}
-
-impl PageLoad for Drift {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn pages(&self) -> Option<u64> {
-        Some(self.pages)
-    }
-
-    fn ops(&self) -> Option<u64> {
-        Some(self.ops)
-    }
-}
+load_by_index!(Drift);

@@ -11,7 +11,7 @@
 //! | RIS, read-intensive skewed | 90% | 90% / 10% |
 //! | MU, mixed uniform | 50% | 50% / 50% |
 
-use super::{Chance, Cursor, PageLoad, PageOp, page_in};
+use super::{Chance, Cursor, PageLoad, PageOp, load_by_index, page_in};
 use crate::error::{Result, float, require};
 use crate::random::Counter;
 
@@ -118,34 +118,4 @@ impl Mix {
     }
 }
 
-impl Iterator for Mix {
-    type Item = Result<PageOp>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.cursor.take().map(|index| Ok(self.op(index)))
-    }
-
-    fn nth(&mut self, count: usize) -> Option<Self::Item> {
-        self.cursor.skip(count);
-        self.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.cursor.size_hint()
-    }
-}
-
-impl PageLoad for Mix {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn pages(&self) -> Option<u64> {
-        Some(self.pages)
-    }
-
-    fn ops(&self) -> Option<u64> {
-        Some(self.cursor.ops)
-    }
-}
+load_by_index!(Mix);

@@ -5,7 +5,6 @@
 //! - [`zipf`]: Zipf's law, as YCSB's loads have it
 //! - [`drift`]: the same with hot pages that change
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
-//! - [`census`]: counts a load's accesses and pages
 //! - [`dense`]: renumbers the pages of a sparse load
 //!
 //! Every load is a [`PageLoad`]: an iterator over [`PageOp`]s that knows its name and, where that
@@ -20,7 +19,6 @@
 //! # Ok::<(), cenote_workload::WorkloadError>(())
 //! ```
 
-pub mod census;
 pub mod dense;
 pub mod drift;
 pub mod mix;
@@ -129,6 +127,44 @@ impl Cursor {
         (left.unwrap_or(usize::MAX), left.ok())
     }
 }
+
+/// Makes a load an iterator whose accesses are functions of their index: `op(index)`.
+macro_rules! load_by_index {
+    ($load:ty) => {
+        impl Iterator for $load {
+            type Item = Result<PageOp>;
+
+            #[inline]
+            fn next(&mut self) -> Option<Self::Item> {
+                self.cursor.take().map(|index| Ok(self.op(index)))
+            }
+
+            fn nth(&mut self, count: usize) -> Option<Self::Item> {
+                self.cursor.skip(count);
+                self.next()
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                self.cursor.size_hint()
+            }
+        }
+
+        impl PageLoad for $load {
+            fn name(&self) -> String {
+                self.name.clone()
+            }
+
+            fn pages(&self) -> Option<u64> {
+                Some(self.pages)
+            }
+
+            fn ops(&self) -> Option<u64> {
+                Some(self.cursor.ops)
+            }
+        }
+    };
+}
+use load_by_index;
 
 /// A uniform page of a range, from a sequence of random numbers.
 #[inline(always)]

@@ -19,7 +19,7 @@
 
 use std::str::FromStr;
 
-use super::{Chance, Cursor, PageLoad, PageOp, page_in};
+use super::{Chance, Cursor, PageLoad, PageOp, load_by_index, page_in};
 use crate::error::{Result, WorkloadError, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
@@ -233,34 +233,4 @@ impl Phases {
     }
 }
 
-impl Iterator for Phases {
-    type Item = Result<PageOp>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.cursor.take().map(|index| Ok(self.op(index)))
-    }
-
-    fn nth(&mut self, count: usize) -> Option<Self::Item> {
-        self.cursor.skip(count);
-        self.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.cursor.size_hint()
-    }
-}
-
-impl PageLoad for Phases {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn pages(&self) -> Option<u64> {
-        Some(self.pages)
-    }
-
-    fn ops(&self) -> Option<u64> {
-        Some(self.cursor.ops)
-    }
-}
+load_by_index!(Phases);

@@ -8,7 +8,7 @@
 //! memory and time. The area under 1 / x^skew is inverted in closed form; the few draws that hit
 //! the area between the curve and its steps are drawn again.
 
-use super::{Chance, Cursor, PageLoad, PageOp};
+use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
@@ -81,37 +81,7 @@ impl Zipf {
     }
 }
 
-impl Iterator for Zipf {
-    type Item = Result<PageOp>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.cursor.take().map(|index| Ok(self.op(index)))
-    }
-
-    fn nth(&mut self, count: usize) -> Option<Self::Item> {
-        self.cursor.skip(count);
-        self.next()
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.cursor.size_hint()
-    }
-}
-
-impl PageLoad for Zipf {
-    fn name(&self) -> String {
-        self.name.clone()
-    }
-
-    fn pages(&self) -> Option<u64> {
-        Some(self.pages)
-    }
-
-    fn ops(&self) -> Option<u64> {
-        Some(self.cursor.ops)
-    }
-}
+load_by_index!(Zipf);
 
 /// Draws ranks, counted from 0. The names are the paper's: h is the density, H its integral.
 #[derive(Clone, Debug)]

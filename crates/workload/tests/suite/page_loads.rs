@@ -1,8 +1,7 @@
 //! What generated page loads must look like.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use cenote_workload::page::census::Census;
 use cenote_workload::page::dense::Dense;
 use cenote_workload::page::mix::{Mix, MixConfig};
 use cenote_workload::page::zipf::{Zipf, ZipfConfig};
@@ -175,20 +174,6 @@ fn zipf_stays_in_range_at_the_limits() {
             assert!(ops(Zipf::new(config).expect("valid")).iter().all(|op| op.page < pages));
         }
     }
-}
-
-#[test]
-fn a_census_counts_what_a_load_holds() {
-    let load = || Mix::new(MixConfig::ris(500, 10_000, 3)).expect("valid");
-    let census = Census::of(load()).expect("no errors");
-    let ops = ops(load());
-    assert_eq!(census.ops(), 10_000);
-    assert_eq!(census.writes, ops.iter().filter(|op| op.write).count() as u64);
-    let pages: HashSet<u64> = ops.iter().map(|op| op.page).collect();
-    assert_eq!(census.pages_distinct, pages.len() as u64);
-    assert_eq!(Some(census.pages_end - 1), pages.into_iter().max());
-    let none = Mix::new(MixConfig::ris(500, 0, 3)).expect("valid");
-    assert_eq!(Census::of(none).expect("no errors"), Census::default());
 }
 
 #[test]

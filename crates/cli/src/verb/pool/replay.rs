@@ -12,13 +12,13 @@ use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
 
 use super::sweep::{pool_size, sweep};
 use super::table;
-use crate::args::{Report, whole};
+use crate::args::{Report, bytes, whole};
 use crate::cancel::Guard;
 use crate::output::{self, count};
 use crate::progress;
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replays::{List, LoadFlags, bytes, share, with_bar};
+use crate::verb::replays::{List, LoadFlags, share, with_bar};
 
 /// Replay page accesses through the buffer pool, with every policy, writer and prefetcher asked for
 ///

@@ -7,14 +7,14 @@ mod plot;
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use cenote_device::plan::Planner;
 use cenote_device::profile::{
     Profile, ProfileConfig, ProfileStore, Progress as Step, SizeProfile, profile_path,
 };
 use comfy_table::Table;
 
-use crate::args::Report;
+use crate::args::{Report, bytes};
 use crate::cancel;
 use crate::output::{self, size};
 use crate::progress::{Progress, Unit};
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
     }
-    let scratch_bytes = args.scratch.map(absolute).transpose()?;
+    let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
     // What was measured of a file holds for its blocks, not for the drive's writes.
     let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
@@ -73,13 +73,6 @@ pub fn run(args: &Args) -> Result<Outcome> {
         output::line(Summary { profile: &profile, saved: saved.as_deref() })?;
     }
     Ok(Outcome::Done)
-}
-
-fn absolute(scratch: MemorySize) -> Result<u64> {
-    match scratch {
-        MemorySize::Bytes(bytes) => Ok(bytes),
-        MemorySize::Percent(_) => bail!("--scratch takes a size such as 1GiB, not a percentage"),
-    }
 }
 
 fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> Result<Profile> {
@@ -230,11 +223,5 @@ mod tests {
         }
         let cells = row(&profile, &profile.sizes[0]);
         assert_eq!((cells[1].as_str(), cells[8].as_str()), ("-", "-"));
-    }
-
-    #[test]
-    fn a_scratch_size_in_percent_is_refused() {
-        assert!(absolute(MemorySize::Percent(10.0)).is_err());
-        assert_eq!(absolute(MemorySize::Bytes(9)).unwrap(), 9);
     }
 }

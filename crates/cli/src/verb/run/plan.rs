@@ -39,16 +39,12 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Opens the graph for a run.
     pub fn open(&self) -> Result<Graph> {
-        self.open_for(!self.no_migration)
+        self.graph.open_with(&Graph::options().migration(!self.no_migration), true)
     }
 
     /// The same for an estimate, which changes nothing.
     pub fn open_to_estimate(&self) -> Result<Graph> {
-        self.open_for(false)
-    }
-
-    fn open_for(&self, migration: bool) -> Result<Graph> {
-        self.graph.open_with(&Graph::options().migration(migration), true)
+        self.graph.open_with(&Graph::options().migration(false), true)
     }
 
     /// Sets what the flags say.
