@@ -48,7 +48,7 @@ lint: toolchain
 PACKAGED := $(abspath $(TARGET)/packaged)
 .PHONY: package
 package: toolchain
-	CARGO_TARGET_DIR=$(PACKAGED) cargo package --workspace --exclude cenote-sim --locked --offline \
+	CARGO_TARGET_DIR=$(PACKAGED) cargo package --workspace --exclude cenote-sim --locked \
 	  --allow-dirty
 	rm -rf $(PACKAGED)
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
