@@ -27,6 +27,21 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_two_builds_are_compared_in_turn(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/compare_builds.py", command_path(), command_path(),
+         "--graphs", "kron10", "--only", "import,bfs --parents", "--repeats", "2",
+         "--dir", tmp_path / "graphs", "--rows", rows],
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "bytes_read" in done.stdout and "error" not in rows.read_text()
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [row["build"] for row in found] == ["old", "new"] * 4
+    assert found[4]["bytes_read"] == found[5]["bytes_read"] > 0
+
+
 def test_the_order_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
