@@ -307,7 +307,14 @@ proptest! {
             cenote_store::Order::Bfs,
             cenote_store::Order::Random { seed: 1 },
         ];
-        let given = ImportConfig::default().directed(flags[0]).in_edges(flags[0] && flags[1]).ids(if flags[2] { IdKind::String } else { IdKind::Auto }).codec(if flags[3] { cenote_store::Codec::Packed } else { cenote_store::Codec::Raw }).order(orders[order]).threads(threads).memory_bytes(1 << memory_log);
+        let given = ImportConfig::default()
+            .directed(flags[0])
+            .in_edges(flags[0] && flags[1])
+            .ids(if flags[2] { IdKind::String } else { IdKind::Auto })
+            .codec(if flags[3] { cenote_store::Codec::Packed } else { cenote_store::Codec::Raw })
+            .order(orders[order])
+            .threads(threads)
+            .memory_bytes(1 << memory_log);
         let out = folder.path().join("g");
         if let Err(error) = run(&spec, &out, &given) {
             let ImportError::Memory { needed, .. } = error else { panic!("{error}") };
