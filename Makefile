@@ -29,8 +29,9 @@ demo: build
 .PHONY: test
 test: toolchain venv
 	cargo test --workspace --locked
+	cargo build --workspace --locked --example hops --example mixing --example five_best
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	CENOTE=$(CHECKED) $(VENV)/bin/python -m pytest -p no:cacheprovider -n 2 tests/python
+	CENOTE=$(CHECKED) $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 tests/python
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
