@@ -137,6 +137,10 @@ pub fn random_config(random: &mut Random) -> EngineConfig {
         .explain(random.chance(20))
 }
 
+/// What the lists of a tiered device may grow by between two answers of how much memory it takes:
+/// its worker moves blocks meanwhile. Users see the need rounded up to MiB.
+const TIERS_GROW_BYTES: u64 = 16 << 10;
+
 /// Asks; where the budget is too small, again with the budget that the error says would do.
 pub fn ask_within_budget(
     question: Question,
@@ -145,7 +149,7 @@ pub fn ask_within_budget(
 ) -> Result<Answer, AlgoError> {
     match question.ask(graph, config.clone()) {
         Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
-            question.ask(graph, config.clone().memory_bytes(needed))
+            question.ask(graph, config.clone().memory_bytes(needed + TIERS_GROW_BYTES))
         }
         answer => answer,
     }
