@@ -38,7 +38,8 @@ SOAK_SEED ?= 1000000
 SOAK_TIMES ?= 8
 .PHONY: soak
 soak: toolchain
-	cargo run --locked -p cenote-sim --example fuzz -- all $(SOAK_SEED) $(SOAK_TIMES)
+	cargo build --workspace --locked --example fuzz
+	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
 
 .PHONY: lint
 lint: toolchain
