@@ -13,6 +13,7 @@ help:
 	@echo 'make demo   import a real graph and a larger made one, run BFS, WCC and PageRank'
 	@echo 'make test   every test: Rust, then Python against SciPy, NetworkX and igraph'
 	@echo 'make soak   the fuzzers with other seeds, longer than in the tests'
+	@echo 'make crash  a million power cuts and faults while graphs are updated (takes an hour)'
 	@echo 'make lint   formatting and lints, warnings denied'
 	@echo 'make package  every crate as it would be published, built from its archive'
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
@@ -41,18 +42,31 @@ soak: toolchain
 	cargo build --workspace --locked --example fuzz
 	$(TARGET)/debug/examples/fuzz all $(SOAK_SEED) $(SOAK_TIMES)
 
+# A power cut or a fault at a million changes of the device under updated graphs, in about an hour.
+# One again: cargo run -p cenote-sim --example crash -- replay SEED POINT.
+CRASH_POINTS ?= 1000000
+CRASH_SEED ?= 1000000
+.PHONY: crash
+crash: toolchain
+	cargo build --workspace --locked --example crash
+	$(TARGET)/debug/examples/crash $(CRASH_POINTS) $(CRASH_SEED)
+
 .PHONY: lint
 lint: toolchain
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# One target folder for all archives, so that what they depend on is built once.
-PACKAGED := $(abspath $(TARGET)/packaged)
+# One target folder for all archives, so that what they depend on is built once. Its name is new each
+# time: cargo keeps the unpacked archives by the name of that folder, and would build those of an
+# earlier run again. What it unpacked of ours goes away with it.
+CARGO_HOME ?= $(HOME)/.cargo
 .PHONY: package
 package: toolchain
-	CARGO_TARGET_DIR=$(PACKAGED) cargo package --workspace --exclude cenote-sim --locked \
-	  --allow-dirty
-	rm -rf $(PACKAGED)
+	rm -rf $(TARGET)/packaged.*
+	set -e; mkdir -p $(TARGET); packaged=$$(mktemp -d $(abspath $(TARGET))/packaged.XXXXXXXX); \
+	  trap 'rm -rf "$$packaged" "$(CARGO_HOME)"/registry/src/-*/cenote*' EXIT; \
+	  CARGO_TARGET_DIR=$$packaged cargo package --workspace --exclude cenote-sim --locked \
+	    --allow-dirty
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: bench

@@ -1,4 +1,4 @@
-//! What a run will need, estimated beforehand: memory and bytes; and the budget that will do.
+//! Estimates of the memory and reads of a run, and the smallest budget that suffices.
 
 use std::sync::Arc;
 
@@ -9,54 +9,55 @@ use serde::Serialize;
 
 use crate::report::{Result, graph_pages};
 
-/// What a run will need, estimated beforehand. Where that depends on more of the graph's shape than
-/// its index has, such as how much of it a search reaches, there is a range, as wide as it is on
-/// the graphs that were measured.
+/// The estimated memory and reads of a run. Where the reads depend on more of the graph's shape
+/// than its index shows, such as on how much of it a search reaches, they are given as a range:
+/// that of the graphs that were measured.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// Where the memory will go, at most.
+    /// How the memory budget is divided.
     pub memory: MemoryPlan,
-    /// Bytes of it that will be in use at the peak: pages that are never read take no memory.
+    /// Bytes in use at the peak: frames that are never filled take no memory.
     #[serde(skip)]
     pub used_bytes: u64,
-    /// The same, if as little is read as may be.
+    /// Bytes in use at the peak if the run reads as little as possible.
     #[serde(skip)]
     pub used_bytes_at_least: u64,
-    /// Bytes that will be read, at most where the algorithm may stop early.
+    /// Bytes read; the most if the algorithm may stop early.
     pub bytes_read: u64,
-    /// Bytes that will be read at least, as a rule.
+    /// Usual minimum of the bytes read.
     pub bytes_read_at_least: u64,
-    /// Bytes that will be read at most, as a rule.
+    /// Usual maximum of the bytes read.
     pub bytes_read_at_most: u64,
-    /// What the bytes follow from, in words.
+    /// The reason for the bytes read, in words.
     pub because: String,
-    /// Seconds of device time for them by the profile.
+    /// Seconds of device time for `bytes_read`, by the profile.
     pub device_seconds: f64,
 }
 
-/// Pages that a run will read, and how much of the memory that it was given is used.
+/// The pages that a run reads, and how much of its memory it uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
     at_least: f64,
     likely: f64,
     at_most: f64,
-    /// Share of the optional memory that is filled, at least and likely.
+    /// Share of the optional memory that is filled: at least, and likely.
     scratch: (f64, f64),
-    /// Bytes of the state that are set aside for the worst case alone.
+    /// Bytes of the state that only the worst case uses.
     spare_bytes: u64,
+    /// Bytes of the state that are not used if the run reads as little as possible.
     idle_bytes: u64,
     caches: bool,
     takes_all_frames: bool,
 }
 
 impl Reads {
-    /// So many pages, whatever the shape.
+    /// This many pages, whatever the graph.
     pub fn about(pages: f64) -> Self {
         Self::between(pages, pages, pages)
     }
 
-    /// As the shape has it.
+    /// A range of pages, depending on the graph.
     pub fn between(at_least: f64, likely: f64, at_most: f64) -> Self {
         let (at_least, at_most) = (at_least.min(likely), at_most.max(likely));
         Self {
@@ -71,27 +72,27 @@ impl Reads {
         }
     }
 
-    /// The share of the optional memory that is filled, at least and likely.
+    /// Sets the share of the optional memory that is filled: at least, and likely.
     pub fn filling(self, at_least: f64, likely: f64) -> Self {
         Self { scratch: (at_least, likely), ..self }
     }
 
-    /// Bytes of the state that only the worst case takes.
+    /// Sets the bytes of the state that only the worst case uses.
     pub fn sparing(self, spare_bytes: u64) -> Self {
         Self { spare_bytes, ..self }
     }
 
-    /// Bytes of the state that are not touched where as little is read as may be.
+    /// Sets the bytes of the state that are not used if the run reads as little as possible.
     pub fn idling(self, idle_bytes: u64) -> Self {
         Self { idle_bytes, ..self }
     }
 
-    /// No page is worth keeping.
+    /// Reads without caching.
     pub fn uncached(self) -> Self {
         Self { caches: false, ..self }
     }
 
-    /// By a strategy that reads into the frames of the cache, all of which it takes at once.
+    /// With a strategy; all but `auto` use all frames of the cache at once.
     pub fn by(self, strategy: Strategy) -> Self {
         Self { takes_all_frames: strategy != Strategy::Auto, ..self }
     }
@@ -109,7 +110,7 @@ impl Reads {
             + cache_bytes
     }
 
-    /// Buffers beyond the first half wait for more requests in flight.
+    /// The second half of the buffers is used only when more requests are in flight.
     fn used_bytes_at_least(&self, memory: &MemoryPlan, bytes_read: u64) -> u64 {
         let used = self.used_bytes(memory, bytes_read, self.scratch.0);
         let idle = memory.state_bytes.saturating_sub(self.spare_bytes).min(self.idle_bytes);
@@ -118,7 +119,7 @@ impl Reads {
 }
 
 impl Estimate {
-    /// What `reads` come to with this plan.
+    /// The estimate for `reads` with this plan.
     pub(crate) fn new(
         graph: &Graph,
         (schedule, memory): (Schedule, MemoryPlan),
@@ -140,7 +141,7 @@ impl Estimate {
     }
 }
 
-/// Share of so many pages that the cache can hold, 0 to 1.
+/// Fraction of `pages` that the cache can hold, 0 to 1.
 pub(crate) fn kept(graph: &Graph, memory: &MemoryPlan, pages: u64) -> f64 {
     let all = graph_pages(graph) as f64;
     (memory.cached_fraction(graph) * all / pages.max(1) as f64).min(1.0)
@@ -167,8 +168,8 @@ pub(crate) fn engine_for(
     Ok(Engine::new(Arc::clone(graph), config, &needs)?)
 }
 
-/// The error of a budget that is too small, with one that does even where the needs have grown
-/// with it. They grow by less than the budget does, so this ends.
+/// Replaces the suggestion in the error of a too small budget by one that suffices although the
+/// needs grow with it. They grow by less than the budget does, so this ends.
 fn settled(
     graph: &Graph,
     config: &EngineConfig,
@@ -177,9 +178,9 @@ fn settled(
 ) -> EngineError {
     let mut error = error;
     let mut config = config.clone();
-    let asked = config.memory_bytes;
+    let configured = config.memory_bytes;
     while let EngineError::Budget { given, suggested, .. } = &mut error {
-        *given = asked;
+        *given = configured;
         config.memory_bytes = *suggested << 20;
         match Engine::plan(graph, &config, &needs(&config)) {
             Err(larger) => error = larger,

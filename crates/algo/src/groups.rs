@@ -1,4 +1,4 @@
-//! Groups of vertices, each named by one vertex: components and communities.
+//! Groups of vertices, each named by one of them: components and communities.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,38 +8,38 @@ use rayon::prelude::*;
 use crate::ranks::{for_each_by_id, is_natural};
 use crate::report::Result;
 
-/// Labels that are counted by one thread at a time.
+/// Labels that a thread counts at a time.
 const COUNT_TOGETHER: usize = 1 << 14;
 
 const NONE: VertexId = VertexId::MAX;
 
-/// The group of every vertex, and what follows from that.
+/// The group of every vertex, and counts.
 #[derive(Debug)]
 pub(crate) struct Groups {
-    /// Of every vertex the name of its group.
+    /// The name of every vertex's group.
     pub labels: HugeVec<VertexId>,
     pub count: u64,
     /// Groups of one vertex.
     pub single: u64,
-    /// Vertices in the largest.
+    /// Vertices in the largest group.
     pub largest: u64,
-    /// Its name; the smallest by id, if several are largest.
+    /// Its name; of several largest groups the smallest by id.
     pub largest_label: Option<VertexId>,
 }
 
-/// What labels are before they are names.
+/// What labels stand for before groups are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labels {
-    /// A vertex of the group; of a graph in natural order the smallest. The name is the one with
-    /// the smallest id.
+    /// A vertex of the group, on a graph in natural order the smallest. The group is named after
+    /// its vertex with the smallest id.
     Members,
-    /// The rank of the vertex that is the name.
+    /// The rank of the vertex that names the group.
     Ranks,
 }
 
 impl Groups {
-    /// Names the groups and counts. `sizes` are zeros, as many as there are labels: places that are
-    /// no label are not touched, and take no memory.
+    /// Names and counts the groups. `sizes` holds zeros, one per vertex; cells of vertices that
+    /// name no group are not touched, and take no memory.
     pub fn new(
         graph: &Graph,
         kind: Labels,
@@ -52,7 +52,7 @@ impl Groups {
         }
         let label_of = |label: &AtomicU32| label.load(Ordering::Relaxed);
         labels.par_chunks(COUNT_TOGETHER).for_each(|labels| {
-            // Most are the giant's: a run of one label is added at once.
+            // Most labels are the largest group's: a run of one label is added at once.
             for run in labels.chunk_by(|a, b| label_of(a) == label_of(b)) {
                 sizes[label_of(&run[0]) as usize].fetch_add(run.len() as u32, Ordering::Relaxed);
             }
@@ -71,7 +71,7 @@ impl Groups {
     }
 }
 
-/// Makes an array zeros.
+/// Sets all numbers to 0.
 pub(crate) fn clear(numbers: &[AtomicU32]) {
     numbers.par_iter().for_each(|number| number.store(0, Ordering::Relaxed));
 }
@@ -85,7 +85,7 @@ fn name(graph: &Graph, kind: Labels, labels: &[AtomicU32], names: &[AtomicU32]) 
             Labels::Ranks => rank,
             Labels::Members => labels[v as usize].load(Ordering::Relaxed),
         };
-        // The first in the order of ids stays.
+        // The first vertex in the order of ids names the group.
         if names[place as usize].load(Ordering::Relaxed) == NONE {
             names[place as usize].store(v, Ordering::Relaxed);
         }

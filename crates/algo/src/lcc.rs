@@ -1,10 +1,10 @@
 //! Local clustering coefficient.
 //!
-//! **Returns** for every vertex `v` the number of edges between its neighbours over the number
-//! that there could be, as the LDBC Graphalytics specification defines it: the neighbours N(v) are
-//! the vertices with an edge to or from `v`, `v` itself not among them; of the d(d - 1) directed
-//! edges between d neighbours those that exist are counted, where an edge of an undirected graph
-//! runs both ways; 0 where d < 2.
+//! **Returns** for every vertex `v` the number of edges between its neighbours over the number of
+//! possible ones, as the LDBC Graphalytics specification defines it: the neighbours N(v) are the
+//! vertices with an edge to or from `v`, without `v` itself; of the d(d - 1) directed edges between
+//! d neighbours those that exist are counted, and an edge of an undirected graph runs both ways; 0
+//! if d < 2.
 //!
 //! **Source.** LDBC Graphalytics benchmark specification, version 1.0, section 2.3.6.
 //!
@@ -23,15 +23,15 @@ use crate::triangles::{At, Counted, Job, count_serially};
 
 const NAME: &str = "lcc";
 
-/// Coefficients of a graph.
+/// The local clustering coefficients of a graph.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lcc {
     counted: Counted,
     directed: bool,
-    /// Mean over all vertices, those of fewer than two neighbours with 0; 0 of an empty graph.
+    /// Mean over all vertices; 0 for an empty graph.
     pub mean: f64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -48,7 +48,7 @@ impl Lcc {
     }
 }
 
-/// `edges`: directed edges between the neighbours.
+/// The coefficient with `edges` directed edges between the neighbours.
 fn coefficient(degree: u32, edges: u64) -> f64 {
     if degree < 2 {
         return 0.0;
@@ -60,7 +60,7 @@ fn job(graph: &Graph) -> Job {
     Job { name: NAME, at: if graph.is_directed() { At::Edges } else { At::Triangles } }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 ///
 /// # Errors
 /// A directed graph without in-edges; a budget that is too small.
@@ -68,23 +68,23 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     job(graph).estimate(graph, config)
 }
 
-/// Finds the coefficients.
+/// Computes the coefficients.
 ///
 /// # Errors
-/// A directed graph without in-edges; whatever keeps the engine from running.
+/// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Lcc> {
     let (counted, run) = job(graph).run(graph, config)?;
     let mut lcc = Lcc { counted, directed: graph.is_directed(), mean: 0.0, run };
     let n = graph.vertices();
-    // In the order of the ids: a sum of floats depends on its order.
+    // In the order of the ids, because a floating-point sum depends on it.
     let mut sum = 0.0;
     for_each_by_id(graph, |v| sum += lcc.coefficient(v))?;
     lcc.mean = sum / n.max(1) as f64;
     Ok(lcc)
 }
 
-/// Counts again, serially, and asserts that every coefficient is the same to the last bit, and the
-/// mean follows from them. Takes 8 bytes an entry of the stored lists.
+/// Counts again serially and asserts that every coefficient is the same to the last bit and that
+/// the mean follows from them. Takes 8 bytes an entry of the stored lists.
 pub fn verify(graph: &Graph, lcc: &Lcc) -> Result<()> {
     let counts = count_serially(graph)?;
     let mut sum = 0.0;

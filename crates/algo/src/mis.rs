@@ -1,23 +1,23 @@
 //! A maximal independent set.
 //!
-//! **Returns** a set of vertices of which no two are neighbours and to which none can be added:
-//! the lexicographically first one by priority, that is, what a greedy choice takes that goes
-//! through the vertices by ascending hash of seed and vertex. That set does not depend on the
-//! order in which anything is computed. Edges count in both directions; self-loops do not count.
+//! **Returns** a maximal set of vertices of which no two are neighbours: the lexicographically
+//! first one by priority, that is, the choice of a greedy algorithm that visits the vertices by
+//! ascending hash of seed and vertex. It does not depend on the order of computation. Edges count
+//! in both directions; self-loops do not count.
 //!
 //! **Source.** Luby, "A simple parallel algorithm for the maximal independent set problem", SIAM
 //! J. Computing 1986, with priorities drawn once: Blelloch, Fineman and Shun, "Greedy sequential
 //! maximal independent set and matching are parallel on average", SPAA 2012 (O(log² n) rounds with
 //! high probability). GraphSSD, section 4.1, has it among its algorithms.
 //!
-//! **Trick.** A decision is never taken back, so no vertex waits for a round to end: a vertex whose
-//! list shows that all earlier neighbours are out is in at once, and its neighbours are out before
-//! their lists are looked at. What a pass leaves undecided is kept in memory, and of each list
-//! only the earlier, undecided neighbours (on a directed graph all undecided); if that does not
-//! fit, the next pass reads the lists of the undecided only.
+//! **Trick.** Decisions are final, so no vertex waits for the end of a round: a vertex whose
+//! earlier neighbours are all out joins the set at once, and its neighbours are out before their
+//! lists are read. The residual graph of a pass, the lists of undecided vertices with only their
+//! earlier undecided neighbours (on a directed graph all undecided ones), is kept in memory; if it
+//! does not fit, the next pass reads the lists of the undecided only.
 //!
 //! A directed graph needs no in-edges: an edge seen at its source decides at both ends. A vertex
-//! may then learn of its earlier neighbours from their lists, so it is decided at the end of a
+//! may learn of an earlier neighbour from that neighbour's list, so it is decided at the end of a
 //! round.
 
 use std::sync::Arc;
@@ -37,11 +37,11 @@ use crate::residual::{Kept, Parts, ResidualPart};
 
 const NAME: &str = "mis";
 
-/// Which set is chosen.
+/// Parameters of the maximal independent set.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct MisConfig {
-    /// Of the priorities: another seed, another set.
+    /// Seed of the priorities, and so of the choice of the set.
     pub seed: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct Mis {
     pub size: u64,
     /// Rounds, over lists on the device and in memory.
     pub rounds: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -69,18 +69,18 @@ impl Mis {
     }
 }
 
-/// The priority of the vertex with this rank, least first. The mixer is a bijection, so there are
-/// no ties.
+/// The priority of the vertex with this rank; the least comes first. The mixer is a bijection, so
+/// there are no ties.
 #[inline(always)]
 fn priority(seed: u64, rank: VertexId) -> u64 {
     mix(seed ^ u64::from(rank).wrapping_mul(GOLDEN))
 }
 
-/// Memory: two bits a vertex for its state, three sets; 4 bytes where the graph is not in
-/// the order of its ids; up to half of the lists are kept where the budget has room for them.
+/// Memory: two bits a vertex for its state, three sets; 4 bytes if the graph is not in the order of
+/// its ids; optionally up to half of the lists.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
-    // Of an undirected edge one end is kept, with the two words before each list.
+    // Each undirected edge is kept at one end, and each list has a header of two words.
     let kept = if graph.is_directed() { 4 } else { 2 } * graph.superblock().stored_out;
     let scratch_bytes = if config.strategy == Strategy::Auto { kept + 8 * n as u64 } else { 0 };
     Needs {
@@ -90,13 +90,13 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let plan = Engine::plan(graph, config, &needs(graph, config))?;
     let pass = pages(graph, Direction::Out);
-    // Of social and generated graphs: passes after the first, and what the cache spares them.
+    // Passes after the first, on social and generated graphs, and the effect of the cache.
     let (more, because) = match (config.strategy, graph.is_directed()) {
-        (Strategy::Auto, false) => (0.0, "one pass over the pages; what it leaves open is kept"),
+        (Strategy::Auto, false) => (0.0, "one pass over the pages; the residual graph is kept"),
         (Strategy::Auto, true) => (0.9, "a pass over the pages, and nearly all of a second"),
         (_, false) => (1.1, "about two passes over the pages, less what is cached"),
         (_, true) => (4.1, "about five passes over the pages, less what is cached"),
@@ -106,7 +106,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-/// Finds the set.
+/// Computes the set.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, mis: &MisConfig) -> Result<Mis> {
     let needs = needs(graph, &config);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
@@ -132,8 +132,7 @@ const UNDECIDED: u32 = 0;
 const IN: u32 = 1;
 const OUT: u32 = 2;
 
-/// Two bits a vertex. One atomic holds a vertex's whole state, so no thread sees half of a
-/// decision.
+/// Two bits a vertex. One atomic holds the whole state of a vertex, so decisions are not torn.
 #[derive(Debug)]
 struct States(HugeVec<AtomicU32>);
 
@@ -159,17 +158,17 @@ impl States {
 }
 
 // ------------------------------------------------------------------------------------------------
-// One look at a list
+// Processing of a list
 
 struct Round {
     seed: u64,
     ranks: Ranks,
     directed: bool,
     states: States,
-    /// Vertices whose list is not needed any more: they are out, or in and have excluded their
-    /// neighbours.
+    /// Vertices whose list is not needed any more: vertices outside the set, and members whose
+    /// neighbours are excluded.
     settled: Bitmap,
-    /// Vertices with an earlier neighbour that was undecided in this round.
+    /// Vertices with an undecided earlier neighbour in this round.
     blocked: Bitmap,
 }
 
@@ -179,10 +178,10 @@ impl Round {
         priority(self.seed, self.ranks.of(v))
     }
 
-    /// Looks at the list, or a piece of the list, of `v`; `keep` takes the targets that matter
-    /// later. Returns whether the list is needed again.
+    /// Processes the list of `v`, or a piece of it; passes the targets that matter later to `keep`.
+    /// Returns whether the list is needed again.
     #[inline(always)]
-    fn look(
+    fn process(
         &self,
         v: VertexId,
         whole: bool,
@@ -199,7 +198,7 @@ impl Round {
             }
             _ => {}
         }
-        let mine = self.priority(v);
+        let own = self.priority(v);
         let mut blocked = false;
         for &target in targets {
             match self.states.get(target) {
@@ -209,7 +208,7 @@ impl Round {
                     return false;
                 }
                 _ if target == v => {}
-                _ if self.priority(target) < mine => {
+                _ if self.priority(target) < own => {
                     blocked = true;
                     keep(target);
                 }
@@ -231,14 +230,14 @@ impl Round {
         true
     }
 
-    /// `v` is out: a neighbour is in. Of many that say so each is right.
+    /// Excludes `v`, which has a neighbour in the set. Concurrent calls for a `v` agree.
     #[inline(always)]
     fn exclude(&self, v: VertexId) {
         self.states.set(v, OUT);
         self.settled.insert(v);
     }
 
-    /// The neighbours of `v`, which is in, are out.
+    /// Excludes the undecided neighbours of `v`, a member of the set.
     fn exclude_all(&self, v: VertexId, targets: &[VertexId]) {
         for &target in targets {
             if target != v && self.states.get(target) == UNDECIDED {
@@ -247,8 +246,8 @@ impl Round {
         }
     }
 
-    /// Whether a list that was kept may be forgotten; moves the targets that still matter to the
-    /// front.
+    /// Moves the targets that still matter to the front and returns their number; `None` if the
+    /// list is not needed any more.
     fn shorten(&self, list: Kept, targets: &mut [VertexId]) -> Option<usize> {
         let state = self.states.get(list.vertex);
         if state == OUT || state == IN && !self.directed {
@@ -265,13 +264,13 @@ impl Round {
     }
 }
 
-/// A round over lists on the device.
-struct Look<'a> {
+/// The kernel of a round over lists on the device.
+struct RoundKernel<'a> {
     round: &'a Round,
     parts: Parts,
 }
 
-impl Kernel for Look<'_> {
+impl Kernel for RoundKernel<'_> {
     type Local = ResidualPart;
 
     fn local(&self) -> ResidualPart {
@@ -281,11 +280,11 @@ impl Kernel for Look<'_> {
     fn list(&self, part: &mut ResidualPart, list: &List<'_>) {
         let (v, whole) = (list.vertex, list.is_whole());
         if part.is_full() {
-            self.round.look(v, whole, list.targets, |_| {});
+            self.round.process(v, whole, list.targets, |_| {});
             return;
         }
         part.begin();
-        if self.round.look(v, whole, list.targets, |target| part.push(target)) {
+        if self.round.process(v, whole, list.targets, |target| part.push(target)) {
             part.end(Kept { vertex: v, whole });
             if part.is_full() {
                 self.make_room(part, list);
@@ -296,8 +295,8 @@ impl Kernel for Look<'_> {
     }
 }
 
-impl Look<'_> {
-    /// Forgets what was decided since it was kept; where that frees a good part, keeping goes on.
+impl RoundKernel<'_> {
+    /// Drops the lists decided since they were kept; continues to keep lists if that frees enough.
     fn make_room(&self, part: &mut ResidualPart, list: &List<'_>) {
         part.retain(|kept, targets| self.round.shorten(kept, targets));
         if part.reopen() {
@@ -312,7 +311,7 @@ impl Look<'_> {
 struct Rounds<'e> {
     engine: &'e Engine,
     round: Round,
-    /// `settled` when the round began.
+    /// A copy of `settled` from the beginning of the round.
     done: Bitmap,
     count: u64,
 }
@@ -334,15 +333,15 @@ impl Rounds<'_> {
         Ok(Mis { states, size: size as u64, rounds: self.count, run: Run::of(self.engine) })
     }
 
-    /// One round over the lists of the vertices that are not settled; what it leaves over.
+    /// One round over the lists of the unsettled vertices; returns the residual lists.
     fn by_pass(&mut self) -> Result<Vec<ResidualPart>> {
         self.done.merge(&self.round.settled);
         let workers = self.engine.config().threads;
         let parts = Parts::new(self.engine.memory().scratch_bytes, workers, 0)?;
-        let kernel = Look { round: &self.round, parts };
+        let kernel = RoundKernel { round: &self.round, parts };
         let active = match (self.count, self.round.directed) {
             (1, _) => ActiveSet::All,
-            // A list need not be looked at once its vertex is decided.
+            // The list of a decided vertex is not needed.
             (_, false) => ActiveSet::NotIn(&self.round.settled),
             (_, true) => ActiveSet::NotIn(&self.done),
         };
@@ -350,8 +349,8 @@ impl Rounds<'_> {
         Ok(self.engine.visit(label, Direction::Out, active, &kernel)?)
     }
 
-    /// A vertex that was looked at and not blocked is in; one that was in before has excluded its
-    /// neighbours by now.
+    /// Adds the unblocked undecided vertices to the set; settles the members from before, which
+    /// have excluded their neighbours by now.
     fn end_round(&mut self) {
         let Self { round, done, .. } = self;
         let n = done.len() as VertexId;
@@ -366,7 +365,7 @@ impl Rounds<'_> {
                 _ if round.blocked.contains(v) => {}
                 _ => {
                     round.states.set(v, IN);
-                    // Neighbours across an undirected edge see it from their side.
+                    // Across an undirected edge, neighbours see the decision from their side.
                     if !round.directed {
                         round.settled.insert(v);
                     }
@@ -376,7 +375,7 @@ impl Rounds<'_> {
         round.blocked.clear();
     }
 
-    /// The rest, from the lists that were kept.
+    /// The remaining rounds, over the residual lists in memory.
     fn in_memory(&mut self, mut parts: Vec<ResidualPart>) -> Result<()> {
         while parts.iter().any(|part| part.lists() > 0) {
             self.engine.check_cancel()?;
@@ -386,7 +385,7 @@ impl Rounds<'_> {
                 part.retain(|list, targets| {
                     let shorter = round.shorten(list, targets)?;
                     let targets = &targets[..shorter];
-                    round.look(list.vertex, list.whole, targets, |_| {}).then_some(shorter)
+                    round.process(list.vertex, list.whole, targets, |_| {}).then_some(shorter)
                 });
             });
             self.end_round();
@@ -399,8 +398,8 @@ impl Rounds<'_> {
 // Verifier
 
 /// Asserts, in one serial pass over the edges: no two neighbours are in the set; every vertex
-/// outside has a neighbour of earlier priority in it (so the set is maximal, and by induction over
-/// the priorities it is the one that the greedy choice takes); the size is that of the set.
+/// outside has a neighbour of earlier priority in it (so it is maximal, and by induction the greedy
+/// choice); the size is that of the set.
 pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
     let ranks = Ranks::load(graph)?;
     let priority = |v| priority(config.seed, ranks.of(v));

@@ -1,6 +1,6 @@
-//! The mixer that priorities, samples and hashes share.
+//! The hash mixer of priorities, samples and fingerprints.
 
-/// What SplitMix64 adds from number to number.
+/// The increment of SplitMix64.
 pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Stafford's mixer 13, as in SplitMix64: a bijection of which 0 is a fixed point.

@@ -1,9 +1,8 @@
-//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists
-//! together.
+//! Assembled neighbourhoods: the list of a vertex, or on a directed graph both of its lists.
 //!
-//! Out-lists and in-lists lie in different pages. A directed graph is therefore visited range by
-//! range of vertices: the out-lists of a range are brought into memory, then its in-lists are
-//! visited, and each meets its partner there.
+//! Out-lists and in-lists lie in different pages. A directed graph is visited in ranges of
+//! vertices: the out-lists of a range are loaded into memory, then its in-lists are visited and
+//! joined with them.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -18,41 +17,41 @@ use crate::estimate::Reads;
 use crate::report::{AlgoError, Result};
 use crate::residual::{Kept, Residual, ResidualPart};
 
-/// Room for out-lists that is worth taking even from little.
+/// The least memory for out-lists, even of a small budget.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
-/// Room beyond which longer ranges gain nothing.
+/// Beyond this memory for out-lists, longer ranges gain nothing.
 const ROOM_BYTES_MAX: u64 = 32 << 20;
 
-/// Words that a piece of a list takes beside its targets: its head of two, and an index entry.
+/// Words of a piece beside its targets: a header of two, and an index entry.
 const PIECE_WORDS: usize = 2 + Residual::INDEX_WORDS;
 
-/// What is done with a neighbourhood. As [`Kernel`], but for whole neighbourhoods.
+/// As [`Kernel`], for whole neighbourhoods.
 pub(crate) trait Neighbourhood: Sync {
     type Local: Send;
 
     fn local(&self) -> Self::Local;
 
-    /// Takes all neighbours of `v`, in one or more slices: a neighbour in both directions of a
+    /// Processes all neighbours of `v`, in one or more slices; a neighbour in both directions of a
     /// directed graph is there twice.
     fn take(&self, local: &mut Self::Local, v: VertexId, neighbours: &[&[VertexId]]);
 }
 
-/// Bytes that visits take whatever happens, and bytes that make them faster.
+/// Required bytes of visits, and optional bytes that make them faster.
 pub(crate) fn bytes_for(graph: &Graph, config: &EngineConfig) -> (u64, u64) {
     let pieces = Assembled::bytes_for(graph, config);
     if !graph.is_directed() {
         return (pieces, 0);
     }
     let longest = graph.adjacency(Direction::Out).map_or(0, Adjacency::list_entries_bound);
-    // Every piece of the longest list with its head; and what any small graph needs as a whole.
+    // Every piece of the longest list with its header; for a small graph, all lists.
     let all = graph.superblock().stored_out * 4 * (1 + PIECE_WORDS as u64) + 64;
     let room = (longest * 6 + 4096).max(ROOM_BYTES_MIN).min(all);
     (pieces + room, ROOM_BYTES_MAX.min(all))
 }
 
-/// What a run of visits uses of its memory: neither pieces nor the room for out-lists as a rule;
-/// the further room as far as there are lists for it.
+/// Adds the memory use of visits to `reads`: as a rule they use neither pieces nor the required
+/// space for out-lists; the optional space as far as there are lists for it.
 pub(crate) fn using(
     graph: &Graph,
     config: &EngineConfig,
@@ -64,7 +63,7 @@ pub(crate) fn using(
     reads.sparing(bytes_for(graph, config).0).filling(filled / 2.0, filled)
 }
 
-/// Brings the neighbourhoods of all active vertices to `neighbourhood`, once each. `active` must
+/// Passes the neighbourhoods of all active vertices to `neighbourhood`, once each. `active` must
 /// not change meanwhile.
 pub(crate) fn visit<V: Neighbourhood>(
     engine: &Engine,
@@ -101,7 +100,7 @@ struct Ranges<'a> {
     outward: &'a Adjacency,
     inward: &'a Adjacency,
     room_words: usize,
-    /// Pages of out-lists that fit the room, as far as is known.
+    /// The estimated number of out-list pages that fit.
     pages: u64,
 }
 
@@ -133,9 +132,9 @@ impl<'a> Ranges<'a> {
         let (mut from, mut pages) = (0, self.pages);
         while from < vertices {
             let mut to = self.end_of(from, pages);
-            let held = loop {
-                match self.hold(label, from..to)? {
-                    Some(held) => break held,
+            let loaded = loop {
+                match self.load(label, from..to)? {
+                    Some(loaded) => break loaded,
                     None if to - from > 1 => {
                         to = from + (to - from) / 2;
                         pages = (pages / 2).max(1);
@@ -143,7 +142,7 @@ impl<'a> Ranges<'a> {
                     None => return Err(self.contradiction(from)),
                 }
             };
-            locals.extend(self.join(label, from..to, &held, neighbourhood)?);
+            locals.extend(self.join(label, from..to, &loaded, neighbourhood)?);
             from = to;
             pages = self.pages.min(pages * 2);
         }
@@ -153,11 +152,11 @@ impl<'a> Ranges<'a> {
     fn contradiction(&self, v: VertexId) -> AlgoError {
         AlgoError::Contradiction {
             file: self.engine.graph().device().name(),
-            fault: format!("the out-list of vertex {v} is longer than the index has it"),
+            fault: format!("the out-list of vertex {v} is longer than the index says"),
         }
     }
 
-    /// Where a range from `from` ends whose lists start in that many pages.
+    /// The end of the range of vertices from `from` whose lists start within `pages` pages.
     fn end_of(&self, from: VertexId, pages: u64) -> VertexId {
         let vertices = self.engine.graph().vertices() as VertexId;
         let page = *self.outward.pages_of(from).start() + pages;
@@ -180,10 +179,10 @@ impl<'a> Ranges<'a> {
             .collect()
     }
 
-    /// Brings the active out-lists of a range into memory; `None` where they do not fit.
-    fn hold(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
+    /// Loads the active out-lists of a range; `None` if they do not fit.
+    fn load(&self, label: &str, range: Range<VertexId>) -> Result<Option<Residual>> {
         let tasks = self.tasks(self.outward, &range);
-        let hold = Hold {
+        let load = Load {
             active: self.active,
             range,
             left_words: AtomicI64::new(i64::try_from(self.room_words).unwrap_or(i64::MAX)),
@@ -192,11 +191,11 @@ impl<'a> Ranges<'a> {
             fault: Mutex::new(None),
         };
         let label = format!("{label}: out");
-        let parts = self.engine.visit_pages(label, Direction::Out, &tasks, &hold)?;
-        if let Ok(Some(fault)) = hold.fault.into_inner() {
+        let parts = self.engine.visit_pages(label, Direction::Out, &tasks, &load)?;
+        if let Ok(Some(fault)) = load.fault.into_inner() {
             return Err(fault);
         }
-        let over = hold.over.load(Ordering::Relaxed);
+        let over = load.over.load(Ordering::Relaxed);
         Ok((!over).then(|| Residual::new(parts.into_iter().flatten().collect())))
     }
 
@@ -204,18 +203,18 @@ impl<'a> Ranges<'a> {
         &self,
         label: &str,
         range: Range<VertexId>,
-        held: &Residual,
+        out_lists: &Residual,
         neighbourhood: &V,
     ) -> Result<Vec<V::Local>> {
         let tasks = self.tasks(self.inward, &range);
-        let partner = Partner { held, neighbourhood };
+        let partner = Partner { out_lists, neighbourhood };
         let join = Join { active: self.active, range, whole: Assembled::new(&partner) };
         Ok(self.engine.visit_pages(format!("{label}: in"), Direction::In, &tasks, &join)?)
     }
 }
 
 /// Keeps the out-lists of a range.
-struct Hold<'a> {
+struct Load<'a> {
     active: ActiveSet<'a>,
     range: Range<VertexId>,
     room_words: usize,
@@ -224,10 +223,10 @@ struct Hold<'a> {
     fault: Mutex<Option<AlgoError>>,
 }
 
-impl Kernel for Hold<'_> {
+impl Kernel for Load<'_> {
     type Local = Option<ResidualPart>;
 
-    /// Address space for the whole room; memory only for what comes.
+    /// Reserves address space for the whole room; only what is written takes memory.
     fn local(&self) -> Option<ResidualPart> {
         match ResidualPart::with_bytes(self.room_words as u64 * 4, 0) {
             Ok(part) => Some(part),
@@ -259,7 +258,7 @@ impl Kernel for Hold<'_> {
     }
 }
 
-/// Shows in-lists, whole, to [`Partner`].
+/// Passes assembled in-lists to [`Partner`].
 struct Join<'a, V> {
     active: ActiveSet<'a>,
     range: Range<VertexId>,
@@ -282,9 +281,9 @@ impl<V: Neighbourhood> Kernel for Join<'_, V> {
     }
 }
 
-/// Puts an in-list and the out-list that is held together.
+/// Joins an in-list with the out-list in memory.
 struct Partner<'a, V> {
-    held: &'a Residual,
+    out_lists: &'a Residual,
     neighbourhood: &'a V,
 }
 
@@ -296,7 +295,7 @@ impl<V: Neighbourhood> Kernel for Partner<'_, V> {
     }
 
     fn list(&self, local: &mut V::Local, list: &List<'_>) {
-        let mut pieces = self.held.pieces(list.vertex);
+        let mut pieces = self.out_lists.pieces(list.vertex);
         match (pieces.next(), pieces.next()) {
             (None, _) => self.neighbourhood.take(local, list.vertex, &[list.targets]),
             (Some(only), None) => {

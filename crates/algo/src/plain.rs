@@ -1,11 +1,11 @@
-//! A graph's lists in memory, as serial verifiers want them.
+//! Adjacency lists in memory, for serial verifiers.
 
 use cenote_engine::{Direction, Graph, VertexId, for_each_list};
 
 use crate::ranks::Ranks;
 use crate::report::Result;
 
-/// All lists, one after the other.
+/// All lists, in one array.
 #[derive(Debug)]
 pub(crate) struct Lists {
     starts: Vec<usize>,
@@ -13,7 +13,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Neighbours in both directions. A neighbour by two edges is there twice.
+    /// Neighbours in both directions; a neighbour by two edges is there twice.
     pub fn both_ways(graph: &Graph) -> Result<Self> {
         Self::of(graph, |v, target, put| {
             put(v, target);
@@ -23,12 +23,12 @@ impl Lists {
         })
     }
 
-    /// The lists as they are stored: where edges lead. 4 bytes an entry and 8 a vertex.
+    /// The out-lists, as stored. 4 bytes an entry and 8 a vertex.
     pub fn outward(graph: &Graph) -> Result<Self> {
         Self::of(graph, |v, target, put| put(v, target))
     }
 
-    /// Puts every list in the order of the ids.
+    /// Sorts every list by id.
     pub fn sort(&mut self, ranks: &Ranks) {
         if !ranks.is_natural() {
             for v in 0..self.vertices() as usize {
@@ -37,12 +37,12 @@ impl Lists {
         }
     }
 
-    /// Where edges come from.
+    /// The in-lists.
     pub fn inward(graph: &Graph) -> Result<Self> {
         Self::of(graph, |v, target, put| put(target, v))
     }
 
-    /// What `entries` makes of each stored entry: a vertex and what goes into its list.
+    /// Builds lists from `entries`, which maps each stored entry to entries (vertex, target).
     fn of(
         graph: &Graph,
         entries: impl Fn(VertexId, VertexId, &mut dyn FnMut(VertexId, VertexId)),

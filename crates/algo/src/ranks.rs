@@ -1,9 +1,8 @@
-//! The order of the user's ids, by which every answer is defined, on graphs whose vertices lie in
-//! another order.
+//! Ranks: the order of the user's ids, by which all results are defined.
 //!
-//! The *rank* of a vertex is the place of its id among all ids in ascending order. Where a graph
-//! was imported without an order of its own every vertex is its rank: nothing here takes memory or
-//! time then.
+//! The *rank* of a vertex is the position of its id among all ids in ascending order. On a graph in
+//! natural order without appended vertices every vertex is its own rank, and nothing here takes
+//! memory or time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,15 +13,16 @@ use crate::report::Result;
 
 /// Whether every vertex is its own rank.
 pub(crate) fn is_natural(graph: &Graph) -> bool {
-    graph.superblock().order == Order::Natural
+    let superblock = graph.superblock();
+    superblock.order == Order::Natural && superblock.appended() == 0
 }
 
-/// Passes all vertices on, in the order of their ids.
+/// Calls `visit` with all vertices in the order of their ids.
 pub(crate) fn for_each_by_id(graph: &Graph, visit: impl FnMut(VertexId)) -> Result<()> {
     Ok(graph.ids()?.for_each_vertex(visit)?)
 }
 
-/// Puts vertices in the order of their ids, each once.
+/// Sorts vertices by id and removes duplicates.
 pub(crate) fn sort_by_id(graph: &Graph, vertices: &mut Vec<VertexId>) -> Result<()> {
     vertices.sort_unstable();
     vertices.dedup();
@@ -37,15 +37,23 @@ pub(crate) fn sort_by_id(graph: &Graph, vertices: &mut Vec<VertexId>) -> Result<
     Ok(())
 }
 
-/// Where a search starts that is given no source: the vertex with the longest list of targets, of
-/// several the one with the smallest id.
+/// The default source of a search: the vertex with the longest out-list, of several the one with
+/// the smallest id.
 ///
 /// # Errors
-/// A shuffled graph whose degrees or order cannot be read.
+/// The degrees or the order cannot be read, of a shuffled graph or one that updates have changed.
 pub fn default_source(graph: &Graph) -> Result<VertexId> {
     let superblock = graph.superblock();
-    // The other orders put the smallest id among equals first, and so does the superblock.
-    let Order::Random { .. } = superblock.order else { return Ok(superblock.degree_max_vertex) };
+    // The superblock has the smallest of these vertices. An import puts the smallest id among
+    // equals first, unless it shuffles them.
+    let is_smallest_id = match superblock.order {
+        Order::Natural => superblock.appended() == 0,
+        Order::Random { .. } => false,
+        _ => superblock.epoch == 1,
+    };
+    if is_smallest_id {
+        return Ok(superblock.degree_max_vertex);
+    }
     let longest = Bitmap::new(graph.vertices())?;
     graph.degrees(Direction::Out, &mut |first, degrees| {
         for (v, _) in (first..).zip(degrees).filter(|(_, d)| **d == superblock.degree_max) {
@@ -66,12 +74,12 @@ pub fn default_source(graph: &Graph) -> Result<VertexId> {
 pub(crate) struct Ranks(Option<HugeVec<VertexId>>);
 
 impl Ranks {
-    /// Memory that they take.
+    /// Bytes of the ranks of a graph.
     pub fn bytes_for(graph: &Graph) -> u64 {
         if is_natural(graph) { 0 } else { 4 * graph.vertices() as u64 }
     }
 
-    /// Reads them.
+    /// Reads the ranks.
     pub fn load(graph: &Graph) -> Result<Self> {
         if is_natural(graph) {
             return Ok(Self(None));
@@ -100,7 +108,7 @@ impl Ranks {
         }
     }
 
-    /// Puts vertices in the order of their ids.
+    /// Sorts vertices by id.
     pub fn sort(&self, vertices: &mut [VertexId]) {
         match &self.0 {
             None => vertices.sort_unstable(),
@@ -108,8 +116,7 @@ impl Ranks {
         }
     }
 
-    /// The targets of a list in the order of their ids; `memory` holds them where that is not how
-    /// they lie.
+    /// The targets of a list sorted by id; in `memory` if they are not sorted already.
     #[inline(always)]
     pub fn sorted<'a>(
         &self,
@@ -132,12 +139,11 @@ impl Ranks {
         }
         let longest = [Direction::Out, Direction::In]
             .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
-        // A vector that grows holds the old copy too, for a moment.
+        // A growing vector needs the old copy for a moment.
         3 * 4 * longest[0].max(longest[1])
     }
 
-    /// The `count` vertices of the largest values, the largest first, of equal ones the smallest
-    /// id.
+    /// The `count` vertices of the largest values, largest first; ties in the order of ids.
     pub fn top(
         &self,
         count: usize,
@@ -168,7 +174,7 @@ impl Ranks {
 pub(crate) struct Vertices(Option<HugeVec<VertexId>>);
 
 impl Vertices {
-    /// Reads them.
+    /// Reads the vertices.
     pub fn load(graph: &Graph) -> Result<Self> {
         if is_natural(graph) {
             return Ok(Self(None));
@@ -196,24 +202,24 @@ impl Vertices {
     }
 }
 
-/// No parent.
+/// The parent of a vertex without one.
 pub const NO_PARENT: u32 = u32::MAX;
 
-/// Of every vertex the smallest id that was proposed as its parent.
+/// For each vertex the parent with the smallest id that was proposed.
 #[derive(Debug)]
 pub(crate) struct Parents {
-    /// Ranks.
+    /// As ranks.
     smallest: HugeVec<AtomicU32>,
     ranks: Ranks,
 }
 
 impl Parents {
-    /// Memory that they take.
+    /// Bytes of the parents of a graph.
     pub fn bytes_for(graph: &Graph) -> u64 {
         4 * graph.vertices() as u64 + Ranks::bytes_for(graph)
     }
 
-    /// No vertex has one.
+    /// All vertices without a parent.
     pub fn new(graph: &Graph) -> Result<Self> {
         let smallest = HugeVec::<AtomicU32>::zeroed(graph.vertices())?;
         smallest.par_iter().for_each(|parent| parent.store(NO_PARENT, Ordering::Relaxed));
@@ -224,20 +230,20 @@ impl Parents {
     #[inline(always)]
     pub fn propose(&self, v: VertexId, parent: VertexId) {
         let (cell, rank) = (&self.smallest[v as usize], self.ranks.of(parent));
-        // Most come too late: a look costs less than an exchange.
+        // Most proposals do not win, and a load costs less than an exchange.
         if cell.load(Ordering::Relaxed) > rank {
             cell.fetch_min(rank, Ordering::Relaxed);
         }
     }
 
-    /// Proposes all of these, which ascend as vertices.
+    /// Proposes several parents, in ascending order.
     #[inline(always)]
     pub fn propose_all(&self, v: VertexId, parents: impl Iterator<Item = VertexId>) {
         let enough = if self.ranks.is_natural() { 1 } else { usize::MAX };
         parents.take(enough).for_each(|parent| self.propose(v, parent));
     }
 
-    /// Whether `v` has one.
+    /// Whether `v` has a parent.
     #[inline(always)]
     pub fn has(&self, v: VertexId) -> bool {
         self.smallest[v as usize].load(Ordering::Relaxed) != NO_PARENT

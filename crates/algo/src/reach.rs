@@ -1,16 +1,14 @@
 //! Reachability: can each target be reached from the source?
 //!
-//! **Returns** yes or no for each target. How far it is `bfs` finds.
+//! **Returns** yes or no for each target; `bfs` finds distances.
 //!
 //! **Source.** Bidirectional search, Pohl 1971.
 //!
-//! **Trick.** Where in-lists are at hand the search goes forward from the source and backward from
-//! the target, each time a level on the side whose frontier has fewer pages, and ends where they
-//! meet or one side is exhausted: on social networks after some thousand pages instead of nearly
-//! all. What was reached forward stays for the next target; so does what was found out to lead only
-//! to targets out of reach. Without in-lists one pseudo-DFS looks for all targets at once.
-//!
-//! Steps: [`Expand`]; [`pseudo::search`] without in-lists.
+//! **Trick.** With in-lists the search runs forward from the source and backward from the target,
+//! each time one level on the side whose frontier has fewer pages, until the sides meet or one is
+//! exhausted: on social networks after some thousand pages instead of nearly all. Vertices reached
+//! forward stay known for the next target; so do vertices that lead only to unreachable targets.
+//! Without in-lists one pseudo-DFS ([`pseudo::search`]) looks for all targets at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,13 +26,13 @@ use crate::report::{AlgoError, Result, Run, check_vertices, graph_pages, pages};
 
 const NAME: &str = "reach";
 
-/// What is asked.
+/// Parameters of a reachability search.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReachConfig {
-    /// Where the way starts; the vertex of largest degree where it is not set.
+    /// The source; unset: the vertex of largest degree.
     pub source: Option<VertexId>,
-    /// Where it may end.
+    /// The targets, at least one.
     pub targets: Vec<VertexId>,
 }
 
@@ -42,17 +40,17 @@ impl ReachConfig {
     setters! { source: Option<VertexId>, targets: Vec<VertexId> }
 }
 
-/// The answers.
+/// The result of a reachability search.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Reach {
-    /// Where the way starts.
+    /// The source.
     pub source: VertexId,
-    /// For each target, as they were given, whether it can be reached.
+    /// For each target, in the given order, whether it can be reached.
     pub reachable: Vec<bool>,
-    /// Whether the search went backward from targets too.
+    /// Whether the search also ran backward from targets.
     pub bidirectional: bool,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -60,7 +58,7 @@ fn is_bidirectional(graph: &Graph) -> bool {
     graph.adjacency(Direction::In).is_some()
 }
 
-/// Memory: three sets and four frontiers where in-lists are at hand, else that of pseudo-DFS.
+/// Memory: three sets and four frontiers with in-lists, otherwise that of pseudo-DFS.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     if !is_bidirectional(graph) {
         return Needs { what: NAME, ..pseudo::needs(graph, config) };
@@ -70,21 +68,21 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
-/// What a run will need, at most.
+/// Estimates the memory and, at most, the reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     if !is_bidirectional(graph) {
         return pseudo::estimate(graph, config);
     }
     let plan = Engine::plan(graph, config, &needs(graph, config))?;
     let (once, all) = (pages(graph, Direction::Out) as f64, graph_pages(graph) as f64);
-    let because = "at most about every page once; far less where a way is found";
+    let because = "at most about every page once; far less if a path is found";
     Ok(Estimate::new(graph, plan, Reads::between(0.0, once, all), because))
 }
 
-/// Answers.
+/// Runs the search.
 ///
 /// # Errors
-/// A source or target that is not a vertex, no target; whatever keeps the engine from running.
+/// A source or target that is not a vertex; no target; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Result<Reach> {
     let source = reach.source.map_or_else(|| default_source(graph), Ok)?;
     check_vertices(graph, "--source", &[source])?;
@@ -111,7 +109,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, reach: &ReachConfig) -> Res
     Ok(Reach { source, reachable, bidirectional, run: Run::of(&engine) })
 }
 
-/// One way of the search.
+/// One direction of the search.
 struct Side {
     direction: Direction,
     visited: Bitmap,
@@ -139,7 +137,7 @@ impl Side {
         engine.active_pages(self.direction, &ActiveSet::In(&self.frontier))
     }
 
-    /// One level further; whether it met `other`.
+    /// Expands one level; returns whether it met `other`.
     fn step(&mut self, engine: &Engine, other: &Bitmap) -> Result<bool> {
         let met = AtomicBool::new(false);
         let (visited, next) = (&self.visited, &self.next);
@@ -154,13 +152,13 @@ impl Side {
     }
 }
 
-/// The search for one target after another.
+/// The searches for one target after another.
 struct Search<'e> {
     engine: &'e Engine,
     forward: Side,
     backward: Side,
-    /// Vertices known to be out of reach: all that lead to a target that is.
-    hopeless: Bitmap,
+    /// Vertices known to be unreachable: those from which an unreachable target can be reached.
+    unreachable: Bitmap,
 }
 
 impl<'e> Search<'e> {
@@ -169,7 +167,7 @@ impl<'e> Search<'e> {
         let mut forward = Side::new(n, Direction::Out)?;
         forward.start(source);
         let backward = Side::new(n, Direction::In)?;
-        Ok(Self { engine, forward, backward, hopeless: Bitmap::new(n)? })
+        Ok(Self { engine, forward, backward, unreachable: Bitmap::new(n)? })
     }
 
     fn all(mut self, targets: &[VertexId]) -> Result<Vec<bool>> {
@@ -180,7 +178,7 @@ impl<'e> Search<'e> {
         if self.forward.visited.contains(target) {
             return Ok(true);
         }
-        if self.hopeless.contains(target) {
+        if self.unreachable.contains(target) {
             return Ok(false);
         }
         self.backward.start(target);
@@ -195,12 +193,12 @@ impl<'e> Search<'e> {
                 return Ok(true);
             }
         }
-        self.hopeless.merge(&self.backward.visited);
+        self.unreachable.merge(&self.backward.visited);
         Ok(false)
     }
 }
 
-/// Each frontier vertex marks its unvisited neighbours, and notes whether the other side had them.
+/// Marks the unvisited neighbours of the frontier, and sets `met` if the other side had one.
 struct Expand<'a> {
     visited: &'a Bitmap,
     next: &'a Frontier,
@@ -230,7 +228,7 @@ impl Kernel for Expand<'_> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Asserts, by a serial search over the whole graph in memory (4 bytes an entry), each answer.
+/// Asserts each answer, by a serial search over the whole graph in memory (4 bytes an entry).
 pub fn verify(graph: &Graph, config: &ReachConfig, reach: &Reach) -> Result<()> {
     let reachable = Lists::outward(graph)?.reachable_from(reach.source);
     for (&target, &answer) in config.targets.iter().zip(&reach.reachable) {

@@ -1,4 +1,4 @@
-//! What every algorithm gives back beside its answer, and what can go wrong.
+//! Statistics and errors of all algorithms, and checks of their parameters.
 
 use cenote_engine::{
     Adjacency, Direction, Engine, EngineError, Graph, MemoryPlan, RunStats, Schedule, StepRecord,
@@ -9,53 +9,53 @@ use serde::Serialize;
 /// The result of an algorithm.
 pub type Result<T> = std::result::Result<T, AlgoError>;
 
-/// Why an algorithm gave no answer.
+/// Why an algorithm failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlgoError {
-    /// The engine could not run it.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A parameter makes no sense.
+    /// A parameter is out of range.
     #[error("{parameter} is {given}: {expected}")]
     Parameter {
         /// Its name on the command line.
         parameter: &'static str,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What would do.
+        /// The values that are possible.
         expected: String,
     },
     /// The graph lacks what the algorithm needs.
     #[error("{what} needs {needs}; {remedy}")]
     Unsupported {
-        /// Algorithm and strategy.
+        /// The algorithm.
         what: &'static str,
-        /// What is missing.
+        /// What it needs.
         needs: &'static str,
-        /// What to do.
+        /// How to provide it.
         remedy: &'static str,
     },
-    /// A corpus of walks could not be kept or passed on.
+    /// A corpus of walks could not be written.
     #[error("cannot write the corpus: {source}")]
     Corpus {
-        /// Why.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The graph's pages have right checksums and cannot be right all the same.
+    /// Pages with right checksums contradict each other.
     #[error("{file}: its lists and degrees contradict each other ({fault}): run `cenote check`")]
     Contradiction {
         /// The graph's file.
         file: String,
-        /// How that showed.
+        /// The contradiction.
         fault: String,
     },
-    /// The serial verifier found the answer wrong.
+    /// The serial verifier found a wrong result.
     #[error("verification of {what} failed: {fault}; this is a bug, please report it")]
     Wrong {
         /// The algorithm.
         what: &'static str,
-        /// What was found.
+        /// What is wrong.
         fault: String,
     },
 }
@@ -72,19 +72,19 @@ impl From<cenote_engine::DeviceError> for AlgoError {
     }
 }
 
-/// What a run did, beside its answer.
+/// Statistics of a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Run {
-    /// Totals of what was read.
+    /// Totals of the reads.
     pub stats: RunStats,
-    /// Where the memory went.
+    /// How the memory budget was divided.
     pub memory: MemoryPlan,
-    /// Request size and depth that were used.
+    /// Request size and depth.
     pub schedule: Schedule,
-    /// Share of the adjacency pages that the cache could hold, 0 to 1.
+    /// Fraction of the pages that the cache could hold, 0 to 1.
     pub cached_fraction: f64,
-    /// Each step, where asked for.
+    /// The record of each step, if [`explain`](cenote_engine::EngineConfig::explain) is set.
     pub steps: Vec<StepRecord>,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn graph_pages(graph: &Graph) -> u64 {
     pages(graph, Direction::Out) + inward
 }
 
-/// Ends with an error where one of the `vertices` that `parameter` names is not in the graph.
+/// Returns an error if one of the `vertices` of `parameter` is not in the graph.
 pub(crate) fn check_vertices(
     graph: &Graph,
     parameter: &'static str,
@@ -127,7 +127,7 @@ pub(crate) fn check_vertices(
     }
 }
 
-/// Refuses directed graphs without in-edges: a vertex could not know half of its neighbours.
+/// Refuses directed graphs without in-edges, where half of the neighbours would be missing.
 pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
     if graph.is_directed() && !graph.has_in_edges() {
         return Err(AlgoError::Unsupported {
@@ -139,7 +139,7 @@ pub(crate) fn demand_in_edges(graph: &Graph, what: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses graphs with a negative weight, of which `expected` says why.
+/// Refuses graphs with a negative weight; `expected` is the reason.
 pub(crate) fn check_weights(graph: &Graph, expected: &str) -> Result<()> {
     let weights = graph.superblock().weights;
     match weights.and_then(|weights| weights.min()).filter(|min| min.is_negative()) {

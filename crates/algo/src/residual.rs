@@ -1,9 +1,8 @@
-//! The residual graph: the lists that a pass leaves to be looked at again, kept in memory so that
-//! the rest of a run reads nothing.
+//! The residual graph: lists that a pass keeps in memory, so that the rest of a run reads nothing.
 //!
-//! Each worker fills a part of a fixed size. A list is stored as its vertex, its length and its
-//! targets. What does not fit makes the part [`ResidualPart::is_full`]: to most algorithms a
-//! residual graph with a gap is of no use, and they read the lists again.
+//! Each worker fills a part of fixed size. A list is stored as its vertex, its length and its
+//! targets. If a list does not fit, the part [`is_full`](ResidualPart::is_full): most algorithms
+//! cannot use an incomplete residual graph, and read the lists again.
 //!
 //! - [`Parts`]: one part for each worker of a visit
 //! - [`ResidualPart`]: one worker's lists
@@ -16,19 +15,18 @@ use rayon::prelude::*;
 
 use crate::report::Result;
 
-/// Words before a list's targets: its vertex; its length and whether it is whole.
+/// Words before a list's targets: the vertex; the length and whether the list is whole.
 const HEAD_WORDS: usize = 2;
 
-/// Targets of a list at most: the top bit of its length is taken.
+/// The most targets of a list: its length shares a word with a flag.
 const TARGETS_MAX: usize = (1 << 31) - 1;
 
-/// Where a list is: the number of its part, and a word there, of which there may be more than 32
-/// bits can number.
+/// The location of a list: its part and its first word, in 64 bits with an alignment of 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place([u32; 2]);
 
 impl Place {
-    /// Bits for the word: a part of 4 TiB.
+    /// Bits of the word: parts of up to 4 TiB.
     const WORD_BITS: u32 = 40;
 
     fn new(part: usize, word: usize) -> Self {
@@ -45,16 +43,16 @@ impl Place {
     }
 }
 
-/// One worker's lists.
+/// The lists of one worker.
 #[derive(Debug)]
 pub(crate) struct ResidualPart {
     words: HugeVec<u32>,
     len: usize,
-    /// Where the list that is being written begins.
+    /// Start of the list that is being written.
     open: usize,
     full: bool,
     lists: usize,
-    /// Words that the algorithm will need for each list beside what is stored here.
+    /// Words reserved per list for the algorithm.
     words_beside: usize,
 }
 
@@ -62,29 +60,28 @@ pub(crate) struct ResidualPart {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
     pub vertex: VertexId,
-    /// Whether nothing but what the algorithm left out is missing, that is, whether it was not
-    /// one piece of a list over several pages.
+    /// Whether it is a whole list (apart from targets that the algorithm left out), not a piece.
     pub whole: bool,
 }
 
 impl ResidualPart {
-    /// Room for `bytes`, of which `words_beside` for each list are left free.
+    /// A part of `bytes`, with `words_beside` reserved for each list.
     pub fn with_bytes(bytes: u64, words_beside: usize) -> Result<Self> {
         let words = HugeVec::sparse(usize::try_from(bytes / 4).unwrap_or(usize::MAX))?;
         Ok(Self { words, len: 0, open: 0, full: false, lists: 0, words_beside })
     }
 
-    /// Whether something did not fit.
+    /// Whether a list did not fit.
     pub fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Lists in it.
+    /// The number of lists.
     pub fn lists(&self) -> usize {
         self.lists
     }
 
-    /// Words that are not spoken for.
+    /// Words that are neither used nor reserved.
     fn room(&self) -> usize {
         self.words.len().saturating_sub(self.len + self.lists * self.words_beside)
     }
@@ -96,7 +93,7 @@ impl ResidualPart {
         self.full |= self.len > self.words.len();
     }
 
-    /// Appends a target to the list that was begun.
+    /// Appends a target to the open list.
     #[inline(always)]
     pub fn push(&mut self, target: VertexId) {
         match self.words.get_mut(self.len) {
@@ -108,7 +105,7 @@ impl ResidualPart {
         }
     }
 
-    /// Keeps a list, where it fits.
+    /// Keeps a list if it fits.
     pub fn keep(&mut self, list: Kept, targets: &[VertexId]) {
         self.begin();
         match self.words.get_mut(self.len..).and_then(|free| free.get_mut(..targets.len())) {
@@ -121,7 +118,7 @@ impl ResidualPart {
         self.end(list);
     }
 
-    /// Ends the list that was begun, or takes it back where it did not fit.
+    /// Ends the open list, or discards it if it does not fit.
     pub fn end(&mut self, list: Kept) {
         let targets = (self.len - self.open).saturating_sub(HEAD_WORDS);
         if self.full || self.room() < self.words_beside || targets > TARGETS_MAX {
@@ -133,13 +130,13 @@ impl ResidualPart {
         self.write_head(self.open, list, targets);
     }
 
-    /// Takes back the list that was begun.
+    /// Discards the open list.
     pub fn abandon(&mut self) {
         self.len = self.open;
     }
 
-    /// Whether [`ResidualPart::retain`] has freed a good part, so that keeping goes on; else it
-    /// stays full.
+    /// Continues to keep lists if [`ResidualPart::retain`] has freed a quarter; otherwise the part
+    /// stays full and this returns false.
     pub fn reopen(&mut self) -> bool {
         self.full = self.room() < self.words.len() / 4;
         !self.full
@@ -156,21 +153,21 @@ impl ResidualPart {
         (Kept { vertex: self.words[at], whole: word & 1 == 1 }, (word >> 1) as usize)
     }
 
-    /// The vertex of every list, and where the list begins.
+    /// The vertex and the location of every list.
     fn heads(&self) -> impl Iterator<Item = (VertexId, usize)> {
         let mut at = 0;
         std::iter::from_fn(move || {
-            let here = at;
-            (here < self.len).then(|| {
-                let (list, length) = self.head(here);
+            let start = at;
+            (start < self.len).then(|| {
+                let (list, length) = self.head(start);
                 at += HEAD_WORDS + length;
-                (list.vertex, here)
+                (list.vertex, start)
             })
         })
     }
 
-    /// Shows every list; `keep` moves the targets that stay to the front and returns how many they
-    /// are, or `None` where the list is no longer needed.
+    /// Calls `keep` for every list; it moves the targets to keep to the front and returns their
+    /// number, or `None` to drop the list.
     pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {
         let (mut read, mut write) = (0, 0);
         self.lists = 0;
@@ -194,28 +191,28 @@ impl ResidualPart {
 pub(crate) struct Parts(Mutex<Vec<ResidualPart>>);
 
 impl Parts {
-    /// Shares `bytes` among `workers`; of each part `words_beside` for each list are left free.
+    /// Divides `bytes` among `workers`, with `words_beside` reserved for each list.
     pub fn new(bytes: u64, workers: usize, words_beside: usize) -> Result<Self> {
         let share = bytes / workers as u64;
         let part = |_| ResidualPart::with_bytes(share, words_beside);
         Ok(Self(Mutex::new((0..workers).map(part).collect::<Result<_>>()?)))
     }
 
-    /// The part of one more worker.
+    /// Takes a part for one worker.
     pub fn take(&self) -> ResidualPart {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         parts.pop().expect("there is one for each worker")
     }
 }
 
-/// Every list of some parts: its vertex, and where it is for [`targets`].
+/// The vertex of every list of some parts, and its place for [`targets`].
 pub(crate) fn places(parts: &[ResidualPart]) -> impl Iterator<Item = (VertexId, Place)> {
     parts.iter().enumerate().flat_map(|(number, part)| {
         part.heads().map(move |(vertex, word)| (vertex, Place::new(number, word)))
     })
 }
 
-/// The targets of a list of these parts.
+/// The targets of a list.
 #[inline]
 pub(crate) fn targets(parts: &[ResidualPart], place: Place) -> &[VertexId] {
     let (part, at) = place.split();
@@ -228,15 +225,15 @@ pub(crate) fn targets(parts: &[ResidualPart], place: Place) -> &[VertexId] {
 #[derive(Debug)]
 pub(crate) struct Residual {
     parts: Vec<ResidualPart>,
-    /// Vertices and where the pieces of their lists are, ascending.
+    /// Vertices and the places of the pieces of their lists, ascending.
     index: Vec<(VertexId, Place)>,
 }
 
 impl Residual {
-    /// Words that it takes for each list beside what is stored.
+    /// Words of the index per list.
     pub const INDEX_WORDS: usize = size_of::<(VertexId, Place)>() / 4;
 
-    /// Finds the lists of these parts.
+    /// Indexes the lists of these parts.
     pub fn new(parts: Vec<ResidualPart>) -> Self {
         let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
         index.extend(places(&parts));
@@ -244,7 +241,7 @@ impl Residual {
         Self { parts, index }
     }
 
-    /// Lists in it; the pieces of a list that came in several count each.
+    /// The number of lists; each piece counts.
     pub fn lists(&self) -> usize {
         self.index.len()
     }
@@ -256,7 +253,7 @@ impl Residual {
         pieces.map(|&(_, place)| targets(&self.parts, place))
     }
 
-    /// The vertices of which `test` chooses a piece of the list; it is shown all of them.
+    /// The vertices for which `test` is true for any piece of the list; it is called for all.
     pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
         let lists = self.index.par_chunk_by(|a, b| a.0 == b.0);
         let chosen = lists.filter_map(|pieces| {
@@ -329,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out_and_told() {
+    fn what_does_not_fit_is_left_out_and_reported() {
         let mut part = ResidualPart::with_bytes(4 * 6, 0).unwrap();
         keep(&mut part, 1, &[2, 3]);
         assert!(!part.is_full());

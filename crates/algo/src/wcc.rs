@@ -7,13 +7,12 @@
 //! root below the smaller (Jayanti and Tarjan, PODC 2016) and halves paths. `block` and `vertex`
 //! are the CAVE paper's Algorithm 3: a breadth-first search from each vertex not yet visited.
 //!
-//! **Trick.** An undirected edge is stored at both its ends. A list is left as soon as its vertex
-//! is known to be in the component of the vertex of largest degree: an edge is passed over at
-//! both ends only if both ends are in that component, so nothing is lost, and of the giant's
-//! lists little more than the first entry is looked at (after Afforest, IPDPS 2018, which needs
-//! samples and a second pass for it). Where the graph stores hub neighbours (of each vertex the
-//! neighbours of largest degree), they alone join nearly all of the giant, and the lists of its
-//! vertices are not read at all.
+//! **Trick.** An undirected edge is stored at both its ends. The rest of a list is skipped as soon
+//! as its vertex is in the component of the vertex of largest degree, the giant component: an edge
+//! is skipped at both ends only if both are in that component, so no join is lost, and of its lists
+//! little more than the first entry is read (after Afforest, IPDPS 2018, which needs samples and a
+//! second pass). If the graph stores hub neighbours (for each vertex the neighbours of largest
+//! degree), they alone join nearly all of the giant component, whose lists are then not read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,7 +30,7 @@ use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "wcc";
 
-/// Components of a graph.
+/// The weakly connected components of a graph.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Wcc {
@@ -40,10 +39,10 @@ pub struct Wcc {
     pub components: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// The label of the largest component, the smallest by id if several are largest; `None` in a
-    /// graph without vertices.
+    /// The label of the largest component, of several the smallest by id; `None` in a graph without
+    /// vertices.
     pub largest_label: Option<VertexId>,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -59,8 +58,8 @@ impl Wcc {
     }
 }
 
-/// Memory: labels and component sizes (8 bytes a vertex); a bit a vertex for the giant where there
-/// are hub neighbours; a search's sets on top for the paper's strategies.
+/// Memory: labels and component sizes (8 bytes a vertex); a set with hub neighbours; the sets of a
+/// search for the paper's strategies.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     let searches = match config.strategy {
@@ -71,7 +70,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs { what: NAME, state_bytes: 8 * n as u64 + searches, scratch_bytes: 0 }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let plan = Engine::plan(graph, config, &needs(graph, config))?;
     let all = pages(graph, Direction::Out);
@@ -82,7 +81,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
             Some(hub_neighbours) => {
                 let hub_neighbours = hub_neighbours.pages() as f64;
                 let because =
-                    "the hub neighbours, and the lists of vertices that do not join the giant";
+                    "the hub neighbours, and the lists of vertices outside the giant component";
                 (Reads::between(hub_neighbours, hub_neighbours, hub_neighbours + all), because)
             }
             None => (Reads::about(all), "one pass over the pages"),
@@ -95,7 +94,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     Ok(Estimate::new(graph, plan, reads.by(config.strategy), because))
 }
 
-/// Finds the components.
+/// Computes the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
     let needs = needs(graph, &config);
     let strategy = config.strategy;
@@ -115,7 +114,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
 // ------------------------------------------------------------------------------------------------
 // One pass, union-find
 
-/// Every vertex points to a smaller vertex of its component, a root to itself.
+/// A union-find forest: every vertex points to a smaller one of its component, a root to itself.
 struct Forest(HugeVec<AtomicU32>);
 
 impl Forest {
@@ -133,8 +132,7 @@ impl Forest {
     }
 
     /// The root of `v` at some moment of the call. Halves the path: a vertex that is not a root
-    /// never becomes one again, so a plain store of an ancestor is right whatever other threads
-    /// store.
+    /// never becomes one again, so storing an ancestor is right whatever other threads store.
     #[inline(always)]
     fn root(&self, mut v: VertexId) -> VertexId {
         loop {
@@ -172,7 +170,7 @@ impl Forest {
     }
 }
 
-/// Undirected: leaves a list once its vertex is in the giant's component.
+/// For undirected graphs: skips the rest of a list once its vertex is in the giant component.
 struct JoinUntilGiant<'a> {
     forest: &'a Forest,
     giant: VertexId,
@@ -202,7 +200,7 @@ impl Kernel for JoinUntilGiant<'_> {
     }
 }
 
-/// Directed: an edge is stored once, so every entry counts.
+/// For directed graphs: joins along every entry, since an edge is stored once.
 struct JoinAll<'a>(&'a Forest);
 
 impl Kernel for JoinAll<'_> {
@@ -220,10 +218,10 @@ impl Kernel for JoinAll<'_> {
     }
 }
 
-/// Joins each vertex with its head.
+/// Joins each vertex with its hub neighbours.
 struct JoinHubNeighbours<'a> {
     forest: &'a Forest,
-    /// Takes vertices without further neighbours, where those are all of a vertex's edges.
+    /// On undirected graphs, collects the vertices without further neighbours.
     done: Option<&'a Bitmap>,
 }
 
@@ -233,27 +231,27 @@ impl Kernel for JoinHubNeighbours<'_> {
     fn local(&self) {}
 
     fn hub_neighbours(&self, (): &mut (), first: VertexId, hub_neighbours: &[HubNeighbours]) {
-        for (v, head) in (first..).zip(hub_neighbours) {
+        for (v, hubs) in (first..).zip(hub_neighbours) {
             let mut root = self.forest.root(v);
-            for &neighbour in head.neighbours() {
+            for &neighbour in hubs.neighbours() {
                 if self.forest.parent(neighbour) != root {
                     root = self.forest.join(root, neighbour);
                 }
             }
-            if let Some(done) = self.done.filter(|_| head.is_whole()) {
+            if let Some(done) = self.done.filter(|_| hubs.is_whole()) {
                 done.insert(v);
             }
         }
     }
 }
 
-/// Hub neighbours join nearly all of the giant: what is left to look at are the lists of vertices
-/// outside of it that have more neighbours than their hub neighbours. An edge with both ends in the
-/// giant joins nothing; any other is in a list of an end outside.
+/// Hub neighbours join nearly all of the giant component. Then only the lists of vertices outside
+/// it are read that have further neighbours: an edge within the giant component joins nothing, and
+/// any other edge is in a list of an end outside.
 fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
     let graph = engine.graph();
     let done = Bitmap::new(graph.vertices())?;
-    // Of a directed graph hub neighbours are neighbours in one direction only.
+    // On a directed graph hub neighbours are neighbours in one direction only.
     let whole = (!graph.is_directed()).then_some(&done);
     engine.visit_hub_neighbours("hub neighbours", &JoinHubNeighbours { forest, done: whole })?;
     let giant = forest.root(graph.superblock().degree_max_vertex);
@@ -262,7 +260,7 @@ fn by_hub_neighbours(engine: &Engine, forest: &Forest) -> Result<()> {
             done.insert(v);
         }
     });
-    let rest = "outside of the giant";
+    let rest = "outside the giant component";
     engine.visit(rest, Direction::In, ActiveSet::NotIn(&done), &JoinAll(forest))?;
     if graph.is_directed() {
         engine.visit(rest, Direction::Out, ActiveSet::NotIn(&done), &JoinAll(forest))?;
@@ -356,7 +354,7 @@ fn by_search(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Finds the components again, serially, and asserts that every label is the vertex with the
+/// Computes the components again serially, and asserts that every label is the vertex with the
 /// smallest id in its component, and that the counts follow from the labels. Takes 8 bytes a
 /// vertex.
 pub fn verify(graph: &Graph, wcc: &Wcc) -> Result<()> {

@@ -1,4 +1,4 @@
-//! What is known of a drive, and what its users share.
+//! The profile and the I/O budget of a drive.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,46 @@ use cenote_device::{Device, DeviceError, Op};
 
 use crate::error::Result;
 
-/// The size of request whose k_r and k_w are a drive's budget. Larger requests need fewer.
+/// The request size whose k_r and k_w are a drive's budget.
 const PAGE_BYTES_USUAL: u64 = 4096;
 
-/// Reads in flight that the budget allows at least: a run corrects its depth by what it meets,
-/// which on a shared drive may be more than the k_r of a calm hour.
+/// The fewest reads in flight of a budget, since a run on a shared drive may need a larger depth
+/// than the k_r of the profile.
 const READS_MIN: usize = 128;
 
-/// Something that a caller should know and that is no error.
+/// A condition that a caller should know and that is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The drive under the file was never measured.
+    /// The drive of the file has no profile.
     NotProfiled {
         /// The file.
         path: PathBuf,
     },
-    /// There is a profile of the drive, or a place for it, that cannot be used.
+    /// The profile of the drive, or the folder of profiles, cannot be used.
     ProfileUnusable {
-        /// Why, and what would do.
+        /// The reason and the remedy.
         reason: String,
     },
-    /// The commit slot that is not in use is damaged. If it held a newer commit, that is lost.
+    /// The unused commit slot is damaged. If it held a newer commit, that is lost.
     DamagedSlot {
-        /// What is wrong with it.
+        /// The damage.
         fault: String,
         /// The epoch of the graph as it was opened.
         epoch: u64,
+    },
+    /// The log ends with changes that were not yet durable when they were cut off.
+    CutLog {
+        /// Where, and what is wrong.
+        fault: String,
+    },
+    /// The file system refuses locks, so a writer elsewhere would not see this reader. No writer of
+    /// this library changes such a graph.
+    NotLocked {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
     },
 }
 
@@ -56,16 +69,24 @@ impl fmt::Display for Warning {
             Self::DamagedSlot { fault, epoch } => {
                 write!(f, "{fault}; the graph is as of epoch {epoch}: a newer commit may be lost")
             }
+            Self::CutLog { fault } => write!(
+                f,
+                "{fault}; the graph has all changes before: the last ones were cut off before they \
+                 were durable"
+            ),
+            Self::NotLocked { path, reason } => {
+                write!(f, "{}: cannot lock it while it is read: {reason}", path.display())
+            }
         }
     }
 }
 
-/// How files of graphs are opened, and by which profile requests to them are planned.
+/// How files of graphs are opened.
 #[derive(Clone, Debug, Default)]
 pub struct DriveOptions {
-    /// Which system interface moves the bytes.
+    /// The system interface for I/O.
     pub backend: BackendChoice,
-    /// The profile of every drive; where it is not set, the one that was measured of the drive.
+    /// The profile for all drives; unset: the user's profile of each drive.
     pub profile: Option<Profile>,
 }
 
@@ -85,28 +106,28 @@ impl DriveOptions {
     }
 }
 
-/// An open file and what is known of its drive.
+/// An open file and its drive.
 pub(crate) struct FileOnDrive {
     pub device: Arc<dyn Device>,
     pub drive: Drive,
-    /// What all users of the drive share.
+    /// Shared by all users of the drive.
     pub budget: Arc<IoBudget>,
 }
 
-/// The drive under a file: measured or assumed.
+/// The drive of a file: measured or assumed.
 #[derive(Clone, Debug)]
 pub struct Drive {
-    /// By which requests are planned.
+    /// The profile for planning requests.
     pub profile: Profile,
-    /// What is missing or wrong with it.
+    /// What is missing or wrong with the profile.
     pub warning: Option<Warning>,
 }
 
 impl Drive {
-    /// The drive under `path`: as `given`, else as the user's profile of it says, else assumed.
+    /// The drive of `path`: with the `given` profile, the user's profile of it, or an assumed one.
     ///
     /// # Errors
-    /// There is no such path.
+    /// The path does not exist.
     pub fn find(path: &Path, given: Option<&Profile>) -> Result<Self> {
         if let Some(profile) = given {
             return Ok(Self { profile: profile.clone(), warning: None });
@@ -115,7 +136,7 @@ impl Drive {
             Ok(Some(profile)) => return Ok(Self { profile, warning: None }),
             Ok(None) => Warning::NotProfiled { path: path.to_owned() },
             Err(error) => {
-                // The file itself may be what is missing.
+                // The error may be that the file itself is missing.
                 path.metadata().map_err(|source| DeviceError::File {
                     device: path.display().to_string(),
                     action: "open",
@@ -127,7 +148,7 @@ impl Drive {
         Ok(Self { profile: Profile::assumed(), warning: Some(found) })
     }
 
-    /// What all users of the drive may have in flight together: k_r and k_w requests.
+    /// The budget that all users of the drive share: k_r reads and k_w writes in flight.
     pub fn budget(&self) -> Arc<IoBudget> {
         let model = self.profile.model();
         let reads = model.channels(Op::Read, PAGE_BYTES_USUAL) as usize;

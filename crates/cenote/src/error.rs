@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the library.
 
 use std::io;
 use std::path::Path;
@@ -14,17 +14,17 @@ pub use cenote_device::DeviceError;
 /// The result of a call of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of a room below, whose message says all.
+/// The underlying error; its message is complete.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call failed. A message names parameters as this library does (`memory`).
+/// Why a call failed. Messages name parameters as this library does (`memory`).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file is damaged, unfinished or no graph at all.
+    /// A file is damaged, incomplete or not a graph.
     #[error(transparent)]
     Corrupt(Cause),
-    /// The memory budget does not hold what must be in memory.
+    /// The memory budget is too small.
     #[error(
         "a memory budget of {given} bytes is too small: {what} needs {needed} bytes \
          ({breakdown}); give at least {suggested}MiB as `memory`"
@@ -34,7 +34,7 @@ pub enum Error {
         what: String,
         /// Bytes given.
         given: u64,
-        /// The smallest budget that would do, bytes.
+        /// The smallest sufficient budget, bytes.
         needed: u64,
         /// The same in MiB, rounded up.
         suggested: u64,
@@ -46,7 +46,7 @@ pub enum Error {
     Parameter {
         /// Its name.
         parameter: &'static str,
-        /// What is wrong with it and what would do, to be read behind the name.
+        /// What is wrong and what is expected; follows the name in the message.
         reason: String,
     },
     /// An input cannot be used: a file of ids, the path of an output.
@@ -59,20 +59,20 @@ pub enum Error {
         graph: String,
         /// The id.
         id: String,
-        /// What ids the graph has.
+        /// The ids that the graph has.
         known: String,
-        /// Where the id was read, with `: ` behind it; empty where the caller gave it.
+        /// Where the id was read, followed by `: `; empty if the caller gave it.
         place: String,
     },
-    /// The graph is in use in a way that does not allow this.
+    /// The graph is in use by another process or handle.
     #[error("{graph}: {reason}")]
     Locked {
         /// The graph's file.
         graph: String,
-        /// Which use, and what would do.
+        /// The use and the remedy.
         reason: String,
     },
-    /// The graph lacks what was asked for, or is of a version that this library does not read.
+    /// The graph lacks something, or has a version that this library does not read.
     #[error(transparent)]
     Unsupported(Cause),
     /// The caller's `cancel` ended the call.
@@ -81,15 +81,15 @@ pub enum Error {
     /// A file could not be opened, read or written.
     #[error("{context}: {source}")]
     Io {
-        /// What was to be done to which file.
+        /// The operation and the file.
         context: String,
-        /// Why it failed.
+        /// The I/O error.
         source: io::Error,
     },
     /// A device failed, or the system refused threads or memory.
     #[error(transparent)]
     Device(Cause),
-    /// A serial verifier found an answer wrong: a bug.
+    /// The serial verifier found a wrong result: a bug.
     #[error(transparent)]
     Wrong(Cause),
 }
@@ -100,7 +100,7 @@ impl Error {
         move |source| Self::from_io(context, source)
     }
 
-    /// An error that passed through a writer comes out as it went in.
+    /// Restores an error of this library that passed through a writer.
     pub(crate) fn from_io(context: String, source: io::Error) -> Self {
         match source.downcast::<Self>() {
             Ok(own) => own,
@@ -122,7 +122,7 @@ impl Error {
 }
 
 impl From<Error> for io::Error {
-    /// For calls through a writer, which gives the error back.
+    /// For passing through a writer.
     fn from(error: Error) -> Self {
         io::Error::other(error)
     }
@@ -146,7 +146,9 @@ impl From<StoreError> for Error {
             StoreError::Export { source } => {
                 Self::from_io("cannot write the exported edges".to_owned(), source)
             }
-            StoreError::NoVertex { .. } => Self::InvalidInput(error.to_string()),
+            StoreError::NoVertex { .. } | StoreError::Update { .. } => {
+                Self::InvalidInput(error.to_string())
+            }
             StoreError::NewerVersion { .. } | StoreError::UnknownFeature { .. } => {
                 Self::Unsupported(error.into())
             }
@@ -177,7 +179,7 @@ impl From<AlgoError> for Error {
     fn from(error: AlgoError) -> Self {
         match error {
             AlgoError::Engine(error) => error.into(),
-            // What is wrong with the graph's weights is no parameter.
+            // Faults of the graph's weights, which are not a parameter.
             AlgoError::Parameter { parameter, .. } if parameter.contains(' ') => {
                 Self::InvalidInput(error.to_string())
             }

@@ -1,4 +1,4 @@
-//! Vertices by the user's ids: given one by one, or in files with an id a line.
+//! Vertices given by the user's ids: one by one, or in files with an id a line.
 
 use std::fmt;
 use std::fs::File;
@@ -10,13 +10,13 @@ use cenote_store::{Graph, Ids, VertexId};
 
 use crate::error::{Error, Result};
 
-/// A line of more bytes is no id.
+/// The most bytes of a line.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Part of a run's memory budget that the vertices of files may take.
+/// Vertices of files take at most `1 / BUDGET_SHARE` of a run's memory budget.
 const BUDGET_SHARE: u64 = 4;
 
-/// Vertices that a caller names.
+/// Vertices given by the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     ids: Vec<String>,
@@ -34,7 +34,7 @@ impl Keys {
         self.files.push(path.into());
     }
 
-    /// Whether none is named.
+    /// Whether no vertex is given.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty() && self.files.is_empty()
     }
@@ -44,7 +44,7 @@ impl Keys {
         &self.files
     }
 
-    /// The vertices, in the order given; those of files within a part of a memory budget.
+    /// The vertices, in the given order; those of files within a part of the memory budget.
     pub fn vertices(&self, graph: &Graph, memory_bytes: u64) -> Result<Vec<VertexId>> {
         let ids = graph.ids()?;
         let named = self.ids.iter().map(|id| vertex_of(graph, &ids, id, ""));
@@ -70,7 +70,7 @@ impl Keys {
     }
 }
 
-/// The vertex that the user calls `id`; `place` is where that was read.
+/// The vertex with the user's `id`; `place` is where the id was read.
 pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
     if let Some(vertex) = ids.vertex_of(id)? {
         return Ok(vertex);
@@ -85,7 +85,7 @@ pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Resu
     Err(Error::UnknownVertex { graph, id, known, place })
 }
 
-/// A file with an id a line; `-` is standard input. Lines are read one by one and are bounded.
+/// A file with an id a line; `-` is standard input. Lines are streamed.
 pub struct IdLines {
     name: String,
     /// Lines read.
@@ -100,10 +100,10 @@ impl fmt::Debug for IdLines {
 }
 
 impl IdLines {
-    /// Opens it.
+    /// Opens a file.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be opened.
+    /// [`Error::Io`] if it cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let (name, source): (_, Box<dyn Read>) = if path == Path::new("-") {
             ("standard input".to_owned(), Box::new(std::io::stdin()))
@@ -143,7 +143,7 @@ impl IdLines {
         }
     }
 
-    /// The file, and the line that was read last.
+    /// The file, and the number of the last line read.
     pub fn place(&self) -> String {
         format!("{}: line {}", self.name, self.number)
     }

@@ -2,16 +2,17 @@
 //!
 #![doc = include_str!("../README.md")]
 //!
-//! # What is inside
+//! # Contents
 //!
 //! - [`Graph`], [`OpenOptions`](graph::OpenOptions): a stored graph, one file or tiers
 //! - [`Run`](run::Run), [`Answer`](run::Answer), [`algorithm`]: algorithms and their answers
 //! - [`graph`]: look-ups, description, check, export
-//! - [`Error`]: what can go wrong
-//! - [`MemorySize`], [`Warning`]: sizes as people write them; what a caller should know
+//! - [`Error`], [`Warning`]: errors, and conditions that a caller should know
+//! - [`MemorySize`]: sizes such as `64MiB`
 //! - [`output`], [`export`]: files of answers and of edges
 //! - [`Import`], [`import`]: builds graph files from edges
 //! - [`tiers`]: a graph over several devices
+//! - [`Update`], [`update`]: changes of a stored graph
 
 pub mod algorithm;
 pub mod drive;
@@ -20,15 +21,17 @@ pub mod export;
 pub mod graph;
 pub mod import;
 mod keys;
+mod lock;
 pub mod memory;
 pub mod output;
 pub mod run;
 pub mod tiers;
+pub mod update;
 mod watch;
 
 pub use cenote_algo as algo;
 pub use cenote_engine as engine;
-pub use cenote_store::{Direction, Id, IdRef, VertexId, Weight};
+pub use cenote_store::{Direction, Id, IdRef, Op, VertexId, Weight};
 pub use drive::Warning;
 pub use engine::Strategy;
 pub use error::{Error, Result};
@@ -36,3 +39,4 @@ pub use graph::Graph;
 pub use import::Import;
 pub use memory::MemorySize;
 pub use output::partial;
+pub use update::Update;

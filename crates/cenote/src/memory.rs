@@ -1,4 +1,4 @@
-//! Sizes as people write them: `64MiB`, `1GB`, `1.5g`, `10%`, `4096`.
+//! Memory sizes as text: `64MiB`, `1GB`, `1.5g`, `10%`, `4096`.
 
 use std::fmt;
 use std::path::Path;
@@ -8,21 +8,30 @@ use cenote_engine::THREADS_MAX;
 
 use crate::error::Error;
 
-/// An amount of memory: absolute, or a part of something that the verb names.
+/// An amount of memory: absolute, or relative to something that depends on the call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MemorySize {
-    /// So many bytes.
+    /// Bytes.
     Bytes(u64),
-    /// So many hundredths of a whole, above 0 and at most 100.
+    /// Percent, above 0 and at most 100.
     Percent(f64),
 }
 
 impl MemorySize {
-    /// The size in bytes, where 100% is `whole`.
+    /// The size in bytes, if 100% is `whole`.
     pub fn bytes_of(self, whole: u64) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Percent(percent) => (whole as f64 * percent / 100.0).round() as u64,
+        }
+    }
+
+    /// The size in bytes, if 100% is [`machine_bytes`]. `None` for a percentage if the system does
+    /// not report that.
+    pub fn bytes_of_machine(self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Percent(_) => machine_bytes().map(|machine| self.bytes_of(machine)),
         }
     }
 }
@@ -50,7 +59,7 @@ impl TryFrom<&str> for MemorySize {
     }
 }
 
-/// What is accepted, for messages.
+/// The accepted forms, for messages.
 const EXPECTED: &str = "expected a size such as 64MiB, 1GB, 4096 or 10%";
 
 impl FromStr for MemorySize {
@@ -81,7 +90,7 @@ impl FromStr for MemorySize {
     }
 }
 
-/// Bytes of a unit, after the habit of GNU tools: `K` and `KiB` are 1,024, `KB` is 1,000.
+/// Bytes of a unit, as in GNU tools: `K` and `KiB` are 1,024, `KB` is 1,000.
 fn unit_bytes(unit: &str) -> Option<f64> {
     let unit = unit.to_ascii_lowercase();
     let (prefix, base) = match unit.as_str() {
@@ -96,8 +105,8 @@ fn unit_bytes(unit: &str) -> Option<f64> {
     Some(base.powi(power as i32 + 1))
 }
 
-/// The memory that this process may use at most: the machine's, or its control group's if less.
-/// `None` where the system does not say.
+/// The memory that this process may use: the machine's, or the limit of its control group. `None`
+/// if the system does not report it.
 pub fn machine_bytes() -> Option<u64> {
     let machine = kibibytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
     Some(control_group_bytes().map_or(machine, |limit| limit.min(machine)))
@@ -108,20 +117,20 @@ pub(crate) fn threads_default() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX)
 }
 
-/// The most memory that this process ever had resident. 0 where the system does not say.
+/// The peak resident memory of this process; 0 if the system does not report it.
 pub fn peak_rss_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     kibibytes(&status, "VmHWM:").unwrap_or(0)
 }
 
-/// A line such as `MemTotal:   16 kB` of the kernel's status files, in bytes.
+/// The value of a line such as `MemTotal:   16 kB` of the kernel's status files, in bytes.
 fn kibibytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// The least limit on the way from our control group (version 2) to the root.
+/// The smallest limit from the process's control group (version 2) up to the root.
 fn control_group_bytes() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -134,7 +143,7 @@ fn control_group_bytes() -> Option<u64> {
         .min()
 }
 
-/// A size as a person reads it: `1.5 GiB`.
+/// A size in binary units, such as `1.5 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {

@@ -1,4 +1,4 @@
-//! Progress and cancellation: closures that a run calls.
+//! Closures for progress and cancellation.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use cenote_engine::Cancel;
 
 use crate::error::{Error, Result};
 
-/// Between two calls of a progress closure.
+/// The least time between two calls of a progress closure.
 const PERIOD: Duration = Duration::from_millis(100);
 
 type CancelFn = Arc<dyn Fn() -> bool + Send + Sync>;
 type ProgressFn = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Time since it began.
+    /// Time since its start.
     pub elapsed: Duration,
-    /// Bytes that were read from the graph meanwhile, by other runs on it, too.
+    /// Bytes read from the graph since then, including reads of other runs on it.
     pub bytes_read: u64,
-    /// Bytes that it will read, by the estimate.
+    /// Estimated bytes of the run.
     pub bytes_expected: u64,
 }
 
@@ -54,7 +54,7 @@ impl Watch {
         self.progress.is_some()
     }
 
-    /// [`Error::Cancelled`] once the caller wants the end.
+    /// Returns [`Error::Cancelled`] once the caller cancels.
     pub fn check(&self) -> Result<()> {
         match &self.cancel {
             Some(cancel) if cancel() => Err(Error::Cancelled),
@@ -62,7 +62,7 @@ impl Watch {
         }
     }
 
-    /// The same for the engine.
+    /// The cancellation for the engine.
     pub fn for_engine(&self) -> Cancel {
         match &self.cancel {
             Some(cancel) => {
@@ -73,7 +73,7 @@ impl Watch {
         }
     }
 
-    /// The same for a run that reports its progress whenever the engine looks whether it is to end.
+    /// The cancellation for a run, which also reports progress whenever the engine checks it.
     pub fn for_run(&self, budgets: Vec<Arc<IoBudget>>, bytes_expected: u64) -> Cancel {
         let Some(progress) = self.progress.clone() else { return self.for_engine() };
         let (watch, started) = (self.clone(), Instant::now());

@@ -1,4 +1,4 @@
-//! Groups of flags that several verbs share.
+//! Flags that several verbs share.
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -7,11 +7,10 @@ use anyhow::{Result, bail};
 use cenote::memory::MemorySize;
 use clap::Args;
 
-/// The most threads that are started: each takes memory and a queue to the drive, and more than
-/// cores only wait for one another.
+/// The most threads.
 pub const THREADS_MAX: usize = 512;
 
-/// Whole numbers of a range, for an option's `value_parser`.
+/// A `value_parser` for whole numbers in a range.
 pub fn whole(
     range: RangeInclusive<usize>,
 ) -> impl Fn(&str) -> Result<usize, String> + Clone + Send + Sync + 'static {
@@ -21,7 +20,7 @@ pub fn whole(
     }
 }
 
-/// A size that is not a percentage.
+/// The bytes of a size that must not be a percentage.
 pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
     match size {
         MemorySize::Bytes(bytes) => Ok(bytes),
@@ -29,28 +28,28 @@ pub fn bytes(flag: &str, size: MemorySize) -> Result<u64> {
     }
 }
 
-/// How many threads work.
+/// The flag for the number of threads.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Threads {
-    /// Threads that work, at most 512 [default: one per core]
+    /// Worker threads, at most 512 [default: one per core]
     #[arg(long, value_name = "N", value_parser = whole(1..=THREADS_MAX))]
     threads: Option<usize>,
 }
 
 impl Threads {
-    /// The number given, 0 if none was.
+    /// The given number, 0 if none was.
     pub fn given(self) -> usize {
         self.threads.unwrap_or(0)
     }
 
-    /// The number given, or the cores that this process may use.
+    /// The given number, or the cores that this process may use.
     pub fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.threads.unwrap_or_else(|| cores().min(THREADS_MAX))
     }
 }
 
-/// How a result is written.
+/// The flag for the output format.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Report {
     /// Write the result as one JSON object

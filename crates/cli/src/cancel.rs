@@ -1,5 +1,5 @@
-//! Ctrl-C: long loops ask [`cancelled`] and leave; if one does not within half a second, the
-//! handler itself removes what is unfinished and ends the process.
+//! Ctrl-C: long loops check [`cancelled`] and end; if one does not within half a second, the
+//! handler removes unfinished files and ends the process.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,13 +14,13 @@ use cenote::partial::partial_name;
 
 use crate::{INTERRUPTED, progress};
 
-/// How long loops have to leave by themselves: well within the second that we promise.
+/// How long loops have to end by themselves; the process ends within a second.
 const GRACE: Duration = Duration::from_millis(500);
 
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 static UNFINISHED: Mutex<BTreeSet<Unfinished>> = Mutex::new(BTreeSet::new());
 
-/// The error of a loop that left because of Ctrl-C.
+/// The error of a loop that ended because of Ctrl-C.
 #[derive(Debug)]
 pub struct Cancelled;
 
@@ -32,17 +32,17 @@ impl fmt::Display for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
-/// Has Ctrl-C (or SIGTERM, or SIGHUP) been heard?
+/// Whether Ctrl-C, SIGTERM or SIGHUP has been received.
 pub fn cancelled() -> bool {
     CANCELLED.load(Ordering::Relaxed)
 }
 
-/// [`cancelled`] for loops that end with `?`.
+/// As [`cancelled`], for loops that end with `?`.
 pub fn check() -> Result<(), Cancelled> {
     if cancelled() { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Starts to listen for signals.
+/// Installs the signal handler.
 pub fn listen() -> Result<()> {
     ctrlc::set_handler(|| {
         CANCELLED.store(true, Ordering::Relaxed);
@@ -55,7 +55,7 @@ pub fn listen() -> Result<()> {
     .context("cannot listen for Ctrl-C")
 }
 
-/// Files that must not survive an interruption: those of a folder whose names begin with a prefix.
+/// Files that an interruption removes: those of a folder whose names begin with a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Unfinished {
     folder: PathBuf,
@@ -68,19 +68,19 @@ impl Unfinished {
         let prefix = self.prefix.as_encoded_bytes();
         for entry in entries.flatten() {
             if entry.file_name().as_encoded_bytes().starts_with(prefix) {
-                // Gone already is as good.
+                // It may not exist.
                 let _ = std::fs::remove_file(entry.path());
             }
         }
     }
 }
 
-/// While this lives, an interruption removes the unfinished files of one output.
+/// While it lives, an interruption removes the unfinished files of one output.
 #[derive(Debug)]
 pub struct Guard(Unfinished);
 
 impl Guard {
-    /// Guards against what is left of `out`: see [`partial_name`].
+    /// Guards the unfinished files of `out`: see [`partial_name`].
     pub fn new(out: &Path) -> Self {
         let folder = match out.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),

@@ -1,4 +1,4 @@
-//! Edges into files: text, binary pairs, Parquet. The ending of the name says which.
+//! Writes edge files: text, binary pairs, Parquet, by the extension.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,10 +11,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-/// What an edge file looks like.
+/// The format of an edge file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeFormat {
-    /// One edge a line, this byte between source and target.
+    /// One edge a line, with this byte between source and target.
     Text(u8),
     /// Pairs of little-endian 32-bit numbers.
     U32,
@@ -25,7 +25,7 @@ pub enum EdgeFormat {
 }
 
 impl EdgeFormat {
-    /// The format that the ending of `path` names.
+    /// The format of the extension of `path`.
     pub fn of(path: &Path) -> Result<Self> {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         Ok(match ending.to_ascii_lowercase().as_str() {
@@ -41,10 +41,10 @@ impl EdgeFormat {
         })
     }
 
-    /// Encodes edges for the formats that are a mere sequence of edges.
+    /// Encodes edges for formats without structure.
     ///
     /// # Panics
-    /// For Parquet, which has structure: see [`ParquetEdges`].
+    /// For Parquet: see [`ParquetEdges`].
     pub fn encode(self, edges: &[[u32; 2]]) -> Vec<u8> {
         match self {
             Self::Text(separator) => {
@@ -57,7 +57,7 @@ impl EdgeFormat {
                 }
                 text
             }
-            // A copy on the machines that we know; the other arm keeps the format everywhere.
+            // A plain copy on little-endian machines; the other arm is for the others.
             Self::U32 if cfg!(target_endian = "little") => bytemuck::cast_slice(edges).to_vec(),
             Self::U32 => edges.iter().flatten().flat_map(|id| id.to_le_bytes()).collect(),
             Self::U64 => {
@@ -72,8 +72,7 @@ impl EdgeFormat {
     }
 }
 
-/// Appends a number in decimal digits: several times faster than formatting, which rules a
-/// generator's speed otherwise.
+/// Appends a number in decimal digits, several times faster than formatting.
 pub fn push_decimal(text: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0u8; 20];
     let mut first = digits.len();
@@ -88,7 +87,7 @@ pub fn push_decimal(text: &mut Vec<u8>, mut number: u64) {
     text.extend_from_slice(&digits[first..]);
 }
 
-/// Rows of a group: large enough for readers to skip well, 16 MiB while it is collected.
+/// Rows of a row group; 16 MiB while they are collected.
 const ROWS_PER_GROUP: usize = 1 << 20;
 
 /// Writes a Parquet file with the columns `source` and `target`, 64-bit integers.
@@ -98,7 +97,7 @@ pub struct ParquetEdges<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetEdges<W> {
-    /// Begins the file.
+    /// Creates the file.
     pub fn new(sink: W) -> Result<Self> {
         let column = |name| {
             Type::primitive_type_builder(name, PhysicalType::INT64)
@@ -109,8 +108,8 @@ impl<W: Write + Send> ParquetEdges<W> {
         let schema = Type::group_type_builder("edges")
             .with_fields(vec![column("source")?, column("target")?])
             .build()?;
-        // Ids hardly repeat within a group: a dictionary costs time and saves nothing, while
-        // differences packed to their width take about as many bits as an id has.
+        // Ids hardly repeat within a group, so a dictionary saves nothing, and bit-packed
+        // differences take about as many bits as an id has.
         let properties = WriterProperties::builder()
             .set_dictionary_enabled(false)
             .set_encoding(Encoding::DELTA_BINARY_PACKED)
@@ -127,7 +126,7 @@ impl<W: Write + Send> ParquetEdges<W> {
         if self.columns[0].len() >= ROWS_PER_GROUP { self.write_group() } else { Ok(()) }
     }
 
-    /// Writes what is left, then the footer. Returns the sink.
+    /// Writes the remaining rows and the footer. Returns the sink.
     pub fn finish(mut self) -> Result<W> {
         if !self.columns[0].is_empty() {
             self.write_group()?;

@@ -1,8 +1,8 @@
-//! Errors of the library, which names parameters, in the words of the command, which has flags.
+//! Translates errors of the library, which name parameters, into flags of the command.
 
 use cenote::Error;
 
-/// Parameters as the library's messages name them, and their flags.
+/// Parameters in the library's messages, and their flags.
 const FLAGS: [(&str, &str); 6] = [
     ("without `migration`", "with --no-migration"),
     ("search in lexicographic order", "add --order lexicographic"),
@@ -12,7 +12,7 @@ const FLAGS: [(&str, &str); 6] = [
     ("`threads`", "--threads"),
 ];
 
-/// What a cause of an error says.
+/// The message of an error, with flags in place of parameters.
 pub fn in_flags(cause: &(dyn std::error::Error + 'static)) -> String {
     let message = cause.to_string();
     match cause.downcast_ref::<Error>() {

@@ -1,4 +1,6 @@
-//! The graph that a verb reads.
+//! The graph argument of verbs.
+//!
+//! [`GraphArg`] opens the graph and prints its warnings.
 
 use std::path::PathBuf;
 
@@ -6,7 +8,7 @@ use anyhow::Result;
 use cenote::graph::OpenOptions;
 use cenote::{Graph, Warning};
 
-/// The graph that a verb reads.
+/// The graph argument.
 #[derive(clap::Args, Clone, Debug)]
 pub struct GraphArg {
     /// Graph file, made by `cenote import`
@@ -20,8 +22,7 @@ impl GraphArg {
         self.open_with(&Graph::options().migration(false), false)
     }
 
-    /// Opens the graph and prints its warnings. That its drive was never measured matters only
-    /// where `is_run`.
+    /// Opens the graph and prints its warnings; a missing profile of the drive only if `is_run`.
     pub fn open_with(&self, options: &OpenOptions, is_run: bool) -> Result<Graph> {
         let graph = options.open(&self.graph)?;
         for warning in graph.warnings() {

@@ -1,13 +1,12 @@
-//! `cenote`: graphs deeper than memory, from the command line.
+//! The `cenote` command.
 //!
-//! - [`verb`]: one file per verb: its flags, its work, its report
-//! - [`args`]: groups of flags that several verbs share
-//! - [`edge_file`]: edges into text, binary pairs and Parquet
-//! - [`flags`]: parameters of the library by their flags
-//! - [`graph_file`]: the graph that a verb reads
-//! - [`svg`]: what the pictures of all verbs share
+//! - [`verb`]: one file per verb
+//! - [`args`], [`graph_file`]: flags and the graph argument, which verbs share
+//! - [`edge_file`]: writes text, binary pairs and Parquet
+//! - [`flags`]: translates parameters in the library's errors into flags
+//! - [`svg`]: charts as SVG
 //! - [`output`]: data on stdout; [`progress`] and [`warning`]: everything else on stderr
-//! - [`cancel`]: Ctrl-C ends within a second and leaves nothing broken
+//! - [`cancel`]: Ctrl-C ends the process within a second and removes unfinished files
 //!
 //! Exit status: 0 done; 1 answered no (a check found a fault, a target was not reached); 2 error;
 //! 130 interrupted. An error is exactly one line on stderr.
@@ -53,7 +52,7 @@ Examples:
 Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error, \
 130 interrupted.";
 
-/// The statuses that are not 0.
+/// Exit statuses other than 0.
 const ANSWERED_NO: u8 = 1;
 const ERROR: u8 = 2;
 const INTERRUPTED: u8 = 130;
@@ -85,16 +84,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whoever read our output has seen enough: not an error. Only stdout is ever a pipe of ours.
+/// Whether the reader of stdout has closed the pipe, which is not an error.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_broken = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     error.chain().filter_map(|cause| cause.downcast_ref()).any(is_broken)
 }
 
-/// Help and version as clap makes them; a wrong command line as one line.
+/// Prints help and version as clap does; a wrong command line as one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A reader who has seen enough of the help is no error.
+        // The reader may have closed the pipe.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -102,7 +101,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ERROR.into()
 }
 
-/// What clap says in several paragraphs: the fault, then tips, without its usage summary.
+/// Clap's message in one line: the fault, then tips, without its usage summary.
 fn usage_line(error: &clap::Error) -> String {
     let text = error.render().to_string();
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -116,10 +115,10 @@ fn usage_line(error: &clap::Error) -> String {
         .collect::<Vec<_>>()
         .join("; ");
     let facts = facts.strip_prefix("error: ").unwrap_or(&facts).replace(":; ", ": ");
-    format!("{facts}; `--help` tells more")
+    format!("{facts}; `--help` shows more")
 }
 
-/// An error and its causes. A library that tells a cause in its own message is not echoed.
+/// An error and its causes, except causes that a message already contains.
 fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(flags::in_flags) {
@@ -132,7 +131,7 @@ fn message(error: &anyhow::Error) -> String {
     message
 }
 
-/// A message as one line, whatever a file name or a library put into it.
+/// A message in one line.
 fn one_line(message: &str) -> String {
     let mut line = String::with_capacity(message.len());
     for piece in message.lines().map(str::trim).filter(|piece| !piece.is_empty()) {
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_once() {
+    fn causes_are_printed_once() {
         let error = anyhow::anyhow!("no such file").context("cannot open a: no such file");
         assert_eq!(message(&error.context("import")), "import: cannot open a: no such file");
     }

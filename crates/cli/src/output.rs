@@ -1,4 +1,4 @@
-//! Data on stdout: lines, tables and JSON. A reader that leaves early is not an error.
+//! Data on stdout: lines, tables and JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub fn line(text: impl fmt::Display) -> Result<()> {
     writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context(FAILED)
 }
 
-/// Writes bytes as they are. The caller collects them into large pieces.
+/// Writes bytes as they are; the caller buffers them.
 pub fn bytes(bytes: &[u8]) -> Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).context(FAILED)
@@ -35,7 +35,7 @@ pub fn facts(rows: &[(&str, String)]) -> Result<()> {
     line(text.join("\n"))
 }
 
-/// A table; behind its first `words` columns all hold numbers, which end below each other.
+/// A table; after the first `words` columns, cells are numbers and aligned right.
 pub fn table<C: Into<Cell>, R: IntoIterator<Item: Into<Cell>>>(
     header: impl IntoIterator<Item = C>,
     rows: impl IntoIterator<Item = R>,
@@ -53,7 +53,7 @@ pub fn table<C: Into<Cell>, R: IntoIterator<Item: Into<Cell>>>(
     table
 }
 
-/// A number with its thousands apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);

@@ -1,4 +1,4 @@
-//! A progress bar on stderr, only where stderr is a terminal.
+//! A progress bar on stderr, if that is a terminal.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// The bar on the screen, so that warnings can be printed above it.
 static CURRENT: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// How a bar counts.
+/// The unit of a bar.
 #[derive(Clone, Copy, Debug)]
 pub enum Unit {
     /// Bytes, shown as MiB.
@@ -21,9 +21,9 @@ pub enum Unit {
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar from 0 to `total`; a spinner where the total is not known.
+    /// A bar from 0 to `total`; a spinner if the total is unknown.
     pub fn new(label: &str, total: Option<u64>, unit: Unit) -> Self {
-        // Hidden by itself where stderr is not a terminal; ten redraws a second cost nothing.
+        // Hidden if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(10));
         let progress = Self(bar);
         progress.stage(label, total, unit);
@@ -50,12 +50,12 @@ impl Progress {
         self.0.reset();
     }
 
-    /// Counts `amount` more as done.
+    /// Advances the bar by `amount`.
     pub fn advance(&self, amount: u64) {
         self.0.inc(amount);
     }
 
-    /// Sets what is done and what there is to do in all.
+    /// Sets position and total.
     pub fn set(&self, position: u64, total: u64) {
         if self.0.length() != Some(total) {
             self.stage(&self.0.message(), Some(total), Unit::Items);
@@ -70,14 +70,14 @@ impl Drop for Progress {
     }
 }
 
-/// Takes the bar off the screen, if there is one.
+/// Removes the bar, if there is one.
 pub fn clear() {
     if let Some(bar) = current().take() {
         bar.finish_and_clear();
     }
 }
 
-/// Prints to stderr without tearing the bar.
+/// Prints to stderr above the bar.
 pub fn above(print: impl FnOnce()) {
     match current().as_ref() {
         Some(bar) => bar.suspend(print),

@@ -1,4 +1,4 @@
-//! Charts as SVG: what the pictures of all verbs share, and bars and lines of replays.
+//! Charts as SVG: bars and lines of replays, and what the charts of all verbs share.
 
 use std::path::Path;
 
@@ -12,20 +12,20 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// Share of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
 
-/// A part of a picture.
+/// An area of a drawing.
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Whether something could be drawn.
+/// The result of drawing.
 pub type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Refuses a name that would promise another format, before anything is run.
+/// Refuses an extension other than `.svg`, before anything runs.
 pub fn check_name(path: &Path) -> Result<()> {
     let is_svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     ensure!(is_svg, "{}: --plot writes SVG: give a name that ends in .svg", path.display());
     Ok(())
 }
 
-/// Writes a picture on white.
+/// Writes a drawing on white.
 pub fn write(path: &Path, pixels: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> Result<()> {
     let mut svg = String::new();
     {
@@ -43,7 +43,7 @@ fn chart<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
     builder
 }
 
-/// What the series of a chart are called.
+/// Draws the legend of a chart.
 pub fn legend<'a, X, Y>(
     chart: &mut ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>,
     position: SeriesLabelPosition,
@@ -76,7 +76,7 @@ pub fn draw(path: &Path, chart: &Chart) -> Result<()> {
     .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Where the y axis ends.
+/// The upper end of the y axis.
 fn top(chart: &Chart, heights: impl Iterator<Item = f64>) -> f64 {
     heights.fold(chart.level.unwrap_or(1e-9), f64::max) * 1.15
 }
@@ -100,7 +100,7 @@ fn draw_bars(
         .draw()?;
     let style = ("sans-serif", 12).into_text_style(whole).pos(Pos::new(HPos::Center, VPos::Top));
     for (group, name) in groups.iter().enumerate() {
-        // Every second name a line lower, so that long ones do not run into each other.
+        // Every second name is a line lower, so that long names do not overlap.
         let (x, y) = chart.backend_coord(&(group as f64, 0.0));
         let y = y + 6 + 14 * (group % 2) as i32;
         whole.draw(&Text::new(name.clone(), (x, y), style.clone()))?;

@@ -1,6 +1,6 @@
-//! Warnings of the libraries, one line each on stderr: `cenote: warning: ...`.
+//! Prints warnings of the libraries, one line each on stderr: `cenote: warning: ...`.
 //!
-//! A subscriber of our own: all we need of the tracing ecosystem is the text of a warning.
+//! A small subscriber, since only the text of warnings is needed.
 
 use std::fmt::{self, Write};
 
@@ -12,7 +12,7 @@ use crate::{one_line, progress};
 
 /// Installs the subscriber for the whole process.
 pub fn print_to_stderr() {
-    // Fails only if one is installed already, which main never does twice.
+    // Fails only if a subscriber is installed already.
     let _ = tracing::subscriber::set_global_default(Stderr);
 }
 
@@ -29,7 +29,7 @@ impl Subscriber for Stderr {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        // Spans are never enabled, but the trait wants a number.
+        // Spans are never enabled, but the trait requires a number.
         Id::from_u64(1)
     }
 
@@ -42,7 +42,7 @@ impl Subscriber for Stderr {
     fn exit(&self, _: &Id) {}
 }
 
-/// The message of an event, then its fields as `name=value`.
+/// The message of an event, and its fields as `name=value`.
 fn text(event: &Event<'_>) -> String {
     let mut words = Words::default();
     event.record(&mut words);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_and_errors_are_told_and_nothing_else() {
+    fn warnings_and_errors_are_printed_and_nothing_else() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         tracing::subscriber::with_default(Collect(lines.clone()), || {
             tracing::info!("busy");

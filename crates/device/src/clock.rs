@@ -1,4 +1,4 @@
-//! The clock of the rooms above: real time, or virtual time of the simulator.
+//! Clocks: real time, or the simulator's virtual time.
 
 use std::fmt::Debug;
 use std::time::Instant;
@@ -21,6 +21,6 @@ impl Default for RealClock {
 
 impl Clock for RealClock {
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.0.elapsed().as_nanos()).expect("584 years are not over")
+        u64::try_from(self.0.elapsed().as_nanos()).expect("no process runs for 584 years")
     }
 }

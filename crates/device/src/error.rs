@@ -1,4 +1,4 @@
-//! What can go wrong between a buffer and a device.
+//! Errors of devices, and faults of single requests.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::op::Op;
 /// The result of a device call.
 pub type Result<T> = std::result::Result<T, DeviceError>;
 
-/// A fault of a device, named so that a user can act on it.
+/// An error of a device, of memory for its buffers, or of a profile.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -36,7 +36,7 @@ pub enum DeviceError {
         /// The reason.
         fault: IoFault,
     },
-    /// A request moved fewer bytes than asked and could not be resumed: the file ends early.
+    /// A request moved fewer bytes than asked for, because the file ends early.
     #[error(
         "{device}: {op} at offset {offset} moved {found} of {expected} bytes: the file is truncated"
     )]
@@ -60,7 +60,7 @@ pub enum DeviceError {
         /// Requests that were to be in flight at once.
         depth: usize,
     },
-    /// Memory for buffers could not be had.
+    /// The system refused memory for buffers.
     #[error("cannot map {bytes} bytes of memory: {source}")]
     Memory {
         /// Bytes asked for.
@@ -79,7 +79,7 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
-    /// Makes the error of a system call on `device`.
+    /// Wraps the error of a system call on `device`.
     pub(crate) fn file<D: fmt::Display>(
         device: D,
         action: &'static str,
@@ -91,8 +91,7 @@ impl DeviceError {
         Self::Profile { path: path.to_string(), reason: reason.into() }
     }
 
-    /// As the fault of a request that could not be carried out because of it: `EIO` where the
-    /// system gave no reason of its own.
+    /// The fault of a request that failed with this error: `EIO` where there is no errno.
     pub fn fault(&self) -> IoFault {
         let errno = match self {
             Self::Io { fault, .. } => Some(fault.errno),

@@ -1,4 +1,4 @@
-//! Counts of values by their logarithm: quantiles of any number of values in constant memory.
+//! Logarithmic histograms: quantiles of any number of values in constant memory.
 
 use std::ops::RangeInclusive;
 
@@ -6,22 +6,19 @@ use std::ops::RangeInclusive;
 /// of two. So a bucket is at most 1/`STEPS` of its values wide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogHistogram<const STEPS: u64> {
-    /// Values by bucket, as far as the last that has any.
+    /// Values by bucket, up to the last bucket with any.
     counts: Vec<u64>,
 }
 
 impl<const STEPS: u64> LogHistogram<STEPS> {
-    /// Buckets of all values.
     pub(crate) const BUCKETS: usize = Self::bucket(u64::MAX) + 1;
 
-    /// Of counts by bucket.
     pub(crate) fn of_counts(mut counts: Vec<u64>) -> Self {
         let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
         counts.truncate(used);
         Self { counts }
     }
 
-    /// The bucket of a value.
     #[inline]
     pub(crate) const fn bucket(value: u64) -> usize {
         let bits = u64::BITS - value.leading_zeros();
@@ -29,7 +26,6 @@ impl<const STEPS: u64> LogHistogram<STEPS> {
         (shift as u64 * STEPS + (value >> shift)) as usize
     }
 
-    /// The values of a bucket.
     fn values(bucket: usize) -> RangeInclusive<u64> {
         let bucket = bucket as u64;
         let shift = (bucket / STEPS).saturating_sub(1);
@@ -52,7 +48,7 @@ impl<const STEPS: u64> LogHistogram<STEPS> {
         self.counts.iter().sum()
     }
 
-    /// The bucket of the value that a share (0 to 1) of all values do not exceed; `None` of none.
+    /// The bucket of the quantile `share` (0 to 1); `None` if nothing was counted.
     pub fn quantile(&self, share: f64) -> Option<RangeInclusive<u64>> {
         let rank = ((self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = 0;
@@ -63,13 +59,13 @@ impl<const STEPS: u64> LogHistogram<STEPS> {
         reached.map(Self::values)
     }
 
-    /// The latency that a share (0 to 1) of the requests did not exceed, in nanoseconds, at most
-    /// 1/`STEPS` too high; `None` if nothing was counted.
+    /// The quantile `share` (0 to 1) of latencies in nanoseconds, at most 1/`STEPS` too high;
+    /// `None` if nothing was counted.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         self.quantile(share).map(|values| *values.end())
     }
 
-    /// The values counted since an earlier state.
+    /// The values counted since an earlier snapshot.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         let before = earlier.counts.iter().chain(std::iter::repeat(&0));
         Self { counts: self.counts.iter().zip(before).map(|(now, then)| now - then).collect() }
@@ -97,6 +93,7 @@ mod tests {
     #[test]
     fn buckets_cover_every_value_without_gap_or_overlap() {
         buckets_are_whole::<8>();
+        buckets_are_whole::<64>();
         buckets_are_whole::<128>();
     }
 

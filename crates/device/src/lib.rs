@@ -1,17 +1,17 @@
-//! Moves blocks to and from a device, and knows its speed.
+//! Block I/O on files and drives, and models of their speed.
 //!
 //! - [`memory`]: aligned buffers for direct I/O, huge-page arrays, prefetch hints
-//! - [`request`]: what goes into a queue and what comes out of it
-//! - [`LogHistogram`], [`mix`]: counts of latencies, and the mixer behind seeded choices
-//! - [`clock`]: the only clock of the rooms above; real or virtual
+//! - [`request`]: requests and completions of a queue
+//! - [`LogHistogram`], [`mix`]: counts of latencies, and the hash behind seeded choices
+//! - [`clock`]: real or virtual time
 //! - [`backend`]: the three devices: io_uring, pread/pwrite threads, simulated
-//! - [`wrapper`]: devices around devices: counting, sharing a budget, slower, failing
+//! - [`wrapper`]: devices around devices: statistics, a shared I/O budget, throttling, faults
 //! - [`model`]: PIO(M, k_r, k_w, alpha), the Parametric I/O Model
 //! - [`profile`]: measures a device into a model
 //! - [`plan`]: chooses extents and depth from a profile
-//! - [`standard_output`]: whether it was open when the process began
+//! - [`standard_output`]: whether it was open when the process started
 //!
-//! The native call is a batch: push requests into a [`Queue`], submit, reap completions. One I/O is
+//! I/O comes in batches: push requests into a [`Queue`], submit, reap completions. One I/O is
 //! a batch of one. Everything is synchronous; each worker thread owns its queue.
 //!
 //! ```
@@ -85,7 +85,7 @@ impl QueueConfig {
 /// A block device or a file on one. Shared by threads; each opens its own [`Queue`]. [`Any`] gives
 /// code that knows its kind the concrete type.
 pub trait Device: Any + Send + Sync + Debug {
-    /// How errors and reports name it: a path, or `sim:...`.
+    /// Its name in errors and reports: a path, or `sim:...`.
     fn name(&self) -> String;
 
     /// The backend that moves the bytes: `io_uring`, `threads` or `sim`.
@@ -114,19 +114,19 @@ pub trait Device: Any + Send + Sync + Debug {
     /// The clock of this device: real time, or the simulator's virtual time.
     fn clock(&self) -> Arc<dyn Clock>;
 
-    /// Memory that it keeps beside its queues, such as a map of its blocks.
+    /// Bytes of memory that it keeps beside its queues, such as a map of its blocks.
     fn memory_bytes(&self) -> usize {
         0
     }
 
-    /// Memory that queues of `depth` requests together, each of up to `request_bytes`, take at most
-    /// beside the caller's buffers.
+    /// Most bytes of memory, beside the caller's buffers, that queues of `depth` requests together
+    /// take, each request of up to `request_bytes`.
     fn queue_bytes(&self, _depth: usize, _request_bytes: usize) -> usize {
         0
     }
 }
 
-/// A worker's own window onto a device: push, submit, reap.
+/// One thread's I/O queue on a device: push, submit, reap.
 pub trait Queue {
     /// Requests that may be in flight at once.
     fn depth(&self) -> usize;
@@ -151,27 +151,24 @@ pub trait Queue {
     fn reap(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()>;
 }
 
-/// One read as a batch of one: fills `buffer[..len]` from `offset`.
-/// Returns the buffer, and an error where the data ends early.
+/// Reads `buffer[..len]` from `offset` and returns the buffer; an error if the file ends early.
 pub fn read_exact(device: &dyn Device, offset: u64, len: usize, buffer: Buffer) -> Result<Buffer> {
-    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
-    transfer(device, queue.as_mut(), Op::Read, offset, len, buffer)
+    transfer(device, Op::Read, offset, len, buffer)
 }
 
-/// One write as a batch of one: writes `buffer[..len]` at `offset`, whole or an error.
+/// Writes `buffer[..len]` at `offset` and returns the buffer.
 pub fn write_all(device: &dyn Device, offset: u64, len: usize, buffer: Buffer) -> Result<Buffer> {
-    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
-    transfer(device, queue.as_mut(), Op::Write, offset, len, buffer)
+    transfer(device, Op::Write, offset, len, buffer)
 }
 
 fn transfer(
     device: &dyn Device,
-    queue: &mut dyn Queue,
     op: Op,
     offset: u64,
     len: usize,
     buffer: Buffer,
 ) -> Result<Buffer> {
+    let mut queue = device.queue(&QueueConfig::with_depth(1))?;
     let mut completions = Vec::with_capacity(1);
     queue.push(Request { tag: 0, op, offset, len, buffer });
     queue.reap(1, &mut completions)?;

@@ -1,11 +1,10 @@
-//! Memory that devices and vertex state live in: aligned buffers for direct I/O, arrays on huge
-//! pages, and prefetch hints.
+//! Aligned buffers for direct I/O, arrays on huge pages, and prefetch hints.
 //!
 //! - [`Arena`]: one aligned mapping, carved into [`Buffer`]s of equal size
-//! - [`Buffer`]: a piece of an arena, owned by exactly one holder
-//! - [`HugeVec`]: a zeroed array on transparent huge pages: random access to vertex state costs
-//!   address translation first, and huge pages save most of it
-//! - [`prefetch`]: asks for a cache line before it is needed
+//! - [`Buffer`]: a piece of an arena, with one owner
+//! - [`HugeVec`]: a zeroed array on transparent huge pages, which save most TLB misses of random
+//!   accesses
+//! - [`prefetch`]: loads a cache line before it is needed
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -18,8 +17,8 @@ use crate::error::{DeviceError, Result};
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Buffers of at least this much together are worth whole huge pages: a request whose memory is
-/// physically contiguous reaches the device in one piece.
+/// Arenas of at least this size get whole huge pages: a request whose memory is physically
+/// contiguous reaches the device in one piece.
 const HUGE_ARENA_BYTES_MIN: usize = 1 << 20;
 
 /// An anonymous mapping, page-aligned, zeroed, unmapped on drop.
@@ -35,7 +34,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `bytes`, on huge pages where that is wished and they fill one.
+    /// Maps `bytes`, on huge pages if `huge` is set and they fill at least one.
     fn new(bytes: usize, huge: bool) -> Result<Self> {
         assert!(bytes > 0, "a mapping is not empty");
         // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no
@@ -54,7 +53,7 @@ impl Mapping {
             return Err(DeviceError::Memory { bytes, source: std::io::Error::last_os_error() });
         }
         if huge && bytes >= HUGE_PAGE_BYTES {
-            // SAFETY: the range was just mapped by us; the advice changes no contents. A refusal
+            // SAFETY: the range was mapped just above; the advice changes no contents. A refusal
             // (kernels without huge pages) costs speed only.
             unsafe { libc::madvise(base, bytes, libc::MADV_HUGEPAGE) };
         }
@@ -115,7 +114,7 @@ impl fmt::Debug for Arena {
     }
 }
 
-/// A piece of an [`Arena`], owned by exactly one holder: the caller, or a request in flight.
+/// A piece of an [`Arena`], owned by the caller or by a request in flight.
 pub struct Buffer {
     arena: Arc<Arena>,
     offset: usize,
@@ -123,7 +122,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of its own arena, for single transfers.
+    /// A buffer with an arena of its own, for single transfers.
     pub fn new(bytes: usize) -> Result<Self> {
         let (_, mut buffers) = Arena::carve(bytes, 1)?;
         Ok(buffers.pop().expect("one was carved"))
@@ -170,7 +169,7 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A zeroed array of fixed length, on huge pages. Memory is used only where it was touched.
+/// A zeroed array of fixed length, on huge pages. Only pages that were touched take memory.
 pub struct HugeVec<T> {
     mapping: Option<Mapping>,
     len: usize,
@@ -183,8 +182,7 @@ impl<T: Zeroable> HugeVec<T> {
         Self::mapped(len, true)
     }
 
-    /// `len` zeroed items on ordinary pages: for an array of which a run may touch a small part,
-    /// which huge pages would round up.
+    /// `len` zeroed items on ordinary pages: for arrays that may be touched sparsely.
     pub fn sparse(len: usize) -> Result<Self> {
         Self::mapped(len, false)
     }
@@ -214,7 +212,7 @@ impl<T: Zeroable + NoUninit + AnyBitPattern> HugeVec<T> {
 macro_rules! plain {
     ($($atomic:ty => $plain:ty),*) => {$(
         impl HugeVec<$atomic> {
-            /// The same array for one thread at a time.
+            /// The same array without atomics.
             pub fn into_plain(self) -> HugeVec<$plain> {
                 // An atomic has the size and the bits of its integer.
                 HugeVec { mapping: self.mapping, len: self.len, _type: std::marker::PhantomData }
@@ -250,7 +248,7 @@ impl<T> fmt::Debug for HugeVec<T> {
     }
 }
 
-/// Asks for the cache line of `items[index]`. Any index is fine: it is a hint and never faults.
+/// Prefetches the cache line of `items[index]`. Any index is allowed: a hint never faults.
 #[inline(always)]
 pub fn prefetch<T>(items: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

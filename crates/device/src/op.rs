@@ -1,4 +1,4 @@
-//! Read or write.
+//! The kind of a request.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The mixer behind every seeded choice.
+//! The hash behind seeded choices.
 
 /// Increment of SplitMix64.
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,4 +1,4 @@
-//! What goes into a [`Queue`](crate::Queue) and what comes out of it.
+//! Requests and completions of a [`Queue`](crate::Queue).
 //!
 //! A request owns its buffer until the completion gives it back, so memory that the kernel may
 //! still write to can never be read or freed.
@@ -10,7 +10,7 @@ use crate::op::Op;
 /// One transfer between `buffer[..len]` and the device at `offset`.
 #[derive(Debug)]
 pub struct Request {
-    /// The caller's name for it, given back in the completion.
+    /// The caller's key for it, returned in the completion.
     pub tag: u64,
     /// Read or write.
     pub op: Op,
@@ -38,7 +38,7 @@ impl Request {
 /// A finished request.
 #[derive(Debug)]
 pub struct Completion {
-    /// The caller's name for it.
+    /// The caller's key for it.
     pub tag: u64,
     /// Read or write.
     pub op: Op,
@@ -56,8 +56,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// Whether all bytes were moved; if not, the error that says why, with the name that `device`
-    /// gives.
+    /// Checks that all bytes were moved. `device` names the device in the error.
     ///
     /// # Errors
     /// [`DeviceError::Short`] or [`DeviceError::Io`].
@@ -74,10 +73,10 @@ impl Completion {
     }
 }
 
-/// Demands what [`Queue::push`](crate::Queue::push) does: room, and alignment to the device.
+/// Checks a request as [`Queue::push`](crate::Queue::push) must.
 ///
 /// # Panics
-/// If one of them is missing.
+/// If the queue is full, or the request is not aligned or longer than its buffer.
 #[inline]
 pub fn assert_request(request: &Request, block_bytes: usize, in_flight: usize, depth: usize) {
     assert!(in_flight < depth, "push to a full queue: {in_flight} requests are in flight");
@@ -96,10 +95,10 @@ pub fn assert_request(request: &Request, block_bytes: usize, in_flight: usize, d
     );
 }
 
-/// Demands what [`Queue::reap`](crate::Queue::reap) does: waiting for more would never end.
+/// Checks a wait as [`Queue::reap`](crate::Queue::reap) must.
 ///
 /// # Panics
-/// If more is waited for than is in flight.
+/// If `wait_for` exceeds `in_flight`: the wait would never end.
 #[inline]
 pub fn assert_wait(wait_for: usize, in_flight: usize) {
     assert!(wait_for <= in_flight, "reap waits for {wait_for} of {in_flight} requests in flight");

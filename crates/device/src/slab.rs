@@ -1,6 +1,6 @@
-//! Things under way, each found by the tag of its request.
+//! A slab for requests in flight.
 
-/// Things kept under small numbers, which requests carry as their tags.
+/// Values under small keys that are used again, such as the tags of requests in flight.
 #[derive(Debug)]
 pub struct Slab<T> {
     places: Vec<Option<T>>,
@@ -8,12 +8,12 @@ pub struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// An empty one; no memory is allocated up to `capacity` things.
+    /// An empty slab that holds `capacity` values without allocating again.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { places: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
-    /// Things that it holds.
+    /// Values that it holds.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -24,38 +24,38 @@ impl<T> Slab<T> {
         self.len() == 0
     }
 
-    /// Keeps a thing; its tag.
+    /// Inserts a value and returns its tag.
     #[inline]
-    pub fn insert(&mut self, thing: T) -> u64 {
+    pub fn insert(&mut self, value: T) -> u64 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             self.places.len() - 1
         });
-        self.places[place] = Some(thing);
+        self.places[place] = Some(value);
         place as u64
     }
 
-    /// The thing of this tag.
+    /// The value of a tag.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the tag has no value.
     #[inline]
     pub fn get_mut(&mut self, tag: u64) -> &mut T {
-        self.places[tag as usize].as_mut().expect("a tag has its thing until it is removed")
+        self.places[tag as usize].as_mut().expect("the tag has a value")
     }
 
-    /// Takes the thing of this tag out.
+    /// Removes the value of a tag and returns it.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the tag has no value.
     #[inline]
     pub fn remove(&mut self, tag: u64) -> T {
-        let thing = self.places[tag as usize].take().expect("a tag's thing is removed once");
+        let value = self.places[tag as usize].take().expect("the tag has a value");
         self.free.push(tag as usize);
-        thing
+        value
     }
 
-    /// All things, with their tags.
+    /// All values, with their tags.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut T)> {
         (0..).zip(&mut self.places).filter_map(|(tag, place)| Some((tag, place.as_mut()?)))
     }
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!((slab.insert('a'), slab.insert('b')), (0, 1));
         assert_eq!((slab.remove(0), slab.insert('c'), slab.insert('d')), ('a', 0, 2));
         *slab.get_mut(2) = 'e';
-        let all: Vec<_> = slab.iter_mut().map(|(tag, thing)| (tag, *thing)).collect();
+        let all: Vec<_> = slab.iter_mut().map(|(tag, value)| (tag, *value)).collect();
         assert_eq!(all, [(0, 'c'), (1, 'b'), (2, 'e')]);
         assert_eq!([0, 1, 2].map(|tag| slab.remove(tag)), ['c', 'b', 'e']);
         assert!(slab.is_empty());

@@ -1,19 +1,19 @@
-//! Whether standard output was open when the process began.
+//! Whether standard output was open when the process started.
 //!
-//! Before `main`, the standard library opens `/dev/null` in place of a standard descriptor that is
-//! closed. What is printed is then lost without an error, and `main` cannot tell this from a caller
-//! who wants it so. So the descriptor is looked at earlier, among the program's initialisers.
+//! Before `main`, the standard library opens `/dev/null` in place of a closed standard descriptor.
+//! Output is then lost without an error, and `main` cannot distinguish this from a redirection. So
+//! an initialiser of the program checks the descriptor earlier.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether standard output was closed when the process began.
+/// Whether standard output was closed when the process started.
 pub fn was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-extern "C" fn look() {
+extern "C" fn check() {
     // SAFETY: reads the flags of a descriptor, and fails where it is not open.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     CLOSED.store(flags == -1, Ordering::Relaxed);
@@ -23,4 +23,4 @@ extern "C" fn look() {
 // takes no arguments, allocates nothing and needs nothing of Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static CHECK: extern "C" fn() = check;

@@ -1,7 +1,7 @@
-//! How many vertices lie within so many hops of a vertex: an algorithm that walks a frontier.
+//! Counts the vertices at each distance from a vertex: an algorithm that expands a frontier.
 //!
-//! `cargo run -p cenote-engine --example hops -- GRAPH VERTEX HOPS` (the vertex counted from 0 in
-//! the order of the ids)
+//! `cargo run -p cenote-engine --example hops -- GRAPH VERTEX HOPS` (VERTEX: the rank of the
+//! vertex's id, from 0)
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,9 +16,8 @@ use cenote_engine::{
 #[path = "../tests/graph/mod.rs"]
 mod graph;
 
-/// Each vertex of the frontier brings its neighbours that were not met before. Lists come from many
-/// threads in no fixed order, so what is shared is atomic: of all that insert a vertex into a
-/// bitmap, one learns that it was the first.
+/// Adds the unvisited neighbours of the frontier to the next frontier. It is called from many
+/// threads, so shared state is atomic: of all inserts of a vertex into a bitmap, one returns true.
 struct Expand<'a> {
     met: &'a Bitmap,
     next: &'a Frontier,

@@ -1,5 +1,4 @@
-//! Do vertices of high degree have neighbours of high degree? An algorithm of two passes, with a
-//! sum that is the same whatever the threads do.
+//! Degree assortativity: an algorithm of two passes, with a sum that does not depend on threads.
 //!
 //! `cargo run -p cenote-engine --example mixing -- GRAPH`
 
@@ -17,7 +16,7 @@ use cenote_engine::{
 mod graph;
 
 /// Sums over all edges: of the degrees at their ends, of the products and of the squares. Integers,
-/// because sums of floating-point numbers depend on their order and lists come in none.
+/// because floating-point sums would depend on the order of the lists.
 #[derive(Clone, Copy, Default)]
 struct Sums {
     edges: u64,
@@ -37,7 +36,7 @@ impl Kernel for Mix<'_> {
         Sums::default()
     }
 
-    /// A long list may come in pieces: each adds its own entries, so no piece need know of another.
+    /// A long list may come in pieces; each adds its own entries.
     fn list(&self, sums: &mut Sums, list: &List<'_>) {
         let own = u128::from(list.degree);
         let neighbours: u128 = list

@@ -1,4 +1,4 @@
-//! Assembled lists for kernels that cannot work on pieces.
+//! Complete lists for kernels that cannot work on pieces.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,10 +9,10 @@ use crate::config::EngineConfig;
 use crate::kernel::Kernel;
 use crate::schedule::Schedule;
 
-/// A [`Kernel`] that puts the pieces of lists that run over pages together, so that the kernel
-/// inside only sees whole ones. A list that lies in one page is passed on as it is.
+/// A [`Kernel`] that assembles the pieces of lists that span pages, so that the inner kernel sees
+/// complete lists only. A list within one page is passed on as it is.
 ///
-/// Pages are taken in file order, so few lists are in pieces at a time: see
+/// Pages are read in file order, so few lists are incomplete at a time: see
 /// [`Assembled::bytes_for`].
 #[derive(Debug)]
 pub struct Assembled<'a, K> {
@@ -20,10 +20,10 @@ pub struct Assembled<'a, K> {
     incomplete: Mutex<FxHashMap<VertexId, Incomplete>>,
 }
 
-/// A list of which some pieces have come.
+/// A list of which some pieces have arrived.
 #[derive(Debug)]
 struct Incomplete {
-    /// By where they start in the list.
+    /// Each with the position in the list where it starts.
     pieces: Vec<(u64, Box<[VertexId]>)>,
     missing: u64,
 }
@@ -36,28 +36,26 @@ impl<'a, K> Assembled<'a, K> {
 }
 
 impl Assembled<'_, ()> {
-    /// Bytes that pieces may take during a visit, to be counted in the state bytes of
-    /// [`Needs`](crate::Needs): as much as the workers have under way, and the longest list at
-    /// either end of it for each.
+    /// The most bytes of pieces during a visit, to be counted in the state bytes of
+    /// [`Needs`](crate::Needs): all entries in flight, and for each worker the longest list at both
+    /// ends of its chunk.
     pub fn bytes_for(graph: &Graph, config: &EngineConfig) -> u64 {
-        // More memory never makes requests smaller, so this is the most that a run may choose.
+        // More memory never makes requests smaller, so this is the largest plan of any run.
         let schedule = Schedule::new(config, graph.page_bytes(), config.memory_bytes);
-        let workers = config.threads as u64;
+        let bytes_max = |entries: fn(&Adjacency) -> u64| {
+            let of = |direction| graph.adjacency(direction).map_or(0, entries);
+            of(Direction::Out).max(of(Direction::In)) * size_of::<VertexId>() as u64
+        };
         // Pieces lie in memory as plain vertices, however their pages are encoded.
-        let entries = [Direction::Out, Direction::In]
-            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::page_entries_max));
-        let page_entries_bytes = entries[0].max(entries[1]) * size_of::<VertexId>() as u64;
+        let page_entries_bytes = bytes_max(Adjacency::page_entries_max);
+        let longest_bytes = bytes_max(Adjacency::list_entries_bound);
         let buffer_pages = schedule.buffer_bytes().div_ceil(graph.page_bytes() as u64);
-        let under_way_bytes = buffer_pages * page_entries_bytes;
         let chunk_bytes = schedule.chunk_pages() * page_entries_bytes;
-        let superblock = graph.superblock();
-        let longest = [Direction::Out, Direction::In]
-            .map(|direction| graph.adjacency(direction).map_or(0, Adjacency::list_entries_bound));
-        let longest_bytes = longest[0].max(longest[1]) * size_of::<VertexId>() as u64;
-        let bound = under_way_bytes + workers * (chunk_bytes + 2 * longest_bytes);
+        let bound = buffer_pages * page_entries_bytes
+            + config.threads as u64 * (chunk_bytes + 2 * longest_bytes);
         // No more than all lists, half as much again while a table grows.
-        let stored = superblock.stored_out.max(superblock.stored_in);
-        bound.min(stored * 6)
+        let superblock = graph.superblock();
+        bound.min(superblock.stored_out.max(superblock.stored_in) * 6)
     }
 }
 
@@ -72,17 +70,17 @@ impl<K: Kernel> Kernel for Assembled<'_, K> {
         if list.is_whole() {
             return self.kernel.list(local, list);
         }
-        if let Some(targets) = self.put(list) {
+        if let Some(targets) = self.insert(list) {
             self.kernel.list(local, &List { skip: 0, targets: &targets, ..*list });
         }
     }
 }
 
 impl<K> Assembled<'_, K> {
-    /// Puts a piece aside; the list, if it was the last one missing. Pages with right checksums
-    /// that contradict each other take no more memory than they have entries: their list may
-    /// never be complete, which `check` explains.
-    fn put(&self, piece: &List<'_>) -> Option<Vec<VertexId>> {
+    /// Stores a piece; returns the list if no piece is missing any more. If pages with right
+    /// checksums contradict each other, the list stays incomplete (`check` reports that), and its
+    /// pieces take no more memory than they have entries.
+    fn insert(&self, piece: &List<'_>) -> Option<Vec<VertexId>> {
         let mut incomplete = self.incomplete.lock().unwrap_or_else(PoisonError::into_inner);
         let list = incomplete
             .entry(piece.vertex)

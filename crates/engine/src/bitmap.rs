@@ -1,4 +1,4 @@
-//! A set of vertices, one bit each, that threads add to without locks.
+//! A concurrent set of vertices, one bit each.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use cenote_store::VertexId;
 
 const BITS: usize = u64::BITS as usize;
 
-/// A bit per vertex. All operations are relaxed: steps are separated by the engine's barriers. A
-/// vertex beyond its length panics, as an index beyond a slice does.
+/// A lock-free set of vertices. All operations are relaxed: the engine's barriers separate steps.
+/// Panics for a vertex beyond its length, as a slice does.
 #[derive(Debug)]
 pub struct Bitmap {
     words: HugeVec<AtomicU64>,
@@ -22,17 +22,17 @@ impl Bitmap {
         Ok(Self { words: HugeVec::zeroed(len.div_ceil(BITS))?, len })
     }
 
-    /// Bytes that a set over `len` vertices takes.
+    /// Bytes of a set over `0..len`.
     pub fn bytes_for(len: usize) -> u64 {
         len.div_ceil(BITS) as u64 * 8
     }
 
-    /// Vertices it ranges over.
+    /// The length of the range `0..len`, not the number of vertices in the set.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it ranges over no vertex at all.
+    /// Whether `len` is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -44,14 +44,14 @@ impl Bitmap {
         self.words[v / BITS].load(Ordering::Relaxed) >> (v % BITS) & 1 == 1
     }
 
-    /// Adds `v`; true where it was not there before: to one of the threads that add it.
+    /// Adds `v`; true if it was not in the set. Of several threads that add it, one gets true.
     #[inline(always)]
     pub fn insert(&self, v: VertexId) -> bool {
         let (word, bit) = (v as usize / BITS, 1u64 << (v as usize % BITS));
         self.words[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
-    /// Takes `v` out.
+    /// Removes `v`.
     pub fn remove(&self, v: VertexId) {
         let (word, bit) = (v as usize / BITS, 1u64 << (v as usize % BITS));
         self.words[word].fetch_and(!bit, Ordering::Relaxed);
@@ -63,8 +63,8 @@ impl Bitmap {
         words_of(range).any(|(w, mask)| (self.words[w].load(Ordering::Relaxed) ^ flip) & mask != 0)
     }
 
-    /// Takes every vertex of `range` out and calls `each` with it. Of many threads that do so, one
-    /// gets a vertex.
+    /// Removes every vertex of `range` and calls `each` with it. Of several threads, one gets each
+    /// vertex.
     pub fn take_in(&self, range: Range<VertexId>, mut each: impl FnMut(VertexId)) {
         for (w, mask) in words_of(range) {
             if self.words[w].load(Ordering::Relaxed) & mask != 0 {
@@ -74,9 +74,12 @@ impl Bitmap {
         }
     }
 
-    /// Adds every vertex of `other`, a set over the same vertices.
+    /// Adds every vertex of `other`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
     pub fn merge(&mut self, other: &Bitmap) {
-        assert_eq!(self.len, other.len, "sets over the same vertices are merged");
+        assert_eq!(self.len, other.len, "the sets have the same length");
         for (word, more) in self.words.iter_mut().zip(other.words.iter()) {
             *word.get_mut() |= more.load(Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! How a run is to be done.
+//! The configuration of a run: memory, threads, strategy, depth, cancellation.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cenote_device::profile::Profile;
 use cenote_device::setters;
 
-/// Worker threads at most.
+/// The most worker threads.
 pub const THREADS_MAX: usize = 512;
 
-/// How a frontier's lists reach the kernel.
+/// How the active lists are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// Planned by the device's profile: adjacent pages become one request, gaps are read through
-    /// where that is cheaper, what fits in memory stays there.
+    /// Planned by the device's profile: adjacent pages become one request, gaps are read where that
+    /// is cheaper than another request, and pages stay in memory as far as they fit.
     #[default]
     Auto,
-    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every active page once per step, one page a
+    /// CAVE's `ProcessQueueBlock` (Algorithm 1): every active page once per step, one page per
     /// request, k_r requests in flight, a Clock cache.
     Block,
     /// CAVE's `ProcessQueue` (Algorithm 1): vertex by vertex, k_r requests of one page in flight,
-    /// a Clock cache; a page that left the cache is read again.
+    /// a Clock cache; a page that was evicted is read again.
     Vertex,
 }
 
@@ -50,28 +50,28 @@ impl FromStr for Strategy {
     }
 }
 
-/// Ends a run early: when any clone is raised, or when a closure says so.
+/// Cancels a run: when any clone is raised, or when a closure returns true.
 #[derive(Clone, Default)]
 pub struct Cancel {
     flag: Arc<AtomicBool>,
-    asked: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    condition: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
 impl Cancel {
-    /// Also ends the run when `is_cancelled` returns true. All workers call it, between pages.
+    /// Also cancels the run when `is_cancelled` returns true. All workers call it, between pages.
     pub fn when(is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self { flag: Arc::default(), asked: Some(Arc::new(is_cancelled)) }
+        Self { flag: Arc::default(), condition: Some(Arc::new(is_cancelled)) }
     }
 
-    /// Stops every run that holds a clone of this.
+    /// Cancels every run that holds a clone of this.
     pub fn raise(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run is to stop.
+    /// Whether the run is cancelled.
     #[inline]
     pub fn is_raised(&self) -> bool {
-        self.flag.load(Ordering::Relaxed) || self.asked.as_ref().is_some_and(|asked| asked())
+        self.flag.load(Ordering::Relaxed) || self.condition.as_ref().is_some_and(|met| met())
     }
 }
 
@@ -81,7 +81,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// How a run is to be done; the defaults are the good choice.
+/// The configuration of a run; most programs set only the memory.
 ///
 /// ```
 /// # use cenote_engine::{EngineConfig, Strategy};
@@ -91,24 +91,23 @@ impl fmt::Debug for Cancel {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EngineConfig {
-    /// Everything that a run may keep in memory, bytes: vertex state, index, buffers, cached pages.
+    /// Memory budget in bytes: vertex state, index, buffers and cached pages.
     pub memory_bytes: u64,
-    /// Worker threads.
+    /// Worker threads, 1 to [`THREADS_MAX`].
     pub threads: usize,
-    /// How lists are fetched.
+    /// How lists are read.
     pub strategy: Strategy,
-    /// What the device was measured to do.
+    /// The measured performance of the device.
     pub profile: Profile,
-    /// Requests in flight over all workers; from the profile where it is not set.
+    /// Requests in flight over all workers; unset: from the profile.
     pub depth: Option<usize>,
-    /// Bytes of pages to keep at most; what the budget leaves where it is not set.
+    /// The most bytes of cached pages; unset: what the budget leaves.
     pub cache_bytes: Option<u64>,
-    /// Whether visits bring weights; then their pages are worth keeping in memory, too. Algorithms
-    /// set it.
+    /// Whether visits read weights, so that their pages are cached too. Algorithms set it.
     pub weighted: bool,
     /// Keeps a record of every step for [`Engine::explain`](crate::Engine::explain).
     pub explain: bool,
-    /// Ends the run early.
+    /// Cancels the run.
     pub cancel: Cancel,
 }
 

@@ -1,4 +1,4 @@
-//! The engine: one graph, one memory budget, worker threads; visits and what they did.
+//! The engine: one graph, one memory budget, worker threads, and statistics of its visits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub struct Engine {
     pub(crate) workers: ThreadPool,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) copies_max: CopiesMax,
-    /// Whether there is a visit or a look-up.
+    /// Whether a visit or a look-up is running.
     busy: AtomicBool,
     totals: Mutex<(RunStats, Vec<StepRecord>)>,
 }
@@ -38,8 +38,8 @@ impl Engine {
     /// An engine over `graph` for an algorithm with these `needs`.
     ///
     /// # Errors
-    /// [`EngineError::Budget`] where `config.memory_bytes` is too small; [`EngineError::Threads`]
-    /// where there cannot be so many threads.
+    /// [`EngineError::Budget`] if `config.memory_bytes` is too small; [`EngineError::Threads`] if
+    /// the threads cannot be started.
     pub fn new(graph: Arc<Graph>, config: EngineConfig, needs: &Needs) -> Result<Self> {
         let (schedule, memory) = Self::plan(&graph, &config, needs)?;
         let pages = pages::pool(&graph, &schedule, &memory)?;
@@ -63,10 +63,10 @@ impl Engine {
         })
     }
 
-    /// What [`Engine::new`] would do with the budget, without taking any memory.
+    /// How [`Engine::new`] would divide the budget; allocates nothing.
     ///
     /// # Errors
-    /// As [`Engine::new`], but for threads that the system refuses.
+    /// As [`Engine::new`], except for threads that the system refuses.
     pub fn plan(
         graph: &Graph,
         config: &EngineConfig,
@@ -93,12 +93,12 @@ impl Engine {
         &self.graph
     }
 
-    /// How it was configured.
+    /// The configuration.
     pub fn config(&self) -> &EngineConfig {
         &self.config
     }
 
-    /// Where the memory goes.
+    /// How the memory budget is divided.
     pub fn memory(&self) -> &MemoryPlan {
         &self.memory
     }
@@ -108,7 +108,7 @@ impl Engine {
         &self.schedule
     }
 
-    /// Share of the adjacency's pages that the cache can hold, 0 to 1.
+    /// Fraction of the useful pages that the cache can hold, 0 to 1.
     pub fn cached_fraction(&self) -> f64 {
         let fraction = self.memory.cached_fraction(&self.graph);
         let pages = memory_plan::adjacency_pages(&self.graph).max(1) as f64;
@@ -117,7 +117,8 @@ impl Engine {
         if all > pages { (frames as f64 / all).min(1.0) } else { fraction }
     }
 
-    /// Runs `work` on a worker thread, where visits and Rayon's parallel iterators use all workers.
+    /// Runs `work` on a worker thread, so that Rayon's parallel iterators use this engine's
+    /// workers.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.workers.install(work)
     }
@@ -132,7 +133,7 @@ impl Engine {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
     }
 
-    /// How many pages hold lists of the `active` set; 0 where [`Engine::visit`] would refuse it.
+    /// How many pages hold lists of the `active` set; 0 if [`Engine::visit`] would refuse the set.
     pub fn active_pages(&self, direction: Direction, active: &ActiveSet<'_>) -> u64 {
         match (self.check_active_set(active), self.graph.adjacency(direction)) {
             (Ok(()), Some(adjacency)) => active_pages(adjacency, active),
@@ -156,19 +157,18 @@ impl Engine {
         Err(EngineError::Vertex { vertex, vertices })
     }
 
-    /// Ends with [`EngineError::Interrupted`] where the user asked to stop.
+    /// Returns [`EngineError::Interrupted`] if the run was cancelled.
     pub fn check_cancel(&self) -> Result<()> {
         if self.config.cancel.is_raised() { Err(EngineError::Interrupted) } else { Ok(()) }
     }
 
-    /// Begins a visit or a look-up: an engine does one at a time, because its buffers and frames
-    /// are those of one.
-    pub(crate) fn begin(&self) -> Result<Turn<'_>> {
+    /// Begins a visit or a look-up. One at a time: buffers and frames are planned for one.
+    pub(crate) fn begin(&self) -> Result<BusyGuard<'_>> {
         self.check_cancel()?;
         if self.busy.swap(true, Ordering::Acquire) {
             return Err(EngineError::Busy);
         }
-        Ok(Turn(&self.busy))
+        Ok(BusyGuard(&self.busy))
     }
 
     /// Whether the calling thread is one of the workers.
@@ -211,19 +211,19 @@ impl Engine {
     }
 }
 
-/// A visit or a look-up of an engine, until it is dropped.
-pub(crate) struct Turn<'e>(&'e AtomicBool);
+/// Keeps the engine busy until it is dropped.
+pub(crate) struct BusyGuard<'e>(&'e AtomicBool);
 
-impl Drop for Turn<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
 }
 
-/// What a device that keeps buffers of its own leaves for the caller's, of `bytes` for both: its
-/// buffers grow as requests do, so large ones show the proportion.
+/// The part of `bytes` that remains for the engine's buffers if the device keeps buffers of its
+/// own. Both grow with the requests, so one large request gives the proportion.
 fn left_beside_queues(graph: &Graph, bytes: u64) -> u64 {
     const REQUEST_BYTES: u64 = 256 << 10;
-    let beside = graph.device().queue_bytes(1, REQUEST_BYTES as usize) as u64;
-    (u128::from(bytes) * u128::from(REQUEST_BYTES) / u128::from(REQUEST_BYTES + beside)) as u64
+    let queue_bytes = graph.device().queue_bytes(1, REQUEST_BYTES as usize) as u64;
+    (u128::from(bytes) * u128::from(REQUEST_BYTES) / u128::from(REQUEST_BYTES + queue_bytes)) as u64
 }

@@ -1,4 +1,4 @@
-//! What can end a run before its answer.
+//! Errors of the engine.
 
 use cenote_device::DeviceError;
 use cenote_pool::PoolError;
@@ -7,7 +7,7 @@ use cenote_store::{StoreError, VertexId};
 /// The result of an engine call.
 pub type Result<T> = std::result::Result<T, EngineError>;
 
-/// Why a run ended without an answer.
+/// Why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -17,7 +17,7 @@ pub enum EngineError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The pool could not bring a page.
+    /// The pool could not load a page.
     #[error(transparent)]
     Pool(PoolError),
     /// The memory budget cannot hold what the run must keep in memory.
@@ -30,7 +30,7 @@ pub enum EngineError {
         what: String,
         /// Bytes given.
         given: u64,
-        /// Smallest budget that would do.
+        /// Smallest sufficient budget.
         needed: u64,
         /// The same in MiB, rounded up, for the command line.
         suggested: u64,
@@ -51,12 +51,12 @@ pub enum EngineError {
     Tasks {
         /// The page.
         page: u64,
-        /// The one before.
+        /// The page of the task before.
         before: u64,
-        /// Pages that there are.
+        /// Pages of the graph.
         pages: u64,
     },
-    /// A vertex that a visit starts at, or whose list is looked up, is none of the graph's.
+    /// A source of a visit, or the vertex of a look-up, is not in the graph.
     #[error("no vertex {vertex}: the graph has {vertices}, counted from 0")]
     Vertex {
         /// The vertex.
@@ -72,7 +72,7 @@ pub enum EngineError {
         /// Vertices of the graph.
         vertices: usize,
     },
-    /// The user asked to stop.
+    /// The run was cancelled.
     #[error("interrupted")]
     Interrupted,
     /// The worker threads could not be started.
@@ -80,13 +80,13 @@ pub enum EngineError {
     Threads {
         /// Threads of the configuration.
         threads: usize,
-        /// The system's reason.
+        /// The error of the system.
         reason: String,
     },
 }
 
 impl From<PoolError> for EngineError {
-    /// What the store or the device said of a page is the error, whichever way the page came.
+    /// Unwraps errors of the store and the device, so that they do not depend on the read path.
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Device(fault) => Self::Device(fault),

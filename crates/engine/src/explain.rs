@@ -1,4 +1,4 @@
-//! What a run did: totals, and a record of each step.
+//! Statistics of a run: totals, and a record of each step.
 
 use std::ops::AddAssign;
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 pub struct RunStats {
     /// Bytes read from the device.
     pub bytes_read: u64,
-    /// Requests made to the device.
+    /// Read requests to the device.
     pub read_requests: u64,
-    /// Visits made.
+    /// Visits.
     pub steps: u64,
     /// Active pages that were found in memory.
     pub pages_cached: u64,
@@ -19,12 +19,12 @@ pub struct RunStats {
     pub visit_seconds: f64,
 }
 
-/// One visit: what was active, what was read, what it took.
+/// One visit: its frontier, pages, requests and time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepRecord {
-    /// What the algorithm calls the step.
+    /// The algorithm's name for the step.
     pub label: String,
-    /// Vertices in the frontier; `None` where all or all but some were active.
+    /// Vertices in the frontier; `None` if the active set was not a frontier.
     pub frontier: Option<u64>,
     /// Active pages that were found in memory.
     pub pages_cached: u64,
@@ -32,17 +32,17 @@ pub struct StepRecord {
     pub pages_read: u64,
     /// Pages read between active ones because that was cheaper than another request.
     pub pages_gap: u64,
-    /// Requests made.
+    /// Requests to the device.
     pub requests: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// What the profile predicts for these requests, if nothing but the device took time.
+    /// Seconds that the profile predicts for these requests, without computation.
     pub seconds_predicted: f64,
-    /// What it took.
+    /// Seconds measured.
     pub seconds: f64,
 }
 
-/// What a fetch read.
+/// What one thread read during a visit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub requests: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Counts {
     pub pages_cached: u64,
     /// Active pages that were read.
     pub pages_read: u64,
-    /// Pages that were read, with those between active ones.
+    /// Pages that were read, including those between active ones.
     pub pages_fetched: u64,
 }
 

@@ -1,21 +1,22 @@
-//! The fetcher: the one loop that keeps reads in flight.
+//! The fetcher: the loop that keeps reads in flight.
 //!
-//! Whatever brings pages into memory is a [`Work`]: it names the next request, and takes what has
-//! arrived. [`Reads::run`] submits while there is room, polls, dispatches what has arrived, works
-//! at what is in memory meanwhile, and sleeps only when neither is there. It counts requests and
-//! bytes, feeds the depth control, and ends early where the run is stopped. Pages come as extents
-//! into buffers of the worker (`auto`), or one by one through the pool (`block`, `vertex`).
+//! A [`Work`] names the next request and processes what has arrived. [`Reads::run`] submits while
+//! there is room, polls, dispatches arrived pages, works at pages in memory meanwhile, and sleeps
+//! only when there are neither. It counts requests and bytes, feeds the depth control, and stops
+//! when the run is cancelled. Pages arrive as extents in buffers of the worker (`auto`), or one by
+//! one through the pool (`block`, `vertex`).
 //!
-//! A worker thread keeps its [`Fetcher`] from visit to visit. A visit takes it and puts it back at
-//! its end, so no two ever share one; after an error it is dropped, and what was in flight with it.
+//! A worker thread keeps its [`Fetcher`] between visits. A visit takes it and puts it back at its
+//! end, so no two visits share one; after an error it is dropped with its requests in flight.
 //!
-//! Pages of a section are numbered logically. Requests and the pool go by physical pages:
+//! Requests and the pool use physical page numbers:
 //! [`Graph::physical`](cenote_store::Graph::physical) is applied where a request is planned and
 //! where a page is looked up, and nowhere else.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote_device::Slab;
 use cenote_device::plan::DepthControl;
 use cenote_pool::scan::{Arrived, Extent, Scan};
 use cenote_pool::{Handle, PageId, PageRef};
@@ -27,20 +28,19 @@ use crate::error::Result;
 use crate::explain::Counts;
 
 thread_local! {
-    /// The fetcher of a worker thread while no visit uses it. A worker thread belongs to one
-    /// engine.
+    /// The idle fetcher of a worker thread. A worker thread belongs to one engine.
     static IDLE: Cell<Option<Fetcher>> = const { Cell::new(None) };
 }
 
-/// What one thread reads by.
+/// The read state of one thread.
 pub(crate) struct Fetcher {
-    /// The way to single pages and to pages in memory; None where there is no frame.
+    /// For single pages and pages in memory; None without a pool.
     handle: Option<Handle>,
-    /// The way to extents, which carry the slot of their load; opened when the first is read.
-    scan: Option<Scan<usize>>,
-    /// How many extents are in flight; learned over the run.
+    /// For extents, tagged with the slot of their load; opened by the first read.
+    scan: Option<Scan<u64>>,
+    /// Controls how many extents are in flight; adapts over the run.
     depth: DepthControl,
-    /// Where packed pages are decoded.
+    /// The buffer for decoded pages.
     decoded: Decoded,
 }
 
@@ -51,73 +51,75 @@ impl Fetcher {
         kept.unwrap_or_else(|| Self {
             handle: engine.pages.as_ref().map(cenote_pool::Pool::handle),
             scan: None,
-            depth: engine.schedule.depth_control(),
+            depth: {
+                let schedule = &engine.schedule;
+                DepthControl::new(schedule.worker_depth(), schedule.worker_depth_max())
+            },
             decoded: Decoded::new(),
         })
     }
 
-    /// Keeps a fetcher that has nothing in flight for the thread's next visit.
+    /// Keeps a fetcher without requests in flight for the thread's next visit.
     pub fn put_back(self, engine: &Engine) {
         if engine.on_worker() {
             IDLE.set(Some(self));
         }
     }
 
-    /// Reads by the engine's strategy, until `failed` is set.
+    /// Reads with the engine's strategy, until `failed` is set.
     pub fn reads<'f>(&'f mut self, engine: &'f Engine, failed: &'f AtomicBool) -> Reads<'f> {
         let Self { handle, scan, depth, decoded } = self;
         let single = engine.config.strategy != Strategy::Auto && handle.is_some();
         let handle = handle.as_ref();
-        let counts = Counts::default();
-        Reads { engine, failed, handle, single, scan, depth, decoded, counts }
+        let (adapts, counts) = (true, Counts::default());
+        Reads { engine, failed, handle, single, adapts, scan, depth, decoded, counts }
     }
 }
 
-/// What a [`Work`] has to do next.
+/// The next action of a [`Work`].
 pub(crate) enum Next<L> {
-    /// To read these physical pages, of which so many are active.
+    /// Read these physical pages; the number is how many of them are active.
     Read(Extent<L>, u64),
-    /// It did something in memory instead, and may have more at once.
+    /// Call `next` again: it worked in memory instead of naming a request.
     Again,
-    /// Nothing for the moment.
+    /// No request now.
     Nothing,
 }
 
-/// Where requests come from, and where pages go.
+/// Names requests and processes the pages that arrive.
 pub(crate) trait Work {
-    /// What a request carries.
+    /// The data attached to a request.
     type Load;
 
-    /// Whether it takes all that has arrived before it names the next request.
+    /// Whether all arrived pages are processed before the next request is named.
     const ARRIVED_FIRST: bool = false;
 
-    /// Requests submitted at most before it looks for what has arrived.
+    /// The most requests submitted before the next poll.
     const SUBMITTED_MAX: usize = usize::MAX;
 
-    /// The next request, where there is room for one. `busy`: whether reads are under way.
+    /// The next request; called when there is room for one. `busy`: whether reads are in flight.
     fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Self::Load>>;
 
-    /// Takes what a request brought.
+    /// Processes the pages of a request.
     fn arrived(&mut self, load: Self::Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()>;
 
-    /// Whether there is something to do without reading. `room`: whether a request could be
-    /// submitted.
+    /// Whether there is work in memory. `room`: whether a request could be submitted.
     fn has_ready(&mut self, _room: bool) -> bool {
         false
     }
 
-    /// Does a part of that.
+    /// Does a part of the work in memory.
     fn ready(&mut self, _counts: &mut Counts) -> Result<()> {
         Ok(())
     }
 
-    /// Nothing is in flight and nothing is ready: whether there is more nevertheless. Where that
-    /// depends on other workers it waits for them, unless the visit is `stopped`.
+    /// Called when nothing is in flight or ready: waits for work of other workers, unless the visit
+    /// is `stopped`; false if there is no more work.
     fn wait(&mut self, _stopped: &dyn Fn() -> bool) -> bool {
         false
     }
 
-    /// Whether what was looked for is found.
+    /// Whether the visit can end early.
     fn is_done(&self) -> bool {
         false
     }
@@ -125,15 +127,14 @@ pub(crate) trait Work {
 
 /// Pages that have arrived.
 pub(crate) enum Pages<'a> {
-    /// One page, in a frame of the pool, which has verified it.
+    /// One page in a frame of the pool, verified.
     Frame(PageRef<'a>),
-    /// An extent as it came from the device, and bytes per page.
-    Buffer(&'a Arrived<usize>, usize),
+    /// An extent as read from the device, and bytes per page.
+    Buffer(&'a Arrived<u64>, usize),
 }
 
 impl Pages<'_> {
     /// The bytes of a physical page.
-    #[inline(always)]
     pub fn page(&self, physical: PageId) -> &[u8] {
         match self {
             Self::Frame(guard) => {
@@ -144,7 +145,7 @@ impl Pages<'_> {
         }
     }
 
-    /// Whether the bytes were verified before.
+    /// Whether the bytes have been verified.
     pub fn is_verified(&self) -> bool {
         matches!(self, Self::Frame(_))
     }
@@ -155,38 +156,50 @@ pub(crate) struct Reads<'f> {
     engine: &'f Engine,
     failed: &'f AtomicBool,
     handle: Option<&'f Handle>,
-    /// One by one through the pool, or as extents.
+    /// Whether pages are read one by one through the pool, not as extents.
     single: bool,
-    scan: &'f mut Option<Scan<usize>>,
+    /// Whether the depth follows the drive.
+    adapts: bool,
+    scan: &'f mut Option<Scan<u64>>,
     depth: &'f mut DepthControl,
     pub decoded: &'f mut Decoded,
     pub counts: Counts,
 }
 
 impl<'f> Reads<'f> {
-    /// The way to pages in memory, where the strategy leaves that to the [`Work`].
+    /// The handle for pages in memory, where extents are read: then the [`Work`] looks them up.
     pub fn resident(&self) -> Option<&'f Handle> {
         self.handle.filter(|_| !self.single)
     }
 
-    /// Whether pages come one by one.
+    /// Whether pages are read one by one.
     pub fn is_single(&self) -> bool {
         self.single
     }
 
-    /// Extents, whatever the strategy.
+    /// Reads extents, whatever the strategy.
     pub fn extents(&mut self) {
         self.single = false;
     }
 
-    /// Whether the visit is to end early.
+    /// Keeps the depth that the plan begins with.
+    pub fn keep_depth(&mut self) {
+        self.adapts = false;
+    }
+
+    /// Requests to keep in flight.
+    fn depth(&self) -> usize {
+        if self.adapts { self.depth.depth() } else { self.engine.schedule.worker_depth() }
+    }
+
+    /// Whether another worker failed or the run was cancelled.
     pub fn is_stopped(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.engine.config.cancel.is_raised()
     }
 
-    /// Does `work` to its end. After an error, requests may be in flight.
+    /// Runs `work` to its end. After an error, requests may be in flight.
     pub fn run<W: Work>(&mut self, work: &mut W) -> Result<()> {
-        let mut loads = Slots::new();
+        let mut loads = Slab::with_capacity(0);
         let mut polled_all = true;
         loop {
             if self.is_stopped() || work.is_done() {
@@ -196,7 +209,7 @@ impl<'f> Reads<'f> {
             let goes_on = submits && self.submit(work, &mut loads)?;
             let is_ready = work.has_ready(self.has_room());
             let wait = submits && !goes_on && !is_ready;
-            let arrived = self.poll(wait, work, &mut loads)?;
+            let arrived = self.poll(submits, wait, work, &mut loads)?;
             polled_all = !arrived;
             if arrived {
                 continue;
@@ -209,11 +222,10 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Submits requests while there is room; whether there may be more of them at once.
-    #[inline(always)]
-    fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slots<W::Load>) -> Result<bool> {
-        // Work that does much in memory looks at what has arrived from time to time.
-        for _ in 0..=self.depth.depth().min(W::SUBMITTED_MAX - 1) {
+    /// Submits requests while there is room; true if there may be more.
+    fn submit<W: Work>(&mut self, work: &mut W, loads: &mut Slab<W::Load>) -> Result<bool> {
+        // Bounded, so that work in memory does not delay the next poll.
+        for _ in 0..=self.depth().min(W::SUBMITTED_MAX - 1) {
             if !self.has_room() {
                 return Ok(false);
             }
@@ -226,13 +238,12 @@ impl<'f> Reads<'f> {
         Ok(true)
     }
 
-    #[inline(always)]
-    fn start<L>(&mut self, extent: Extent<L>, active: u64, loads: &mut Slots<L>) -> Result<()> {
+    fn start<L>(&mut self, extent: Extent<L>, active: u64, loads: &mut Slab<L>) -> Result<()> {
         let Extent { first_page, pages, load } = extent;
         let load = loads.insert(load);
         match self.handle.filter(|_| self.single) {
             Some(handle) => {
-                if !handle.submit(first_page, load as u64)? {
+                if !handle.submit(first_page, load)? {
                     self.counts.pages_cached += 1;
                     return Ok(());
                 }
@@ -246,27 +257,27 @@ impl<'f> Reads<'f> {
         Ok(())
     }
 
-    fn opened(&mut self) -> Result<&mut Scan<usize>> {
-        if self.scan.is_none() {
-            let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
-            let (depth, bytes) = (schedule.worker_depth_max(), schedule.request_bytes);
-            *self.scan =
-                Some(Scan::new(graph.device().as_ref(), depth, bytes, graph.page_bytes())?);
+    fn opened(&mut self) -> Result<&mut Scan<u64>> {
+        let (graph, schedule) = (&self.engine.graph, &self.engine.schedule);
+        let depth = if self.adapts { schedule.worker_depth_max() } else { schedule.worker_depth() };
+        // The scan that an earlier visit opened may be too small for this one.
+        if self.scan.as_ref().is_none_or(|scan| scan.depth() < depth && scan.in_flight() == 0) {
+            *self.scan = None;
+            let (device, bytes) = (graph.device().as_ref(), schedule.request_bytes);
+            *self.scan = Some(Scan::new(device, depth, bytes, graph.page_bytes())?);
         }
         Ok(self.scan.as_mut().expect("it was just opened"))
     }
 
-    #[inline(always)]
     fn has_room(&self) -> bool {
         match (self.handle, &*self.scan) {
             (Some(handle), _) if self.single => handle.has_room(),
-            (_, Some(scan)) => scan.has_room() && scan.in_flight() < self.depth.depth(),
+            (_, Some(scan)) => scan.has_room() && scan.in_flight() < self.depth(),
             (_, None) => true,
         }
     }
 
-    /// Requests under way, or arrived and not yet polled.
-    #[inline(always)]
+    /// Requests in flight, or arrived and not yet polled.
     fn in_flight(&self) -> usize {
         match (self.handle, &*self.scan) {
             (Some(handle), _) if self.single => handle.pending(),
@@ -275,23 +286,25 @@ impl<'f> Reads<'f> {
         }
     }
 
-    /// Shows `work` a request that has arrived, if there is one; waits for one where `wait` is set.
-    #[inline(always)]
+    /// Passes one arrived request to `work`, if there is one; waits for it where `wait` is set.
+    /// Extents are collected only where `collect` is set: otherwise a busy worker would see the
+    /// last request in flight before it submits more.
     fn poll<W: Work>(
         &mut self,
+        collect: bool,
         wait: bool,
         work: &mut W,
-        loads: &mut Slots<W::Load>,
+        loads: &mut Slab<W::Load>,
     ) -> Result<bool> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
             let Some((tag, guard)) = handle.poll(wait)? else { return Ok(false) };
-            let load = loads.remove(tag as usize);
+            let load = loads.remove(tag);
             work.arrived(load, &Pages::Frame(guard), &mut self.counts)?;
             return Ok(true);
         }
         let Some(scan) = &mut *self.scan else { return Ok(false) };
         let clock = &self.engine.clock;
-        if scan.in_flight() > 0 {
+        if collect && scan.in_flight() > 0 {
             let before_ns = if wait { clock.now_ns() } else { 0 };
             scan.collect(wait)?;
             if wait {
@@ -299,8 +312,10 @@ impl<'f> Reads<'f> {
             }
         }
         let Some(arrived) = scan.next_arrived() else { return Ok(false) };
-        let worth = self.engine.schedule.extent_seconds(arrived.extent.pages);
-        self.depth.arrived(clock.now_ns(), worth);
+        if self.adapts {
+            let predicted = self.engine.schedule.planner().extent_seconds(arrived.extent.pages);
+            self.depth.arrived(clock.now_ns(), predicted);
+        }
         let load = loads.remove(arrived.extent.load);
         let page_bytes = self.engine.graph.page_bytes();
         work.arrived(load, &Pages::Buffer(&arrived, page_bytes), &mut self.counts)?;
@@ -308,7 +323,7 @@ impl<'f> Reads<'f> {
         Ok(true)
     }
 
-    /// Waits until nothing is in flight, and drops what comes.
+    /// Waits for all requests in flight and discards their pages.
     fn drain(&mut self) -> Result<()> {
         if let Some(handle) = self.handle.filter(|_| self.single) {
             while handle.poll(true)?.is_some() {}
@@ -323,37 +338,5 @@ impl<'f> Reads<'f> {
             }
             scan.collect(true)?;
         }
-    }
-}
-
-/// Things under a small number, while a request carries the number as its tag.
-pub(crate) struct Slots<T> {
-    places: Vec<Option<T>>,
-    free: Vec<usize>,
-}
-
-impl<T> Slots<T> {
-    pub fn new() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
-    }
-
-    #[inline(always)]
-    pub fn insert(&mut self, thing: T) -> usize {
-        let place = self.free.pop().unwrap_or(self.places.len());
-        if place == self.places.len() {
-            self.places.push(None);
-        }
-        self.places[place] = Some(thing);
-        place
-    }
-
-    pub fn get_mut(&mut self, place: usize) -> &mut T {
-        self.places[place].as_mut().expect("it is there until it is removed")
-    }
-
-    #[inline(always)]
-    pub fn remove(&mut self, place: usize) -> T {
-        self.free.push(place);
-        self.places[place].take().expect("it is removed once")
     }
 }

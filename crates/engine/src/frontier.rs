@@ -1,4 +1,4 @@
-//! The active vertices of a step: a bitmap always, and a sorted list where they are few.
+//! The active vertices of a step: a bitmap, and a sorted list while they are few.
 
 use std::borrow::Borrow;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use cenote_store::VertexId;
 
 use crate::bitmap::Bitmap;
 
-/// A frontier of at most `vertices / SPARSE_SHARE` vertices keeps a list: below that, finding the
-/// pages of each vertex is cheaper than looking at every page for active vertices.
+/// A frontier of at most `vertices / SPARSE_SHARE` vertices keeps a list: finding the pages of each
+/// vertex is then cheaper than searching every page for active vertices.
 const SPARSE_SHARE: usize = 64;
 
-/// The vertices of one step.
+/// The active vertices of one step.
 #[derive(Debug)]
 pub struct Frontier {
     bits: Bitmap,
@@ -40,18 +40,18 @@ impl Frontier {
         })
     }
 
-    /// The most bytes that a frontier over `vertices` takes with `workers` filling it.
+    /// The most bytes of a frontier over `vertices` that `workers` threads fill.
     pub fn bytes_for(vertices: usize, workers: usize) -> u64 {
         let list_bytes = (vertices / SPARSE_SHARE + 1) as u64 * 4;
         Bitmap::bytes_for(vertices) + list_bytes * (workers as u64 + 1)
     }
 
-    /// Vertices in it.
+    /// How many vertices are in it.
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is left to do.
+    /// Whether no vertex is in it.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -67,13 +67,13 @@ impl Frontier {
         &self.bits
     }
 
-    /// Its vertices in ascending order, where they are few enough to be listed.
+    /// Its vertices in ascending order, if they are few enough for a list.
     pub fn list(&self) -> Option<&[VertexId]> {
         self.list.as_deref()
     }
 
-    /// Adds `v` from a worker; true where it was not there before. Of many that add it, one
-    /// gets true.
+    /// Adds `v` from a worker; true if it was not in the frontier. Of several workers that add it,
+    /// one gets true.
     #[inline(always)]
     pub fn add(&self, v: VertexId, part: &mut FrontierPart) -> bool {
         if self.bits.contains(v) || !self.bits.insert(v) {
@@ -86,7 +86,7 @@ impl Frontier {
         true
     }
 
-    /// Takes over what the workers added.
+    /// Completes the frontier with the workers' parts.
     pub fn seal(&mut self, parts: impl IntoIterator<Item = FrontierPart>) {
         let mut list = Vec::new();
         let mut count = 0;
@@ -105,7 +105,7 @@ impl Frontier {
         });
     }
 
-    /// Makes it the set of exactly `vertices`; one that is given twice counts once.
+    /// Replaces its vertices by `vertices`; duplicates count once.
     pub fn set(&mut self, vertices: impl IntoIterator<Item: Borrow<VertexId>>) {
         self.clear();
         let mut part = FrontierPart::default();
@@ -115,14 +115,14 @@ impl Frontier {
         self.seal([part]);
     }
 
-    /// Becomes the `next` frontier, to which the workers have added `parts`, and leaves that empty.
+    /// Becomes the `next` frontier, completed with the workers' `parts`, and empties `next`.
     pub fn advance(&mut self, next: &mut Self, parts: impl IntoIterator<Item = FrontierPart>) {
         next.seal(parts);
         self.clear();
         std::mem::swap(self, next);
     }
 
-    /// Empties it; cheap where it was sparse.
+    /// Empties it; cheap if it has a list.
     pub fn clear(&mut self) {
         match self.list.take() {
             Some(list) => list.iter().for_each(|&v| self.bits.remove(v)),
@@ -155,7 +155,7 @@ impl ActiveSet<'_> {
         }
     }
 
-    /// Vertices that it ranges over, where it is not over all.
+    /// The number of vertices that the set was made for; None for `All`.
     pub(crate) fn vertices(&self) -> Option<usize> {
         match self {
             ActiveSet::All => None,
@@ -173,7 +173,7 @@ impl ActiveSet<'_> {
         }
     }
 
-    /// The active vertices, ascending, where they are few.
+    /// The active vertices, ascending, if they are few enough for a list.
     pub fn list(&self) -> Option<&[VertexId]> {
         match self {
             ActiveSet::In(frontier) => frontier.list(),

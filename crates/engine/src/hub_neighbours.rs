@@ -1,4 +1,4 @@
-//! A visit of the hub neighbours: of every vertex the three neighbours with the longest lists.
+//! Visits of the hub neighbours: for every vertex, the three neighbours with the longest lists.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,11 @@ use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
 impl Engine {
-    /// Brings the hub neighbours of all vertices to the kernel, and gives back what each worker
-    /// gathered. They are read whole, in the order of the file, and none stays in memory.
+    /// Passes the hub neighbours of all vertices to the kernel, and returns the workers' locals.
+    /// The section is streamed in file order and not cached.
     ///
     /// # Errors
-    /// As [`Engine::visit`]; [`EngineError::Missing`] where the graph has none.
+    /// As [`Engine::visit`]; [`EngineError::Missing`] if the graph has no hub neighbours.
     pub fn visit_hub_neighbours<K: Kernel>(
         &self,
         label: impl Into<String>,

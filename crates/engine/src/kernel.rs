@@ -1,9 +1,8 @@
-//! What an algorithm does with what it is brought: the only part of a visit that is its own.
+//! The trait that an algorithm implements: what it does with lists, pages and hub neighbours.
 //!
-//! One trait serves all visits. Each of its methods has a default and belongs to some of them, so a
-//! kernel writes only what its visits need; the engine compiles every visit for the kernel, and a
-//! method that is not written costs nothing. Weights are a method of their own rather than an
-//! option beside every list: most kernels need none, and none of these tests for them.
+//! All visits share one trait. Every method has a default, so a kernel implements only the methods
+//! that its visits call. Visits are monomorphised for the kernel: an empty default costs nothing.
+//! Weights have a method of their own, so kernels without weights never test for them.
 
 use std::ops::Range;
 
@@ -12,12 +11,12 @@ use cenote_store::{HubNeighbours, List, Page, VertexId, Weights};
 use crate::frontier::ActiveSet;
 use crate::tasks::PageTask;
 
-/// An algorithm's step. Shared by the workers; each has a [`Kernel::Local`] of its own.
+/// An algorithm's step, shared by the workers; each worker has its own [`Kernel::Local`].
 ///
 /// | visit | calls |
 /// |---|---|
 /// | [`visit`](crate::Engine::visit) | [`list`](Kernel::list), or [`page`](Kernel::page) where it
-/// is written |
+/// is implemented |
 /// | [`visit_pages`](crate::Engine::visit_pages) | [`page`](Kernel::page) |
 /// | [`visit_weighted`](crate::Engine::visit_weighted) | [`weighted_list`](Kernel::weighted_list) |
 /// | [`visit_weighted_pages`](crate::Engine::visit_weighted_pages) | [`entries`](Kernel::entries),
@@ -27,31 +26,31 @@ use crate::tasks::PageTask;
 /// | [`visit_asynchronously`](crate::Engine::visit_asynchronously) | [`expand`](Kernel::expand),
 /// [`may_become_active`](Kernel::may_become_active), [`is_done`](Kernel::is_done) |
 ///
-/// Everything comes in no fixed order, from many threads. A list that runs over several pages comes
-/// in pieces (`List::skip` says where a piece starts, `List::degree` how long the list is), each to
-/// whichever worker read its page; [`Assembled`](crate::Assembled) puts them together. A kernel
-/// whose answer would depend on that order is wrong.
+/// Calls come from many threads in no fixed order; a kernel whose answer depends on that order is
+/// wrong. A list that spans several pages comes in pieces (`List::skip`: where the piece starts,
+/// `List::degree`: length of the list), each on the worker that read its page;
+/// [`Assembled`](crate::Assembled) puts them together.
 ///
-/// A kernel may compute with threads of its own. A visit or look-up of the same engine from within
-/// is refused with [`EngineError::Busy`](crate::EngineError::Busy).
+/// A kernel may compute with threads of its own. It must not call a visit or look-up of the same
+/// engine: that returns [`EngineError::Busy`](crate::EngineError::Busy).
 pub trait Kernel: Sync {
-    /// What a worker gathers by itself during a visit, given back at its end.
+    /// What one worker collects during a visit, returned at its end.
     type Local: Send;
 
-    /// A fresh local for one worker.
+    /// The initial `Local` of one worker.
     fn local(&self) -> Self::Local;
 
-    /// Takes an active list, or a piece of it.
+    /// Processes an active list, or a piece of it.
     fn list(&self, _local: &mut Self::Local, _list: &List<'_>) {}
 
-    /// Takes an active list with entries, or a piece of it, and as many weights: pieces also end
-    /// where a page of weights does.
+    /// Processes an active, non-empty list, or a piece of it, with one weight for each entry.
+    /// Pieces also end where a page of weights ends.
     fn weighted_list(&self, local: &mut Self::Local, list: &List<'_>, _weights: Weights<'_>) {
         self.list(local, list);
     }
 
-    /// Takes a page on which some lists are active. Written where a whole page can be done faster
-    /// than list by list, or where pages are what the kernel works by.
+    /// Processes a page with active lists; implemented where that is faster than list by list, or
+    /// where the kernel works page by page.
     fn page(&self, local: &mut Self::Local, page: &Page<'_>, purpose: &Purpose<'_>) {
         for list in page.lists() {
             if purpose.active.contains(list.vertex) {
@@ -60,39 +59,40 @@ pub trait Kernel: Sync {
         }
     }
 
-    /// The entries of a page, by their places in [`Page::entries`], whose weights `task` needs.
+    /// Which entries of a page, as indices into [`Page::entries`], need their weights for `task`.
     fn entries(&self, page: &Page<'_>, _task: PageTask) -> Range<usize> {
         0..page.entries().len()
     }
 
-    /// Takes the hub neighbours of consecutive vertices, from `first` on, each once.
+    /// Processes the hub neighbours of consecutive vertices, from `first` on; each vertex once.
     fn hub_neighbours(&self, _local: &mut Self::Local, _first: VertexId, _hubs: &[HubNeighbours]) {}
 
-    /// Takes a list, or a piece of it, and adds to `next` those vertices whose lists are active
-    /// now. A vertex that is added again before its list has come comes once; one that is added
-    /// again later comes again.
+    /// Processes a list, or a piece of it, and appends to `next` the vertices whose lists become
+    /// active. A list that is activated again before it was visited is visited once; activated
+    /// after its visit, it is visited again.
     fn expand(&self, local: &mut Self::Local, list: &List<'_>, _next: &mut Vec<VertexId>) {
         self.list(local, list);
     }
 
-    /// Whether `v` may be added later on: then its list is kept if it passes by.
+    /// Whether `v` may still become active: if so, the engine keeps its list when it reads the
+    /// page.
     fn may_become_active(&self, _v: VertexId) -> bool {
         true
     }
 
-    /// Whether what was looked for is found: then nothing more is read. Asked between pages.
+    /// Whether the visit can end early. Called between pages.
     fn is_done(&self, _local: &mut Self::Local) -> bool {
         false
     }
 }
 
-/// What a page was fetched for.
+/// Why a page was fetched.
 #[derive(Clone, Debug)]
 pub struct Purpose<'a> {
-    /// Which of its lists are active; in visits by pages all.
+    /// Which of its lists are active; in visits by pages, all.
     pub active: ActiveSet<'a>,
-    /// The task that named it, in visits by pages.
+    /// The task that named the page, in visits by pages.
     pub task: PageTask,
-    /// In visits with weights: entries, by their places in [`Page::entries`], and their weights.
+    /// In visits with weights: indices into [`Page::entries`], and the weights of those entries.
     pub weights: Option<(Range<usize>, Weights<'a>)>,
 }

@@ -1,34 +1,33 @@
 //! Runs a frontier over a stored graph, many blocks at once.
 //!
 //! An algorithm keeps its vertex state in memory, names the active lists ([`ActiveSet`]) and
-//! gives a [`Kernel`] that takes them; [`Engine::visit`] brings each active list to the kernel
-//! once, by the [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
+//! implements a [`Kernel`]; [`Engine::visit`] passes each active list to the kernel once, by the
+//! [`Strategy`] of the [`EngineConfig`], within one memory budget ([`MemoryPlan`]).
 //!
 //! - [`Frontier`], [`ActiveSet`], [`Bitmap`]: sets of vertices, dense and sparse
-//! - [`Kernel`]: what an algorithm does with lists, pages and hub neighbours, with weights or
-//!   without; [`Assembled`]: with whole lists only
-//! - [`Engine`]: workers and visits: of lists ([`Engine::visit`]), of pages
+//! - [`Kernel`]: what an algorithm does with lists, pages and hub neighbours, with or without
+//!   weights; [`Assembled`]: for kernels that need complete lists
+//! - [`Engine`]: workers, and visits of lists ([`Engine::visit`]), of pages
 //!   ([`Engine::visit_pages`]), with weights ([`Engine::visit_weighted`],
-//!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), of
-//!   lists that make other lists active, without steps ([`Engine::visit_asynchronously`])
+//!   [`Engine::visit_weighted_pages`]), of hub neighbours ([`Engine::visit_hub_neighbours`]), and
+//!   without steps ([`Engine::visit_asynchronously`])
 //! - [`Lookup`]: single lists, for serial work ([`Engine::lookup`])
-//! - [`EngineConfig`], [`MemoryPlan`]: how it runs and where the memory goes
-//! - [`StepRecord`]: what each step was for, what it read, and its time
+//! - [`EngineConfig`], [`MemoryPlan`], [`StepRecord`]: configuration, budget, what each step read
 //!
 //! # An algorithm of your own
 //!
-//! 1. Say what it keeps in memory: a [`Needs`] with the bytes of its vertex state
-//!    ([`Frontier::bytes_for`], [`Bitmap::bytes_for`], 4 or 8 bytes a vertex in a [`HugeVec`]).
+//! 1. State its memory: a [`Needs`] with the bytes of its vertex state ([`Frontier::bytes_for`],
+//!    [`Bitmap::bytes_for`], 4 or 8 bytes a vertex in a [`HugeVec`]).
 //! 2. Make the [`Engine`] for graph, [`EngineConfig`] and needs. It refuses a budget that is too
-//!    small, and uses what is left for reads in flight and for pages that stay in memory.
-//! 3. Write the step as a [`Kernel`]: it gets lists in no fixed order, from many threads, long
-//!    ones in pieces. State that threads share is atomic, or belongs to the vertex whose list it
-//!    is; what is counted goes into the kernel's `Local` and is added up at the end. Sums that must
-//!    not depend on the order are of integers, or made within one [`Assembled`] list.
+//!    small, and uses the remainder for reads in flight and cached pages.
+//! 3. Write the step as a [`Kernel`]. It is called from many threads, with lists in no fixed order
+//!    and long ones in pieces. Shared state is atomic, or belongs to the vertex of the list; counts
+//!    go into the kernel's `Local` and are summed at the end. Sums that must not depend on the
+//!    order use integers, or stay within one [`Assembled`] list.
 //! 4. Call [`Engine::visit`] for the active lists of each step until no list is active. Call
 //!    [`Engine::check_cancel`] in long loops of your own.
 //!
-//! `examples/hops.rs` walks a frontier, `examples/mixing.rs` makes full passes.
+//! `examples/hops.rs` expands a frontier, `examples/mixing.rs` makes full passes.
 //!
 //! Sources: the CAVE paper, section 4.2 and Algorithm 1 (`vertex`, `block`); the dissertation's
 //! chapter 3 for the planning by asymmetry and concurrency (`auto`).

@@ -1,16 +1,16 @@
-//! One list after another, for work that learns from each list which one is next.
+//! Look-ups of single lists, for serial work.
 
 use std::sync::atomic::AtomicBool;
 
 use cenote_pool::scan::Extent;
 use cenote_store::{Adjacency, Decoded, Direction, List, VertexId};
 
-use crate::engine::{Engine, Turn};
+use crate::engine::{BusyGuard, Engine};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Fetcher, Next, Pages, Work};
 
-/// Fetches single lists; the pages of a long one side by side.
+/// Fetches single lists; reads the pages of a long list in parallel.
 pub struct Lookup<'e> {
     engine: &'e Engine,
     adjacency: &'e Adjacency,
@@ -18,21 +18,21 @@ pub struct Lookup<'e> {
     fetcher: Option<Fetcher>,
     counts: Counts,
     decoded: Decoded,
-    /// Pages that arrived before their turn, to be used again.
+    /// Page buffers for reuse.
     spare: Vec<Box<[u64]>>,
     started_ns: u64,
-    _turn: Turn<'e>,
+    _busy: BusyGuard<'e>,
 }
 
 impl Engine {
-    /// A way to single lists, on the calling thread.
+    /// Begins a series of look-ups on the calling thread.
     ///
     /// # Errors
-    /// [`EngineError::Missing`](crate::EngineError::Missing) where the graph has no lists of the
-    /// direction; [`EngineError::Busy`](crate::EngineError::Busy) during a visit or while there is
-    /// another look-up.
+    /// [`EngineError::Missing`](crate::EngineError::Missing) if the graph has no lists of the
+    /// direction; [`EngineError::Busy`](crate::EngineError::Busy) during a visit or another
+    /// look-up.
     pub fn lookup(&self, direction: Direction) -> Result<Lookup<'_>> {
-        let turn = self.begin()?;
+        let busy = self.begin()?;
         Ok(Lookup {
             engine: self,
             adjacency: self.adjacency(direction)?,
@@ -41,17 +41,17 @@ impl Engine {
             decoded: Decoded::new(),
             spare: Vec::new(),
             started_ns: self.clock.now_ns(),
-            _turn: turn,
+            _busy: busy,
         })
     }
 }
 
 impl Lookup<'_> {
-    /// Shows the pieces of a list from its end to its beginning.
+    /// Calls `show` with the pieces of a list, from its end to its beginning.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged;
-    /// [`EngineError::Vertex`](crate::EngineError::Vertex) where there is no such vertex.
+    /// A page that cannot be read or is damaged;
+    /// [`EngineError::Vertex`](crate::EngineError::Vertex) if there is no such vertex.
     pub fn list_backwards(&mut self, v: VertexId, show: impl FnMut(&List<'_>)) -> Result<()> {
         self.engine.check_vertex(v)?;
         let pages = self.adjacency.pages_of(v);
@@ -77,7 +77,7 @@ impl Lookup<'_> {
         Ok(())
     }
 
-    /// Records what was read, as one step.
+    /// Records all reads as one step.
     pub fn finish(mut self, label: &str) {
         if let Some(fetcher) = self.fetcher.take() {
             fetcher.put_back(self.engine);
@@ -86,16 +86,16 @@ impl Lookup<'_> {
     }
 }
 
-/// One list, page by page from its last to its first.
+/// The read of one list, from its last page to its first.
 struct Backwards<'a, F> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
     vertex: VertexId,
     first: u64,
-    /// Pages from here on were submitted, and pages from `due` on were shown.
+    /// Pages from `submitted` on were submitted, pages from `due` on were shown.
     submitted: u64,
     due: u64,
-    /// Pages that arrived before their turn.
+    /// Pages that arrived out of order.
     early: Vec<(u64, Box<[u64]>)>,
     spare: &'a mut Vec<Box<[u64]>>,
     decoded: &'a mut Decoded,

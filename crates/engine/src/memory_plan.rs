@@ -1,4 +1,4 @@
-//! One memory budget for everything that a run keeps.
+//! How the memory budget of a run is divided.
 
 use std::sync::OnceLock;
 
@@ -9,26 +9,26 @@ use serde::Serialize;
 use crate::config::EngineConfig;
 use crate::error::{EngineError, Result};
 
-/// What an algorithm keeps in memory beside the engine.
+/// The memory that an algorithm needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The algorithm's name, for messages.
     pub what: &'static str,
-    /// Bytes it cannot do without: vertex state, frontiers.
+    /// Required bytes: vertex state, frontiers.
     pub state_bytes: u64,
-    /// Further bytes that save it reading, at most.
+    /// The most optional bytes that it can use to read less.
     pub scratch_bytes: u64,
 }
 
-/// Where the budget goes, bytes.
+/// How the memory budget is divided, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryPlan {
-    /// The graph's page index, and what a graph over several drives keeps of them.
+    /// The graph's page index, and the maps of a graph over several drives.
     pub index_bytes: u64,
     /// The algorithm's state.
     pub state_bytes: u64,
-    /// I/O buffers of all workers; for `block` and `vertex` the frames that they read into. Where
-    /// pages are packed, the entries of the page that each worker looks at too.
+    /// I/O buffers of all workers (`block` and `vertex`: the frames that they read into), and one
+    /// decoded page per worker where pages are packed.
     pub buffer_bytes: u64,
     /// The algorithm's optional memory.
     pub scratch_bytes: u64,
@@ -37,7 +37,7 @@ pub struct MemoryPlan {
 }
 
 impl MemoryPlan {
-    /// The whole of it.
+    /// The sum of all parts.
     pub fn total_bytes(&self) -> u64 {
         self.index_bytes
             + self.state_bytes
@@ -46,7 +46,7 @@ impl MemoryPlan {
             + self.cache_bytes
     }
 
-    /// Share of the graph's adjacency pages that the cache can hold, 0 to 1.
+    /// Fraction of the graph's adjacency pages that the cache can hold, 0 to 1.
     pub fn cached_fraction(&self, graph: &Graph) -> f64 {
         let frames = self.cache_bytes / Pool::frame_bytes(graph.page_bytes());
         (frames as f64 / adjacency_pages(graph).max(1) as f64).min(1.0)
@@ -78,10 +78,9 @@ impl MemoryPlan {
             });
         };
         let frame_bytes = Pool::frame_bytes(graph.page_bytes());
-        // A frame more than there are pages would never be used.
         let useful = frame_bytes * useful_pages(graph, config);
         let limit = config.cache_bytes.unwrap_or(u64::MAX).min(useful);
-        // Where all pages fit, they go first: then nothing is read twice anyway.
+        // If all pages fit they come before scratch memory, since then no page is read twice.
         let scratch_left = if limit <= left { left - limit } else { left / 2 };
         let scratch_bytes = needs.scratch_bytes.min(scratch_left);
         let cache_bytes = (left - scratch_bytes).min(limit);
@@ -96,15 +95,15 @@ impl MemoryPlan {
     }
 }
 
-/// Bytes of copies that a worker may have waiting, by kind of visit and direction: found once, as
-/// all pages have to be looked at.
+/// Limits for the bytes of copies waiting in one worker, by kind of visit and direction. Computed
+/// once, because that takes a look at the index of every page.
 #[derive(Debug, Default)]
 pub(crate) struct CopiesMax {
     pub lists: [OnceLock<u64>; 2],
     pub pages: [OnceLock<u64>; 2],
 }
 
-/// What one worker decodes packed pages into.
+/// Bytes of one worker's buffer for decoded pages.
 pub(crate) fn decoded_bytes(graph: &Graph) -> u64 {
     let bytes = |direction| graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
     bytes(Direction::Out).max(bytes(Direction::In)) as u64

@@ -1,8 +1,7 @@
-//! The engine's frames: a buffer pool over the graph.
+//! The engine's buffer pool.
 //!
-//! `auto` fills the frames with what its passes read first and never replaces it, which is what
-//! repeated passes want. `block` and `vertex` pin each page in the pool, and Clock Sweep decides
-//! what stays, as in the papers.
+//! `auto` fills the frames with the first pages it reads and never evicts them, which is best for
+//! repeated passes. `block` and `vertex` pin each page, and Clock Sweep evicts, as in the papers.
 
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::schedule::Schedule;
 /// How long a worker waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
-/// A pool of the frames that the plan leaves; None where that is none.
+/// A pool of the frames that the memory plan leaves; None if it leaves no frame.
 pub(crate) fn pool(
     graph: &Arc<Graph>,
     schedule: &Schedule,

@@ -1,12 +1,12 @@
-//! One list after another, one page in memory: what verifiers read by, apart from the engine.
+//! Serial iteration over all lists with one page in memory, for verifiers.
 
 use cenote_device::{Buffer, read_exact};
 use cenote_store::{Direction, Graph, List, Weights};
 
 use crate::error::Result;
 
-/// Calls `take` for every list, or piece of one, in file order, on this thread; for none where the
-/// graph has no lists of the direction.
+/// Calls `take` for every list, or piece of one, in file order on this thread. Without lists of
+/// the direction it does nothing.
 pub fn for_each_list(
     graph: &Graph,
     direction: Direction,
@@ -19,8 +19,8 @@ pub fn for_each_list(
     Ok(())
 }
 
-/// As [`for_each_list`], with the weights of each piece where the graph has weights: wherever its
-/// weights run over a page, a list comes in pieces.
+/// As [`for_each_list`], with the weights of each piece if the graph has weights; pieces also end
+/// where a page of weights ends.
 pub fn for_each_weighted_list(
     graph: &Graph,
     direction: Direction,

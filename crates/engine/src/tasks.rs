@@ -9,21 +9,21 @@ use cenote_store::{Adjacency, VertexId};
 use crate::error::{EngineError, Result};
 use crate::frontier::ActiveSet;
 
-/// A page that is to be fetched, and what for.
+/// A page to fetch, with a range of the caller's indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageTask {
     /// Page, relative to the adjacency's first.
     pub page: u64,
-    /// Half-open range of whatever the visit's caller keeps an array of. In visits to a frontier
-    /// that is a list: indexes into that list; empty where the frontier is not a list and the page
-    /// is to be searched for active vertices.
+    /// Start of a half-open range of indices into an array of the caller; in visits of a sparse
+    /// frontier, into its list; in visits of a dense frontier, empty.
     pub from: u32,
     /// End of the range.
     pub to: u32,
 }
 
 impl PageTask {
-    /// The pages that hold the lists of ascending `vertices`, each once, for the indexes of those.
+    /// The pages that hold the lists of ascending `vertices`, each once, with the range of indices
+    /// into `vertices`.
     pub fn of_lists(adjacency: &Adjacency, vertices: &[VertexId]) -> Vec<Self> {
         let mut tasks: Vec<Self> = Vec::with_capacity(vertices.len());
         for (i, &v) in (0..).zip(vertices) {
@@ -38,7 +38,7 @@ impl PageTask {
     }
 }
 
-/// Hands out the page tasks of one visit. Shared by the workers.
+/// The page tasks of one visit, shared by the workers.
 pub(crate) struct TaskSource<'a> {
     adjacency: &'a Adjacency,
     active: ActiveSet<'a>,
@@ -66,10 +66,10 @@ impl<'a> TaskSource<'a> {
         }
     }
 
-    /// Hands out exactly these tasks.
+    /// A source of exactly these tasks.
     ///
     /// # Errors
-    /// A page that is none of the adjacency's, or does not ascend.
+    /// [`EngineError::Tasks`] if a page is beyond the adjacency, or pages do not ascend.
     pub fn of_tasks(
         adjacency: &'a Adjacency,
         tasks: &'a [PageTask],
@@ -84,12 +84,11 @@ impl<'a> TaskSource<'a> {
             return Err(EngineError::Tasks { page: last.page, before: 0, pages });
         }
         let chunk = chunk_of(tasks, chunk_pages, workers);
-        // The tasks decide alone: `active` is not looked at.
         let (active, tasks) = (ActiveSet::All, Some(Cow::Borrowed(tasks)));
         Ok(Self { adjacency, active, tasks, chunk, next: AtomicU64::new(0) })
     }
 
-    /// Whether every page will come: then which of them stay in memory is a matter of the whole.
+    /// Whether the visit reads every page.
     pub fn is_whole_pass(&self) -> bool {
         self.tasks.is_none() && matches!(self.active, ActiveSet::All)
     }
@@ -102,13 +101,13 @@ impl<'a> TaskSource<'a> {
         }
     }
 
-    /// Page tasks, where the frontier is a list.
+    /// How many tasks, where they are listed.
     pub fn listed(&self) -> Option<u64> {
         self.tasks.as_ref().map(|tasks| tasks.len() as u64)
     }
 
-    /// Appends the next chunk's tasks, ascending by page; false where nothing is left. A chunk of
-    /// a dense frontier may turn out empty.
+    /// Appends the next chunk of tasks, ascending by page; false if no chunk is left. A chunk of a
+    /// dense frontier may be empty.
     pub fn next_chunk(&self, into: &mut Vec<PageTask>) -> bool {
         let total = self.tasks.as_ref().map_or(self.adjacency.pages(), |t| t.len() as u64);
         let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
@@ -128,12 +127,12 @@ impl<'a> TaskSource<'a> {
     }
 }
 
-/// Tasks that a worker takes at a time from a list of them.
+/// How many listed tasks a worker takes at a time.
 fn chunk_of(tasks: &[PageTask], chunk_pages: u64, workers: usize) -> u64 {
     (tasks.len() as u64 / (workers as u64 * 4)).clamp(8, chunk_pages)
 }
 
-/// Pages that hold an active list: what a visit would have to fetch.
+/// How many pages hold an active list.
 pub(crate) fn active_pages(adjacency: &Adjacency, active: &ActiveSet<'_>) -> u64 {
     if let Some(list) = active.list() {
         let mut pages = 0;

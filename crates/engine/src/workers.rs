@@ -1,5 +1,4 @@
-//! A visit's work on all workers: each takes its fetcher, does its part, and what they read becomes
-//! one record.
+//! Runs a visit on all workers and records what they read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,12 +7,12 @@ use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Fetcher, Reads};
 
-/// A visit of so few listed pages is done by the calling thread: waking others costs more.
+/// A visit of at most this many pages runs on one worker: waking the others would cost more.
 const INLINE_PAGES_MAX: u64 = 24;
 
 impl Engine {
-    /// Every worker's part of a visit, and its record; `frontier` is its size, `pages` how many
-    /// pages it names.
+    /// Runs `work` on every worker as one visit, and records it. `frontier`: vertices in the
+    /// frontier, `pages`: how many pages are visited, where that is known.
     pub(crate) fn on_workers<L: Send>(
         &self,
         label: String,
@@ -21,7 +20,7 @@ impl Engine {
         pages: Option<u64>,
         work: impl Fn(&mut Reads<'_>) -> Result<L> + Sync,
     ) -> Result<Vec<L>> {
-        let _turn = self.begin()?;
+        let _busy = self.begin()?;
         let started_ns = self.clock.now_ns();
         let failed = AtomicBool::new(false);
         let part = || -> Result<(L, Counts)> {

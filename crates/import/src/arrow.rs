@@ -1,8 +1,8 @@
-//! Batches in the Arrow C data interface: two columns of ids, and maybe one of weights.
+//! Imports batches in the Arrow C data interface: two columns of ids, and optionally weights.
 //!
 //! Ids are integers of any width, or strings (`Utf8`, `LargeUtf8`, `Utf8View`); weights are
 //! integers or floating point. Any of these columns may be dictionary-encoded. A null is an error
-//! that names its row: an edge without an end is none, and no number stands for a missing weight.
+//! that names its row.
 
 use std::fmt::Display;
 use std::io;
@@ -14,25 +14,24 @@ use arrow_array::types::{
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayAccessor, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, Schema};
+use arrow_schema::{DataType, Schema};
 use cenote_store::WeightType;
 
 use crate::config::Input;
 use crate::edges::{Edges, OpenRows, integer_ids, ordered_weights};
-use crate::parse::choice::{Asked, NULL, TWO_KINDS, no_ids, no_weights};
+use crate::parse::choice::{ColumnChoice, NULL, TWO_KINDS, no_ids, no_weights};
 use crate::rows::{self, Chunk, IdColumn, RowReader, STREAM_BYTES, WrongRow, row_error};
 
-/// Rows of a batch that are read at a time.
 const CHUNK_ROWS: usize = 1024;
 
 type Reader<'a> = Box<dyn RecordBatchReader + Send + 'a>;
 
 /// Edges in batches of a [`RecordBatchReader`], such as a
-/// [`RecordBatchStreamReader`](arrow_array::ffi_stream::RecordBatchStreamReader) that takes them
-/// from another language through the Arrow C data interface.
+/// [`RecordBatchStreamReader`](arrow_array::ffi_stream::RecordBatchStreamReader) over the Arrow C
+/// data interface of another language.
 ///
-/// The batches are taken once, in order, and spilled. One batch at a time is in memory beside the
-/// budget of the import: it is as large as its producer makes it.
+/// The batches are read once, in order, and spilled. Beside the budget of the import, one batch at
+/// a time is in memory, of the size that its producer chose.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,24 +60,24 @@ pub struct ArrowBatches<'a> {
 }
 
 impl<'a> ArrowBatches<'a> {
-    /// The batches of a reader. The columns are found by their names as in a Parquet file; see
+    /// Reads the batches of `reader`. Columns are found by their names as in a Parquet file; see
     /// [`InputSpec`](crate::InputSpec).
     pub fn new(reader: impl RecordBatchReader + Send + 'a) -> Self {
         let (source_column, target_column, weight_column) = (None, None, None);
         Self { reader: Box::new(reader), source_column, target_column, weight_column }
     }
 
-    /// The column of the source, by name or by number from 1.
+    /// Sets the column of the source, by name or by number from 1.
     pub fn source_column(self, column: impl Into<String>) -> Self {
         Self { source_column: Some(column.into()), ..self }
     }
 
-    /// The column of the target.
+    /// Sets the column of the target.
     pub fn target_column(self, column: impl Into<String>) -> Self {
         Self { target_column: Some(column.into()), ..self }
     }
 
-    /// The column of the weights, where they are imported.
+    /// Sets the column of the weights.
     pub fn weight_column(self, column: impl Into<String>) -> Self {
         Self { weight_column: Some(column.into()), ..self }
     }
@@ -87,7 +86,7 @@ impl<'a> ArrowBatches<'a> {
 impl<'a> From<ArrowBatches<'a>> for Edges<'a> {
     fn from(batches: ArrowBatches<'a>) -> Self {
         let schema = batches.reader.schema();
-        let asked = Asked {
+        let asked = ColumnChoice {
             source: batches.source_column.as_deref(),
             target: batches.target_column.as_deref(),
             weight: batches.weight_column.as_deref(),
@@ -103,7 +102,6 @@ impl<'a> From<ArrowBatches<'a>> for Input<'a> {
     }
 }
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integers,
@@ -121,17 +119,16 @@ fn kind_of(data: &DataType) -> Option<Kind> {
     }
 }
 
-/// The columns of the edges.
 #[derive(Clone, Debug)]
 struct Columns {
     ids: [usize; 2],
     has_names: bool,
-    /// The column of the weights, or why there is none.
+    /// The column of the weights, or the reason why there is none.
     weight: Result<usize, String>,
 }
 
 impl Columns {
-    fn choose(schema: &Schema, asked: Asked<'_>) -> Result<Self, String> {
+    fn choose(schema: &Schema, asked: ColumnChoice<'_>) -> Result<Self, String> {
         let fields = schema.fields();
         let flat: Vec<usize> =
             (0..fields.len()).filter(|&at| !fields[at].data_type().is_nested()).collect();
@@ -157,9 +154,8 @@ impl Columns {
     }
 }
 
-/// A reader until its batches are taken.
 struct Once<'a> {
-    /// The columns, or why there are none.
+    /// The columns, or the reason why there are none.
     columns: Result<Columns, String>,
     reader: Mutex<Option<Reader<'a>>>,
 }
@@ -182,20 +178,17 @@ impl OpenRows for Once<'_> {
     }
 }
 
-/// Batches on their way to rows.
 struct Batches<'a> {
     reader: Reader<'a>,
     columns: Columns,
     weights: Option<WeightType>,
     batch: Option<RecordBatch>,
-    /// Rows of the batch that are done.
     at: usize,
-    /// Number of the next row, from 1.
     row: u64,
 }
 
 impl Batches<'_> {
-    /// Appends the next rows: none at the end.
+    /// Appends the next rows; none at the end.
     fn put(&mut self, rows: &mut Vec<u8>) -> io::Result<()> {
         let batch = loop {
             match self.batch.take() {
@@ -203,7 +196,7 @@ impl Batches<'_> {
                 _ => self.at = 0,
             }
             match self.reader.next() {
-                Some(batch) => self.batch = Some(batch.map_err(reader_error)?),
+                Some(batch) => self.batch = Some(batch.map_err(io::Error::other)?),
                 None => return Ok(()),
             }
         };
@@ -213,7 +206,7 @@ impl Batches<'_> {
         Ok(())
     }
 
-    /// Appends rows of a batch, and returns how many.
+    /// Appends rows of a batch. Returns their number.
     fn put_chunk(&mut self, batch: &RecordBatch, rows: &mut Vec<u8>) -> Result<usize, WrongRow> {
         let count = CHUNK_ROWS.min(batch.num_rows() - self.at);
         let column = |place: usize| match batch.columns().get(place) {
@@ -238,19 +231,14 @@ impl Batches<'_> {
     }
 }
 
-fn reader_error(error: ArrowError) -> io::Error {
-    io::Error::other(error)
-}
-
 fn other_type(expected: impl Display) -> String {
     format!("expected {expected}, found a column of another type")
 }
 
-/// Values of some rows, none of which is null.
 struct Values<'c> {
     /// The column, or the values of its dictionary.
     values: &'c ArrayRef,
-    /// Where the value of each row stands.
+    /// Index into `values` for each row.
     places: Vec<usize>,
 }
 

@@ -1,10 +1,10 @@
-//! The one memory budget of an import: every large buffer is counted against it.
+//! The memory budget of an import, which counts every large buffer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::{ImportError, Result};
 
-/// Counts memory held, and refuses more than the limit.
+/// Counts memory in use and refuses more than the limit.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limit: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Budget {
     peak: AtomicUsize,
 }
 
-/// Memory held; given back on drop.
+/// Memory in use; released on drop.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {
     budget: &'a Budget,
@@ -28,12 +28,12 @@ impl Budget {
         self.limit
     }
 
-    /// What is held now.
+    /// Bytes in use.
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// What is left.
+    /// Bytes available.
     pub fn free(&self) -> usize {
         self.limit.saturating_sub(self.used())
     }
@@ -42,7 +42,7 @@ impl Budget {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` for `what`, or says how large the budget would have to be.
+    /// Reserves `bytes` for `what`, or fails with the budget that would be needed.
     pub fn hold(&self, bytes: usize, what: &'static str) -> Result<Held<'_>> {
         let mut held = Held { budget: self, bytes: 0 };
         held.grow(bytes, what)?;
@@ -55,7 +55,7 @@ impl Held<'_> {
         self.bytes
     }
 
-    /// Takes `more` bytes on top.
+    /// Reserves `more` bytes.
     pub fn grow(&mut self, more: usize, what: &'static str) -> Result<()> {
         let used = self.budget.used.fetch_add(more, Ordering::Relaxed) + more;
         if used > self.budget.limit {
@@ -67,13 +67,13 @@ impl Held<'_> {
         Ok(())
     }
 
-    /// Takes more or gives back, so that `bytes` are held.
+    /// Grows or shrinks to `bytes`.
     pub fn resize(&mut self, bytes: usize, what: &'static str) -> Result<()> {
         self.shrink_to(bytes);
         self.grow(bytes - self.bytes, what)
     }
 
-    /// Gives back all but `bytes`.
+    /// Releases all but `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
         self.budget.used.fetch_sub(back, Ordering::Relaxed);

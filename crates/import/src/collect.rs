@@ -1,4 +1,4 @@
-//! The first pass: reads the inputs, collects the outer ids, spills the pairs and takes a sample.
+//! The first pass: collects the user's ids, spills the pairs and takes a sample.
 
 use cenote_device::Buffer;
 
@@ -10,34 +10,31 @@ use crate::parse::token::{check_name, integer_id};
 use crate::parse::{Fault, Sink};
 use crate::spill::{Extent, SpillFile, SpillWriter};
 
-/// What a collector may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CollectorSizes {
     /// Bytes of a spilled block.
     pub spill_block: usize,
-    /// Pairs kept at most as a sample: even.
+    /// Most pairs kept as a sample; even.
     pub sample: usize,
-    /// Bytes of a weight behind each pair: 0 where weights are not imported.
+    /// Bytes of a weight after each pair: 0 unless weights are imported.
     pub weight_bytes: usize,
 }
 
 impl CollectorSizes {
-    /// Memory of a collector.
+    /// Bytes of memory of a collector.
     pub fn memory(&self) -> usize {
         // One block of narrow and one of wide pairs are open.
         SpillWriter::memory(2, self.spill_block) + self.sample * 16
     }
 }
 
-/// What a worker collected.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
     pub edges: u64,
-    /// Blocks of [`NARROW`] and of [`WIDE`] pairs; each pair is followed by its weight, if there is
-    /// one.
+    /// Blocks of [`NARROW`] and of [`WIDE`] pairs, each followed by its weight, if any.
     pub extents: [Vec<Extent>; 2],
     pub sample: Vec<(u64, u64)>,
-    /// Sum of [`fingerprint`]s of pairs that are read again.
+    /// Sum of the [`fingerprint`]s of the pairs, if they are read again.
     pub fingerprint: u64,
 }
 
@@ -46,17 +43,15 @@ pub(super) const NARROW: usize = 0;
 pub(super) const WIDE: usize = 1;
 const PAIR_BYTES: [usize; 2] = [8, 16];
 
-/// A number of a pair, by which a second reading shows that it reads the same pairs.
+/// Hash of an edge, by which a second pass verifies that it reads the same edges.
 #[inline]
 pub(super) fn fingerprint(source: u64, target: u64, weight: u64) -> u64 {
     let mixed = source.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ target;
     mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(1) ^ weight
 }
 
-/// Counts, samples and spills pairs.
 struct Pairs<'a> {
     spill: Option<SpillWriter<'a>>,
-    /// Blocks of narrow and of wide pairs that are being filled.
     open: [Option<Open>; 2],
     collected: Collected,
     sample_stride: u64,
@@ -64,7 +59,6 @@ struct Pairs<'a> {
     weight_bytes: usize,
 }
 
-/// A block that is being filled.
 struct Open {
     block: Buffer,
     bytes: usize,
@@ -109,7 +103,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Keeps every pair at first; when the sample is full, every second of it, and so on.
+    /// Samples every pair at first; when the sample is full, every second one, and so on.
     #[cold]
     fn sample(&mut self, source: u64, target: u64) {
         let sample = &mut self.collected.sample;
@@ -127,7 +121,7 @@ impl<'a> Pairs<'a> {
         self.collected.sample.push((source, target));
     }
 
-    /// The fast way: a pair that fits the open block.
+    /// Fast path: a pair that fits the open block.
     #[inline]
     fn narrow(&mut self, pair: [u8; 8]) -> Result<()> {
         if let Some(Open { block, bytes }) = &mut self.open[NARROW]
@@ -140,7 +134,6 @@ impl<'a> Pairs<'a> {
         self.put(NARROW, &pair, 0)
     }
 
-    /// Appends a record to the block of its kind.
     #[inline]
     fn put(&mut self, kind: usize, ids: &[u8], weight: u64) -> Result<()> {
         let record = ids.len() + self.weight_bytes;
@@ -177,12 +170,11 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// A worker for integer ids.
 pub(super) struct IntegerCollector<'a, 'b> {
     ids: &'a IntegerSet<'b>,
     local: LocalIds,
     pairs: Pairs<'a>,
-    /// Whether another kind of ids may be tried.
+    /// Whether ids may turn out to be strings.
     auto: bool,
 }
 
@@ -239,11 +231,10 @@ impl Worker for IntegerCollector<'_, '_> {
     }
 }
 
-/// A worker for string ids.
 pub(super) struct NameCollector<'a, 'b> {
     names: &'a Dictionary<'b>,
     pairs: Pairs<'a>,
-    /// The last two names, one of which is a source as a rule, and sources come in runs.
+    /// The last two names with their numbers: sources often come in runs.
     last: [(Vec<u8>, u64); 2],
     turn: usize,
 }
@@ -297,7 +288,6 @@ impl Worker for NameCollector<'_, '_> {
     }
 }
 
-/// Joins what the workers collected.
 pub(super) fn join(parts: Vec<Collected>) -> Collected {
     let mut all = Collected::default();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What to import and how.
+//! Configuration of an import.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,23 @@ use cenote_store::order::Order;
 
 use crate::edges::Edges;
 
-/// How an input is written.
+/// Format of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One edge a line: two ids, split by white space or commas. `#` and `%` begin comments.
-    /// Further columns (weights, times) are counted in the report, and ignored unless asked for.
+    /// Edge list: two ids a line, separated by white space or commas. `#` and `%` begin comments.
+    /// Further columns (weights, times) are counted in the report and otherwise ignored.
     Edges,
-    /// Comma-separated, `"` quotes; see [`Header`]. Two columns are used, the others ignored.
+    /// Comma-separated with `"` quotes; see [`Header`]. Two columns are used, others ignored.
     Csv,
     /// Tab-separated without quoting; see [`Header`].
     Tsv,
-    /// `u v1 v2 ...` a line: the edges from u. A line of `u` alone makes u exist.
+    /// `u v1 v2 ...` a line: the edges from u. A line with only `u` declares the vertex.
     Adjacency,
-    /// METIS: a header `n m [fmt [ncon]]`, then line i lists the neighbours of vertex i, from 1.
+    /// METIS: a header `n m [fmt [ncon]]`, then line i has the neighbours of vertex i, from 1.
     Metis,
     /// Matrix Market, `coordinate`: general, symmetric, skew-symmetric or hermitian; from 1.
     MatrixMarket,
-    /// One vertex id a line (Graphalytics `.v`): makes vertices exist, brings no edges.
+    /// One vertex id a line (Graphalytics `.v`): declares vertices, no edges.
     Vertices,
     /// Two columns of a Parquet file: integers or strings.
     Parquet,
@@ -35,12 +35,12 @@ pub enum Format {
     U32,
     /// Pairs of little-endian `u64`.
     U64,
-    /// Per vertex in id order a little-endian `u32` degree and that many `u32` targets.
+    /// For each vertex in id order a little-endian `u32` degree and that many `u32` targets.
     AdjacencyU32,
 }
 
 impl Format {
-    /// Every format with its name on the command line.
+    /// Every format and its name on the command line.
     pub const NAMES: [(&'static str, Format); 11] = [
         ("edges", Format::Edges),
         ("csv", Format::Csv),
@@ -55,7 +55,7 @@ impl Format {
         ("adjacency-u32", Format::AdjacencyU32),
     ];
 
-    /// The format of a file by its ending, after `.gz` or `.zst` is taken off.
+    /// The format of a file by its extension, without `.gz` or `.zst`.
     pub fn of_path(path: &Path) -> Option<Format> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = strip_compression(&name);
@@ -76,30 +76,27 @@ impl Format {
         })
     }
 
-    /// The format of this name.
+    /// The format with this name.
     pub fn of_name(name: &str) -> Option<Format> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
     }
 
-    /// Whether its edges can have weights.
     pub(super) fn has_weights(self) -> bool {
         use Format::{Csv, Edges, MatrixMarket, Metis, Parquet, Tsv, Vertices};
         matches!(self, Edges | Csv | Tsv | Metis | MatrixMarket | Parquet | Vertices)
     }
 
-    /// Whether its ids may be strings.
     pub(super) fn may_have_names(self) -> bool {
         use Format::{Adjacency, Csv, Edges, Parquet, Tsv, Vertices};
         matches!(self, Edges | Csv | Tsv | Adjacency | Vertices | Parquet)
     }
 
-    /// Whether it is made of lines.
     pub(super) fn is_text(self) -> bool {
         !matches!(self, Format::Parquet | Format::U32 | Format::U64 | Format::AdjacencyU32)
     }
 }
 
-/// Takes `.gz` or `.zst` off a name.
+/// Removes the extension of a compressed file.
 pub(super) fn strip_compression(name: &str) -> &str {
     [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
@@ -114,21 +111,21 @@ impl fmt::Display for Format {
 /// Whether the first line of a CSV or TSV file names the columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
-    /// It does, unless both of its first fields are integers and no column was asked by name.
+    /// Yes, unless the first two fields are integers and no column was given by name.
     #[default]
     Auto,
-    /// It does.
+    /// The first line names the columns.
     Yes,
-    /// It is data.
+    /// The first line is data.
     No,
 }
 
-/// One input.
+/// An input file.
 #[derive(Clone, Debug)]
 pub struct InputSpec {
-    /// A file, or `-` for standard input (which needs a format).
+    /// Path of the file, or `-` for standard input (which needs a format).
     pub path: PathBuf,
-    /// How it is written; `None`: by its ending.
+    /// Format; `None`: by the extension.
     pub format: Option<Format>,
     /// Column of the source, by name or by number from 1, for CSV, TSV and Parquet. `None`: a
     /// column named `source`, `src` or `from` together with one named `target`, `dst` or `to`;
@@ -136,15 +133,15 @@ pub struct InputSpec {
     pub source_column: Option<String>,
     /// Column of the target.
     pub target_column: Option<String>,
-    /// Whether CSV and TSV begin with column names.
+    /// Whether the first line of CSV and TSV names the columns.
     pub header: Header,
-    /// Column of the weights, where they are imported, by name or by number from 1. `None`: a
-    /// column named `weight` or `w`, else the first that is neither source nor target.
+    /// Column of the weights, by name or by number from 1. `None`: a column named `weight` or `w`,
+    /// else the first that is neither source nor target.
     pub weight_column: Option<String>,
 }
 
 impl InputSpec {
-    /// An input whose format follows from its ending.
+    /// An input whose format is given by its extension.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -166,19 +163,19 @@ impl InputSpec {
         self.path.as_os_str() == "-"
     }
 
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> String {
         if self.is_stdin() { "standard input".to_owned() } else { self.path.display().to_string() }
     }
 }
 
-/// Where edges come from.
+/// A source of edges.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Input<'a> {
     /// A file, or standard input.
     File(InputSpec),
-    /// Edges in memory, or made on the way.
+    /// Edges in memory, or from an iterator.
     Edges(Edges<'a>),
 }
 
@@ -195,7 +192,7 @@ impl<'a> From<Edges<'a>> for Input<'a> {
 }
 
 impl Input<'_> {
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> String {
         match self {
             Input::File(spec) => spec.name(),
@@ -203,7 +200,7 @@ impl Input<'_> {
         }
     }
 
-    /// The path of a file.
+    /// The path of the file.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Input::File(spec) => Some(&spec.path),
@@ -212,12 +209,11 @@ impl Input<'_> {
     }
 }
 
-/// What the outer ids are.
+/// Kind of the user's ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdKind {
-    /// Integers if every id is one (digits only, below 2^64); strings from the first id on that
-    /// does not look like a number. What looks like a number but is none of these integers
-    /// (`-1`, `1.0`, `nan`, 2^64) is an error: it is more often a mistake than a name.
+    /// Integers if every id is one (only digits, below 2^64), else strings. It is an error if the
+    /// first other id looks like a number (`-1`, `1.0`, `nan`, 2^64): that is mostly a mistake.
     #[default]
     Auto,
     /// Integers from 0 to 2^64 - 1, in decimal digits.
@@ -226,41 +222,41 @@ pub enum IdKind {
     String,
 }
 
-/// Most worker threads of an import. Each takes memory of its own, and one thread reads for all.
+/// Most worker threads of an import. Each takes memory; one more thread reads the input.
 pub const THREADS_MAX: usize = 512;
 
-/// How to import. The defaults import an undirected graph.
+/// Options of an import. The defaults import an undirected graph.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ImportConfig {
-    /// Edges go one way only.
+    /// Whether edges are directed.
     pub directed: bool,
-    /// Store the in-edges of a directed graph too.
+    /// Whether a directed graph stores its in-edges too.
     pub in_edges: bool,
-    /// Store the weights of edges, as this type. Where repeated edges are not kept, the smallest
-    /// weight is. `None`: weights are ignored.
+    /// Type of the stored weights; `None`: weights are ignored. Of repeated edges that are not kept
+    /// the smallest weight is stored.
     pub weights: Option<WeightType>,
-    /// Store repeated edges as often as they occur.
+    /// Whether repeated edges are stored as often as they occur.
     pub keep_duplicates: bool,
-    /// Store edges from a vertex to itself.
+    /// Whether edges from a vertex to itself are stored.
     pub keep_self_loops: bool,
-    /// What the outer ids are.
+    /// Kind of the user's ids.
     pub ids: IdKind,
-    /// The order of the vertices in the file.
+    /// Order of the vertices in the file.
     pub order: Order,
-    /// Memory for everything that import does, in bytes.
+    /// Memory budget of the whole import, in bytes.
     pub memory_bytes: usize,
-    /// Page size of the graph file: a power of two from 4 KiB to 64 KiB.
+    /// Page size of the graph file in bytes: a power of two from 4 KiB to 64 KiB.
     pub page_bytes: u32,
-    /// How the graph file encodes lists.
+    /// Codec of the lists.
     pub codec: Codec,
-    /// Whether it stores hub neighbours.
+    /// Whether hub neighbours are stored.
     pub hub_neighbours: HubNeighboursChoice,
-    /// Worker threads, at most [`THREADS_MAX`]; 0: as many as there are cores.
+    /// Worker threads, at most [`THREADS_MAX`]; 0: one per core.
     pub threads: usize,
-    /// Replace an existing output.
+    /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Folder of the spill files; `None`: that of the output.
+    /// Folder of the spill files; `None`: the folder of the output.
     pub temp_dir: Option<PathBuf>,
 }
 
@@ -303,12 +299,10 @@ impl ImportConfig {
         temp_dir: Option<PathBuf>,
     }
 
-    /// Bytes of a weight beside an edge: 0, 4 or 8.
     pub(super) fn weight_bytes(&self) -> usize {
         self.weights.map_or(0, WeightType::bytes)
     }
 
-    /// The number of workers.
     pub(super) fn workers(&self) -> usize {
         if self.threads > 0 {
             return self.threads;

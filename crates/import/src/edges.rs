@@ -1,4 +1,4 @@
-//! Edges in memory: slices and iterators, read as streams of rows.
+//! Edges in memory: slices and iterators, converted to streams of rows.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,7 @@ use cenote_store::WeightType;
 use crate::error::ImportError;
 use crate::rows::{self, RowReader, STREAM_BYTES, WrongRow, no_weight, put_name, row_error};
 
-/// What can be the id of a vertex: an integer of any width from 0 on, or a string of 1 to 65,535
-/// bytes.
+/// The id of a vertex: a non-negative integer of any width, or a string of 1 to 65,535 bytes.
 pub trait EdgeId {
     /// Whether it is a string.
     const IS_NAME: bool;
@@ -19,21 +18,21 @@ pub trait EdgeId {
     fn put(&self, row: &mut Vec<u8>) -> Result<(), String>;
 }
 
-/// What can be the weight of an edge: a number.
+/// The weight of an edge: a number.
 pub trait EdgeWeight {
-    /// The ordered bits of the weight, if `kind` has it.
+    /// The ordered bits of the weight, if `kind` can hold it.
     fn ordered(&self, kind: WeightType) -> Option<u64>;
 }
 
-/// What can be an edge: `(source, target)` or `(source, target, weight)`, or a reference to one.
+/// An edge: `(source, target)` or `(source, target, weight)`, or a reference to one.
 pub trait Edge {
     /// Whether its ids are strings.
     const HAS_NAMES: bool;
     /// Whether it has a weight.
     const HAS_WEIGHT: bool;
 
-    /// Appends the edge as a row, with its weight where weights are imported, or says what is
-    /// wrong with it.
+    /// Appends the edge as a row, with its weight if weights are imported, or says what is wrong
+    /// with it.
     fn put(&self, weights: Option<WeightType>, rows: &mut Vec<u8>) -> Result<(), String>;
 }
 
@@ -96,7 +95,6 @@ impl<I: EdgeId + ?Sized> EdgeId for &I {
     }
 }
 
-/// A column of integers as ids.
 pub(crate) fn integer_ids<T: Copy + fmt::Display + TryInto<u64>>(
     values: impl IntoIterator<Item = T>,
 ) -> Result<Vec<u64>, WrongRow> {
@@ -105,7 +103,6 @@ pub(crate) fn integer_ids<T: Copy + fmt::Display + TryInto<u64>>(
     })
 }
 
-/// A column of weights as ordered bits.
 pub(crate) fn ordered_weights<W: EdgeWeight>(
     values: impl IntoIterator<Item = W>,
     kind: WeightType,
@@ -162,21 +159,19 @@ impl<E: Edge + ?Sized> Edge for &E {
     }
 }
 
-/// Where the rows of edges come from.
 pub(crate) trait OpenRows: Send + Sync {
-    /// Whether ids are strings.
     fn has_names(&self) -> bool;
 
-    /// How many edges there are, where they can be read as often as needed.
+    /// Number of edges, if they can be read repeatedly.
     fn count(&self) -> Option<u64> {
         None
     }
 
-    /// What stands in the way of an import with weights of this type, or without.
+    /// Says why an import with weights of this type, or without, is impossible.
     fn check(&self, weights: Option<WeightType>) -> Result<(), String>;
 
-    /// Opens the rows, with weights of this type where weights are imported; `None`: they were
-    /// taken.
+    /// Opens the rows, with weights of this type if weights are imported; `None` if they were read
+    /// before.
     fn open(&self, weights: Option<WeightType>) -> Option<RowReader<'_>>;
 }
 
@@ -224,7 +219,6 @@ fn check_weights<E: Edge>(weights: Option<WeightType>) -> Result<(), String> {
     Ok(())
 }
 
-/// Edges as a stream of rows.
 fn edge_rows<'a>(
     mut edges: impl Iterator<Item: Edge> + Send + 'a,
     weights: Option<WeightType>,
@@ -241,7 +235,7 @@ fn edge_rows<'a>(
     })
 }
 
-/// Edges that are not in a file.
+/// Edges that do not come from a file.
 pub struct Edges<'a> {
     name: String,
     rows: Box<dyn OpenRows + 'a>,
@@ -254,12 +248,12 @@ impl fmt::Debug for Edges<'_> {
 }
 
 impl<'a> Edges<'a> {
-    /// Edges in memory, which an import reads twice where it would otherwise spill them.
+    /// Edges in memory. An import may read them twice instead of spilling them.
     pub fn slice<E: Edge + Sync>(edges: &'a [E]) -> Self {
         Self::of("edges in memory", Slice(edges))
     }
 
-    /// Edges that are made on the way. They are taken once, and spilled.
+    /// Edges of an iterator, which are read once and spilled.
     pub fn iter<I>(edges: I) -> Self
     where
         I: IntoIterator<Item: Edge, IntoIter: Send + 'a>,
@@ -271,40 +265,35 @@ impl<'a> Edges<'a> {
         Self { name: name.to_owned(), rows: Box::new(rows) }
     }
 
-    /// Another name for messages.
+    /// Sets the name in messages.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// What messages call them.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether their ids are strings.
     pub(crate) fn has_names(&self) -> bool {
         self.rows.has_names()
     }
 
-    /// Whether they can be read twice.
     pub(crate) fn can_reread(&self) -> bool {
         self.rows.count().is_some()
     }
 
-    /// Bytes of their rows, where that is known.
     pub(crate) fn row_bytes(&self, weights: Option<WeightType>) -> Option<u64> {
         let row = 16 + if weights.is_some() { 8 } else { 0 };
         self.rows.count().filter(|_| !self.has_names()).map(|count| count * row)
     }
 
-    /// Whether they can be imported so.
+    /// Fails if the edges cannot be imported with these weights.
     pub(crate) fn check(&self, weights: Option<WeightType>) -> Result<(), ImportError> {
         let refused = |reason| ImportError::Format { input: self.name.clone(), reason };
         self.rows.check(weights).map_err(refused)
     }
 
-    /// Their rows from the first on.
     pub(crate) fn open(&self, weights: Option<WeightType>) -> Result<RowReader<'_>, ImportError> {
         self.rows.open(weights).ok_or_else(|| {
             ImportError::Options(format!("{}: can be imported only once", self.name))

@@ -1,112 +1,111 @@
-//! What can go wrong on the way from an edge list to a graph.
+//! Errors of an import.
 
 use std::path::PathBuf;
 
 use cenote_device::DeviceError;
 use cenote_pool::PoolError;
-
 use cenote_store::StoreError;
 
 use crate::output::OutputRefused;
 
-/// The result of an import step.
+/// The result of an import.
 pub type Result<T> = std::result::Result<T, ImportError>;
 
-/// Why there is no graph. Each message is one line: where, what, and what to do.
+/// An error of an import. Each message is one line that says where, what, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
     /// An input could not be opened or read, or its compression is broken.
     #[error("{input}: cannot {action}: {source}")]
     Input {
-        /// The file.
+        /// Name of the input.
         input: String,
-        /// What was tried.
+        /// What failed.
         action: &'static str,
-        /// The system's own reason.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A line is not what the format demands.
+    /// A line does not conform to the format.
     #[error("{input}: line {line}: expected {expected}, found \"{text}\"")]
     Line {
-        /// The file.
+        /// Name of the input.
         input: String,
         /// Line number, from 1.
         line: u64,
-        /// What should be there.
+        /// What was expected.
         expected: String,
         /// The line, shortened and escaped.
         text: String,
     },
-    /// A row of a columnar file is not an edge.
+    /// A row is not an edge.
     #[error("{input}: row {row}: {reason}")]
     Row {
-        /// The file.
+        /// Name of the input.
         input: String,
         /// Row number, from 1.
         row: u64,
         /// What is wrong.
         reason: String,
     },
-    /// An input as a whole is not what its format says.
+    /// An input as a whole does not conform to its format.
     #[error("{input}: {reason}")]
     Format {
-        /// The file.
+        /// Name of the input.
         input: String,
-        /// What is wrong and what to do.
+        /// What is wrong and how to avoid it.
         reason: String,
     },
-    /// The inputs hold no vertex.
+    /// The inputs have no vertices.
     #[error("{inputs}: no edges and no vertices found; is it the right file and `format`?")]
     Empty {
-        /// The files.
+        /// Names of the inputs.
         inputs: String,
     },
     /// The options contradict each other.
     #[error("{0}")]
     Options(String),
-    /// More vertices than dense ids.
+    /// There are too many vertices.
     #[error("{vertices} vertices are too many: a graph has at most 4294967294")]
     Vertices {
-        /// Vertices found.
+        /// Number of vertices found.
         vertices: u64,
     },
     /// The memory budget is too small.
     #[error("`memory` of {given} bytes is too small for {what}: {needed} bytes would do")]
     Memory {
-        /// The budget.
+        /// The budget in bytes.
         given: usize,
-        /// A budget that would do: an estimate where the input was not read to its end.
+        /// A sufficient budget in bytes; an estimate if the input was not read to its end.
         needed: usize,
         /// What did not fit.
         what: &'static str,
     },
-    /// The output is there already.
+    /// The output exists already.
     #[error("{} exists; give another name or set `overwrite`", path.display())]
     Exists {
-        /// The output.
+        /// Path of the output.
         path: PathBuf,
     },
-    /// The output would destroy what is no graph of an earlier import.
+    /// The output would replace something that is not an earlier graph.
     #[error(transparent)]
     Refused(#[from] OutputRefused),
-    /// An input was written or replaced while it was read.
+    /// An input changed while it was read.
     #[error("{input}: changed while it was imported; import it when nothing writes to it")]
     Changed {
-        /// The file.
+        /// Name of the input.
         input: String,
     },
-    /// The system starts no more threads.
+    /// The system could not start a thread.
     #[error("cannot start a worker thread: {0}; ask for fewer `threads`")]
     Threads(std::io::Error),
-    /// The output or a spill file could not be made or moved to its place.
+    /// The output or a spill file could not be created or renamed.
     #[error("{}: cannot {action}: {source}", path.display())]
     Output {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// What failed.
         action: &'static str,
-        /// The system's own reason.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The disk is full.
@@ -117,16 +116,16 @@ pub enum ImportError {
     Full {
         /// The file that could not grow.
         device: String,
-        /// What kind of file it is.
+        /// Role of the file.
         role: &'static str,
-        /// Bytes that it already had.
+        /// Bytes written before.
         written: u64,
-        /// Bytes that it would take.
+        /// Bytes needed in all.
         needed: u64,
-        /// The parameter that helps.
+        /// The parameter that names another folder.
         remedy: &'static str,
     },
-    /// A spill file gave back other bytes than were written to it.
+    /// A block of a spill file has a wrong checksum.
     #[error(
         "{device}: the spilled block at offset {offset} came back damaged: the drive or its \
          driver fails; import again with another `temp_dir`"
@@ -134,10 +133,10 @@ pub enum ImportError {
     SpillDamaged {
         /// The spill file.
         device: String,
-        /// Where the block begins.
+        /// Where the block starts, in bytes.
         offset: u64,
     },
-    /// Stopped by the user.
+    /// The import was cancelled.
     #[error("import was stopped; nothing was left behind")]
     Cancelled,
     /// A device failed.
@@ -157,7 +156,7 @@ impl From<PoolError> for ImportError {
     }
 }
 
-/// A piece of input for a message: at most 60 characters, control and broken bytes escaped.
+/// Quotes input in a message: at most 60 characters, control characters and broken bytes escaped.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const SHOWN: usize = 60;
     let head = &bytes[..bytes.len().min(SHOWN)];

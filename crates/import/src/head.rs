@@ -1,4 +1,4 @@
-//! What stands before the edges: column names, Matrix Market and METIS headers.
+//! Reads headers of text inputs: column names, Matrix Market and METIS headers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::parse::token::{LINE_ENDS, bare_carriage_return};
 use crate::parse::weighted::WeightPlace;
 use cenote_store::WeightType;
 
-/// What the bytes of a block are.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Edges,
@@ -29,45 +28,41 @@ pub(super) enum Content {
     U64,
     /// Pairs of `u64` whose rows are counted from `first_line`.
     Rows,
-    /// The same with the ordered bits of a weight behind each pair.
+    /// Rows with the ordered bits of a weight after each pair.
     WeightedRows,
     /// Vertices `first..first + count` exist.
     VertexRun {
         first: u64,
         count: u64,
     },
-    /// Names, each preceded by its length in a little-endian `u32`; two make an edge, followed by
-    /// the ordered bits of its weight where weights are imported.
+    /// Names, each after its length in a little-endian `u32`; two are an edge, followed by the
+    /// ordered bits of its weight if weights are imported.
     Names {
         weighted: bool,
     },
 }
 
 impl Content {
-    /// Whether it is made of lines.
     pub fn is_text(&self) -> bool {
         use Content::{Names, Rows, U32, U64, VertexRun, WeightedRows};
         !matches!(self, U32 | U64 | Rows | WeightedRows | VertexRun { .. } | Names { .. })
     }
 }
 
-/// Longest line of a header, in bytes.
 const LINE_BYTES_MAX: usize = 256 << 10;
 
-/// What a header promised, to be compared with what came.
+/// Numbers promised by a header, to be compared with those found.
 #[derive(Debug)]
 pub(super) enum End {
     Metis(Arc<MetisHeader>, u64),
     Matrix(Arc<MatrixHeader>),
 }
 
-/// Reads the header of a text input, line by line.
 pub(super) struct Head<'a> {
     format: Format,
     spec: &'a InputSpec,
     directed: bool,
     weights: Option<WeightType>,
-    /// Whether the banner of Matrix Market has been read.
     banner: Option<Banner>,
     content: Option<Content>,
 }
@@ -94,8 +89,8 @@ impl<'a> Head<'a> {
         Self { format, spec, directed, weights, banner: None, content }
     }
 
-    /// Takes header lines from the front of whole lines, of which the first is number `line`.
-    /// Returns the bytes taken.
+    /// Parses header lines at the start of `bytes`, of which the first is number `line`. Returns
+    /// the number of bytes parsed.
     pub fn take(&mut self, bytes: &[u8], name: &str, line: u64) -> Result<usize> {
         let mut at = 0;
         let mut number = line;
@@ -121,7 +116,7 @@ impl<'a> Head<'a> {
         Ok(at)
     }
 
-    /// What follows the header, `None` before its end. `rows` are the rows of METIS so far.
+    /// The content after the header, `None` before its end. `rows` are the METIS rows so far.
     pub fn content(&self, rows: u64) -> Option<Content> {
         let mut content = self.content.clone();
         if let Some(Content::Metis { first_row, .. }) = &mut content {
@@ -130,7 +125,7 @@ impl<'a> Head<'a> {
         content
     }
 
-    /// At the end of the input: what is to be compared with what came.
+    /// Ends the input. Returns the numbers to be compared with those found.
     pub fn end(self, rows: u64, name: &str) -> Result<Option<End>> {
         match self.content {
             Some(Content::Metis { header, .. }) => Ok(Some(End::Metis(header, rows))),
@@ -149,7 +144,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Whether the line belonged to the header.
+    /// Parses a line. Returns whether it belonged to the header.
     fn line(&mut self, text: &[u8]) -> std::result::Result<bool, Problem> {
         if text.len() > LINE_BYTES_MAX {
             return Err(Problem::Line(format!(

@@ -1,4 +1,4 @@
-//! Opens inputs: files and standard input, plain or compressed, whatever their ending says.
+//! Opens inputs: files and standard input, plain or compressed whatever the extension.
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read};
@@ -14,17 +14,14 @@ use crate::output::identity;
 use crate::rows::RowReader;
 use cenote_store::WeightType;
 
-/// Bytes that show the compression.
 const PEEK: usize = 18;
-/// The widest zstd window that there is.
 const ZSTD_WINDOW_LOG_MAX: u32 = 31;
-/// Reads of packed bytes.
 const PACKED_READ_BYTES: usize = 128 << 10;
 
-/// How an input is packed.
+/// Compression of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// Uncompressed.
     Plain,
     /// gzip, one member or several.
     Gzip,
@@ -32,18 +29,16 @@ pub enum Packing {
     Zstd,
 }
 
-/// An input, open.
 pub(super) struct Source<'a> {
     pub name: String,
     pub format: Format,
     pub reader: RowReader<'a>,
     packing: Packing,
-    /// The window of zstd.
     _memory: Option<Held<'a>>,
 }
 
 impl<'a> Source<'a> {
-    /// Edges that are not in a file; `bytes` counts what is read.
+    /// Edges that are not in a file; `bytes` counts the bytes read.
     pub fn of_rows(name: String, rows: RowReader<'a>, bytes: Arc<AtomicU64>) -> Self {
         let reader = Box::new(Counted { inner: rows, bytes });
         Self { name, format: Format::U64, reader, packing: Packing::Plain, _memory: None }
@@ -71,7 +66,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Counts the bytes that come by, before they are unpacked.
+/// Counts the bytes read, before decompression.
 struct Counted<R> {
     inner: R,
     bytes: Arc<AtomicU64>,
@@ -85,7 +80,6 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Turns an I/O error into one that names the input.
 pub(super) fn input_error<'a>(
     name: &'a str,
     action: &'static str,
@@ -93,7 +87,7 @@ pub(super) fn input_error<'a>(
     move |source| ImportError::Input { input: name.to_owned(), action, source }
 }
 
-/// As [`input_error`], but an error of the import itself stays what it is.
+/// As [`input_error`], except that errors of the import itself stay as they are.
 pub(super) fn read_error(name: &str, action: &'static str, error: io::Error) -> ImportError {
     match error.downcast::<ImportError>() {
         Ok(ImportError::Row { row, reason, .. }) => {
@@ -104,7 +98,7 @@ pub(super) fn read_error(name: &str, action: &'static str, error: io::Error) -> 
     }
 }
 
-/// The format of an input, from what was asked or from its ending.
+/// The format of an input, as given or by its extension.
 pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     if let Some(format) = spec.format {
         return Ok(format);
@@ -123,7 +117,7 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     })
 }
 
-/// Opens an input. `copied` are its bytes, where they are copied; `bytes` counts what is read.
+/// Opens an input, or reads `copied` instead; `bytes` counts the bytes read.
 pub(super) fn open<'a>(
     spec: &InputSpec,
     copied: Option<RowReader<'a>>,
@@ -134,7 +128,6 @@ pub(super) fn open<'a>(
     unpack(raw, spec, spec.name(), bytes, budget)
 }
 
-/// Opens an input as it lies.
 pub(super) fn open_raw<'a>(spec: &InputSpec) -> Result<RowReader<'a>> {
     if spec.is_stdin() {
         return Ok(Box::new(io::stdin()));
@@ -151,7 +144,7 @@ fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Looks at the first bytes and puts the right unpacker on top.
+/// Identifies the compression by the first bytes and adds the decoder.
 fn unpack<'a>(
     raw: RowReader<'a>,
     spec: &InputSpec,
@@ -164,7 +157,7 @@ fn unpack<'a>(
     let mut raw = Counted { inner: raw, bytes };
     let head = peek(&mut raw).map_err(input_error(&name, "read"))?;
     let packing = packing_of(&head, spec, format);
-    refuse_foreign(&head, &name, format, packing)?;
+    reject_other_formats(&head, &name, format, packing)?;
     let window = zstd_window(&head);
     let whole = io::Cursor::new(head).chain(raw);
     let reader: RowReader<'a> = match packing {
@@ -178,7 +171,7 @@ fn unpack<'a>(
             let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)
                 .map_err(input_error(&name, "unpack"))?;
             memory = Some(budget.hold(window as usize, "the zstd window of the input")?);
-            // Later frames may have a wider one, within reason.
+            // Later frames may have a larger one, within limits.
             let spare = (budget.limit() / 8).max(1 << 10).ilog2();
             let log = window.next_power_of_two().ilog2().max(spare).min(ZSTD_WINDOW_LOG_MAX);
             decoder.window_log_max(log).map_err(input_error(&name, "unpack"))?;
@@ -188,7 +181,7 @@ fn unpack<'a>(
     Ok(Source { name, format, packing, reader, _memory: memory })
 }
 
-/// The window that the first frame of zstd asks for (RFC 8878, 3.1.1.1), 0 if it is no such frame.
+/// The window size of the first zstd frame (RFC 8878, 3.1.1.1), 0 if there is none.
 fn zstd_window(head: &[u8]) -> u64 {
     let [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] = head else { return 0 };
     let single_segment = descriptor & 0x20 != 0;
@@ -197,7 +190,7 @@ fn zstd_window(head: &[u8]) -> u64 {
         let base = 1u64 << (10 + (byte >> 3));
         return base + base / 8 * u64::from(byte & 7);
     }
-    // The window is the content, of which the size follows the id of the dictionary.
+    // The window is the content, whose size follows the dictionary id.
     let skipped = [0, 1, 2, 4][usize::from(descriptor & 3)];
     let bytes = [1, 2, 4, 8][usize::from(descriptor >> 6)];
     let Some(size) = rest.get(skipped..skipped + bytes) else { return 0 };
@@ -211,7 +204,7 @@ fn peek(raw: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Pairs of a `.u32` or `.u64` file are never taken for packed bytes: any byte may begin them.
+/// The compression by the first bytes. Those of `.u32` and `.u64` files may be anything.
 fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
     let file_name = spec.path.to_string_lossy();
     let binary = matches!(format, Format::U32 | Format::U64 | Format::AdjacencyU32);
@@ -227,8 +220,8 @@ fn packing_of(head: &[u8], spec: &InputSpec, format: Format) -> Packing {
     }
 }
 
-/// Names what is no graph, before its bytes are called a broken line.
-fn refuse_foreign(head: &[u8], name: &str, format: Format, packing: Packing) -> Result<()> {
+/// Rejects well-known files of other kinds, which would otherwise fail as a broken line.
+fn reject_other_formats(head: &[u8], name: &str, format: Format, packing: Packing) -> Result<()> {
     let refuse = |reason: &str| {
         Err(ImportError::Format { input: name.to_owned(), reason: reason.to_owned() })
     };
@@ -246,7 +239,6 @@ fn refuse_foreign(head: &[u8], name: &str, format: Format, packing: Packing) -> 
 }
 
 impl Input<'_> {
-    /// Bytes to be read, where that is known.
     fn bytes(&self, weights: Option<WeightType>) -> Option<u64> {
         match self {
             Input::Edges(edges) => edges.row_bytes(weights),
@@ -254,7 +246,6 @@ impl Input<'_> {
         }
     }
 
-    /// Whether its ids may be strings.
     pub(super) fn may_have_names(&self) -> bool {
         match self {
             Input::Edges(edges) => edges.has_names(),
@@ -262,17 +253,16 @@ impl Input<'_> {
         }
     }
 
-    /// Whether it gives its bytes only once.
     pub(super) fn is_read_once(&self) -> bool {
         match self {
             Input::Edges(edges) => !edges.can_reread(),
-            // Parquet says itself that it needs a file.
+            // Opening a Parquet file reports that it needs a regular file.
             Input::File(spec) if matches!(format_of(spec), Ok(Format::Parquet)) => false,
             Input::File(spec) => spec.is_stdin() || State::of(spec).is_none(),
         }
     }
 
-    /// Whether it holds plain pairs, which are rather read twice than written and read.
+    /// Whether it consists of plain pairs, which are read twice instead of being spilled.
     pub(super) fn is_plain_pairs(&self) -> bool {
         let spec = match self {
             Input::Edges(edges) => return edges.can_reread() && !edges.has_names(),
@@ -287,12 +277,11 @@ impl Input<'_> {
     }
 }
 
-/// Bytes of all inputs as they lie, where that can be known.
 pub(super) fn total_bytes(inputs: &[Input<'_>], weights: Option<WeightType>) -> Option<u64> {
     inputs.iter().map(|input| input.bytes(weights)).sum()
 }
 
-/// What shows that a regular file has been written or replaced.
+/// Properties of a regular file that change when it is written or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     bytes: u64,
@@ -301,7 +290,7 @@ struct State {
 }
 
 impl State {
-    /// `None`: it is no regular file.
+    /// `None` if it is not a regular file.
     fn of(spec: &InputSpec) -> Option<Self> {
         let file = std::fs::metadata(&spec.path).ok().filter(Metadata::is_file)?;
         let written = (file.mtime(), file.mtime_nsec());
@@ -309,7 +298,6 @@ impl State {
     }
 }
 
-/// The input files as they were when the import began.
 pub(super) struct Unchanged<'a>(Vec<(&'a InputSpec, Option<State>)>);
 
 impl<'a> Unchanged<'a> {
@@ -321,7 +309,7 @@ impl<'a> Unchanged<'a> {
         Self(inputs.iter().filter_map(file).collect())
     }
 
-    /// Fails where a file is not what it was: what was read of it may be of both.
+    /// Fails if a file has changed, since what was read may mix both versions.
     pub fn check(&self) -> Result<()> {
         match self.0.iter().find(|(spec, state)| State::of(spec) != *state) {
             Some((spec, _)) => Err(ImportError::Changed { input: spec.name() }),

@@ -1,26 +1,25 @@
-//! Import: from edge lists, however they are written, to a graph file, within bounded memory.
+//! Imports edge lists in many formats into a graph file, within bounded memory.
 //!
-//! The path of the data, and where each step lives:
+//! The steps:
 //!
-//! 1. `input`: opens files and stdin, unpacks gzip and zstd; [`edges`], `arrow`: edges in memory
-//!    as streams of `rows`; `once`: copies what can be read only once; `blocks` cuts text at line
-//!    ends
-//! 2. `parse`: one file per input format; workers parse blocks in parallel
-//! 3. `ids`: collects the outer ids and gives each its dense id, in ascending order
-//! 4. `collect`: spills the pairs as they come, where the input can't simply be read again
-//! 5. `partition`, `mapper`: map outer to dense ids and spread the edges over ranges of keys, each
-//!    of which fits memory
-//! 6. `sort`, `build`: sorts range after range and streams lists to the graph writer
+//! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `arrow`: convert edges
+//!    in memory to streams of `rows`; `once`: copies inputs that can be read only once; `blocks`:
+//!    cuts text at line ends
+//! 2. `parse`: workers parse blocks in parallel, one file for each input format
+//! 3. `ids`: collects the user's ids and ranks them in ascending order
+//! 4. `collect`: spills the pairs, unless the input can simply be read again
+//! 5. `order`: computes the vertex of each rank, unless the order is that of the ids
+//! 6. `partition`, `mapper`: map ids to vertices and partition the edges by ranges of keys, each of
+//!    which fits into memory
+//! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! Between 4 and 5, `order` decides which vertex each dense id becomes, where another order than
-//! that of the outer ids is asked for. `driver` runs the steps.
+//! `driver` runs the steps; `each` only reads, and passes the edges on. `spill` moves spilled
+//! blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
+//! [`output`] checks what an output would replace; [`workspace`] creates spill files and the
+//! output, so that a simulator can use faulty devices.
 //!
-//! `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the
-//! one memory budget; [`output`] says what an output may replace; [`workspace`] decides where spill
-//! files and the output live, so that a simulator can put faulty devices under all of it.
-//!
-//! The file that comes out depends on the edges and the options alone, never on the number of
-//! threads, the memory budget or the order of the inputs.
+//! The graph file depends on the edges and the options alone, never on the number of threads, the
+//! memory budget or the order of the inputs.
 
 mod arrow;
 mod blocks;
@@ -29,6 +28,7 @@ mod build;
 mod collect;
 mod config;
 mod driver;
+mod each;
 pub mod edges;
 mod error;
 mod head;
@@ -49,10 +49,11 @@ mod workers;
 pub mod workspace;
 
 pub use arrow::ArrowBatches;
-/// The crate of [`ArrowBatches`], in the version that fits.
+/// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
 pub use driver::{import, import_edges, import_into};
+pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
 pub use report::{ImportReport, NoProgress, Phase, Progress};

@@ -1,4 +1,4 @@
-//! A list that spans several sorted ranges: a writer needs its length first.
+//! A list that spans several sorted ranges. The writer needs its length first.
 
 use std::sync::Arc;
 
@@ -9,24 +9,23 @@ use crate::spill::full_disk;
 use crate::workspace::Workspace;
 use cenote_store::{GraphWriter, VertexId};
 
-/// Entries moved at a time.
 const BLOCK_ENTRIES: usize = 1 << 14;
 
-/// A list whose end is not known yet. What exceeds its share of memory waits on a spill file.
+/// A list of unknown length. Entries beyond its share of memory are spilled.
 pub(super) struct LongList<'a> {
     workspace: &'a dyn Workspace,
     vertex: Option<VertexId>,
-    /// The latest entries; less than a block more than the share.
+    /// The latest entries; exceed `entries_max` by less than a block.
     entries: Vec<u32>,
     entries_max: usize,
-    /// One for each entry, as ordered bits, where the graph has weights.
+    /// A weight for each entry, as ordered bits, if the graph has weights.
     weights: Option<Vec<u64>>,
     overflow: Option<Arc<dyn Device>>,
     overflow_entries: u64,
 }
 
 impl<'a> LongList<'a> {
-    /// Memory of a long list that keeps so many entries.
+    /// Bytes of memory of a list that keeps `entries_max` entries.
     pub fn memory(entries_max: usize, weighted: bool) -> usize {
         (entries_max + 2 * BLOCK_ENTRIES) * if weighted { 12 } else { 4 }
     }
@@ -43,19 +42,17 @@ impl<'a> LongList<'a> {
         }
     }
 
-    /// The vertex of the list.
     pub fn vertex(&self) -> Option<VertexId> {
         self.vertex
     }
 
-    /// Starts the list of a vertex.
     pub fn begin(&mut self, vertex: VertexId, entries: &[u32], weights: &[u64]) -> Result<()> {
         assert!(self.vertex.is_none() && self.entries.is_empty(), "the list before was written");
         self.vertex = Some(vertex);
         self.extend(entries, weights)
     }
 
-    /// Adds entries, and as many weights where the graph has weights.
+    /// Appends entries, with their weights if the graph has weights.
     pub fn extend(&mut self, entries: &[u32], weights: &[u64]) -> Result<()> {
         let mut rest = weights;
         for piece in entries.chunks(BLOCK_ENTRIES) {
@@ -73,7 +70,6 @@ impl<'a> LongList<'a> {
         Ok(())
     }
 
-    /// Moves whole blocks to the spill file.
     fn spill(&mut self) -> Result<()> {
         let device = match &self.overflow {
             Some(device) => Arc::clone(device),
@@ -102,12 +98,12 @@ impl<'a> LongList<'a> {
         Ok(())
     }
 
-    /// Bytes of a block on the spill file: entries, and behind them their weights.
+    /// Bytes of a spilled block: entries, followed by their weights.
     fn block_bytes(&self) -> usize {
         BLOCK_ENTRIES * if self.weights.is_some() { 12 } else { 4 }
     }
 
-    /// Gives the whole list to the writer, and is empty again.
+    /// Writes the whole list and clears it.
     pub fn write(&mut self, writer: &mut GraphWriter) -> Result<()> {
         writer.begin_list(self.overflow_entries + self.entries.len() as u64)?;
         if let Some(device) = self.overflow.take() {
@@ -136,7 +132,7 @@ impl<'a> LongList<'a> {
     }
 }
 
-/// Appends without taking more memory than for `most` items.
+/// Appends without allocating more than `most` items require.
 fn append<T: Copy>(items: &mut Vec<T>, piece: &[T], most: usize) {
     if items.capacity() - items.len() < piece.len() {
         let more = items.len().max(piece.len());

@@ -1,4 +1,4 @@
-//! A worker of the second pass: from pairs of outer ids to keys.
+//! Maps pairs of ids to keys: a worker of the second pass.
 
 use cenote_device::mix;
 
@@ -7,9 +7,8 @@ use crate::collect::fingerprint;
 use crate::error::Result;
 use crate::ids::map::IdMap;
 use crate::parse::{Fault, Sink};
-use crate::partition::{KeySpace, Spread, Spreader};
+use crate::partition::{KeySpace, RangeBlocks, RangeWriter};
 
-/// Which keys an edge brings.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
     pub space: KeySpace,
@@ -35,37 +34,35 @@ impl Rule {
     }
 }
 
-/// One worker of the second pass.
 pub(super) struct Mapper<'a> {
     ids: &'a IdMap<'a>,
     last: u32,
     rule: Rule,
-    spreader: Spreader<'a>,
+    range_writer: RangeWriter<'a>,
     weight_bytes: usize,
     loops: u64,
-    /// Sum of mixed keys: the same for the same edges in any order.
+    /// Sum of hashed keys, which does not depend on the order of the edges.
     sum: u64,
     /// As that of [`Collected`](crate::collect::Collected).
     fingerprint: u64,
 }
 
-/// What a worker of the second pass found.
 pub(super) struct Mapped {
-    pub spread: Spread,
+    pub range_blocks: RangeBlocks,
     pub loops: u64,
     pub sum: u64,
     pub fingerprint: u64,
 }
 
 impl<'a> Mapper<'a> {
-    pub fn new(ids: &'a IdMap<'a>, last: u32, rule: Rule, spreader: Spreader<'a>) -> Self {
-        let weight_bytes = spreader.weight_bytes();
-        Self { ids, last, rule, spreader, weight_bytes, loops: 0, sum: 0, fingerprint: 0 }
+    pub fn new(ids: &'a IdMap<'a>, last: u32, rule: Rule, range_writer: RangeWriter<'a>) -> Self {
+        let weight_bytes = range_writer.weight_bytes();
+        Self { ids, last, rule, range_writer, weight_bytes, loops: 0, sum: 0, fingerprint: 0 }
     }
 
     #[inline]
     fn map(&mut self, source: u64, target: u64, weight: u64) -> Result<()> {
-        // A file that changed between its two readings may bring ids that are not in the map.
+        // An input that changed between the passes may contain ids that are not in the map.
         let source = self.ids.dense(source).min(self.last);
         let target = self.ids.dense(target).min(self.last);
         let rule = self.rule;
@@ -76,12 +73,12 @@ impl<'a> Mapper<'a> {
         let mixed = if self.weight_bytes == 0 { mix(key) } else { mix(mix(key) ^ weight) };
         self.sum = self.sum.wrapping_add(mixed);
         if source != target {
-            self.spreader.push(rule.space.key(source, target), weight)?;
+            self.range_writer.push(rule.space.key(source, target), weight)?;
             if !rule.directed {
-                self.spreader.push(rule.space.key(target, source), weight)?;
+                self.range_writer.push(rule.space.key(target, source), weight)?;
             }
         } else if rule.loops {
-            self.spreader.push(rule.space.key(source, target), weight)?;
+            self.range_writer.push(rule.space.key(source, target), weight)?;
         }
         Ok(())
     }
@@ -145,11 +142,10 @@ impl Worker for Mapper<'_> {
 
     fn finish(self) -> Result<Mapped> {
         let Self { loops, sum, fingerprint, .. } = self;
-        Ok(Mapped { spread: self.spreader.finish()?, loops, sum, fingerprint })
+        Ok(Mapped { range_blocks: self.range_writer.finish()?, loops, sum, fingerprint })
     }
 }
 
-/// A little-endian number of at most eight bytes.
 #[inline]
 fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];

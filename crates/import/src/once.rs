@@ -1,8 +1,8 @@
-//! Inputs that give their bytes only once, but may have to be read twice: `auto` ids may turn out
-//! to be strings late.
+//! Copies inputs that can be read only once but may be needed twice, because ids of kind `auto` may
+//! turn out to be strings late.
 //!
-//! While such an input is read for the first time, its bytes go to a spill file; the second reading
-//! takes them from there and then goes on with the rest.
+//! The first pass copies the bytes of such an input to a spill file; the second pass reads the copy
+//! and then the rest of the input.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,18 +16,15 @@ use crate::rows::RowReader;
 use crate::spill::full_disk;
 use crate::workspace::Workspace;
 
-/// Bytes moved at a time.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Memory of a copy and of a second reading.
+/// Bytes of memory for a copy and a second pass over it.
 const MEMORY: usize = 2 * BLOCK_BYTES;
 
-/// The copies of an import, by input.
 pub(super) struct Copies<'a>(Vec<Option<Copied<RowReader<'a>>>>);
 
 impl<'a> Copies<'a> {
-    /// Copies what can be read only once, where its ids or those of another input may turn out to
-    /// be strings after all.
+    /// Starts a copy of each input that can be read only once, if ids may turn out to be strings.
     pub fn new(
         inputs: &'a [Input<'_>],
         workspace: &dyn Workspace,
@@ -45,15 +42,14 @@ impl<'a> Copies<'a> {
         inputs.iter().map(copy).collect::<Result<_>>().map(Self)
     }
 
-    /// Memory of all copies.
+    /// Bytes of memory of all copies.
     pub fn memory(&self) -> usize {
         self.0.iter().flatten().count() * MEMORY
     }
 }
 
-/// Opens the inputs that are copied.
 pub(super) trait OpenCopies: Sync {
-    /// The bytes of an input, if it is copied, for the first or the second pass.
+    /// Opens an input, if it is copied, for the first or the second pass.
     fn open(&self, input: usize, again: bool) -> Result<Option<RowReader<'_>>>;
 }
 
@@ -64,13 +60,12 @@ impl OpenCopies for Copies<'_> {
     }
 }
 
-/// A stream and a copy of what was read of it.
+/// A stream, and a copy of the bytes read from it.
 struct Copied<R>(Arc<Mutex<State<R>>>);
 
 struct State<R> {
     stream: R,
     device: Arc<dyn Device>,
-    /// What is not on the device yet.
     tail: Option<Buffer>,
     tail_bytes: usize,
     device_bytes: u64,
@@ -83,12 +78,12 @@ impl<R: Read> Copied<R> {
         Ok(Self(Arc::new(Mutex::new(state))))
     }
 
-    /// Reads on, and copies.
+    /// A reader that copies what it reads.
     fn first(&self) -> First<R> {
         First(Self(Arc::clone(&self.0)))
     }
 
-    /// Reads the copy from its beginning, then what was never read.
+    /// A reader of the copy, followed by the rest of the stream.
     fn second(&self) -> Result<Second<R>> {
         let block = Some(Buffer::new(BLOCK_BYTES)?);
         Ok(Second { copied: Self(Arc::clone(&self.0)), block, at: 0 })
@@ -122,7 +117,6 @@ impl<R: Read> State<R> {
     }
 }
 
-/// The first reading.
 struct First<R>(Copied<R>);
 
 impl<R: Read> Read for First<R> {
@@ -134,7 +128,6 @@ impl<R: Read> Read for First<R> {
     }
 }
 
-/// The second reading.
 struct Second<R> {
     copied: Copied<R>,
     block: Option<Buffer>,

@@ -1,32 +1,32 @@
-//! Where an output may go: it replaces regular files only, and never an input.
+//! Checks where an output may go: it replaces only regular files, and never an input.
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What lies at the path of an output.
+/// What exists at the path of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// Nothing.
     Nothing,
-    /// A regular file, or a link to one: a new file may replace it where the user allows that.
+    /// A regular file, or a link to one, which a new file may replace if the user permits.
     File,
-    /// A pipe, a terminal, `/dev/null`: bytes can be written into it, but it is never replaced.
+    /// A pipe, a terminal or `/dev/null`, which can be written to but is never replaced.
     Stream,
 }
 
-/// An output that would destroy what it must not.
+/// An error of an output that would destroy something.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct OutputRefused {
-    /// The output.
+    /// Path of the output.
     pub path: PathBuf,
-    /// What is wrong with it and what would do.
+    /// What is wrong and how to avoid it.
     pub reason: &'static str,
 }
 
-/// What lies at the path of an output. Refuses folders, drives, links that lead nowhere, and each
-/// of `inputs` under any name, hard or symbolic link; an input `-` is standard input.
+/// Determines what exists at the path of an output. Refuses folders, drives, dangling links, and
+/// `inputs` under any name, hard or symbolic link; an input `-` is standard input.
 pub fn occupant(out: &Path, inputs: &[&Path]) -> Result<Occupant, OutputRefused> {
     let refused = |reason| Err(OutputRefused { path: out.to_owned(), reason });
     let Ok(there) = out.metadata() else {

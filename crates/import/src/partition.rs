@@ -1,8 +1,8 @@
-//! The second pass: maps pairs to dense ids and spreads them, as keys, over ranges of keys.
+//! Partitions edges: maps them to keys and writes the keys of each range to blocks of its own.
 //!
-//! The key of an edge is its source above its target, each in as many bits as dense ids take. Each
-//! range is spilled in records of as few bytes as its width takes. The bounds of the ranges come
-//! from a sample, so that each holds about as many keys: a hub may span several ranges.
+//! The key of an edge is its source above its target, each in as many bits as vertices take. The
+//! records of a range have as few bytes as its width requires. The bounds of the ranges come from a
+//! sample, so that all hold about as many keys; a hub may span several ranges.
 
 use cenote_device::Buffer;
 
@@ -10,12 +10,11 @@ use crate::error::Result;
 use crate::spill::{Extent, SpillFile, SpillWriter};
 use cenote_store::VertexId;
 
-/// Entries of the table that leads from a key to its range.
+/// Bits of the index into the table from keys to ranges.
 const TABLE_BITS: u32 = 14;
-/// Bytes that a record is written with, whatever it keeps of them.
+/// Bytes written for each record, whatever its size.
 const SLACK: usize = 8;
 
-/// The layout of keys: source above target.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeySpace {
     id_bits: u32,
@@ -41,13 +40,11 @@ impl KeySpace {
         (key & ((1 << self.id_bits) - 1)) as VertexId
     }
 
-    /// The largest key.
     pub fn last(self) -> u64 {
         u64::MAX >> (64 - 2 * self.id_bits)
     }
 }
 
-/// Bits that a number takes.
 pub(super) fn bits(number: u64) -> u32 {
     64 - number.leading_zeros()
 }
@@ -60,24 +57,23 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Bytes of a key: what the widest key of the range takes above its low end.
+    /// Bytes of a key above the low end of the range.
     pub fn key_bytes(self) -> usize {
         (bits(self.last - self.low) as usize).div_ceil(8).max(1)
     }
 }
 
-/// Consecutive ranges that cover a range of keys.
 #[derive(Debug)]
 pub(super) struct Ranges {
     ranges: Vec<Range>,
-    /// First range for each slice of the keys.
+    /// First range of each slice of the keys.
     table: Vec<u32>,
     low: u64,
     shift: u32,
 }
 
 impl Ranges {
-    /// About `count` ranges that hold as many keys of the sample each.
+    /// About `count` ranges with equal shares of the sample.
     pub fn balanced(whole: Range, mut sample: Vec<u64>, count: usize) -> Self {
         sample.sort_unstable();
         let splitters = (1..count as u64)
@@ -91,7 +87,6 @@ impl Ranges {
         Self::split_at(whole, (1..count as u64).map_while(|i| whole.low.checked_add(i * step)))
     }
 
-    /// Ranges that begin at the given ascending keys.
     fn split_at(whole: Range, splitters: impl Iterator<Item = u64>) -> Self {
         let mut ranges = Vec::new();
         let mut low = whole.low;
@@ -130,18 +125,16 @@ impl Ranges {
     }
 }
 
-/// The blocks of every range.
 #[derive(Debug)]
-pub(super) struct Spread {
+pub(super) struct RangeBlocks {
     pub extents: Vec<Vec<Extent>>,
 }
 
-impl Spread {
+impl RangeBlocks {
     pub fn new(ranges: usize) -> Self {
         Self { extents: vec![Vec::new(); ranges] }
     }
 
-    /// Records of all ranges.
     pub fn keys(&self) -> u64 {
         self.extents.iter().map(|extents| count(extents)).sum()
     }
@@ -150,25 +143,24 @@ impl Spread {
         self.extents.iter().map(|extents| count(extents)).max().unwrap_or(0)
     }
 
-    pub fn add(&mut self, other: Spread) {
+    pub fn add(&mut self, other: RangeBlocks) {
         for (mine, theirs) in self.extents.iter_mut().zip(other.extents) {
             mine.extend(theirs);
         }
     }
 }
 
-/// Records of these blocks.
 pub(super) fn count(extents: &[Extent]) -> u64 {
     extents.iter().map(|extent| u64::from(extent.records)).sum()
 }
 
-/// One worker's open blocks, one for each range.
-pub(super) struct Spreader<'a> {
+/// Writes records to the blocks of their ranges, for one worker.
+pub(super) struct RangeWriter<'a> {
     ranges: &'a Ranges,
     spill: SpillWriter<'a>,
     open: Vec<Open>,
-    spread: Spread,
-    /// Bytes of a weight behind each key: 0 where weights are not imported.
+    range_blocks: RangeBlocks,
+    /// Bytes of a weight after each key: 0 unless weights are imported.
     weight_bytes: usize,
 }
 
@@ -178,12 +170,7 @@ struct Open {
     key_bytes: usize,
 }
 
-impl<'a> Spreader<'a> {
-    /// Memory of a spreader over so many ranges.
-    pub fn memory(ranges: usize, block_bytes: usize) -> usize {
-        SpillWriter::memory(ranges, block_bytes)
-    }
-
+impl<'a> RangeWriter<'a> {
     pub fn new(
         ranges: &'a Ranges,
         file: &'a SpillFile,
@@ -196,15 +183,15 @@ impl<'a> Spreader<'a> {
             let key_bytes = range.key_bytes();
             Open { block: None, at: 0, key_bytes }
         });
-        let (open, spread) = (open.collect(), Spread::new(count));
-        Ok(Self { ranges, spill, open, spread, weight_bytes })
+        let (open, range_blocks) = (open.collect(), RangeBlocks::new(count));
+        Ok(Self { ranges, spill, open, range_blocks, weight_bytes })
     }
 
     pub fn weight_bytes(&self) -> usize {
         self.weight_bytes
     }
 
-    /// Adds a key, and a weight where weights are imported.
+    /// Adds a key, and a weight if weights are imported.
     #[inline]
     pub fn push(&mut self, key: u64, weight: u64) -> Result<()> {
         let place = self.ranges.route(key);
@@ -223,7 +210,7 @@ impl<'a> Spreader<'a> {
         self.push_to_new_block(place, record)
     }
 
-    /// The weight is written over the slack of the key, and has slack of its own.
+    /// Writes the weight over the slack of the key, with slack of its own.
     #[inline]
     fn push_weighted(&mut self, place: usize, key: [u8; SLACK], weight: [u8; SLACK]) -> Result<()> {
         let open = &self.open[place];
@@ -257,25 +244,24 @@ impl<'a> Spreader<'a> {
     fn flush(&mut self, place: usize) -> Result<()> {
         let open = &mut self.open[place];
         if let Some(block) = open.block.take() {
-            // The slack is written too, so that every key and weight can be read as 8 bytes.
+            // Write the slack too, so that every key and weight can be read as 8 bytes.
             let bytes = (open.at + SLACK).min(block.len());
             let records = open.at / (open.key_bytes + self.weight_bytes);
-            self.spread.extents[place].push(self.spill.put(block, bytes, records)?);
+            self.range_blocks.extents[place].push(self.spill.put(block, bytes, records)?);
         }
         Ok(())
     }
 
-    /// Writes what is open and returns where everything lies.
-    pub fn finish(mut self) -> Result<Spread> {
+    pub fn finish(mut self) -> Result<RangeBlocks> {
         for place in 0..self.open.len() {
             self.flush(place)?;
         }
         self.spill.finish()?;
-        Ok(self.spread)
+        Ok(self.range_blocks)
     }
 }
 
-/// Hands every record of a block to `each`, as it was above the low end of its range.
+/// Calls `each` with every record of a block: a key above the low end of its range.
 #[inline]
 pub(super) fn records(bytes: &[u8], key_bytes: usize, count: u32, mut each: impl FnMut(u64)) {
     for record in 0..count as usize {
@@ -299,7 +285,7 @@ pub(super) fn weighted_records(
     }
 }
 
-/// A number of 1 to 8 bytes that has slack behind it.
+/// Reads a number of 1 to 8 bytes that is followed by slack.
 #[inline]
 fn field(bytes: &[u8], at: usize, len: usize) -> u64 {
     let word = bytes[at..at + SLACK].try_into().map(u64::from_le_bytes);

@@ -1,13 +1,13 @@
-//! Progress of an import while it runs, and its report.
+//! Phases, progress and report of an import.
 
-/// A step of the import.
+/// A phase of the import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Reading and parsing the inputs.
     Read,
-    /// Spreading the edges over key ranges.
+    /// Partitioning the edges by ranges of keys.
     Partition,
-    /// Finding the order of the vertices.
+    /// Computing the order of the vertices.
     Order,
     /// Sorting and writing lists.
     Write,
@@ -18,7 +18,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// A word for the progress bar.
+    /// A word for progress bars.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Read => "reading",
@@ -31,22 +31,22 @@ impl Phase {
     }
 }
 
-/// Receives the progress of an import and decides whether to stop it. Called from many threads.
+/// Receives the progress of an import and may stop it. Called from many threads.
 pub trait Progress: Sync {
-    /// A phase begins; `total` bytes are ahead where that is known.
+    /// A phase begins; `total` is its number of bytes, if known.
     fn begin(&self, phase: Phase, total: Option<u64>);
 
-    /// So many more bytes of the phase are done.
+    /// `bytes` more of the phase are done.
     fn advance(&self, bytes: u64);
 
-    /// Whether to stop: import ends with [`ImportError::Cancelled`](super::ImportError::Cancelled)
-    /// and leaves nothing behind.
+    /// Whether to stop. The import then ends with
+    /// [`ImportError::Cancelled`](super::ImportError::Cancelled) and leaves no file behind.
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// Shows nothing, never stops.
+/// Ignores progress and never stops the import.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProgress;
 
@@ -55,54 +55,54 @@ impl Progress for NoProgress {
     fn advance(&self, _: u64) {}
 }
 
-/// What import did.
+/// Result of an import.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct ImportReport {
-    /// Vertices of the graph.
+    /// Number of vertices.
     pub vertices: u64,
-    /// Edges as the user counts them: an undirected edge once.
+    /// Number of edges as the user counts them: each undirected edge once.
     pub edges: u64,
-    /// List entries on disk, out and in.
+    /// Number of list entries in the file, out and in.
     pub stored_edges: u64,
-    /// Edges of the input that repeat another one.
+    /// Edges of the input that repeat another.
     pub duplicates: u64,
     /// Edges of the input from a vertex to itself.
     pub self_loops: u64,
-    /// Edges of the input, repeated ones and loops included.
+    /// Edges of the input, including repeated ones and self-loops.
     pub input_edges: u64,
     /// Lines of text read.
     pub input_lines: u64,
-    /// Lines of edge lists that had more than two columns, of which the rest was ignored.
+    /// Lines of edge lists with more than two columns, the further ones ignored.
     pub lines_with_more_columns: u64,
-    /// `none`, `integer` or `string`: the kind of outer ids that are stored (`none`: 0 to n-1).
+    /// Kind of the stored ids: `integer`, `string`, or `none` if they are 0 to n-1.
     pub ids: &'static str,
-    /// `natural`, `degree`, `bfs` or `random`: the order of the vertices.
+    /// Order of the vertices: `natural`, `degree`, `bfs` or `random`.
     pub order: &'static str,
-    /// The type of the weights that are stored.
+    /// Type of the stored weights.
     pub weights: Option<&'static str>,
-    /// Bytes read from the inputs, as they lie (compressed bytes of compressed inputs).
+    /// Bytes read from the inputs, before decompression.
     pub input_bytes: u64,
-    /// The same after decompression.
+    /// Bytes of the inputs after decompression.
     pub unpacked_bytes: u64,
     /// Bytes written to spill files.
     pub spill_bytes: u64,
-    /// Size of the graph file.
+    /// Size of the graph file in bytes.
     pub output_bytes: u64,
-    /// Most memory that import held, by its own count.
+    /// Largest memory held, as counted by the budget, in bytes.
     pub peak_memory_bytes: u64,
-    /// Seconds from start to the synced file.
+    /// Seconds from the start to the synced file.
     pub seconds: f64,
     /// Seconds of reading and parsing.
     pub seconds_read: f64,
-    /// Seconds of finding the order of the vertices: where it depends on the edges, with all that
-    /// it takes to have a graph in natural order first.
+    /// Seconds of computing the order of the vertices, including the temporary graph in natural
+    /// order where it needs one.
     pub seconds_order: f64,
     /// Seconds of partitioning.
     pub seconds_partition: f64,
     /// Seconds of sorting and writing.
     pub seconds_write: f64,
-    /// Worker threads.
+    /// Number of worker threads.
     pub threads: usize,
-    /// The I/O backend: `io_uring`, `threads` or `sim`.
+    /// I/O backend: `io_uring`, `threads` or `sim`.
     pub backend: &'static str,
 }

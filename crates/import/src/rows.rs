@@ -1,7 +1,7 @@
-//! Rows: edges as bytes on their way to the workers.
+//! Rows: the binary form of edges between a source in memory and the workers.
 //!
-//! A row is a pair of ids, and the ordered bits of a weight behind it where weights are imported.
-//! Integers take 8 bytes, little-endian; strings stand behind their length in a `u32`.
+//! A row is a pair of ids, followed by the ordered bits of a weight if weights are imported.
+//! Integers take 8 bytes, little-endian; strings follow their length in a `u32`.
 
 use std::io::{self, Read};
 
@@ -10,19 +10,16 @@ use cenote_store::WeightType;
 use crate::error::ImportError;
 use crate::ids::strings::NAME_BYTES_MAX;
 
-/// Bytes of rows that a stream makes at a time.
+/// Bytes of rows that a stream converts at a time.
 pub(crate) const STREAM_BYTES: usize = 64 << 10;
 
-/// Memory that a stream of rows takes.
 pub(crate) const STREAM_MEMORY: usize = 2 * STREAM_BYTES + 2 * NAME_BYTES_MAX;
 
-/// A stream of rows.
 pub(crate) type RowReader<'a> = Box<dyn Read + Send + 'a>;
 
-/// A row that is no edge: its place among those at hand, and the reason.
+/// A row that is not an edge: its index in the batch, and the reason.
 pub(crate) type WrongRow = (usize, String);
 
-/// Appends a name behind its length.
 pub(crate) fn put_name(name: &[u8], row: &mut Vec<u8>) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         return Err(format!("expected an id of 1 to {NAME_BYTES_MAX} bytes, not {}", name.len()));
@@ -32,17 +29,16 @@ pub(crate) fn put_name(name: &[u8], row: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// What is expected where a weight is none.
 pub(crate) fn no_weight(kind: WeightType) -> String {
     format!("expected a weight: {}", kind.expected())
 }
 
-/// A wrong row on its way through a reader; the name of the input comes where it leaves.
+/// The error of a wrong row, without the name of the input, which is added later.
 pub(crate) fn row_error(row: u64, reason: String) -> io::Error {
     io::Error::other(ImportError::Row { input: String::new(), row, reason })
 }
 
-/// A stream of the rows that `make` appends at each call; none: the end.
+/// A stream of the rows that `make` appends at each call, none at the end.
 pub(crate) fn stream<'a>(
     make: impl FnMut(&mut Vec<u8>) -> io::Result<()> + Send + 'a,
 ) -> RowReader<'a> {
@@ -69,7 +65,6 @@ impl<F: FnMut(&mut Vec<u8>) -> io::Result<()>> Read for RowStream<F> {
     }
 }
 
-/// The ids of one end of some edges.
 pub(crate) enum IdColumn<T> {
     Integers(Vec<u64>),
     Names(Vec<T>),
@@ -84,22 +79,21 @@ impl<T> IdColumn<T> {
     }
 }
 
-/// Edges in columns of one length, of which the first `at` have become rows.
+/// Edges in columns of equal length, of which the first `at` have become rows.
 pub(crate) struct Chunk<T> {
     pub source: IdColumn<T>,
     pub target: IdColumn<T>,
-    /// Ordered bits, where weights are imported.
+    /// Ordered bits, if weights are imported.
     pub weights: Option<Vec<u64>>,
     pub at: usize,
 }
 
 impl<T: AsRef<[u8]>> Chunk<T> {
-    /// The edges that are not rows yet.
     pub fn len(&self) -> usize {
         self.source.len() - self.at
     }
 
-    /// Appends the next rows, as many as fit into `limit` bytes, but at least one to no bytes.
+    /// Appends the next rows, as many as fit into `limit` bytes, at least one if `rows` is empty.
     pub fn put(&mut self, rows: &mut Vec<u8>, limit: usize) -> Result<(), WrongRow> {
         match (&self.source, &self.target) {
             (IdColumn::Integers(sources), IdColumn::Integers(targets)) => {

@@ -1,20 +1,20 @@
-//! Sorts keys: least significant digits first, in as few passes as the width of the keys takes.
+//! Radix sort of keys: least significant digits first, in as few passes as their width requires.
 
 use crate::partition::bits;
 
-/// Digits above this many bits miss the cache and the translation buffer more than they save.
+/// More digit values would miss the cache and the TLB too often.
 const DIGIT_BITS_MAX: u32 = 11;
 /// Below this many keys the standard sort is faster.
 const SMALL: usize = 1 << 10;
 
-/// What is sorted: a key, or a key and its weight, which sorts what the key does not.
+/// A sorted record: a key, or a key and its weight, which orders equal keys.
 pub(super) trait Record: Copy + Ord + bytemuck::Pod {
-    /// A key, and its weight where records have weights.
+    /// A key, and its weight if records have weights.
     fn new(key: u64, weight: u64) -> Self;
 
     fn key(self) -> u64;
 
-    /// Puts records of equal keys in order.
+    /// Sorts the records of equal keys.
     fn finish(sorted: &mut [Self]);
 }
 
@@ -52,7 +52,7 @@ impl Record for [u64; 2] {
     }
 }
 
-/// Sorts `keys`, with `scratch` of the same length, of which the contents are lost.
+/// Sorts `keys`; `scratch` has the same length and is overwritten.
 pub(super) fn sort<R: Record>(keys: &mut [R], scratch: &mut [R]) {
     assert_eq!(keys.len(), scratch.len(), "the scratch is as long as the keys");
     if keys.len() <= SMALL {
@@ -78,7 +78,7 @@ pub(super) fn sort<R: Record>(keys: &mut [R], scratch: &mut [R]) {
     R::finish(keys);
 }
 
-/// Moves every key to the place of its digit, in order; nothing if all digits are equal.
+/// Moves every key to the place of its digit. Does nothing and returns false if all are equal.
 fn scatter<R: Record>(from: &[R], to: &mut [R], shift: u32, digit_bits: u32) -> bool {
     let mask = (1u64 << digit_bits) - 1;
     let mut places = [0u32; 1 << DIGIT_BITS_MAX];

@@ -1,7 +1,7 @@
-//! Spill files: blocks written in large pieces with several in flight, and read back the same way.
+//! Spill files: blocks that are written and read with several requests in flight.
 //!
-//! Workers write into one file, each block behind the last one of all workers, so this is no
-//! [`Append`](cenote_pool::append::Append).
+//! Workers append to one file in any order, which [`Append`](cenote_pool::append::Append) does not
+//! support.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,30 +13,26 @@ use cenote_pool::scan::{self, Scan};
 
 use crate::error::{ImportError, Result};
 
-/// Writes and reads that each worker keeps in flight.
 const DEPTH: usize = 4;
 
-/// Blocks start and end at multiples of this, which suits every device's direct I/O.
+/// Alignment of blocks, sufficient for direct I/O on every device.
 const ALIGN_BYTES: usize = 4096;
 
-/// A file of blocks, shared by the workers.
 #[derive(Debug)]
 pub(super) struct SpillFile {
     device: Arc<dyn Device>,
     next: AtomicU64,
-    /// What it is expected to need in all, for the message on a full disk.
+    /// Expected size, for the error of a full disk.
     needed: u64,
 }
 
-/// A block on a spill file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub offset: u64,
-    /// Bytes as written: a multiple of the alignment.
+    /// Bytes written, a multiple of the alignment.
     pub bytes: u32,
-    /// Records in it.
     pub records: u32,
-    /// CRC-32C of its bytes: a spill file that loses or tears a write makes an error, no graph.
+    /// CRC-32C of its bytes, which detects lost and torn writes.
     pub checksum: u32,
 }
 
@@ -49,7 +45,6 @@ impl SpillFile {
         Self { device, next: AtomicU64::new(0), needed }
     }
 
-    /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
@@ -63,7 +58,7 @@ impl SpillFile {
     }
 }
 
-/// Turns "no space" into an error that says how much would do; passes others on.
+/// Converts "no space" to an error that says how much is needed.
 pub(super) fn full_disk(
     error: DeviceError,
     written: u64,
@@ -81,7 +76,7 @@ pub(super) fn full_disk(
     }
 }
 
-/// One worker's way to write blocks. Belongs to the thread that made it.
+/// Writes blocks for one worker. Belongs to the thread that created it.
 pub(super) struct SpillWriter<'a> {
     file: &'a SpillFile,
     queue: Box<dyn Queue>,
@@ -90,12 +85,12 @@ pub(super) struct SpillWriter<'a> {
 }
 
 impl<'a> SpillWriter<'a> {
-    /// Memory of a writer that fills `open` blocks at a time.
+    /// Bytes of memory of a writer with `open` blocks being filled.
     pub fn memory(open: usize, block_bytes: usize) -> usize {
         (open + DEPTH) * block_bytes
     }
 
-    /// A writer whose caller fills up to `open` blocks of `block_bytes` at a time.
+    /// A writer with up to `open` blocks of `block_bytes` being filled.
     pub fn new(file: &'a SpillFile, open: usize, block_bytes: usize) -> Result<Self> {
         assert!(block_bytes.is_multiple_of(ALIGN_BYTES), "blocks are aligned");
         let (arena, free) = Arena::carve(block_bytes, open + DEPTH)?;
@@ -104,7 +99,7 @@ impl<'a> SpillWriter<'a> {
         Ok(Self { file, queue, free, completions: Vec::new() })
     }
 
-    /// An empty block to fill. Waits for writes where all are under way.
+    /// An empty block to fill; waits for a write if there is none.
     pub fn take(&mut self) -> Result<Buffer> {
         while self.free.is_empty() {
             self.reap(1)?;
@@ -112,7 +107,7 @@ impl<'a> SpillWriter<'a> {
         Ok(self.free.pop().expect("a free block"))
     }
 
-    /// Writes the first `bytes` of a block, rounded up, and returns where it lies.
+    /// Writes the first `bytes` of a block, rounded up, and returns its place.
     pub fn put(&mut self, mut block: Buffer, bytes: usize, records: usize) -> Result<Extent> {
         assert!(bytes > 0 && bytes <= block.len(), "a block holds something");
         let len = bytes.next_multiple_of(ALIGN_BYTES);
@@ -129,7 +124,6 @@ impl<'a> SpillWriter<'a> {
         Ok(Extent { offset, bytes, records, checksum })
     }
 
-    /// Returns when everything is written.
     pub fn finish(&mut self) -> Result<()> {
         while self.queue.in_flight() > 0 {
             self.reap(1)?;
@@ -151,7 +145,7 @@ impl<'a> SpillWriter<'a> {
     }
 }
 
-/// Writes what a short write left. The rest moves to the front of the buffer.
+/// Continues a short write. The rest moves to the front of the buffer.
 fn resume(queue: &mut dyn Queue, completion: Completion, written: usize) {
     let Completion { offset, len, mut buffer, .. } = completion;
     buffer.copy_within(written..len, 0);
@@ -159,7 +153,7 @@ fn resume(queue: &mut dyn Queue, completion: Completion, written: usize) {
     queue.push(Request { tag: 0, op: Op::Write, offset, len: len - written, buffer });
 }
 
-/// Bytes written, or the device's error. A short write is resumable only if it is aligned.
+/// Bytes written, or the device's error. A short write can continue only if it is aligned.
 fn check(file: &SpillFile, completion: &Completion) -> std::result::Result<usize, DeviceError> {
     match completion.result {
         Ok(moved) if moved > 0 && moved % file.device.block_bytes() == 0 => Ok(moved),
@@ -167,14 +161,13 @@ fn check(file: &SpillFile, completion: &Completion) -> std::result::Result<usize
     }
 }
 
-/// One worker's way to read blocks back. Belongs to the thread that made it.
+/// Reads blocks for one worker. Belongs to the thread that created it.
 pub(super) struct SpillReader<'a> {
     file: &'a SpillFile,
     scan: Scan<Extent>,
 }
 
 impl<'a> SpillReader<'a> {
-    /// Memory of a reader.
     pub fn memory(block_bytes: usize) -> usize {
         DEPTH * block_bytes
     }
@@ -184,7 +177,7 @@ impl<'a> SpillReader<'a> {
         Ok(Self { file, scan: Scan::new(device, DEPTH, block_bytes, ALIGN_BYTES)? })
     }
 
-    /// Reads the blocks that `next` names and hands each to `each`, in any order.
+    /// Reads the blocks that `next` names and calls `each` with them, in any order.
     pub fn for_each(
         &mut self,
         mut next: impl FnMut() -> Option<Extent>,
@@ -204,7 +197,7 @@ impl<'a> SpillReader<'a> {
             self.scan.collect(true)?;
             while let Some(arrived) = self.scan.next_arrived() {
                 let Extent { offset, bytes, records, checksum: expected } = arrived.extent.load;
-                // A block is looked at as a whole: as one page of its own size.
+                // Treat the block as one page of its own size.
                 let block = arrived.page(arrived.extent.first_page, bytes as usize);
                 if checksum(block) != expected {
                     let device = self.file.device.name();

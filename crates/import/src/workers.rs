@@ -1,4 +1,4 @@
-//! Worker threads. A thread that the system refuses is an error.
+//! Worker threads. Failure to start one is an error, not a panic.
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,6 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::error::{ImportError, Result};
 
-/// Starts a worker.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() -> T + Send + 'scope,
@@ -14,12 +13,11 @@ pub(crate) fn spawn<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(ImportError::Threads)
 }
 
-/// The result of a worker, whose panic goes on here.
 pub(crate) fn join<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Does the same work on `count` threads at once.
+/// Runs `work` on `count` threads.
 pub(crate) fn on_all<T: Send>(count: usize, work: impl Fn() -> Result<T> + Sync) -> Result<Vec<T>> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..count).map(|_| spawn(scope, &work)).collect::<Result<_>>()?;
@@ -27,7 +25,6 @@ pub(crate) fn on_all<T: Send>(count: usize, work: impl Fn() -> Result<T> + Sync)
     })
 }
 
-/// A list that workers take from.
 #[derive(Debug)]
 pub(crate) struct Shared<T>(Mutex<std::vec::IntoIter<T>>);
 

@@ -1,4 +1,4 @@
-//! Where import puts its files: spill files that vanish, and an output that appears only whole.
+//! Creates the files of an import: anonymous spill files, and an output that appears when complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -12,33 +12,33 @@ use rustix::process::{Pid, test_kill_process};
 use crate::error::{ImportError, Result};
 use crate::output::{Occupant, OutputRefused, occupant};
 
-/// Makes the devices of an import. A simulator gives devices that fail.
+/// Creates the devices of an import, which a simulator can make faulty.
 pub trait Workspace: Send + Sync {
-    /// A new empty file for spilled blocks. It vanishes with the last handle.
+    /// Creates an empty spill file, which vanishes with its last handle.
     fn spill(&self) -> Result<Arc<dyn Device>>;
 
-    /// The new, empty output. It is not visible under its name before [`Workspace::publish`].
+    /// Creates the empty output, which is invisible before [`Workspace::publish`].
     fn output(&self) -> Result<Arc<dyn Device>>;
 
-    /// Gives the output, complete and synced, its name. Without it the output vanishes.
+    /// Makes the complete, synced output visible under its name. Otherwise it vanishes.
     fn publish(&self) -> Result<()>;
 }
 
-/// Real files: the output is written under a temporary name beside its place, then renamed.
+/// Real files. The output has a temporary name in its folder until it is renamed.
 #[derive(Debug)]
 pub struct FileWorkspace {
     out: PathBuf,
     partial: PathBuf,
     temp_dir: PathBuf,
     overwrite: bool,
-    /// Locked while it is written: what a process leaves behind that was killed is not locked.
+    /// Locks the output while it is written; a killed process leaves it unlocked.
     lock: Mutex<Option<File>>,
 }
 
 impl FileWorkspace {
-    /// A workspace for the output `out`. Spill files go to `temp_dir`, else beside the output.
-    /// Refuses what is no graph file and each of `inputs`, and an existing file unless `overwrite`.
-    /// Removes what imports of the same output have left behind that were killed.
+    /// A workspace for the output `out`, with spill files in `temp_dir`, else beside the output.
+    /// Refuses to replace an input or anything but a regular file, and files unless `overwrite`.
+    /// Removes unfinished outputs of killed imports to `out`.
     pub fn new(
         out: &Path,
         inputs: &[&Path],
@@ -66,7 +66,7 @@ impl FileWorkspace {
     }
 }
 
-/// What lies where a graph is to go; refuses what a graph cannot replace.
+/// Determines what exists at the path of a graph; refuses what a graph cannot replace.
 fn check_output(out: &Path, inputs: &[&Path]) -> Result<Occupant> {
     match occupant(out, inputs)? {
         Occupant::Stream => {
@@ -77,7 +77,6 @@ fn check_output(out: &Path, inputs: &[&Path]) -> Result<Occupant> {
     }
 }
 
-/// The folder of a file.
 fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -85,13 +84,13 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// How the unfinished files of an output begin: the number of the process that writes follows.
+/// Prefix of the unfinished files of an output, which the process id follows.
 pub fn partial_prefix(out: &Path) -> String {
     format!(".{}.partial-", out.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// The files of a folder that begin with `prefix`, have `.partial-PID` in their names, and belong
-/// to no living process: the process is gone and no other one holds a lock.
+/// The files of a folder that start with `prefix`, have `.partial-PID` in their names, and were
+/// abandoned: the process does not exist and no other one holds a lock.
 pub fn abandoned(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let is_abandoned = |path: &PathBuf| {
@@ -112,7 +111,6 @@ fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Tells apart the imports of one process.
 fn unique_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -141,9 +139,9 @@ impl Workspace for FileWorkspace {
             action: "make a file there",
             source,
         })?;
-        // Where the file system has no locks, the number of the process has to do.
-        // Opened anew: a ring that the file is registered with may outlive the process a little,
-        // and would keep a lock of the same open file.
+        // Without locks in the file system, the process id must do. The file is opened again for
+        // the lock, because an io_uring that the file is registered with may outlive the process
+        // a little and would keep a lock of the same open file.
         let lock = File::open(&self.partial).ok().filter(|file| file.try_lock().is_ok());
         *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = lock;
         let name = self.out.display().to_string();
@@ -157,11 +155,11 @@ impl Workspace for FileWorkspace {
             source,
         };
         if self.overwrite {
-            // Something else may have come here in the meantime.
+            // The path may have changed meanwhile.
             check_output(&self.out, &[])?;
             fs::rename(&self.partial, &self.out).map_err(failed)?;
         } else {
-            // A link, unlike a rename, never replaces a file that came in the meantime.
+            // Unlike a rename, a link never replaces a file that appeared meanwhile.
             match fs::hard_link(&self.partial, &self.out) {
                 Ok(()) => fs::remove_file(&self.partial).map_err(failed)?,
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -177,7 +175,7 @@ impl Workspace for FileWorkspace {
 
 impl Drop for FileWorkspace {
     fn drop(&mut self) {
-        // Gone already after `publish`; on an error or panic nothing half-written stays.
+        // A no-op after `publish`; otherwise removes the incomplete output.
         let _ = fs::remove_file(&self.partial);
     }
 }

@@ -1,9 +1,8 @@
-//! Bulk writes: pages one after the other in large requests, past the frames.
+//! Bulk writes: consecutive pages in large requests, past the frames.
 //!
-//! The writing counterpart of [`scan`](crate::scan). A client that writes a file from its start to
-//! its end needs no page of it again, so none takes a frame: pages are built in place in large
-//! buffers, several of which are on their way to the device at once, and none is read here. No
-//! frame of a [`Pool`](crate::Pool) may hold a page that is written so.
+//! A client that writes a file sequentially does not read its pages again, so they take no frames:
+//! pages are built in large buffers, several of which are in flight at once. No frame of a
+//! [`Pool`](crate::Pool) may hold a page that is written in this way.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,18 +12,18 @@ use cenote_device::{Arena, Buffer, Completion, Device, Op, Queue, QueueConfig, R
 use crate::PageId;
 use crate::error::{PoolError, Result};
 
-/// Large writes of one thread. After a write or the sync has failed, it is unknown which pages
-/// have reached the device: it is then poisoned and writes nothing more.
+/// Sequential writes of one thread. After a write or the sync has failed, it is unknown which pages
+/// have reached the device, so all later calls fail.
 pub struct Append {
     device: Arc<dyn Device>,
     queue: Box<dyn Queue>,
     completions: Vec<Completion>,
     free: Vec<Buffer>,
-    /// Where pages are built.
+    /// The buffer in which pages are built.
     current: Buffer,
-    /// Page at the start of `current`.
+    /// First page of `current`.
     base: PageId,
-    /// Pages of `current` that are complete; fewer than it holds.
+    /// Complete pages of `current`; fewer than it holds.
     complete: usize,
     page_bytes: usize,
     request_bytes: usize,
@@ -32,11 +31,11 @@ pub struct Append {
 }
 
 impl Append {
-    /// Pages from `first_page` on, in requests of `request_bytes`, `depth` of which are in flight
-    /// while the next one is being filled.
+    /// Writes pages from `first_page` on in requests of `request_bytes`, with up to `depth` in
+    /// flight while the next one is being filled.
     ///
     /// # Errors
-    /// A queue or memory that cannot be had.
+    /// The system refuses a queue or memory.
     ///
     /// # Panics
     /// If a request is not a number of whole pages.
@@ -65,12 +64,12 @@ impl Append {
         })
     }
 
-    /// Memory of all buffers.
+    /// Bytes of all buffers.
     pub const fn memory_bytes(depth: usize, request_bytes: usize) -> usize {
         (depth + 1) * request_bytes
     }
 
-    /// Where the pages go.
+    /// The target device.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
     }
@@ -94,20 +93,22 @@ impl Append {
         &mut self.current[start..start + self.page_bytes]
     }
 
-    /// The page is complete; the next one follows it. Waits for a write where all buffers are on
-    /// their way.
+    /// Completes the page and starts the next one. Waits for a write if all buffers are in flight.
     ///
     /// # Errors
-    /// A write that failed, be it of a page long before this one; [`PoolError::Poisoned`] after
-    /// that.
+    /// A failed write, perhaps of a much earlier page; [`PoolError::Poisoned`] after that.
     #[inline]
     pub fn advance(&mut self) -> Result<()> {
         self.complete += 1;
-        if self.complete * self.page_bytes == self.request_bytes { self.turn() } else { Ok(()) }
+        if self.complete * self.page_bytes == self.request_bytes {
+            self.write_current()
+        } else {
+            Ok(())
+        }
     }
 
-    /// Sends the buffer off and takes a free one.
-    fn turn(&mut self) -> Result<()> {
+    /// Starts writing the buffer and takes a free one.
+    fn write_current(&mut self) -> Result<()> {
         let (first_page, pages) = (self.base, std::mem::take(&mut self.complete));
         self.base += pages as u64;
         self.check_poison()?;
@@ -122,7 +123,7 @@ impl Append {
         let (offset, len) = (first_page * self.page_bytes as u64, pages * self.page_bytes);
         self.queue.push(Request { tag: first_page, op: Op::Write, offset, len, buffer });
         let submitted = self.queue.submit();
-        self.note(submitted)
+        self.check_result(submitted)
     }
 
     fn reap(&mut self, wait_for: usize) -> Result<()> {
@@ -131,11 +132,11 @@ impl Append {
             reaped = reaped.and(done.whole(|| self.device.name()));
             self.free.push(done.buffer);
         }
-        self.note(reaped)
+        self.check_result(reaped)
     }
 
-    /// Passes a result on and remembers a failure.
-    fn note(&mut self, result: cenote_device::Result<()>) -> Result<()> {
+    /// Poisons the writer if the result is an error.
+    fn check_result(&mut self, result: cenote_device::Result<()>) -> Result<()> {
         Ok(result.inspect_err(|_| self.poisoned = true)?)
     }
 
@@ -146,14 +147,14 @@ impl Append {
         Ok(())
     }
 
-    /// Writes what is complete and returns when all of it can be read from the device. It may still
-    /// be lost with the power.
+    /// Writes all complete pages, without a sync: they can be read from the device, and may be lost
+    /// at a power cut.
     ///
     /// # Errors
     /// As [`Append::advance`].
     pub fn settle(&mut self) -> Result<()> {
         if self.complete > 0 {
-            self.turn()?;
+            self.write_current()?;
         }
         while self.queue.in_flight() > 0 {
             self.reap(self.queue.in_flight())?;
@@ -161,17 +162,16 @@ impl Append {
         self.check_poison()
     }
 
-    /// Writes what is left, cuts the device behind the last page and returns when all is on stable
-    /// storage. Gives the number of the page that would follow: where the file began with page 0,
-    /// how many there are.
+    /// Writes all complete pages, truncates the device after the last one and syncs it. Returns the
+    /// number of the next page.
     ///
     /// # Errors
-    /// As [`Append::advance`], and a device that cannot be cut or synced.
+    /// As [`Append::advance`], and a device that cannot be truncated or synced.
     pub fn finish(&mut self) -> Result<PageId> {
         self.settle()?;
         let len = self.base * self.page_bytes as u64;
         let settled = self.device.set_len(len).and_then(|()| self.device.sync());
-        self.note(settled)?;
+        self.check_result(settled)?;
         Ok(self.base)
     }
 }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_write_is_told_once_and_poisons() {
+    fn failed_write_is_reported_once_and_poisons() {
         for write in 0..5 {
             let faults = FaultPlan::none().with(When::Write(write), Effect::Errno(EIO));
             let device = sim(faults);

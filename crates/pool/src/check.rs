@@ -1,4 +1,4 @@
-//! How a client's pages prove that they are whole.
+//! Checks of pages, such as checksums.
 
 use std::fmt::Debug;
 
@@ -6,21 +6,21 @@ use crc_fast::{CrcAlgorithm, checksum};
 
 use crate::PageId;
 
-/// Why a page was refused: an error of the client's own kind.
+/// Why a page was refused: an error type of the client.
 pub type Damage = Box<dyn std::error::Error + Send + Sync>;
 
-/// Seals pages before they are written and checks them after they were read. With one, a page that
-/// was torn by a power cut, or changed behind the pool's back, is an error and never data.
+/// Seals pages before writes and checks them after reads, so that a page that was torn by a power
+/// cut or changed outside the pool is an error.
 pub trait PageCheck: Send + Sync + Debug {
-    /// Completes the copy of a page that is about to be written.
+    /// Seals the copy of a page before it is written.
     fn seal(&self, page: PageId, bytes: &mut [u8]);
 
-    /// Refuses a page that was read, with the reason.
+    /// Checks a page that was read.
     fn check(&self, page: PageId, bytes: &[u8]) -> Result<(), Damage>;
 }
 
 /// CRC-32C over page number and contents in the last four bytes of each page, little-endian. A
-/// page of zeros, never written, is whole.
+/// page of zeros, never written, is valid.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Crc32cTrailer;
 
@@ -28,7 +28,7 @@ const TRAILER_BYTES: usize = 4;
 
 fn crc(page: PageId, body: &[u8]) -> u32 {
     let number = checksum(CrcAlgorithm::Crc32Iscsi, &page.to_le_bytes());
-    // Two checksums are mixed so that a page that lands at another's place is noticed.
+    // Includes the number, so that a misplaced page is noticed.
     (checksum(CrcAlgorithm::Crc32Iscsi, body) ^ number.rotate_left(16)) as u32
 }
 

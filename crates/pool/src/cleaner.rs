@@ -1,9 +1,8 @@
-//! The background cleaner: it writes dirty pages before their turn to leave comes.
+//! The background cleaner, which writes dirty pages before they are evicted.
 //!
-//! With [`Writer::Cleaner`] it does what InnoDB and LeanStore do, to compare ACE with: it keeps the
-//! cold end of the policy's order clean in batches of a fixed size, whatever the device's
-//! concurrency. With [`Writer::AceBackground`] it does what ACE does when a victim is dirty, before
-//! its frame is needed.
+//! With [`Writer::Cleaner`] it keeps the cold end of the policy's order clean in batches of a fixed
+//! size, as InnoDB and LeanStore do, for comparison with ACE. With [`Writer::AceBackground`] it
+//! writes ACE's batches before a handle needs the victim's frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,15 +15,14 @@ use crate::handle::Handle;
 use crate::policy::{FrameId, Frames as _, HitRecording, Policy};
 use crate::pool::Pool;
 
-/// Frames at the cold end, in batches, that a fixed-batch cleaner looks at.
+/// Frames at the cold end that a fixed-batch cleaner searches, in batches.
 const REACH_BATCHES: usize = 4;
 
-/// How long the thread sleeps when there is nothing to write: at first, and at most when that
-/// stays so.
-const NAP: Duration = Duration::from_micros(100);
-const NAP_MAX: Duration = Duration::from_millis(2);
+/// Sleep of the thread while there is nothing to write: at first, and at most.
+const SLEEP: Duration = Duration::from_micros(100);
+const SLEEP_MAX: Duration = Duration::from_millis(2);
 
-/// Writes batches of dirty pages ahead of the victims. Belongs to the thread that made it.
+/// Writes batches of dirty pages before their eviction. Belongs to the thread that created it.
 #[derive(Debug)]
 pub struct Cleaner {
     handle: Handle,
@@ -32,10 +30,10 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// A cleaner for a pool whose writer has one.
+    /// A cleaner for a pool whose writer uses one.
     ///
     /// # Errors
-    /// [`PoolError::Config`] where the writer has none.
+    /// [`PoolError::Config`] if the writer does not.
     pub fn new(pool: &Arc<Pool>) -> Result<Self> {
         let writer = pool.config().writer;
         if !writer.has_cleaner() {
@@ -45,11 +43,11 @@ impl Cleaner {
         Ok(Self { handle: pool.handle(), writer })
     }
 
-    /// Starts a batch if none is on its way and one is due; never waits. Pages that it started to
-    /// write.
+    /// Starts a batch if none is in flight and one is due; never waits. Returns the number of
+    /// pages.
     ///
     /// # Errors
-    /// A queue that broke. Pages that could not be written stay dirty.
+    /// A broken queue. Pages that could not be written stay dirty.
     pub fn step(&mut self) -> Result<usize> {
         if self.handle.writes_pending()? > 0 {
             return Ok(0);
@@ -68,10 +66,10 @@ impl Cleaner {
             let mut leaving = match self.writer.n_w() {
                 // As ACE, before a handle waits.
                 Some(n_w) if self.is_victim_dirty(policy, n_w) => {
-                    pool.leaving_dirty(policy, n_w, pool.reach())
+                    pool.leaving_dirty(policy, n_w, pool.search_limit())
                 }
                 Some(_) => Vec::new(),
-                // A batch is worth its while when at least half of it is there.
+                // A batch is due when at least half of its pages are dirty.
                 None => {
                     let leaving = pool.leaving_dirty(policy, batch, REACH_BATCHES * batch);
                     if 2 * leaving.len() >= batch { leaving } else { Vec::new() }
@@ -82,9 +80,9 @@ impl Cleaner {
         })
     }
 
-    /// Whether a page that will leave soon is dirty. A list is asked for its next victim: it may
-    /// have clean pages to give before, or spare a dirty one once more. A hand would forget uses
-    /// each time it is asked, so there the next few frames are looked at.
+    /// Whether a page that will be evicted soon is dirty. Policies with a list are asked for the
+    /// next victim. A policy with a hand would reset uses by that, so its next few frames are
+    /// checked instead.
     fn is_victim_dirty(&self, policy: &mut dyn Policy, n_w: usize) -> bool {
         let pool = self.handle.pool();
         match pool.hit_recording() {
@@ -95,10 +93,10 @@ impl Cleaner {
         }
     }
 
-    /// Waits until what [`Cleaner::step`] started is written.
+    /// Waits for the writes that [`Cleaner::step`] started.
     ///
     /// # Errors
-    /// A queue that broke.
+    /// A broken queue.
     pub fn finish(&mut self) -> Result<()> {
         self.handle.write_back(&[]).map(|_| ())
     }
@@ -112,23 +110,23 @@ pub struct CleanerThread {
 }
 
 impl CleanerThread {
-    /// Starts it.
+    /// Starts the thread.
     ///
     /// # Errors
-    /// A thread that cannot be had.
+    /// The system refuses a thread.
     pub fn spawn(pool: &Arc<Pool>) -> Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (pool, stopped) = (Arc::clone(pool), Arc::clone(&stop));
         let clean = move || {
             let mut cleaner = Cleaner::new(&pool)?;
-            let mut nap = NAP;
+            let mut sleep = SLEEP;
             while !stopped.load(Ordering::Relaxed) {
                 if cleaner.step()? == 0 {
-                    std::thread::sleep(nap);
-                    nap = NAP_MAX.min(nap * 2);
+                    std::thread::sleep(sleep);
+                    sleep = SLEEP_MAX.min(sleep * 2);
                 } else {
                     cleaner.finish()?;
-                    nap = NAP;
+                    sleep = SLEEP;
                 }
             }
             cleaner.finish()

@@ -1,4 +1,4 @@
-//! What a pool is made of.
+//! Configuration of a pool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,27 +11,26 @@ use crate::check::PageCheck;
 use crate::policy::PolicyKind;
 use crate::prefetch::PrefetchKind;
 
-/// How a pool is built.
+/// Configuration of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolConfig {
     /// Bytes of a page: a multiple of the device's block size, at least 512.
     pub page_bytes: usize,
-    /// Pages that it holds.
+    /// Frames: pages in memory.
     pub frames: usize,
-    /// Which page is evicted.
+    /// The replacement policy.
     pub policy: PolicyKind,
-    /// Which pages are written back, and when.
+    /// The writer of dirty pages.
     pub writer: Writer,
-    /// Which pages are read ahead.
+    /// The prefetcher.
     pub prefetch: PrefetchKind,
-    /// n_e: pages that are evicted for one miss when there is something to prefetch.
+    /// n_e: most pages that are evicted for a miss and what is prefetched with it.
     pub evict_batch: usize,
-    /// k_r: reads that one handle keeps in flight at most.
+    /// k_r: most submitted reads of one handle in flight.
     pub read_depth: usize,
-    /// What the client's pages are sealed and checked with.
+    /// Seals pages before writes and checks them after reads.
     pub check: Option<Arc<dyn PageCheck>>,
-    /// How long a handle waits for a page or a frame that other guards hold before it reports an
-    /// error, in milliseconds.
+    /// Timeout in milliseconds for a page or a frame that other guards hold.
     pub patience_ms: u64,
 }
 
@@ -39,10 +38,10 @@ pub struct PoolConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Writer {
-    /// The victim alone, when it leaves: one write for one read.
+    /// Writes the victim alone, when it is evicted: one write for one read.
     Classical,
-    /// A background [`Cleaner`](crate::Cleaner) writes batches of a fixed size, as InnoDB's and
-    /// LeanStore's do; a dirty victim that it did not reach in time is written alone.
+    /// A background [`Cleaner`](crate::Cleaner) writes batches of a fixed size, as in InnoDB and
+    /// LeanStore; a victim that is still dirty is written alone.
     Cleaner {
         /// Pages of a batch.
         batch: usize,
@@ -53,9 +52,9 @@ pub enum Writer {
         /// n_w, best the write concurrency of the device.
         batch: usize,
     },
-    /// ACE with a background [`Cleaner`](crate::Cleaner) that does the same as soon as the next
-    /// victim is dirty, while the readers read (dissertation 4.4: the background writer writes n_w
-    /// pages at once, too). What it does not reach in time is written as by [`Writer::Ace`].
+    /// ACE with a background [`Cleaner`](crate::Cleaner) that writes such a batch as soon as the
+    /// next victim is dirty (dissertation 4.4: the background writer writes n_w pages at once,
+    /// too). A victim that is still dirty is written as by [`Writer::Ace`].
     AceBackground {
         /// n_w, best the write concurrency of the device.
         batch: usize,
@@ -63,7 +62,7 @@ pub enum Writer {
 }
 
 impl Writer {
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Classical => "classical",
@@ -73,7 +72,7 @@ impl Writer {
         }
     }
 
-    /// n_w of ACE; None for the others.
+    /// n_w of ACE; `None` for other writers.
     pub fn n_w(self) -> Option<usize> {
         match self {
             Self::Ace { batch } | Self::AceBackground { batch } => Some(batch),
@@ -81,12 +80,12 @@ impl Writer {
         }
     }
 
-    /// Whether a [`Cleaner`](crate::Cleaner) belongs to it.
+    /// Whether it uses a [`Cleaner`](crate::Cleaner).
     pub fn has_cleaner(self) -> bool {
         matches!(self, Self::Cleaner { .. } | Self::AceBackground { .. })
     }
 
-    /// Pages that one handle writes at once at most.
+    /// Most pages that one handle writes at once.
     pub fn batch(self) -> usize {
         match self {
             Self::Classical => 1,

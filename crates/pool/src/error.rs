@@ -1,4 +1,4 @@
-//! What can go wrong between a page and its device.
+//! Errors of the pool.
 
 use cenote_device::DeviceError;
 
@@ -8,14 +8,14 @@ use crate::check::Damage;
 /// The result of a pool call.
 pub type Result<T> = std::result::Result<T, PoolError>;
 
-/// A fault of the pool, named so that a user can act on it.
+/// An error of the pool or of its device.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
     /// The device below failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The page lies behind the end of the device.
+    /// The page is beyond the end of the device.
     #[error("{device}: page {page} is behind the end: there are {pages} pages")]
     NoSuchPage {
         /// Name of the device.
@@ -48,7 +48,7 @@ pub enum PoolError {
         /// Frames of the pool.
         frames: usize,
     },
-    /// A page stayed latched by others for longer than the pool's patience.
+    /// A page was latched by others for longer than the pool's timeout.
     #[error(
         "{device}: page {page} was held by another guard for {seconds} s; \
          does this thread hold it itself?"
@@ -58,7 +58,7 @@ pub enum PoolError {
         device: String,
         /// The page.
         page: PageId,
-        /// The pool's patience.
+        /// The timeout, [`patience_ms`](crate::PoolConfig::patience_ms).
         seconds: f64,
     },
     /// Dirty pages could not be written; they stay in memory, dirty.
@@ -78,7 +78,7 @@ pub enum PoolError {
         /// Why it failed.
         source: DeviceError,
     },
-    /// A sync, or a bulk write, failed earlier: what the device lost cannot be known.
+    /// A sync or a bulk write failed earlier, so it is unknown which pages the device lost.
     #[error(
         "{device}: an earlier write or sync failed, so pages written before it may be lost; \
          open the file again and check it"

@@ -1,8 +1,8 @@
-//! Frames: the memory of the pages, their latches and what is known of each.
+//! Frames: the memory of pages, with their latches and states.
 //!
-//! A page is pinned by holding its frame's latch: readers share it, a writer, a load and an
-//! eviction have it alone. Everything else about a frame is read without the latch and checked
-//! again under it.
+//! A page is pinned by holding its frame's latch: shared by readers, exclusively by a writer, a
+//! load or an eviction. Everything else about a frame is read without the latch and checked again
+//! under it.
 
 use std::cell::UnsafeCell;
 
@@ -17,7 +17,7 @@ use crate::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 /// The page differs from the device's.
 pub(crate) const DIRTY: u8 = 1;
-/// A copy of the page is on its way to the device.
+/// A copy of the page is being written to the device.
 pub(crate) const WRITING: u8 = 2;
 
 /// Top bit of a use count: the page was prefetched and not used yet.
@@ -25,7 +25,7 @@ const PREFETCHED: u8 = 0x80;
 /// Page number of an empty frame.
 const NO_PAGE: PageId = PageId::MAX;
 
-/// What a hit touches, in half a cache line.
+/// The fields that a hit accesses, in half a cache line.
 #[repr(align(32))]
 pub(crate) struct Frame {
     pub latch: Latch,
@@ -35,16 +35,15 @@ pub(crate) struct Frame {
     pub next: AtomicU32,
 }
 
-/// All frames of a pool.
 pub(crate) struct FrameSet {
     frames: Box<[Frame]>,
-    /// Use counts, apart so that policies scan them cheaply.
+    /// Use counts, in an array so that policies scan them cheaply.
     uses: Box<[AtomicU8]>,
-    /// `DIRTY` and `WRITING`, apart for the same reason.
+    /// `DIRTY` and `WRITING`, in an array for the same reason.
     states: Box<[AtomicU8]>,
-    /// Frames in the state `DIRTY`, so that no search looks for more than there are.
+    /// Number of frames with `DIRTY`, to limit searches.
     dirty: AtomicUsize,
-    /// None while a read fills it.
+    /// `None` while a read fills it.
     buffers: Box<[UnsafeCell<Option<Buffer>>]>,
     arena: Arc<Arena>,
 }
@@ -55,11 +54,10 @@ unsafe impl Sync for FrameSet {}
 // SAFETY: nothing in it belongs to a thread.
 unsafe impl Send for FrameSet {}
 
-/// What a policy keeps of a frame: between 1 byte (Clock Sweep) and 30 (S3-FIFO).
+/// Bytes of a policy per frame: from 1 (Clock Sweep) to 30 (S3-FIFO).
 const POLICY_BYTES: usize = 16;
 
-/// Bytes that a frame takes beside its page: header, states, what the policy knows, buffer, page
-/// table entry and version.
+/// Bytes per frame beside its page: header, states, policy, buffer, page table entry and version.
 pub(crate) const FRAME_OVERHEAD_BYTES: usize = size_of::<Frame>()
     + 2 * size_of::<AtomicU8>()
     + size_of::<bool>()
@@ -98,7 +96,6 @@ impl FrameSet {
         &self.frames[frame as usize]
     }
 
-    /// Numbers of all frames.
     pub fn ids(&self) -> std::ops::Range<FrameId> {
         0..FrameId::try_from(self.len()).expect("frames are counted by u32")
     }
@@ -119,12 +116,12 @@ impl FrameSet {
         self.frame(frame).page.store(page.unwrap_or(NO_PAGE), Ordering::Release);
     }
 
-    /// Counts a hit up to `max`; true where it is the first use of a prefetched page.
+    /// Counts a use up to `max`; returns whether it is the first of a prefetched page.
     #[inline]
-    pub fn note_use(&self, frame: FrameId, max: u8) -> bool {
+    pub fn count_use(&self, frame: FrameId, max: u8) -> bool {
         let uses = &self.uses[frame as usize];
         let before = uses.load(Ordering::Relaxed);
-        // A lost update between two threads costs one count of many.
+        // Lost updates between threads are tolerated.
         if before & PREFETCHED != 0 {
             return uses.swap(max.min(1), Ordering::Relaxed) & PREFETCHED != 0;
         }
@@ -138,7 +135,7 @@ impl FrameSet {
         self.uses[frame as usize].fetch_or(PREFETCHED, Ordering::Relaxed);
     }
 
-    /// Whether the page was prefetched and never used; forgets it.
+    /// Whether the page was prefetched and never used; resets the use count.
     pub fn take_prefetched(&self, frame: FrameId) -> bool {
         self.uses[frame as usize].swap(0, Ordering::Relaxed) & PREFETCHED != 0
     }
@@ -158,21 +155,21 @@ impl FrameSet {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Takes the right to write a dirty page that no other thread is writing.
+    /// Claims a dirty page for writing, unless another thread is writing it.
     pub fn claim_write(&self, frame: FrameId) -> bool {
         let state = &self.states[frame as usize];
         state.compare_exchange(DIRTY, DIRTY | WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The copy that goes to the device is about to be taken; a later change makes the page dirty
-    /// again. The caller holds the latch, so no change can fall in between.
+    /// Marks a page as clean before it is copied for a write; a later change makes it dirty again.
+    /// The caller holds the latch, which prevents changes in between.
     pub fn begin_copy(&self, frame: FrameId) {
         let before = self.states[frame as usize].fetch_and(!DIRTY, Ordering::AcqRel);
         assert!(before & DIRTY != 0, "only dirty pages are written");
         self.dirty.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The write ended. A page that could not be written is dirty as before.
+    /// Ends a write. A page that could not be written is dirty again.
     pub fn end_write(&self, frame: FrameId, written: bool) {
         if !written {
             self.set_dirty(frame);
@@ -192,7 +189,7 @@ impl FrameSet {
         buffer.as_ref().expect("a frame whose page is loaded has its buffer")
     }
 
-    /// The page's bytes, to be changed.
+    /// The page's bytes, mutable.
     ///
     /// # Safety
     /// The caller holds the frame's latch exclusively for as long as the slice lives, and lets

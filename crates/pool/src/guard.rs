@@ -1,4 +1,4 @@
-//! Guards: a page stays in memory, and whole, for as long as one is held.
+//! Guards, which keep a page in memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,10 +9,10 @@ use crate::PageId;
 use crate::policy::FrameId;
 use crate::pool::Pool;
 
-/// Makes a guard stay on its thread, which has to release the latch; others may borrow the guard.
+/// Makes a guard `!Send`, since its thread must release the latch; other threads may borrow it.
 type StaysOnThread = PhantomData<MutexGuard<'static, ()>>;
 
-/// A page, pinned for reading; others may read it too. It is dropped on the thread that pinned it:
+/// A page, pinned for reading, which other threads may read too. It is not `Send`:
 ///
 /// ```compile_fail,E0277
 /// fn send<T: Send>() {}
@@ -25,7 +25,7 @@ pub struct PageRef<'a> {
 }
 
 impl<'a> PageRef<'a> {
-    /// The caller shares the frame's latch; the guard gives it back.
+    /// Takes over the caller's shared hold of the frame's latch.
     #[inline]
     pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
         Self { pool, frame, _thread: PhantomData }
@@ -60,8 +60,8 @@ impl fmt::Debug for PageRef<'_> {
     }
 }
 
-/// A page, pinned for changing; no other thread sees it meanwhile. It is dirty when the guard is
-/// dropped, if its bytes were borrowed mutably. It is dropped on the thread that pinned it:
+/// A page, pinned for writing, which no other thread sees meanwhile. If its bytes were borrowed
+/// mutably, dropping the guard makes it dirty. It is not `Send`:
 ///
 /// ```compile_fail,E0277
 /// fn send<T: Send>() {}
@@ -75,7 +75,7 @@ pub struct PageMut<'a> {
 }
 
 impl<'a> PageMut<'a> {
-    /// The caller holds the frame's latch exclusively; the guard gives it back.
+    /// Takes over the caller's exclusive hold of the frame's latch.
     pub(crate) fn new(pool: &'a Pool, frame: FrameId) -> Self {
         Self { pool, frame, changed: false, _thread: PhantomData }
     }

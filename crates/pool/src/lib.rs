@@ -1,16 +1,16 @@
-//! A buffer pool (ACE): keeps pages in memory, decides which are evicted and written back together,
-//! and reads pages ahead.
+//! A buffer pool (ACE): caches pages, evicts them, writes dirty pages back in batches, and
+//! prefetches pages.
 //!
-//! - [`Pool`]: frames over a device; the order of latches stands there
-//! - [`Handle`]: a thread's way in: [`Handle::pin`], [`Handle::pin_mut`], [`Handle::submit`]
-//! - [`policy`]: replacement policies; each gives a virtual order and never knows what is done
-//!   with it
+//! - [`Pool`]: frames over a device, and the order of latches
+//! - [`Handle`]: a thread's access to a pool: [`Handle::pin`], [`Handle::pin_mut`],
+//!   [`Handle::submit`]
+//! - [`policy`]: replacement policies, each a virtual order of eviction
 //! - [`Writer`]: which dirty pages are written back when: the victim alone, a background
 //!   [`Cleaner`], or ACE
 //! - [`prefetch`]: TaP and the history table
-//! - [`scan`]: planned passes that never wash out the pool
+//! - [`scan`]: planned passes that do not replace the pool's pages
 //! - [`append`]: bulk writes past the frames
-//! - [`check`]: how pages prove that they are whole
+//! - [`check`]: checksums of pages
 //!
 //! ACE, the asymmetry- and concurrency-aware buffer pool (dissertation, chapter 4): when the
 //! victim is dirty, the next n_w dirty pages of the virtual order are written at once. On a device

@@ -1,4 +1,4 @@
-//! The pool: frames over a device, the table that finds them, the policy that orders them.
+//! The pool: frames over a device, the page table, and the replacement policy.
 //!
 //! # Order of latches and locks
 //!
@@ -10,10 +10,9 @@
 //! 4. the prefetcher, the list of free frames, the list of handles: taken alone, for a moment;
 //!    the locks of `sync` and of growth: taken alone, for as long as the device takes.
 //!
-//! Under the policy's lock a frame's latch is only ever *tried*. A thread whose own reads are in
-//! flight finishes them before it waits for a latch. So no circle of waits arises, whatever pages a
-//! client pins, as long as the client's own guards do not: it should pin pages in ascending order,
-//! or be ready for [`PoolError::Held`].
+//! Under the policy's lock a frame's latch is only *tried*. A thread whose own reads are in flight
+//! finishes them before it waits for a latch. So only a client's guards can deadlock: it should pin
+//! pages in ascending order, or handle [`PoolError::Held`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +31,7 @@ use crate::stats::{Counter, Counters, PoolStats};
 use crate::sync::Mutex;
 use crate::table::PageTable;
 
-/// A victim is chosen again at most this often under one hold of the policy's lock, where other
-/// threads pin what was chosen.
+/// Most choices of a victim under one hold of the policy's lock, if other threads pin the victims.
 const CHOICES_MAX: usize = 64;
 
 /// A buffer pool over a device. Shared by threads; each works through its own
@@ -57,21 +55,21 @@ pub struct Pool {
     growing: Mutex<()>,
 }
 
-/// The policy, and the frames that it knows. A page that left and is being read again into the
-/// same frame is in the table already; late news of its earlier uses must not reach the policy.
+/// The policy, and whether it tracks each frame. A page that is being read again into the same
+/// frame is in the table already, but earlier uses of it must not be passed to the policy.
 struct Order {
     policy: Box<dyn Policy>,
-    knows: Box<[bool]>,
+    tracked: Box<[bool]>,
 }
 
-/// What the policy says is to be done for a frame.
+/// How to obtain an empty frame.
 pub(crate) enum Choice {
     /// The frame is empty and latched exclusively for the caller.
     Emptied(FrameId),
-    /// These dirty pages are to be written, the first of them so that it can leave. Each is
-    /// claimed for writing and its latch is shared.
+    /// These dirty pages must be written, the first one to be evicted. Each is claimed for writing
+    /// and its latch is shared.
     Write(Vec<FrameId>),
-    /// No frame can be had at the moment.
+    /// No frame can be emptied now.
     Nothing,
 }
 
@@ -79,14 +77,14 @@ impl Pool {
     /// A pool over `device` with the policy of `config`.
     ///
     /// # Errors
-    /// [`PoolError::Config`] where the configuration cannot work; memory that cannot be had.
+    /// [`PoolError::Config`] for an invalid configuration; lack of memory.
     pub fn new(device: Arc<dyn Device>, config: PoolConfig) -> Result<Arc<Self>> {
         check_config(&config, device.as_ref())?;
         let policy = config.policy.build(config.frames);
         Self::with_policy(device, config, policy)
     }
 
-    /// A pool with a policy of the caller's own (`config.policy` then means nothing).
+    /// A pool with the caller's policy instead of `config.policy`.
     ///
     /// # Errors
     /// As [`Pool::new`].
@@ -109,7 +107,7 @@ impl Pool {
             prefetcher: config.prefetch.build(pages).map(Mutex::new),
             counters: Counters::new(config.writer.batch()),
             hits: policy.hits(),
-            order: Mutex::new(Order { policy, knows: vec![false; config.frames].into() }),
+            order: Mutex::new(Order { policy, tracked: vec![false; config.frames].into() }),
             free: Mutex::new(free),
             handles: Mutex::new(Vec::new()),
             pages: AtomicU64::new(pages),
@@ -121,27 +119,27 @@ impl Pool {
         }))
     }
 
-    /// Memory of a pool: frames and all that is kept per frame.
+    /// Bytes of a pool's frames.
     pub fn memory_bytes(config: &PoolConfig) -> u64 {
         (config.frames as u64).saturating_mul(Self::frame_bytes(config.page_bytes))
     }
 
-    /// Memory of one frame: a page and all that is kept for it.
+    /// Bytes of one frame: a page and its metadata.
     pub const fn frame_bytes(page_bytes: usize) -> u64 {
         page_bytes.saturating_add(FRAME_OVERHEAD_BYTES) as u64
     }
 
-    /// Memory of one handle beside the frames: copies of the pages that it writes.
+    /// Bytes of one handle: copies of the pages that it writes.
     pub fn handle_bytes(config: &PoolConfig) -> u64 {
         (config.writer.batch() * config.page_bytes) as u64
     }
 
-    /// How it was made.
+    /// The configuration.
     pub fn config(&self) -> &PoolConfig {
         &self.config
     }
 
-    /// How errors name its device.
+    /// The name of its device in errors.
     pub fn name(&self) -> String {
         self.device.name()
     }
@@ -151,7 +149,7 @@ impl Pool {
         self.pages.load(Ordering::Acquire)
     }
 
-    /// Pages in memory that the device does not have yet, or has not confirmed.
+    /// Dirty pages, including those being written.
     pub fn dirty_pages(&self) -> usize {
         self.frames.ids().filter(|&f| self.frames.state(f) & (DIRTY | WRITING) != 0).count()
     }
@@ -161,7 +159,7 @@ impl Pool {
         self.free.lock().len()
     }
 
-    /// What it did so far.
+    /// The statistics so far.
     pub fn stats(&self) -> PoolStats {
         let mut stats = self.counters.snapshot();
         stats.hits += self.handles.lock().iter().map(|hits| hits.get()).sum::<u64>();
@@ -186,7 +184,7 @@ impl Pool {
         self.counters.hits.add(hits.get());
     }
 
-    /// Whether other handles could release what this one waits for.
+    /// Whether there are other handles, which may release a frame.
     pub(crate) fn is_shared(&self) -> bool {
         self.handles.lock().len() > 1
     }
@@ -201,7 +199,7 @@ impl Pool {
 
     /// Makes the device long enough for `page`.
     pub(crate) fn grow_to(&self, page: PageId) -> Result<()> {
-        // One at a time: growing to less must not cut off what another thread has grown.
+        // One at a time, so that a smaller length does not truncate a larger one.
         let _alone = self.growing.lock();
         if page >= self.pages() {
             let pages = page.checked_add(1);
@@ -219,8 +217,8 @@ impl Pool {
         self.poisoned.load(Ordering::Acquire)
     }
 
-    /// Syncs the device. One at a time: a device reports a failure only once, and a second sync
-    /// beside it would call lost pages safe.
+    /// Syncs the device. One at a time: a device reports a failure only once, and a concurrent sync
+    /// would succeed although pages are lost.
     pub(crate) fn sync_device(&self) -> Result<()> {
         let _alone = self.syncing.lock();
         if self.is_poisoned() {
@@ -235,37 +233,37 @@ impl Pool {
         self.free.lock().pop()
     }
 
-    /// Gives an empty frame back, latched exclusively.
+    /// Returns an empty frame, latched exclusively.
     pub(crate) fn give_free(&self, frame: FrameId) {
         debug_assert!(self.frames.page(frame).is_none(), "only empty frames are free");
         self.free.lock().push(frame);
     }
 
-    /// Runs `notify` on the policy; for pages that were written.
+    /// Runs `notify` on the policy under its lock.
     pub(crate) fn with_policy_locked<R>(&self, notify: impl FnOnce(&mut dyn Policy) -> R) -> R {
         notify(self.order.lock().policy.as_mut())
     }
 
-    /// Passes hits to the policy: frame, the page that was found there, whether it was changed.
+    /// Passes hits to the policy: frame, page, and whether it was a write.
     pub(crate) fn touch(&self, hits: impl Iterator<Item = (FrameId, PageId, bool)>) {
         let mut order = self.order.lock();
         for (frame, page, write) in hits {
-            // The page may have left, and another come, since the hit.
-            if order.knows[frame as usize] && self.frames.holds(frame, page) {
+            // The frame may hold another page since the hit.
+            if order.tracked[frame as usize] && self.frames.holds(frame, page) {
                 order.policy.touched(frame, write);
             }
         }
     }
 
-    /// The page of `frame`, latched exclusively by the caller, has arrived.
+    /// Notifies the policy of a page read into `frame`, which the caller latches exclusively.
     pub(crate) fn admit(&self, frame: FrameId, page: PageId, entrance: Entrance) {
         let mut order = self.order.lock();
         order.policy.admitted(frame, page, entrance, &self.frames);
-        order.knows[frame as usize] = true;
+        order.tracked[frame as usize] = true;
     }
 
-    /// Asks the policy for a frame: a clean victim leaves at once, a dirty one is claimed for
-    /// writing together with what the writer takes along.
+    /// Chooses a victim by the policy: a clean one is evicted at once, a dirty one is claimed for
+    /// writing together with the writer's batch.
     pub(crate) fn choose(&self) -> Choice {
         let mut order = self.order.lock();
         for _ in 0..CHOICES_MAX {
@@ -286,25 +284,25 @@ impl Pool {
         Choice::Nothing
     }
 
-    /// How many frames a search for dirty or clean pages looks at: half of them. A page in the hot
-    /// half is likely to be changed again before it would leave (the text names no limit).
-    pub(crate) fn reach(&self) -> usize {
+    /// Most frames that a search for dirty pages visits: half of them. A page in the hot half is
+    /// likely to be changed again before its eviction. (The text has no limit.)
+    pub(crate) fn search_limit(&self) -> usize {
         (self.frames.len() / 2).max(1)
     }
 
-    /// Claims up to `n` further dirty pages, the next of the order.
+    /// Claims up to `n` more dirty pages, the next of the order.
     fn claim_dirty(&self, policy: &mut dyn Policy, n: usize, claimed: &mut Vec<FrameId>) {
-        // A search for more than there are would walk through the whole reach.
+        // A search for more than there are would visit all frames up to the limit.
         let n = n.min(self.frames.dirty());
         let mut dirty = Vec::with_capacity(n);
-        policy.next_dirty(n, self.reach(), &self.frames, &mut dirty);
+        policy.next_dirty(n, self.search_limit(), &self.frames, &mut dirty);
         if dirty.len() < n {
             self.counters.searches_cut.add(1);
         }
         claimed.extend(dirty.into_iter().filter(|&frame| self.claim(frame)));
     }
 
-    /// Claims a batch of dirty pages, the next of the order without `victim`.
+    /// Claims a batch of dirty pages, the next of the order except `victim`.
     pub(crate) fn claim_others(&self, victim: FrameId) -> Vec<FrameId> {
         let batch = self.config.writer.batch();
         let mut dirty = Vec::with_capacity(batch + 1);
@@ -316,9 +314,9 @@ impl Pool {
         dirty
     }
 
-    /// Up to `n` dirty pages among the next `reach` of the order that the policy would let go as
-    /// they are. Clock Sweep still names those that it would pass a few times more; written ahead
-    /// of their time, they would only be changed again.
+    /// Up to `n` dirty pages without uses among the next `reach` of the order. Clock Sweep's order
+    /// also has pages that the hand would pass a few times; written early, these would only be
+    /// changed again.
     pub(crate) fn leaving_dirty(
         &self,
         policy: &mut dyn Policy,
@@ -343,13 +341,13 @@ impl Pool {
         false
     }
 
-    /// Gives a claimed page back unwritten.
+    /// Releases a claimed page unwritten.
     pub(crate) fn unclaim(&self, frame: FrameId) {
         self.frames.end_write(frame, false);
         self.frames.frame(frame).latch.release_shared();
     }
 
-    /// Empties a frame whose page is clean and unpinned: it is then latched exclusively.
+    /// Empties a frame whose page is clean and unpinned, and latches it exclusively.
     fn evict(&self, order: &mut Order, frame: FrameId) -> Option<FrameId> {
         if !self.frames.frame(frame).latch.try_exclude() {
             return None;
@@ -360,14 +358,14 @@ impl Pool {
         }
         let page = self.table.remove(&self.frames, frame);
         order.policy.removed(frame, page);
-        order.knows[frame as usize] = false;
+        order.tracked[frame as usize] = false;
         if self.frames.take_prefetched(frame) {
             self.counters.prefetched_wasted.add(1);
         }
         Some(frame)
     }
 
-    /// Empties the frame of a page that was just written, unless it was pinned or changed
+    /// Evicts a page that was just written, unless it was pinned or changed
     /// meanwhile.
     pub(crate) fn evict_written(&self, frame: FrameId, page: PageId) -> Option<FrameId> {
         let mut order = self.order.lock();
@@ -379,7 +377,7 @@ impl Pool {
         emptied
     }
 
-    /// Empties up to `n` frames of clean pages, the next of the order.
+    /// Evicts up to `n` clean pages, the next of the order.
     pub(crate) fn evict_clean(&self, n: usize, emptied: &mut Vec<FrameId>) {
         let mut order = self.order.lock();
         let mut clean = Vec::with_capacity(n);

@@ -1,9 +1,9 @@
-//! Planned passes: many pages in large requests, past the frames.
+//! Planned passes: reads of many pages in large requests, past the frames.
 //!
-//! A pass says nothing about which pages will be wanted next, so it takes none of them into the
-//! policy's order: pages in memory are read there, all others stream through buffers of the pass
-//! itself. Pages are kept only while frames are empty ([`Handle::insert_if_free`]); repeated passes
-//! then find that fixed part in memory, where LRU or Clock would find nothing at all.
+//! A pass does not predict later uses of its pages, so it leaves the policy's order unchanged:
+//! pages in memory are read there, all others are read into buffers of the pass. Pages are inserted
+//! only while frames are empty ([`Handle::insert_if_free`]); repeated passes then find that fixed
+//! part in memory, while LRU or Clock would find nothing.
 
 use std::collections::VecDeque;
 
@@ -14,19 +14,18 @@ use crate::PageId;
 use crate::error::{PoolError, Result};
 use crate::handle::{Handle, PageVersion};
 
-/// Adjacent pages that are read by one request, and what the caller wants to know of them when
-/// they arrive.
+/// Adjacent pages that are read by one request, with data of the caller.
 #[derive(Debug, Default)]
 pub struct Extent<T> {
     /// First page.
     pub first_page: PageId,
     /// Pages.
     pub pages: u64,
-    /// The caller's own.
+    /// The caller's data.
     pub load: T,
 }
 
-/// An extent that has arrived, with its bytes.
+/// An extent that was read, with its bytes.
 #[derive(Debug)]
 pub struct Arrived<T> {
     /// The extent that was requested.
@@ -35,7 +34,7 @@ pub struct Arrived<T> {
 }
 
 impl<T> Arrived<T> {
-    /// The bytes of one of its pages.
+    /// The bytes of a page of the extent.
     ///
     /// # Panics
     /// If the extent does not hold the page.
@@ -47,8 +46,8 @@ impl<T> Arrived<T> {
     }
 }
 
-/// Large reads of one thread. Every buffer is free, in flight, or in an [`Arrived`] that comes
-/// back through [`Scan::recycle`].
+/// Large reads of one thread. Every buffer is free, in flight, or in an [`Arrived`] until
+/// [`Scan::recycle`].
 pub struct Scan<T> {
     queue: Box<dyn Queue>,
     device: String,
@@ -60,10 +59,10 @@ pub struct Scan<T> {
 }
 
 impl<T> Scan<T> {
-    /// `depth` requests of at most `request_bytes` in flight.
+    /// A scan with `depth` requests of at most `request_bytes` in flight.
     ///
     /// # Errors
-    /// A queue or memory that cannot be had.
+    /// The system refuses a queue or memory.
     pub fn new(
         device: &dyn Device,
         depth: usize,
@@ -84,12 +83,17 @@ impl<T> Scan<T> {
         })
     }
 
+    /// Requests that may be in flight at once.
+    pub fn depth(&self) -> usize {
+        self.queue.depth()
+    }
+
     /// Whether another extent can start now.
     pub fn has_room(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Requests on their way.
+    /// Requests in flight.
     pub fn in_flight(&self) -> usize {
         self.queue.in_flight()
     }
@@ -97,9 +101,9 @@ impl<T> Scan<T> {
     /// Starts an extent.
     ///
     /// # Panics
-    /// Where [`Scan::has_room`] is false, or the extent is larger than a request.
+    /// If [`Scan::has_room`] is false, or the extent is larger than a request.
     pub fn start(&mut self, extent: Extent<T>) {
-        let buffer = self.free.pop().expect("the caller asked for room");
+        let buffer = self.free.pop().expect("there is room");
         let len = extent.pages * self.page_bytes;
         let offset = extent.first_page * self.page_bytes;
         let tag = self.in_flight.insert(extent);
@@ -107,10 +111,10 @@ impl<T> Scan<T> {
         self.queue.push(Request { tag, op: Op::Read, offset, len, buffer });
     }
 
-    /// Submits what was started and collects what has arrived; waits for one where `wait`.
+    /// Submits started extents and collects completed ones; with `wait`, at least one.
     ///
     /// # Errors
-    /// A read that failed; the scan is then of no further use.
+    /// A failed read, after which the scan cannot be used.
     pub fn collect(&mut self, wait: bool) -> Result<()> {
         let wait_for = usize::from(wait && self.arrived.is_empty() && self.in_flight() > 0);
         self.queue.reap(wait_for, &mut self.completions)?;
@@ -122,12 +126,12 @@ impl<T> Scan<T> {
         Ok(())
     }
 
-    /// The oldest extent that has arrived.
+    /// Takes the extent that completed first.
     pub fn next_arrived(&mut self) -> Option<Arrived<T>> {
         self.arrived.pop_front()
     }
 
-    /// Gives the buffer back, and the caller's own to the caller.
+    /// Returns the buffer to the scan, and the caller's data to the caller.
     pub fn recycle(&mut self, arrived: Arrived<T>) -> T {
         self.free.push(arrived.buffer);
         arrived.extent.load
@@ -140,11 +144,11 @@ impl<T> std::fmt::Debug for Scan<T> {
     }
 }
 
-/// Shows each of the `wanted` pages (ascending) once, in no particular order, read as `planner`
-/// plans: pages in memory as they are there, dirty or not; the others from the device.
+/// Calls `each` once for each of the `wanted` pages (ascending), in any order: pages in memory as
+/// they are, dirty or not; the others read in extents of `planner`.
 ///
 /// # Errors
-/// A read that failed, a page that the pool's check refuses, and what `each` returns.
+/// A failed read, a page that the pool's check refuses, and errors of `each`.
 pub fn pass<E: From<PoolError>>(
     handle: &Handle,
     planner: &Planner,
@@ -193,7 +197,7 @@ pub fn pass<E: From<PoolError>>(
     Ok(())
 }
 
-/// Shows a page that a scan has read since `version`, or the pool's own where that is newer.
+/// Calls `each` with a page that a scan has read since `version`, or with a newer one in the pool.
 fn show<E: From<PoolError>>(
     handle: &Handle,
     page: PageId,
@@ -207,7 +211,7 @@ fn show<E: From<PoolError>>(
     let check = handle.pool().config().check.as_ref();
     let is_damaged = || check.is_some_and(|check| check.check(page, bytes).is_err());
     if !handle.is_current(page, version) || is_damaged() {
-        // It may have been written while it was read; a read of its own shows that.
+        // The page may have been written during the read, so read it again.
         return each(page, &handle.pin(page)?);
     }
     handle.insert_if_current(page, bytes, version);

@@ -1,27 +1,27 @@
-//! What a pool did.
+//! Statistics of a pool.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_device::wrapper::Histogram;
 
-/// The counts of [`PoolStats`], and as many counters.
+/// Declares [`PoolStats`] and [`Counters`] with the same counts.
 macro_rules! counts {
     ($($(#[$doc:meta])* $count:ident,)*) => {
-        /// Counts since the pool was made. Taken while others work, some may be ahead of others.
+        /// Counts since the pool was created. While the pool is used, some may be ahead of others.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct PoolStats {
             $($(#[$doc])* pub $count: u64,)*
             /// Batches by their number of pages; the index is the number.
             pub batch_sizes: Vec<u64>,
-            /// How long reads took on the device.
+            /// Latencies of reads on the device.
             pub read_latency: Histogram,
-            /// How long writes took on the device.
+            /// Latencies of writes on the device.
             pub write_latency: Histogram,
         }
 
-        /// What all handles of a pool count on their slow paths. The hits are those of handles that
-        /// are gone; each living handle counts its own.
+        /// Counters of all handles of a pool. The hits are those of dropped handles; each handle
+        /// counts its own.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub $count: Counter,)*
@@ -41,37 +41,37 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Requests that found their page in memory or on its way.
+    /// Requests for a page that was in memory or being read.
     hits,
     /// Requests for which a page was read.
     misses,
-    /// Pages that left while they were the same as the device's.
+    /// Clean pages that were evicted.
     evicted_clean,
-    /// Pages that had to be written before they could leave.
+    /// Pages that had to be written before they were evicted.
     evicted_dirty,
     /// Pages written back.
     pages_written,
-    /// Batches of concurrent writes that they made.
+    /// Batches of concurrent writes of these pages.
     write_batches,
-    /// Pages read early.
+    /// Pages that were prefetched.
     prefetched,
-    /// Of those, pages that were used.
+    /// Prefetched pages that were used.
     prefetched_useful,
-    /// Of those, pages that left unused.
+    /// Prefetched pages that were evicted unused.
     prefetched_wasted,
-    /// Batches of concurrent reads: a miss and what was prefetched with it are one.
+    /// Batches of concurrent reads: a miss with its prefetched pages is one.
     read_batches,
     /// Reads that failed, or whose page the check refused.
     reads_failed,
-    /// Writes that failed; their pages stayed dirty.
+    /// Writes that failed; the pages stayed dirty.
     writes_failed,
-    /// Searches for dirty pages that ended at their reach before the batch was full.
+    /// Searches for dirty pages that ended at their limit before the batch was full.
     searches_cut,
     /// Nanoseconds that handles waited for write-backs.
     write_wait_ns,
 }
 
-/// A counter that many threads add to.
+/// A counter shared by threads.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -84,7 +84,7 @@ impl Counter {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Adds one where only the calling thread adds: no locked instruction.
+    /// Adds one without a locked instruction, if only the calling thread adds.
     #[inline]
     pub fn add_one_unshared(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

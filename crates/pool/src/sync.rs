@@ -1,7 +1,7 @@
-//! Latches and locks. With the `model` feature they are those of the `shuttle` scheduler, so that
-//! its models run the very code of the pool.
+//! Latches and locks. With the `model` feature they are those of the `shuttle` scheduler, whose
+//! models then run the pool's own code.
 
-/// How long [`pause`] lasts, in microseconds.
+/// Length of a [`pause`] in microseconds.
 pub(crate) const PAUSE_US: u64 = 50;
 
 #[cfg(not(feature = "model"))]
@@ -23,8 +23,8 @@ mod real {
     use parking_lot::RawRwLock;
     use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
 
-    /// Locks that this thread holds, in debug builds: under the policy's that of a bucket, no
-    /// more, and none while it waits for a latch. This checks the order that `pool.rs` states.
+    /// Counts the locks that this thread holds, in debug builds, to check the order of `pool.rs`:
+    /// at most the policy's and a bucket's, and none while it waits for a latch.
     mod held {
         #[cfg(debug_assertions)]
         thread_local! {
@@ -53,10 +53,9 @@ mod real {
         }
     }
 
-    /// A lock that is held for a moment.
+    /// A lock that is held for a short time.
     pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
 
-    /// Releases it.
     pub(crate) struct MutexGuard<'a, T>(parking_lot::MutexGuard<'a, T>);
 
     impl<T> Mutex<T> {
@@ -94,7 +93,7 @@ mod real {
         }
     }
 
-    /// A frame's latch: many readers or one writer. Holding it is what pins the page.
+    /// A frame's latch: many readers or one writer. Holding it pins the page.
     pub(crate) struct Latch(RawRwLock);
 
     impl Latch {
@@ -132,15 +131,15 @@ mod real {
             self.0.is_locked_exclusive()
         }
 
-        /// Gives back what `try_share` or `share_within` took.
+        /// Releases a hold of `try_share` or `share_within`.
         #[inline]
         pub fn release_shared(&self) {
             debug_assert!(self.is_held(), "a latch is released once");
-            // SAFETY: only guards call this, once each, for the share that they took.
+            // SAFETY: only holders of a share call this, once each.
             unsafe { self.0.unlock_shared() }
         }
 
-        /// Gives back what `try_exclude` or `exclude_within` took.
+        /// Releases the hold of `try_exclude` or `exclude_within`.
         #[inline]
         pub fn release_exclusive(&self) {
             debug_assert!(self.is_excluded(), "a latch is released once");
@@ -148,7 +147,7 @@ mod real {
             unsafe { self.0.unlock_exclusive() }
         }
 
-        /// Makes an exclusive hold a shared one without a gap.
+        /// Turns the exclusive hold into a shared one atomically.
         #[inline]
         pub fn downgrade(&self) {
             debug_assert!(self.is_excluded(), "only an exclusive hold can be downgraded");
@@ -157,7 +156,7 @@ mod real {
         }
     }
 
-    /// Lets others go on while this thread waits for something that no latch announces.
+    /// Sleeps for [`PAUSE_US`](super::PAUSE_US), to poll a condition that no latch signals.
     pub(crate) fn pause() {
         held::expect_none();
         std::thread::sleep(Duration::from_micros(super::PAUSE_US));
@@ -205,10 +204,10 @@ mod model {
         }
     }
 
-    /// A writer has the latch, or waits for its readers to go: as in `parking_lot`.
+    /// A writer holds the latch or waits for its readers, as in `parking_lot`.
     const WRITER: u32 = 1 << 31;
 
-    /// How often others may go on while one waits for a latch once.
+    /// Yields to other threads in one wait for a latch.
     const YIELDS: usize = 20;
 
     /// Readers and [`WRITER`].

@@ -1,9 +1,9 @@
-//! Where a page is: a hash table of chains that is read without a lock.
+//! The page table: a chained hash table from pages to frames that is read without a lock.
 //!
-//! A bucket is the number of its first frame; each frame knows the next of its bucket. Readers
-//! follow the chain while others change it: at worst they miss a page that is there, or come upon
-//! one that is leaving. Both are harmless: a hit is checked again under the frame's latch, and a
-//! thread that finds nothing looks again under the bucket's lock before it reads the page.
+//! A bucket is the number of its first frame; each frame links to the next. Readers follow the
+//! chain while others change it: at worst they miss a page, or find one that is being removed. Both
+//! are harmless: a hit is checked again under the frame's latch, and after a miss the bucket is
+//! searched under its lock before the page is read.
 
 use crate::PageId;
 use crate::frame::FrameSet;
@@ -11,24 +11,24 @@ use crate::policy::FrameId;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Versions, each for many pages, at most.
+/// Most versions; each is shared by several pages.
 const VERSIONS_MAX: usize = 4096;
 
 const NONE: FrameId = FrameId::MAX;
 
-/// Locks, each for every `LOCKS`-th bucket.
+/// Number of locks; bucket i has lock i mod `LOCKS`.
 const LOCKS: usize = 64;
 
-/// Steps of a chain that a reader follows without the lock. Chains are 0.5 frames long on average;
-/// only a chain that changes under the reader can be longer than this.
+/// Most steps of a reader along a chain without the lock. Chains are 0.5 frames long on average;
+/// only a chain that changes meanwhile can be longer than this.
 const STEPS_MAX: usize = 32;
 
 pub(crate) struct PageTable {
     buckets: Box<[AtomicU32]>,
     locks: Box<[Mutex<()>]>,
-    /// Begins and ends of writes to the device, each for some of the pages.
+    /// Counts of starts and ends of writes to the device, each for some of the pages.
     versions: Box<[AtomicU32]>,
-    /// Bits of a hash that are not the bucket's number.
+    /// Bits of a hash beside the bucket's number.
     shift: u32,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct PageTable {
 pub(crate) type BucketLock<'a> = MutexGuard<'a, ()>;
 
 impl PageTable {
-    /// Two buckets a frame, at least.
+    /// A table with at least two buckets per frame.
     pub fn new(frames: usize) -> Self {
         let buckets = (2 * frames).next_power_of_two().max(2);
         Self {
@@ -53,7 +53,7 @@ impl PageTable {
         (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
     }
 
-    /// The frame that seems to hold the page.
+    /// The frame that holds the page, to be checked under its latch.
     #[inline]
     pub fn find(&self, frames: &FrameSet, page: PageId) -> Option<FrameId> {
         let mut frame = self.buckets[self.bucket(page)].load(Ordering::Acquire);
@@ -73,25 +73,25 @@ impl PageTable {
         &self.versions[self.bucket(page) % self.versions.len()]
     }
 
-    /// A number that changes when a write of the page to the device begins and when it ends.
+    /// A number that changes when a write of the page starts and when it ends.
     pub fn version(&self, page: PageId) -> u32 {
         self.version_of(page).load(Ordering::Acquire)
     }
 
-    /// A write of the page begins, or has ended and the page may leave.
+    /// Changes the version: at the start of a write, and at its end before an eviction.
     pub fn advance_version(&self, page: PageId) {
         self.version_of(page).fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether a copy of the page that was read from the device since `version` is whole and is the
-    /// page as it is: it is not in memory, and was not written meanwhile. A write that began
-    /// before `version` and still goes on would find the page in memory.
+    /// Whether a copy of the page that was read from the device since `version` is whole and
+    /// current: the page is not in memory, and was not written meanwhile. (During a write that
+    /// started before `version` the page is in memory.)
     pub fn is_current(&self, frames: &FrameSet, page: PageId, version: u32) -> bool {
         let lock = self.lock(page);
         self.find_locked(frames, page, &lock).is_none() && self.version(page) == version
     }
 
-    /// Locks the page's bucket: what [`PageTable::find_locked`] finds is so until it is released.
+    /// Locks the page's bucket, which keeps results of [`PageTable::find_locked`] valid.
     pub fn lock(&self, page: PageId) -> BucketLock<'_> {
         self.locks[self.bucket(page) % LOCKS].lock()
     }
@@ -110,7 +110,7 @@ impl PageTable {
         (frame != NONE).then_some(frame)
     }
 
-    /// Inserts a page. The caller has found that it is not here, and latches `frame` exclusively.
+    /// Inserts a missing page into `frame`, which the caller latches exclusively.
     pub fn insert(&self, frames: &FrameSet, page: PageId, frame: FrameId, _lock: &BucketLock<'_>) {
         assert!(frames.page(frame).is_none(), "the frame is empty");
         let bucket = &self.buckets[self.bucket(page)];

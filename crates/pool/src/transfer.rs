@@ -1,8 +1,7 @@
-//! A handle's requests: pages on their way in and copies of pages on their way out.
+//! A handle's requests in flight: reads of pages and writes of copies.
 //!
-//! A page is written from a copy. So it can be read, and changed, while it is being written; what
-//! reaches the device is the page as it was when the copy was taken; and if the write fails the
-//! page itself is still there, dirty.
+//! A page is written from a copy, so it can be read and changed meanwhile, and is still in memory,
+//! dirty, if the write fails.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,16 +15,15 @@ use crate::error::{PoolError, Result};
 use crate::policy::{Entrance, FrameId};
 use crate::pool::Pool;
 
-/// What a page is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The calling thread waits for it.
     Pin,
     /// The client submitted it under this tag.
     Submitted(u64),
-    /// It may be useful soon.
+    /// It is prefetched.
     Prefetch,
-    /// The client has been given an error for it: if the read ever ends, the page just stays.
+    /// The client got an error for it: if the read completes, the page just stays in memory.
     Abandoned,
 }
 
@@ -33,11 +31,11 @@ pub(crate) enum Purpose {
 struct Flight {
     frame: FrameId,
     page: PageId,
-    /// None for a write.
+    /// `None` for a write.
     purpose: Option<Purpose>,
 }
 
-/// A submitted page that was read, its latch shared, or why it was not.
+/// A submitted page, by its tag: the frame with its latch shared, or the error.
 pub(crate) type Arrived = (u64, Result<FrameId>);
 
 /// Dirty pages that could not be written.
@@ -49,29 +47,28 @@ pub(crate) struct WriteFaults {
 
 /// Requests in flight of one handle.
 pub(crate) struct Transfer {
-    /// Opened for the first request: a handle that only finds pages in memory needs none.
+    /// Opened for the first request.
     queue: Option<Box<dyn Queue>>,
-    /// For copies of pages that are written.
+    /// Buffers for copies of pages.
     staging: Vec<Buffer>,
     flights: Slab<Flight>,
     completions: Vec<Completion>,
-    /// Submitted pages that are ready, and their tags.
+    /// Submitted pages that are ready.
     pub arrived: VecDeque<Arrived>,
-    /// The page that the calling thread waits for; its latch stays exclusive.
+    /// The read that the calling thread waits for; its latch stays exclusive.
     pub pinned: Option<Result<()>>,
     pub reads_in_flight: usize,
     /// Of the reads, those that the client submitted.
     pub submitted_in_flight: usize,
     /// Of the reads; at most n_e - 1.
     pub prefetches_in_flight: usize,
-    /// Of the reads, those of requests that have failed already.
+    /// Of the reads, those whose requests have failed already.
     abandoned_in_flight: usize,
     pub writes_in_flight: usize,
     pub faults: WriteFaults,
 }
 
 impl Transfer {
-    /// Without a queue yet.
     pub fn new() -> Self {
         Self {
             queue: None,
@@ -89,8 +86,8 @@ impl Transfer {
         }
     }
 
-    /// Opens the queue, if that was not done before. To be called before anything is latched for
-    /// a request, so that a queue that cannot be had leaves nothing behind.
+    /// Opens the queue, unless it is open. To be called before latching anything for a request, so
+    /// that a failure leaves nothing latched.
     pub fn open(&mut self, pool: &Pool) -> Result<()> {
         if self.queue.is_some() {
             return Ok(());
@@ -131,8 +128,8 @@ impl Transfer {
         started
     }
 
-    /// Copies `frame`, claimed for writing and its latch shared, and starts writing the copy. The
-    /// latch is released.
+    /// Copies the page of `frame`, which is claimed for writing, releases the latch and starts
+    /// writing the copy.
     pub fn write(&mut self, pool: &Pool, frame: FrameId) -> Result<()> {
         let mut copy = self.staging.pop().expect("batches are no larger than the staging area");
         let page = pool.frames.page(frame).expect("a claimed page stays");
@@ -148,7 +145,7 @@ impl Transfer {
         self.start(pool, Flight { frame, page, purpose: None }, Op::Write, copy).1
     }
 
-    /// Waits until there is room for `copies`; writes that a broken queue kept may be in the way.
+    /// Waits until there are buffers for `copies`.
     pub fn make_write_room(&mut self, pool: &Pool, copies: usize) -> Result<()> {
         self.open(pool)?;
         while self.staging.len() < copies {
@@ -157,7 +154,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Where the reads of this purpose are counted beside all reads.
+    /// The counter for reads of this purpose.
     fn count_of(&mut self, purpose: Purpose) -> Option<&mut usize> {
         match purpose {
             Purpose::Pin => None,
@@ -167,7 +164,7 @@ impl Transfer {
         }
     }
 
-    /// The client gets an error for this read, which may still end.
+    /// Marks a read for which the client gets an error; it may still complete.
     fn abandon(&mut self, tag: u64) {
         let flight = self.flights.get_mut(tag);
         let before = flight.purpose.replace(Purpose::Abandoned).expect("it is a read");
@@ -177,8 +174,7 @@ impl Transfer {
         self.abandoned_in_flight += 1;
     }
 
-    /// Opens the queue and waits for abandoned reads, which hold places that others need. On a
-    /// broken queue that fails, and leaves nothing behind.
+    /// Opens the queue and waits for abandoned reads, which occupy places in it.
     pub fn make_read_room(&mut self, pool: &Pool) -> Result<()> {
         self.open(pool)?;
         while self.abandoned_in_flight > 0 {
@@ -187,8 +183,8 @@ impl Transfer {
         Ok(())
     }
 
-    /// Waits until all reads are done, that of the pinned page in `frame` among them: its latch
-    /// then is exclusive.
+    /// Waits until all reads are done, including that of the page to pin in `frame`, whose latch
+    /// is then exclusive.
     pub fn finish_pin(&mut self, pool: &Pool, frame: FrameId) -> Result<()> {
         let Err(fault) = self.finish_reads(pool) else {
             return self.pinned.take().expect("the read is done");
@@ -204,18 +200,18 @@ impl Transfer {
         Err(fault)
     }
 
-    /// Starts a request; its tag.
+    /// Starts a request; returns its tag.
     fn start(&mut self, pool: &Pool, flight: Flight, op: Op, buffer: Buffer) -> (u64, Result<()>) {
         let len = pool.config.page_bytes;
         let offset = flight.page * len as u64;
         let tag = self.flights.insert(flight);
         let queue = self.queue.as_mut().expect("the queue is open");
         queue.push(Request { tag, op, offset, len, buffer });
-        // One by one: some virtual drives serve what is submitted together as one lump.
+        // One by one: some virtual drives serve a batch of one call in turn.
         (tag, queue.submit().map_err(PoolError::from))
     }
 
-    /// Takes what has arrived; waits for at least one request where `wait` and any is in flight.
+    /// Collects completions; with `wait`, at least one if any request is in flight.
     pub fn collect(&mut self, pool: &Pool, wait: bool) -> Result<()> {
         let wait_for = usize::from(wait && self.reads_in_flight + self.writes_in_flight > 0);
         let Some(queue) = &mut self.queue else { return Ok(()) };
@@ -238,7 +234,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Waits until all writes are done; what failed since the last call.
+    /// Waits until all writes are done; returns the failures since the last call.
     pub fn finish_writes(&mut self, pool: &Pool) -> Result<WriteFaults> {
         while self.writes_in_flight > 0 {
             self.collect(pool, true)?;

@@ -45,7 +45,7 @@ fn expect_near(what: &str, found: usize, said: u64, percent: usize, slack: usize
     assert!(near, "{what}: {found} bytes were taken, {said} were said");
 }
 
-/// One test, so that nobody else allocates meanwhile.
+/// One test, so that no other test allocates meanwhile.
 #[test]
 fn a_pool_and_its_handles_take_what_they_say() {
     for page_bytes in [512, 4096] {

@@ -1,5 +1,5 @@
 //! Models of pin, evict and write-back: the very code of the pool under the `shuttle` scheduler,
-//! which chooses who runs at every latch, lock and atomic of frames and page table.
+//! which chooses the thread that runs at every latch, lock and atomic of frames and page table.
 //!
 //! `cargo test --workspace --features cenote-pool/model --test model`; `CENOTE_POOL_MODELS` sets
 //! how many schedules each model runs under each scheduler. On a failure shuttle prints the

@@ -1,4 +1,4 @@
-//! Results as data for a plot.
+//! Results as data for plots.
 
 use serde::Serialize;
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Chart {
-    /// What stands above it.
+    /// The title.
     pub title: String,
-    /// What its y axis measures.
+    /// The unit of the y axis.
     pub unit: &'static str,
-    /// A height to compare with.
+    /// A height for comparison.
     pub level: Option<f64>,
     /// Bars or lines.
     pub body: Body,
@@ -24,7 +24,7 @@ pub enum Body {
     Bars {
         /// Names of the groups.
         groups: Vec<String>,
-        /// Of each bar its group and its height.
+        /// Each bar's group and height.
         series: Vec<(String, Vec<(usize, f64)>)>,
     },
     /// Lines over the values of a parameter.
@@ -37,8 +37,8 @@ pub enum Body {
 }
 
 impl Body {
-    /// Bars of items: each item's group, series and height. Both keep the order in which their
-    /// names come first.
+    /// Bars of items: each item's group, series and height. Groups and series are in the order of
+    /// their first items.
     pub(crate) fn bars(items: impl Iterator<Item = (String, String, f64)>) -> Self {
         let (mut groups, mut series) = (Vec::new(), Vec::new());
         for (group, name, height) in items {
@@ -64,7 +64,7 @@ fn named<T>(name: &str) -> (String, Vec<T>) {
     (name.to_owned(), Vec::new())
 }
 
-/// Where an item is found, or added if it is new.
+/// The index of an item, which is added if it is new.
 fn place<T>(all: &mut Vec<T>, is_it: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> usize {
     all.iter().position(is_it).unwrap_or_else(|| {
         all.push(make());

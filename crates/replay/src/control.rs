@@ -7,29 +7,29 @@ use crate::error::{ReplayError, Result};
 /// Accesses between two reports.
 const REPORT_EVERY: u64 = 1 << 12;
 
-/// How far a replay is.
+/// Progress of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// `create`, counted in bytes, or `replay`, counted in accesses.
     pub stage: &'static str,
-    /// What is done of this stage.
+    /// Bytes or accesses done in this stage.
     pub done: u64,
-    /// All there is to do in this stage.
+    /// Bytes or accesses of this stage.
     pub total: u64,
 }
 
-/// Closures that a replay calls now and then, from any of its threads.
+/// Closures that a replay calls regularly, from any of its threads.
 #[derive(Clone, Copy)]
 pub struct Control<'a> {
     /// Receives the progress.
     pub progress: &'a (dyn Fn(Progress) + Sync),
-    /// Whether to stop: the replay then ends with [`ReplayError::Cancelled`].
+    /// Returns whether to stop with [`ReplayError::Cancelled`].
     pub cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Default for Control<'_> {
-    /// Reports to nothing and never stops.
+    /// No reports, no cancellation.
     fn default() -> Self {
         Self { progress: &|_| {}, cancelled: &|| false }
     }
@@ -41,7 +41,7 @@ impl Control<'_> {
     }
 }
 
-/// Counts what is done of one stage.
+/// Counts the progress of one stage.
 pub(crate) struct Meter<'a> {
     pub control: Control<'a>,
     stage: &'static str,

@@ -1,4 +1,4 @@
-//! Why a replay was not done.
+//! Errors of replays.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use cenote_workload::WorkloadError;
 /// The result of a replay.
 pub type Result<T> = std::result::Result<T, ReplayError>;
 
-/// Why a replay was not done. A message names parameters in backticks, as the configs spell them.
+/// Why a replay failed. Messages name parameters in backticks, as in the configs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// Parameters that no replay fits.
+    /// Invalid parameters.
     #[error("{0}")]
     Config(String),
     /// A replay of one combination failed.
@@ -23,7 +23,7 @@ pub enum ReplayError {
     Combination {
         /// Load, policy, writer and prefetcher.
         what: String,
-        /// The fault.
+        /// The reason.
         source: Box<ReplayError>,
     },
     /// A file could not be used.
@@ -44,7 +44,7 @@ pub enum ReplayError {
         /// What the system says.
         source: io::Error,
     },
-    /// The caller stopped it.
+    /// The caller cancelled it.
     #[error("interrupted")]
     Cancelled,
     /// A device failed.
@@ -61,12 +61,11 @@ pub enum ReplayError {
     Workload(#[from] WorkloadError),
 }
 
-/// Checks a parameter; `reason` says what is wrong, with which value, and what would do.
+/// Checks a parameter; `reason` names the problem, the value and the expected values.
 pub(crate) fn require(holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(ReplayError::Config(reason())) }
 }
 
-/// Makes the error of a file.
 pub(crate) fn file_error(
     path: &std::path::Path,
     action: &'static str,

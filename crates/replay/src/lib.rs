@@ -1,9 +1,9 @@
-//! Replays page loads through a buffer pool and through storage tiers, side by side.
+//! Replays page loads through a buffer pool or storage tiers, to compare policies.
 //!
-//! - [`pool_replay`]: a load with each policy, writer and prefetcher of the pool; see [`pool`]
-//! - [`tier_replay`]: a load with each migration policy, in virtual time; see [`tier`]
+//! - [`pool_replay`]: runs loads with each policy, writer and prefetcher of the pool; see [`pool`]
+//! - [`tier_replay`]: runs loads with each migration policy, in virtual time; see [`tier`]
 //! - [`load`]: the loads of both, generated or read from traces
-//! - [`chart`]: results as data for a plot
+//! - [`chart`]: results as data for plots
 //! - [`Control`]: progress and cancellation
 //!
 //! Nothing is printed. The field names of rows, serialized, are a contract.

@@ -1,5 +1,5 @@
 //! The CAVE paper's Figure 9 in simulation: breadth-first search by blocks at depth 1, 2, 4, .. 128
-//! on the presets' devices, in virtual time (what the processor does takes none).
+//! on the presets' devices, in virtual time (computation takes none).
 //!
 //! `cargo run --release -p cenote-sim --example depth -- GRAPH` prints a JSON row for each run.
 

@@ -1,4 +1,4 @@
-//! Simulated devices under an import.
+//! Simulated devices for imports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use cenote_import::{ImportError, Workspace};
 
 use crate::random::Random;
 
-/// A drive of the papers with blocks of either size, whose completions may overtake each other.
+/// A drive of the papers with a random block size, whose completions may be reordered.
 pub fn random_drive(random: &mut Random) -> SimConfig {
     let presets = Preset::all();
     let model = presets[random.index(presets.len())].model();
@@ -21,12 +21,12 @@ pub fn random_drive(random: &mut Random) -> SimConfig {
     }
 }
 
-/// The same drive with these faults, durably holding `contents`.
+/// A drive with these faults that durably holds `contents`.
 pub fn drive_with(config: &SimConfig, faults: FaultPlan, contents: &[u8]) -> Arc<SimDevice> {
     Arc::new(SimDevice::with_contents(SimConfig { faults, ..config.clone() }, contents))
 }
 
-/// Gives an import its simulated devices.
+/// Workspace of an import on simulated devices.
 #[derive(Debug)]
 pub struct SimWorkspace {
     drive: SimConfig,
@@ -38,7 +38,7 @@ pub struct SimWorkspace {
 }
 
 impl SimWorkspace {
-    /// Devices like `drive`, with these faults.
+    /// Creates devices like `drive` with these faults.
     pub fn new(drive: SimConfig, spill_faults: FaultPlan, output_faults: FaultPlan) -> Self {
         Self {
             drive,
@@ -50,17 +50,17 @@ impl SimWorkspace {
         }
     }
 
-    /// The output, if import came to make one.
+    /// The output device, if the import created one.
     pub fn written(&self) -> Option<Arc<SimDevice>> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the output got its name.
+    /// Whether the output was published.
     pub fn is_published(&self) -> bool {
         self.published.load(Ordering::SeqCst)
     }
 
-    /// The most operations of any spill file.
+    /// The largest number of operations on a spill file.
     pub fn spill_operations(&self) -> u64 {
         let spills = self.spills.lock().unwrap_or_else(PoisonError::into_inner);
         spills.iter().map(|spill| spill.operations()).max().unwrap_or(0)

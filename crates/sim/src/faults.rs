@@ -1,5 +1,5 @@
-//! The house while devices fail and the power is cut: the right answer or a clean error, and never
-//! a graph that is not the one imported.
+//! Runs of the whole system with failing devices and power cuts: the result is the right answer or
+//! a clean error, never a graph other than the one imported.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::{Outcome, demand};
 /// `EIO` and `ENOSPC`.
 const ERRNOS: [i32; 2] = [5, 28];
 
-/// What becomes of unsynced writes.
+/// Fates of unsynced writes.
 const UNSYNCED: [Unsynced; 4] = [Unsynced::Random, Unsynced::Kept, Unsynced::Lost, Unsynced::Torn];
 
-/// How a fault ended.
+/// How a run with a fault ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With the right answer: the fault met nothing that mattered.
+    /// With the right answer, unaffected by the fault.
     Right,
     /// With an error.
     Error,
 }
 
-/// An error that a user can read: one line, not empty.
+/// Checks that an error is readable: one line, not empty.
 pub fn clean(error: &dyn std::error::Error) -> Outcome<End> {
     let message = error.to_string();
     let readable = !message.trim().is_empty() && !message.contains('\n');
@@ -39,7 +39,7 @@ pub fn clean(error: &dyn std::error::Error) -> Outcome<End> {
     Ok(End::Error)
 }
 
-/// A fault at an operation below `operations`, of any kind but a power cut.
+/// A random fault other than a power cut, at an operation below `operations`.
 fn random_fault(random: &mut Random, operations: u64) -> FaultPlan {
     let n = random.below(operations.max(1));
     let plan = FaultPlan::seeded(random.bits());
@@ -59,7 +59,7 @@ fn random_cut(random: &mut Random, operations: u64) -> FaultPlan {
     FaultPlan { unsynced: random.pick(&UNSYNCED), ..FaultPlan::power_cut(random.bits(), n) }
 }
 
-/// Import under a fault that strikes its output or its spill files.
+/// Imports with a fault of the output or of the spill files.
 pub fn import_under_fault(random: &mut Random) -> Outcome<End> {
     let case = Case::random(random);
     let stored = case.store()?;
@@ -69,11 +69,11 @@ pub fn import_under_fault(random: &mut Random) -> Outcome<End> {
     } else {
         (none, random_fault(random, stored.device.operations()))
     };
-    let told = format!("spill {spill:?}, output {output:?}");
-    struck_import(&case, spill, output).map_err(|fault| format!("{told}: {fault}"))
+    let context = format!("spill {spill:?}, output {output:?}");
+    faulty_import(&case, spill, output).map_err(|fault| format!("{context}: {fault}"))
 }
 
-fn struck_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> {
+fn faulty_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> {
     let workspace = SimWorkspace::new(case.drive.clone(), spill, output);
     match case.import(&workspace) {
         Err(error) => {
@@ -82,13 +82,13 @@ fn struck_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<En
         }
         Ok(_) => {
             let device = workspace.written().ok_or("no output")?;
-            // A drive that lied about a write shows it when the power comes back.
+            // A drive that lost an acknowledged write shows it after the restart.
             nothing_but_the_graph(&device, &case.oracle(), Drive::Lied)
         }
     }
 }
 
-/// Import while the power fails, of its output or its spill files.
+/// Imports with a power cut of the output or of the spill files.
 pub fn import_under_power_cut(random: &mut Random) -> Outcome<End> {
     let case = Case::random(random);
     let stored = case.store()?;
@@ -98,8 +98,8 @@ pub fn import_under_power_cut(random: &mut Random) -> Outcome<End> {
     } else {
         (none, random_cut(random, stored.device.operations()))
     };
-    let told = format!("{:?} graph, spill {spill:?}, output {output:?}", case.shape);
-    cut_import(&case, spill, output).map_err(|fault| format!("{told}: {fault}"))
+    let context = format!("{:?} graph, spill {spill:?}, output {output:?}", case.shape);
+    cut_import(&case, spill, output).map_err(|fault| format!("{context}: {fault}"))
 }
 
 fn cut_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> {
@@ -114,21 +114,21 @@ fn cut_import(case: &Case, spill: FaultPlan, output: FaultPlan) -> Outcome<End> 
             clean(&error)?;
             nothing_but_the_graph(&device, &case.oracle(), Drive::Honest)
         }
-        // With other threads' timing the operation was never reached.
+        // Thread timing may have left the operation unreached.
         Ok(_) if !device.is_power_cut() => Ok(End::Right),
         Ok(_) => Err("import reports success though the power was cut".into()),
     }
 }
 
-/// Whether what the drive acknowledged and synced was there.
+/// Whether the drive kept the writes that it acknowledged and synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drive {
     Honest,
     Lied,
 }
 
-/// What is found when the power comes back does not open, or is the graph. Where the drive lied it
-/// may open, but then check sees the damage and no answer is wrong.
+/// Checks that after a restart the device does not open, or holds the graph. If the drive lied, the
+/// graph may open damaged, but then `check` finds the damage and no answer is wrong.
 fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle, drive: Drive) -> Outcome<End> {
     let found: Arc<SimDevice> = Arc::new(device.restart(FaultPlan::none()));
     let graph = match Graph::open(found) {
@@ -141,7 +141,7 @@ fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle, drive: Drive) -> O
         return Ok(End::Right);
     }
     demand(drive == Drive::Lied, || format!("half a graph opens: {:?}", report.faults))?;
-    // Damage that check sees must not become an answer.
+    // Damage that `check` finds must not become an answer.
     let graph = Arc::new(graph);
     for question in Question::all(graph.vertices(), &mut Random::new(0)) {
         let config = EngineConfig::with_memory(64 << 20);
@@ -153,7 +153,7 @@ fn nothing_but_the_graph(device: &SimDevice, oracle: &Oracle, drive: Drive) -> O
     Ok(End::Error)
 }
 
-/// A graph that was published is there after the power failed the moment after.
+/// Cuts the power right after an import. The published graph must survive.
 pub fn power_cut_after_import(random: &mut Random) -> Outcome {
     let case = Case::random(random);
     for unsynced in UNSYNCED {
@@ -167,19 +167,19 @@ pub fn power_cut_after_import(random: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// Every algorithm under faults that strike while it opens the graph or runs.
+/// Runs every algorithm with faults while it opens the graph or runs.
 pub fn run_under_fault(random: &mut Random) -> Outcome<Vec<End>> {
     let case = Case::random(random);
-    struck_runs(&case, random)
+    faulty_runs(&case, random)
 }
 
-/// The same on a graph of hundreds of pages.
+/// [`run_under_fault`] on a graph of hundreds of pages.
 pub fn large_run_under_fault(random: &mut Random) -> Outcome<Vec<End>> {
     let shape = random.pick(&LARGE_SHAPES);
-    struck_runs(&Case::of_shape(shape, random), random)
+    faulty_runs(&Case::of_shape(shape, random), random)
 }
 
-fn struck_runs(case: &Case, random: &mut Random) -> Outcome<Vec<End>> {
+fn faulty_runs(case: &Case, random: &mut Random) -> Outcome<Vec<End>> {
     let contents = case.store()?.device.contents();
     let oracle = case.oracle();
     let drive = &case.drive;
@@ -195,10 +195,10 @@ fn struck_runs(case: &Case, random: &mut Random) -> Outcome<Vec<End>> {
         let right_answer = question.answer(&oracle);
         for _ in 0..6 {
             let plan = run_fault(random, sound.operations(), contents.len() as u64);
-            let told = || format!("{question:?} with {plan:?} and {}", config.strategy);
+            let context = || format!("{question:?} with {plan:?} and {}", config.strategy);
             ends.push(
-                struck_run(drive, plan.clone(), &contents, question, &config, &right_answer)
-                    .map_err(|fault| format!("{}: {fault}", told()))?,
+                faulty_run(drive, plan.clone(), &contents, question, &config, &right_answer)
+                    .map_err(|fault| format!("{}: {fault}", context()))?,
             );
         }
     }
@@ -214,7 +214,7 @@ fn run_fault(random: &mut Random, operations: u64, bytes: u64) -> FaultPlan {
     }
 }
 
-fn struck_run(
+fn faulty_run(
     drive: &SimConfig,
     plan: FaultPlan,
     contents: &[u8],

@@ -1,4 +1,4 @@
-//! Turns a panic or a hang into a message.
+//! Converts panics and hangs to errors.
 
 use std::any::Any;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use crate::Outcome;
 
-/// A simulation that is not over by then hangs: rounds take milliseconds.
+/// A simulation that takes longer hangs: rounds take milliseconds.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Runs `work` on a thread of its own. Work that hangs is left behind.
+/// Runs `work` on a thread of its own, which is abandoned if it hangs.
 pub fn guarded<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Outcome<T> {
     let (sender, receiver) = sync_channel(1);
     let worker = thread::Builder::new().name("simulation".into()).spawn(move || {
-        // The receiver is gone only where patience ran out.
+        // Fails only after a timeout, when the receiver is gone.
         let _ = sender.send(work());
     });
     let worker = worker.map_err(|error| format!("cannot start a thread: {error}"))?;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panics_and_hangs_are_told_and_results_pass() {
+    fn panics_and_hangs_are_reported_and_results_pass() {
         assert_eq!(guarded(PATIENCE, || 7), Ok(7));
         let panicked = guarded(PATIENCE, || std::panic::resume_unwind(Box::new("on purpose")));
         assert_eq!(panicked, Err::<(), _>("it panicked: on purpose".into()));

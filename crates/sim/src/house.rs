@@ -1,4 +1,4 @@
-//! The whole house, once through: import, open, ask, compare.
+//! The whole system, end to end: import, open, run, compare.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,26 +20,26 @@ use crate::random::Random;
 use crate::shape::{LARGE_SHAPES, NAMINGS, Naming, SHAPES, Shape};
 use crate::{Outcome, demand};
 
-/// Page sizes that an import can be asked for.
+/// Possible page sizes.
 pub const PAGE_SIZES: [u32; 5] = [4096, 8192, 16384, 32768, 65536];
 
-/// Memory that a small import can do with.
+/// Memory that suffices for a small import.
 const IMPORT_MEMORY_MIN: usize = 16 << 20;
 
-/// An edge list, how it is written, and how it is to be imported.
+/// An edge list, its file format, and the options of its import.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Where the edges came from.
+    /// Shape of the graph.
     pub shape: Shape,
     /// The edges, by numbers from 0.
     pub edges: Vec<(u64, u64)>,
-    /// What the user calls the numbers.
+    /// The user's ids of the numbers.
     pub naming: Naming,
-    /// How the file is written.
+    /// Format of the file.
     pub format: Format,
     /// The options of the import.
     pub options: ImportConfig,
-    /// The drive that everything lies on.
+    /// The drive under the import.
     pub drive: SimConfig,
 }
 
@@ -62,7 +62,7 @@ impl Case {
         Self { shape, edges, naming, format, options: options(random), drive: random_drive(random) }
     }
 
-    /// What should come of it.
+    /// The expected graph.
     pub fn oracle(&self) -> Oracle {
         Oracle::import(&self.edges, self.naming, &self.options)
     }
@@ -84,18 +84,18 @@ impl Case {
     }
 }
 
-/// A graph that was imported without faults.
+/// A graph imported without faults.
 #[derive(Debug)]
 pub struct Stored {
-    /// Where it lies.
+    /// The device that holds the graph.
     pub device: Arc<SimDevice>,
-    /// The most operations that a spill file saw.
+    /// The largest number of operations on a spill file.
     pub spill_operations: u64,
-    /// What import told.
+    /// The report of the import.
     pub report: ImportReport,
 }
 
-/// Random options that fit each other.
+/// Random options that are consistent.
 pub fn options(random: &mut Random) -> ImportConfig {
     let directed = random.chance(50);
     ImportConfig::default()
@@ -145,7 +145,7 @@ pub fn lists(graph: &Graph, direction: Direction) -> Result<Vec<Vec<u32>>, Store
     Ok(lists)
 }
 
-/// The stored graph must hold the lists and names of the oracle.
+/// Compares the lists and ids of a stored graph with the oracle's.
 pub fn compare_stored(graph: &Graph, oracle: &Oracle) -> Outcome {
     let failed = |e: StoreError| format!("reading failed: {e}");
     let out = lists(graph, Direction::Out).map_err(failed)?;
@@ -173,7 +173,8 @@ pub fn compare_stored(graph: &Graph, oracle: &Oracle) -> Outcome {
     demand(edges == oracle.edges, || format!("{edges} edges, not {}", oracle.edges))
 }
 
-/// The engine's answer must be the oracle's; an algorithm may decline only where it says so.
+/// Compares the engine's answer with the oracle's. An algorithm may refuse only where it is
+/// documented to.
 pub fn compare_answer(
     graph: &Arc<Graph>,
     oracle: &Oracle,
@@ -202,21 +203,21 @@ pub fn compare_answer(
     }
 }
 
-/// Once through the house.
+/// Runs the whole system once.
 pub fn live(random: &mut Random) -> Outcome {
     let case = Case::random(random);
-    told(&case, random)
+    with_context(&case, random)
 }
 
-/// Once through the house with a graph of hundreds of pages.
+/// Runs the whole system once on a graph of hundreds of pages.
 pub fn live_large(random: &mut Random) -> Outcome {
     let shape = random.pick(&LARGE_SHAPES);
     let case = Case::of_shape(shape, random);
-    told(&case, random)?;
+    with_context(&case, random)?;
     together(&case, random).map_err(|fault| format!("{shape:?} graph, two runs at once: {fault}"))
 }
 
-/// Two runs on one open graph at the same time.
+/// Runs two algorithms on one open graph at the same time.
 fn together(case: &Case, random: &mut Random) -> Outcome {
     let graph = open_whole(case.store()?.device)?;
     let oracle = case.oracle();
@@ -232,7 +233,7 @@ fn together(case: &Case, random: &mut Random) -> Outcome {
     })
 }
 
-fn told(case: &Case, random: &mut Random) -> Outcome {
+fn with_context(case: &Case, random: &mut Random) -> Outcome {
     let context = |fault: String| {
         let Case { shape, naming, format, options, .. } = case;
         format!("{shape:?} graph, {naming:?} ids, {format}, {options:?}: {fault}")

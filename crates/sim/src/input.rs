@@ -1,4 +1,4 @@
-//! Files that hold an edge list, in every format.
+//! Writes edge lists in every format.
 
 use std::fmt::Write;
 
@@ -6,17 +6,17 @@ use cenote_import::Format;
 
 use crate::shape::Naming;
 
-/// Formats that any graph of integer ids can be written in.
+/// Formats for any graph with integer ids.
 pub const INTEGER_FORMATS: [Format; 5] =
     [Format::Edges, Format::Csv, Format::Tsv, Format::Adjacency, Format::U64];
-/// Formats that any graph can be written in.
+/// Formats for any graph.
 pub const NAME_FORMATS: [Format; 4] = [Format::Edges, Format::Csv, Format::Tsv, Format::Adjacency];
-/// Formats whose ids count from 0 or 1.
+/// Formats for ids from 0 or 1.
 pub const DENSE_FORMATS: [Format; 5] =
     [Format::U32, Format::MatrixMarket, Format::Metis, Format::Vertices, Format::AdjacencyU32];
 
-/// The bytes of a file of this format. The last four of [`DENSE_FORMATS`] hold the vertices and,
-/// of each edge, what the format can say: they serve as a start for mutations.
+/// The bytes of a file in this format. The last four of [`DENSE_FORMATS`] lose parts of the edges
+/// that the format cannot express; they only serve as a start for mutations.
 pub fn write(format: Format, naming: Naming, edges: &[(u64, u64)]) -> Vec<u8> {
     match format {
         Format::Csv => lines(naming, edges, "source,target\n", ","),

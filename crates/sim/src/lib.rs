@@ -1,17 +1,18 @@
-//! The whole-house simulator: from a seed it imports, queries, breaks and restarts, and compares
-//! every answer with an oracle that is too simple to be wrong.
+//! The simulator of the whole system: from a seed it imports, queries, injects faults and restarts,
+//! and compares every answer with an oracle that is too simple to be wrong.
 //!
-//! It runs the production code: the same import, engine and algorithms, on simulated devices in
-//! virtual time. Every random choice comes from one seed, and whatever fails prints that seed.
+//! It runs the production code (import, engine, algorithms) on simulated devices in virtual time.
+//! Every random choice comes from one seed, which every failure prints.
 //!
-//! - [`random`]: the choices
-//! - [`shape`], [`input`]: random edge lists, and files that hold them
+//! - [`random`]: random choices
+//! - [`shape`], [`input`]: random edge lists, and files of them
 //! - [`oracle`]: the graph in plain vectors, and the answers by definition
-//! - [`disk`]: simulated devices under an import
-//! - [`question`]: what is asked of a graph, and how answers are compared
-//! - [`house`]: import, open, ask, compare
-//! - [`faults`]: the same while devices fail and the power is cut
-//! - [`guard`]: turns a panic or a hang into a message
+//! - [`disk`]: simulated devices for imports
+//! - [`question`]: questions about a graph, and the comparison of answers
+//! - [`house`]: the whole system: import, open, run, compare
+//! - [`faults`]: the whole system with failing devices and power cuts
+//! - [`updates`]: graphs that change, on devices that fail at any moment
+//! - [`guard`]: converts panics and hangs to errors
 //! - [`fuzz`]: the registry of fuzzers
 //!
 //! ```
@@ -29,11 +30,12 @@ pub mod oracle;
 pub mod question;
 pub mod random;
 pub mod shape;
+pub mod updates;
 
-/// What a simulation gives: nothing, or in words what went wrong.
+/// The result of a simulation, or a description of what went wrong.
 pub type Outcome<T = ()> = Result<T, String>;
 
-/// Fails with the message that `what` makes, unless `holds`.
+/// Fails with the message of `what`, unless `holds`.
 pub(crate) fn demand(holds: bool, what: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(()) } else { Err(what()) }
 }

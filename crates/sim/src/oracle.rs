@@ -1,4 +1,4 @@
-//! The graph in plain vectors and the answers by definition: too simple to be wrong.
+//! The graph in plain vectors and the answers by definition.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use cenote_import::ImportConfig;
 
 use crate::shape::Naming;
 
-/// A graph as import should make it of an edge list.
+/// The expected graph of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Oracle {
-    /// The user's name of each vertex.
+    /// The user's id of each vertex.
     pub names: Vec<String>,
     /// Targets of each vertex, ascending.
     pub out: Vec<Vec<u32>>,
     /// Sources of each vertex, ascending.
     pub back: Vec<Vec<u32>>,
-    /// Edges as the user counts them.
+    /// Number of edges as the user counts them.
     pub edges: u64,
 }
 
 impl Oracle {
-    /// Imports in the plainest way.
+    /// Imports in the simplest way.
     pub fn import(edges: &[(u64, u64)], naming: Naming, options: &ImportConfig) -> Self {
         let mut vertices = BTreeMap::new();
         for &number in edges.iter().flat_map(|(a, b)| [a, b]) {
@@ -57,7 +57,7 @@ impl Oracle {
         oracle
     }
 
-    /// The graph that has exactly these lists of targets.
+    /// The graph with these lists of targets.
     pub fn of_lists(lists: &[Vec<u32>]) -> Self {
         let empty = vec![Vec::new(); lists.len()];
         let names = (0..lists.len()).map(|v| v.to_string()).collect();
@@ -73,7 +73,7 @@ impl Oracle {
         self.back[target as usize].push(source);
     }
 
-    /// Least number of edges from `source`, level by level.
+    /// The distance of each vertex from `source`, level by level.
     pub fn levels(&self, source: u32) -> Vec<Option<u32>> {
         let mut levels = vec![None; self.out.len()];
         levels[source as usize] = Some(0);
@@ -96,8 +96,7 @@ impl Oracle {
         levels
     }
 
-    /// The smallest vertex of the level before that has an edge to the vertex; the source is its
-    /// own parent.
+    /// The smallest neighbour of each vertex on the previous level; the source is its own parent.
     pub fn parents(&self, source: u32) -> Vec<Option<u32>> {
         let levels = self.levels(source);
         let mut parents = vec![None; self.out.len()];
@@ -114,7 +113,7 @@ impl Oracle {
         parents
     }
 
-    /// The smallest vertex that a walk reaches which may follow edges either way.
+    /// The smallest vertex of each vertex's weakly connected component.
     pub fn components(&self) -> Vec<u32> {
         let mut labels = vec![u32::MAX; self.out.len()];
         for label in 0..self.out.len() as u32 {
@@ -130,7 +129,7 @@ impl Oracle {
         labels
     }
 
-    /// Ranks after so many power iterations from 1/n.
+    /// The ranks after `iterations` power iterations from 1/n.
     pub fn pagerank(&self, damping: f64, iterations: u32) -> Vec<f64> {
         let n = self.out.len() as f64;
         let mut ranks = vec![1.0 / n; self.out.len()];

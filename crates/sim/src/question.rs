@@ -1,4 +1,4 @@
-//! What is asked of a graph, and how answers are compared.
+//! Questions about a graph, answered by the engine and by the oracle, and their comparison.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::random::Random;
 /// All strategies.
 pub const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
-/// A question.
+/// A question to an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Question {
     /// Levels and parents from a source.
@@ -26,14 +26,14 @@ pub enum Question {
     },
     /// Components.
     Wcc,
-    /// Ranks after so many iterations.
+    /// Ranks after some iterations.
     PageRank {
-        /// How many.
+        /// Number of iterations.
         iterations: u32,
     },
 }
 
-/// Its answer, by vertex.
+/// An answer, by vertex.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Level and parent.
@@ -45,14 +45,14 @@ pub enum Answer {
 }
 
 impl Question {
-    /// One question about each algorithm.
+    /// One question for each algorithm.
     pub fn all(vertices: usize, random: &mut Random) -> [Self; 3] {
         let source = random.index(vertices) as VertexId;
         let iterations = random.below(6) as u32;
         [Question::Bfs { source }, Question::Wcc, Question::PageRank { iterations }]
     }
 
-    /// Asks the engine.
+    /// The answer of the engine.
     pub fn ask(self, graph: &Arc<Graph>, config: EngineConfig) -> Result<Answer, AlgoError> {
         let vertices = 0..graph.vertices() as VertexId;
         Ok(match self {
@@ -74,7 +74,7 @@ impl Question {
         })
     }
 
-    /// Asks the oracle.
+    /// The answer of the oracle.
     pub fn answer(self, oracle: &Oracle) -> Answer {
         match self {
             Question::Bfs { source } => Answer::Bfs(oracle.levels(source), oracle.parents(source)),
@@ -85,15 +85,15 @@ impl Question {
         }
     }
 
-    /// Whether the algorithm may decline: the paper's search for components follows edges either
-    /// way, so it needs in-edges.
+    /// Whether the algorithm may be unsupported: the paper's search for components follows edges in
+    /// both directions, so it needs in-edges.
     pub fn may_be_unsupported(self, graph: &Graph, strategy: Strategy) -> bool {
         self == Question::Wcc && strategy != Strategy::Auto && !graph.has_in_edges()
     }
 }
 
 impl Answer {
-    /// How it differs from what is right; ranks may by one part in 10^9.
+    /// The first difference from the right answer; ranks may differ by one part in 10^9.
     pub fn difference(&self, right: &Answer) -> Option<String> {
         match (self, right) {
             (Answer::Bfs(levels, parents), Answer::Bfs(right_levels, right_parents)) => {
@@ -124,7 +124,7 @@ fn first<T: std::fmt::Debug>(
     Some(format!("{what} of vertex {v} is {:?}, not {:?}", found[v], right[v]))
 }
 
-/// A way to run: small budgets, few or many threads, drives that are not the one it runs on.
+/// A random configuration: small budgets, few or many threads, profiles of other drives.
 pub fn random_config(random: &mut Random) -> EngineConfig {
     let presets = Preset::all();
     let profile = Profile::of_model(&presets[random.index(presets.len())].model());
@@ -137,20 +137,28 @@ pub fn random_config(random: &mut Random) -> EngineConfig {
         .explain(random.chance(20))
 }
 
-/// What the lists of a tiered device may grow by between two answers of how much memory it takes:
-/// its worker moves blocks meanwhile. Users see the need rounded up to MiB.
+/// Growth of the memory of a tiered device, whose worker moves blocks, between an error and the run
+/// with the budget that it names. Users see that budget rounded up to MiB.
 const TIERS_GROW_BYTES: u64 = 16 << 10;
 
-/// Asks; where the budget is too small, again with the budget that the error says would do.
+/// The answer of the engine, see [`within_budget`].
 pub fn ask_within_budget(
     question: Question,
     graph: &Arc<Graph>,
     config: &EngineConfig,
 ) -> Result<Answer, AlgoError> {
-    match question.ask(graph, config.clone()) {
+    within_budget(config, |config| question.ask(graph, config))
+}
+
+/// Calls `run`, and if the budget is too small once more with the budget that the error names.
+pub(crate) fn within_budget<T>(
+    config: &EngineConfig,
+    run: impl Fn(EngineConfig) -> Result<T, AlgoError>,
+) -> Result<T, AlgoError> {
+    match run(config.clone()) {
         Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
-            question.ask(graph, config.clone().memory_bytes(needed + TIERS_GROW_BYTES))
+            run(config.clone().memory_bytes(needed + TIERS_GROW_BYTES))
         }
-        answer => answer,
+        result => result,
     }
 }

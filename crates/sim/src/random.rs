@@ -1,8 +1,8 @@
-//! The choices of a simulation, all from one seed.
+//! The random choices of a simulation, from one seed.
 
 use cenote_workload::random::Counter;
 
-/// A sequence of choices.
+/// A sequence of random choices.
 #[derive(Clone, Debug)]
 pub struct Random {
     numbers: Counter,
@@ -21,23 +21,23 @@ impl Random {
         self.numbers.at(self.next)
     }
 
-    /// A number from 0 to below `bound`.
+    /// A number in `0..bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next += 1;
         self.numbers.below(self.next, bound)
     }
 
-    /// An index of something that has `len` items.
+    /// An index into `len` items.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// One of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.index(choices.len())]
     }

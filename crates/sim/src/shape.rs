@@ -9,39 +9,39 @@ use cenote_workload::uniform::{Uniform, UniformConfig};
 
 use crate::random::Random;
 
-/// What a graph looks like.
+/// Shape of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Few edges among few vertices: repeated edges, self-loops, odd corners.
     Tiny,
     /// Hubs and many vertices of small degree.
     Kron,
-    /// All vertices alike.
+    /// Uniformly random edges.
     Uniform,
     /// Preferential attachment.
     Attached,
-    /// Huge diameter.
+    /// A grid, with a huge diameter.
     Grid,
     /// A ring with shortcuts.
     Ring,
-    /// Lists that run over pages.
+    /// A hub whose list spans pages.
     Star,
-    /// One vertex after another.
+    /// A path.
     Path,
     /// Many small components.
     Islands,
-    /// Hubs, and lists and pages enough that visits are planned, shared by workers and cached.
+    /// Hubs, and enough pages that visits are planned, shared by workers and cached.
     LargeKron,
-    /// Pages enough, and all alike.
+    /// Uniformly random edges on many pages.
     LargeUniform,
-    /// Pages enough, and hundreds of steps.
+    /// A grid on many pages, with hundreds of steps.
     LargeGrid,
 }
 
 /// Shapes of graphs of hundreds of pages.
 pub const LARGE_SHAPES: [Shape; 3] = [Shape::LargeKron, Shape::LargeUniform, Shape::LargeGrid];
 
-/// All shapes of small graphs.
+/// Shapes of small graphs.
 pub const SHAPES: [Shape; 9] = [
     Shape::Tiny,
     Shape::Kron,
@@ -55,7 +55,7 @@ pub const SHAPES: [Shape; 9] = [
 ];
 
 impl Shape {
-    /// A graph of this shape, at least one edge, with some repeated edges and self-loops.
+    /// Random edges of this shape, at least one, with some repeated edges and self-loops.
     pub fn edges(self, random: &mut Random) -> Vec<(u64, u64)> {
         let seed = random.bits();
         let mut edges = match self {
@@ -133,16 +133,16 @@ fn islands(random: &mut Random) -> Vec<(u64, u64)> {
     joined.chain([(0, 0)]).collect()
 }
 
-/// How the user names the vertices that a shape counts from 0.
+/// The user's ids of vertices that a shape numbers from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// As they are.
+    /// The numbers themselves.
     Dense,
     /// Integers with gaps.
     Spaced,
-    /// Integers anywhere below 2^64, in another order.
+    /// Integers below 2^64 in another order.
     Scattered,
-    /// Names, in another order.
+    /// Strings in another order.
     Names,
 }
 
@@ -150,7 +150,7 @@ pub enum Naming {
 pub const NAMINGS: [Naming; 4] = [Naming::Dense, Naming::Spaced, Naming::Scattered, Naming::Names];
 
 impl Naming {
-    /// The integer that names vertex `number`, unless names are no integers.
+    /// The id of vertex `number`, if ids are integers.
     pub fn integer(self, number: u64) -> Option<u64> {
         match self {
             Naming::Dense => Some(number),
@@ -160,13 +160,13 @@ impl Naming {
         }
     }
 
-    /// The name of vertex `number` as a user writes it.
+    /// The id of vertex `number` as text.
     pub fn name(self, number: u64) -> String {
         let name = || format!("n{}", number.wrapping_mul(0x9e37_79b9) % 1_000_003);
         self.integer(number).map_or_else(name, |id| id.to_string())
     }
 
-    /// Names sort by this: integers by value, others by their bytes.
+    /// The sort key of an id: integers by value, strings by bytes.
     pub fn key(self, number: u64) -> (u64, String) {
         match self.integer(number) {
             Some(integer) => (integer, String::new()),

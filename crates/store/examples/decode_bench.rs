@@ -1,5 +1,5 @@
-//! Prints how many entries a second one core gets out of the pages of a graph: `cargo run --release
-//! --example decode_bench -- graph.cenote`. All pages are in memory before.
+//! Prints how many entries per second one core decodes from the pages of a graph in memory:
+//! `cargo run --release --example decode_bench -- graph.cenote`.
 
 use std::hint::black_box;
 use std::time::Instant;

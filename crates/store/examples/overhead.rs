@@ -1,5 +1,5 @@
-//! Prints what the page format costs beyond 4 bytes per list entry and 2 per list, for the packing
-//! that is used and for the one where long lists start on a new page:
+//! Prints the space that the page format takes beyond 4 bytes per list entry and 2 per list, for
+//! the actual packing and for one where long lists start on a new page:
 //! `cargo run --release --example overhead FILE...` with edge lists (plain or gzip, undirected).
 
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ fn overhead(degrees: &[usize], page_bytes: usize, may_start: bool) -> f64 {
     (pages * page_bytes - entries - 2 * degrees.len()) as f64 / entries as f64
 }
 
-/// Next-fit in vertex order, as the format's document tells.
+/// Next-fit in vertex order, as `FORMAT.md` describes it.
 fn pages_of(degrees: &[usize], page_bytes: usize, may_start: bool) -> usize {
     let payload = page_bytes - HEADER_BYTES;
     let (mut pages, mut free) = (0, 0);

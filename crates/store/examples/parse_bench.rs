@@ -1,5 +1,5 @@
-//! Prints what it costs to verify a page, per page size: `cargo run --release --example
-//! parse_bench`. The pages come from memory, larger than the last cache, as they do from a device.
+//! Prints the time to verify a page, for each page size: `cargo run --release --example
+//! parse_bench`. The pages lie in memory and exceed the last cache, as if read from a device.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -44,7 +44,8 @@ fn parsed(page: Result<Page<'_>, cenote_store::PageFault>) -> usize {
 
 fn expected(page: usize) -> Expected {
     Expected {
-        identity: Identity { salt: 7, page: page as u64, epoch: 1 },
+        identity: Identity { salt: 7, physical: page as u64, epoch: 1 },
+        page: page as u64,
         codec: Codec::Raw,
         first: 0,
         lists: LISTS as u64,

@@ -1,29 +1,86 @@
-//! Commits: a graph is what the newest whole slot says, and becomes another by one page write.
+//! Commits: the newest valid slot defines the graph, and one page write replaces it.
 //!
-//! A commit writes what is new to pages that no slot names, syncs, writes the superblock of the
-//! next epoch over that of the epoch before the present one, and syncs. So one of the two slots is
-//! whole at every moment.
+//! A commit writes new pages to free places, syncs, writes the superblock of the next epoch into
+//! the slot of the older of the two epochs, and syncs. So one slot is valid at every moment.
 
 use cenote_device::{Buffer, Device, DeviceError, Op, QueueConfig, Request};
 use cenote_pool::PageId;
 
 use crate::error::{PageError, PageFault, Result, StoreError, equal, other, zero_behind};
 use crate::format::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageKind, SLOTS};
-use crate::header::{self, Identity, PageHeader};
+use crate::header::{self, Identity};
+use crate::log::{LogArea, LogEnd, Pending, read_log};
 use crate::superblock::{Section, Slot, Superblock, page_bytes_of, slot_fault};
 use crate::table::{self, Extent, Extents};
 
-/// What the newest whole slot says.
+/// Bytes of the page table that are read at once.
+const EXTENTS_READ_BYTES: usize = 256 << 10;
+
+/// A commit, and the changes of the log since.
+#[derive(Clone, Debug)]
+pub(crate) struct Latest {
+    pub commit: Commit,
+    pub pending: Pending,
+    /// `None` for a graph without a log.
+    pub log: Option<LogEnd>,
+}
+
+impl Latest {
+    /// Reads the newest commit and its log; also what lies behind the log's end if it is
+    /// `for_writing`.
+    pub fn read(device: &dyn Device, file: &str, for_writing: bool) -> Result<Self> {
+        let mut has_failed = false;
+        loop {
+            let commit = Commit::read(device, file)?;
+            if commit.superblock.log.is_empty() {
+                return Ok(Self::without_log(commit));
+            }
+            let epoch = commit.superblock.epoch;
+            let slots = u64::from(commit.superblock.page_bytes) * SLOTS;
+            let latest = Self::with_log(device, file, commit, for_writing);
+            // A writer elsewhere may have committed meanwhile and overwritten the log.
+            if valid_slots(&read_start(device, slots)?).all(|slot| slot.0 <= epoch) {
+                // It may have ended a flush that was not whole, beside one behind it.
+                if latest.is_ok() || has_failed {
+                    return latest;
+                }
+                has_failed = true;
+            }
+        }
+    }
+
+    /// A commit without the changes of its log.
+    pub fn without_log(commit: Commit) -> Self {
+        let pending = Pending::new(&commit.superblock);
+        Self { commit, pending, log: None }
+    }
+
+    fn with_log(
+        device: &dyn Device,
+        file: &str,
+        commit: Commit,
+        for_writing: bool,
+    ) -> Result<Self> {
+        let superblock = &commit.superblock;
+        let mut pending = Pending::new(superblock);
+        let area = LogArea::of(superblock);
+        let log = read_log(device, file, &area, superblock.ids, for_writing, |batch| {
+            pending.replay(batch)
+        })?;
+        Ok(Self { commit, pending, log: Some(log) })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub superblock: Superblock,
     pub extents: Extents,
-    /// What is wrong with the other slot: it should hold the commit before, or nothing.
+    /// The fault of the other slot, which should hold the commit before this one, or nothing.
     pub other_slot: Option<PageFault>,
 }
 
 impl Commit {
-    /// Reads the slots and the page table, and verifies that they are sound.
+    /// Reads and verifies the slots and the page table.
     pub fn read(device: &dyn Device, file: &str) -> Result<Self> {
         let device_bytes = device.len_bytes()?;
         if device_bytes == 0 {
@@ -32,7 +89,7 @@ impl Commit {
         let start = read_start(device, device_bytes)?;
         let head = &start[..start.len().min(PAGE_BYTES_MIN)];
         let page_bytes = page_bytes_of(file, head, device_bytes);
-        let newest = whole_slots(&start).max();
+        let newest = valid_slots(&start).max();
         let (slot, page) = match (newest, page_bytes) {
             (Some((_, slot, page_bytes)), _) => {
                 (slot, &start[slot as usize * page_bytes..][..page_bytes])
@@ -56,20 +113,20 @@ impl Commit {
         Ok(commit)
     }
 
-    /// Whether what it says can be a graph.
+    /// Checks that superblock and page table can describe a graph.
     pub fn check(&self) -> Result<(), PageFault> {
         self.superblock.check()?;
         self.check_extents()
     }
 
     fn check_extents(&self) -> Result<(), PageFault> {
-        let Superblock { epoch, pages_total, logical_pages, .. } = self.superblock;
-        self.extents.check(epoch, pages_total, logical_pages)?;
+        let Superblock { epoch, pages_total, logical_pages, ref log, .. } = self.superblock;
+        self.extents.check(epoch, pages_total, logical_pages, log)?;
         check_sections(&self.superblock, &self.extents.table)
     }
 
-    /// Makes it the newest: writes its slot and returns when it is on stable storage. All that it
-    /// names must be there already.
+    /// Writes the slot and returns when it is on stable storage. Everything that the commit names
+    /// must be there already.
     pub fn publish(&self, device: &dyn Device) -> Result<()> {
         let page_bytes = self.superblock.page_bytes as usize;
         let mut buffer = Buffer::new(page_bytes)?;
@@ -80,32 +137,31 @@ impl Commit {
     }
 }
 
-/// Makes a device hold no graph: zeros in both slots, on stable storage.
+/// Erases the graph on a device: writes zeros into both slots, on stable storage.
 pub(crate) fn erase(device: &dyn Device) -> Result<()> {
     if device.len_bytes()? == 0 {
         return Ok(());
     }
-    // Whatever the page size of the graph that lies there.
+    // The old graph may have any page size.
     let len = PAGE_BYTES_MAX * SLOTS as usize;
     cenote_device::write_all(device, 0, len, Buffer::new(len)?)?;
     Ok(device.sync()?)
 }
 
-/// Epoch, number and page size of each slot whose checksum is right, in the first pages of a
-/// device.
-fn whole_slots(start: &[u8]) -> impl Iterator<Item = (u64, PageId, usize)> {
+/// Epoch, number and page size of each slot with a right checksum.
+fn valid_slots(start: &[u8]) -> impl Iterator<Item = (u64, PageId, usize)> {
     let sizes = (PAGE_BYTES_MIN.ilog2()..=PAGE_BYTES_MAX.ilog2()).map(|log| 1usize << log);
     let places = sizes.flat_map(|size| (0..SLOTS).map(move |slot| (slot, size)));
     places.filter_map(move |(slot, size)| {
         let page = start.get(slot as usize * size..)?.get(..size)?;
-        // Page 0, which tells the size, may be damaged: each possible size is tried.
+        // Page 0, which holds the page size, may be damaged: try each possible size.
         page_bytes_of("", &page[..PAGE_BYTES_MIN], size as u64).ok().filter(|ok| *ok == size)?;
         let epoch = Slot::epoch(page, slot).ok()?;
         Some((epoch, slot, size))
     })
 }
 
-/// The slot that is not in use holds the commit before this one, or nothing.
+/// Checks that the slot that is not in use holds the previous commit or nothing.
 fn check_other_slot(start: &[u8], superblock: &Superblock) -> Result<(), PageFault> {
     let (slot, page_bytes) = (superblock.other_slot(), superblock.page_bytes as usize);
     let page = &start[slot as usize * page_bytes..][..page_bytes];
@@ -116,7 +172,7 @@ fn check_other_slot(start: &[u8], superblock: &Superblock) -> Result<(), PageFau
     if found == expected { Ok(()) } else { Err(PageFault::Epoch { found, expected }) }
 }
 
-/// Reads a list of extents that does not fit into its slot.
+/// Reads a list of extents that lies in pages of its own.
 fn read_extents(
     device: &dyn Device,
     file: &str,
@@ -127,17 +183,22 @@ fn read_extents(
     let page_bytes = superblock.page_bytes as usize;
     let section = if kind == PageKind::PageTable { "page table" } else { "free list" };
     let mut extents: Vec<Extent> = Vec::new();
-    let mut buffer = Buffer::new(page_bytes)?;
-    for page in pages {
-        let offset = page * page_bytes as u64;
-        buffer = cenote_device::read_exact(device, offset, page_bytes, buffer)?;
+    let at_once = (EXTENTS_READ_BYTES / page_bytes).min((pages.end - pages.start) as usize);
+    let mut buffer = Buffer::new(at_once.max(1) * page_bytes)?;
+    for page in pages.clone() {
+        let within = (page - pages.start) as usize % at_once;
+        if within == 0 {
+            let len = at_once.min((pages.end - page) as usize) * page_bytes;
+            buffer = cenote_device::read_exact(device, page * page_bytes as u64, len, buffer)?;
+        }
+        let bytes = &buffer[within * page_bytes..][..page_bytes];
         let expected = (count - extents.len() as u64).min(table::per_page(page_bytes) as u64);
-        let identity = Identity { salt: superblock.salt, page, epoch: superblock.epoch };
-        let verified = header::verify(&buffer, &identity, kind).and_then(|header| {
+        let identity = Identity { salt: superblock.salt, physical: page, epoch: superblock.epoch };
+        let verified = header::verify(bytes, &identity, kind).and_then(|header| {
             equal("number of extents", header.entries.into(), expected)?;
             let used = HEADER_BYTES + expected as usize * size_of::<Extent>();
-            zero_behind("extent", &buffer[used..])?;
-            let places = buffer[HEADER_BYTES..used].chunks_exact(size_of::<Extent>());
+            zero_behind("extent", &bytes[used..])?;
+            let places = bytes[HEADER_BYTES..used].chunks_exact(size_of::<Extent>());
             extents.extend(places.map(bytemuck::pod_read_unaligned::<Extent>));
             Ok(())
         });
@@ -149,28 +210,7 @@ fn read_extents(
     Ok(extents)
 }
 
-/// Puts extents into pages of their own.
-pub(crate) fn write_extents(
-    device: &dyn Device,
-    superblock: &Superblock,
-    kind: PageKind,
-    extents: &[Extent],
-    first: PageId,
-) -> Result<()> {
-    let page_bytes = superblock.page_bytes as usize;
-    for (page, extents) in (first..).zip(extents.chunks(table::per_page(page_bytes))) {
-        let mut buffer = Buffer::new(page_bytes)?;
-        let bytes: &[u8] = bytemuck::cast_slice(extents);
-        buffer[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
-        let entries = extents.len() as u32;
-        let header = PageHeader { entries, epoch: superblock.epoch, ..PageHeader::new(kind) };
-        header.seal(&mut buffer, superblock.salt, page);
-        cenote_device::write_all(device, page * page_bytes as u64, page_bytes, buffer)?;
-    }
-    Ok(())
-}
-
-/// The page table holds the pages of the sections, and no others.
+/// Checks that the page table holds exactly the pages of the sections.
 fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), PageFault> {
     for section in &superblock.sections {
         let Section { first_page, pages, .. } = *section;
@@ -192,7 +232,8 @@ fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), Pag
     equal("pages of all sections in its page table", found, expected)
 }
 
-/// Reads what may hold both slots, whatever the page size, or all of a device that is shorter.
+/// Reads the start of a device, long enough for both slots at any page size, or all of its
+/// `device_bytes`.
 fn read_start(device: &dyn Device, device_bytes: u64) -> Result<Vec<u8>> {
     let both = (PAGE_BYTES_MAX as u64 * SLOTS).min(device_bytes);
     let (expected, len) = (both as usize, both.next_multiple_of(PAGE_BYTES_MIN as u64) as usize);

@@ -1,5 +1,5 @@
-//! The lengths of all lists, as LEB128 numbers packed into pages: the few per cent of a graph that
-//! an algorithm needs before its first pass, without a pass over the lists.
+//! The degrees section: the lengths of all lists as LEB128 numbers, a few per cent of the graph's
+//! bytes. Algorithms that need degrees first read it instead of the lists.
 
 use crate::VertexId;
 use crate::error::{PageFault, Result, equal, other, zero_behind};
@@ -13,7 +13,6 @@ use crate::superblock::Section;
 /// Most bytes of a LEB128 number of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
 
-/// Appends a number, seven bits a byte, least first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -22,8 +21,8 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Takes a number from the front. `None` if it is cut short, longer than 64 bits, or written with
-/// more bytes than it needs.
+/// Removes a LEB128 number from the front. `None` if it is cut short, longer than 64 bits, or
+/// written with more bytes than it needs.
 #[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
@@ -41,7 +40,12 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Degrees that wait in memory, already encoded, for their place in the file.
+/// The larger of two lists, by length; of equal ones that of the smaller vertex.
+pub(crate) fn longer(a: (u64, VertexId), b: (u64, VertexId)) -> (u64, VertexId) {
+    if b.0 > a.0 || (b.0 == a.0 && b.1 < a.1) { b } else { a }
+}
+
+/// Encoded degrees that are held in memory until their section is written.
 pub(crate) struct DegreePages {
     payload_bytes: usize,
     full: Vec<Payload>,
@@ -62,12 +66,16 @@ impl Payload {
 
 impl DegreePages {
     pub fn new(page_bytes: usize) -> Self {
+        Self::starting_at(0, page_bytes)
+    }
+
+    /// Pages of the degrees from a vertex on.
+    pub fn starting_at(first: VertexId, page_bytes: usize) -> Self {
         let payload_bytes = format::payload_bytes(page_bytes);
-        let current = Payload::new(0, payload_bytes);
+        let current = Payload::new(first, payload_bytes);
         Self { payload_bytes, full: Vec::new(), current }
     }
 
-    /// Takes the length of the list of `vertex`, the next one.
     #[inline]
     pub fn push(&mut self, vertex: VertexId, degree: u64) {
         let bytes = (64 - (degree | 1).leading_zeros() as usize).div_ceil(7);
@@ -83,7 +91,6 @@ impl DegreePages {
         (self.full.len() + 1) * self.payload_bytes + self.full.capacity() * size_of::<Payload>()
     }
 
-    /// The lengths again, in vertex order.
     pub fn for_each(&self, mut take: impl FnMut(u64)) {
         for Payload { bytes, .. } in self.full.iter().chain([&self.current]) {
             let mut rest = bytes.as_slice();
@@ -93,7 +100,6 @@ impl DegreePages {
         }
     }
 
-    /// Writes the section. The number of pages.
     pub fn write(mut self, sink: &mut impl PageTarget) -> Result<u64> {
         if self.current.count > 0 {
             self.full.push(self.current);
@@ -108,7 +114,6 @@ impl DegreePages {
     }
 }
 
-/// Pulls the lengths of lists, a page at a time.
 pub(crate) struct DegreeReader<'a> {
     pages: &'a Pages,
     section: Section,
@@ -123,10 +128,10 @@ impl<'a> DegreeReader<'a> {
         Ok(Self { pages, section, stream, next_vertex: 0, degrees: Vec::new() })
     }
 
-    /// The next vertex and the degrees from it on, or `None` behind the last.
+    /// The next vertex and the degrees from it on, or `None` after the last.
     pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
         let (layout, section) = (&self.pages.layout, self.section);
-        let vertices = layout.superblock.vertices;
+        let vertices = layout.committed.vertices;
         let bad = |page| move |fault| layout.fault(page, section.kind.name(), fault);
         let Some((number, bytes)) = self.stream.next()? else {
             equal("number of degrees", self.next_vertex, vertices)
@@ -141,8 +146,8 @@ impl<'a> DegreeReader<'a> {
     }
 }
 
-/// Decodes a verified page of degrees into `out`. It must go on with `first`, hold at least one
-/// degree and none beyond `vertices`.
+/// Decodes a verified page of degrees into `out`. It must start with vertex `first`, and hold at
+/// least one degree and none beyond `vertices`.
 fn decode(
     bytes: &[u8],
     header: &PageHeader,

@@ -1,24 +1,24 @@
-//! Every edge of a graph once, in the order of the lists.
+//! Iterates over every edge of a graph once, in the order of the lists.
 
 use crate::error::{Result, equal};
 use crate::graph::Graph;
 use crate::weights::stream::WeightStream;
 use crate::{Direction, VertexId, Weight};
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportReport {
-    /// Edges.
+    /// Number of edges.
     pub edges: u64,
-    /// Vertices without an edge: a list of edges does not tell that they exist.
+    /// Number of vertices without an edge, which a list of edges does not contain.
     pub isolated: u64,
 }
 
-/// Called with the pages that are done and the pages in all.
+/// Progress callback: pages done, pages in all.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Passes every edge on, once, with its weight where the graph has weights: on an undirected graph
-/// from its smaller end, by vertex number.
+/// Calls `visit` with every edge once, with its weight if the graph has weights. An edge of an
+/// undirected graph is visited from its end with the smaller vertex number.
 pub fn for_each_edge(
     graph: &Graph,
     progress: Progress<'_>,

@@ -1,4 +1,4 @@
-//! What can go wrong between a graph and its file.
+//! Errors of the store.
 
 use cenote_device::DeviceError;
 use cenote_pool::PoolError;
@@ -8,14 +8,14 @@ use crate::format::PageKind;
 /// The result of a store call.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// A fault of a graph file, or of what is to become one.
+/// An error of a graph file, or of writing one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The pool could not bring a page.
+    /// The pool could not read a page.
     #[error(transparent)]
     Pool(PoolError),
     /// The file has no bytes.
@@ -24,7 +24,7 @@ pub enum StoreError {
         /// Path of the file.
         file: String,
     },
-    /// The file is something else.
+    /// The file is not a Cenote graph.
     #[error(
         "{file}: not a Cenote graph (page 0, bytes 48..56 are {found:02x?}, expected \
              \"CENOTE\\r\\n\"); to build a graph from it, use `cenote import`"
@@ -32,10 +32,10 @@ pub enum StoreError {
     NotCenote {
         /// Path of the file.
         file: String,
-        /// What stands in place of the magic bytes; fewer where the file ends earlier.
+        /// The bytes in place of the magic bytes; fewer where the file ends earlier.
         found: Vec<u8>,
     },
-    /// The writer never came to write the superblock.
+    /// The superblock was never written.
     #[error(
         "{file}: page 0 is all zeros: the import of this graph was not finished; import it \
              again"
@@ -44,7 +44,7 @@ pub enum StoreError {
         /// Path of the file.
         file: String,
     },
-    /// An earlier Cenote wrote the file.
+    /// The file has an older format version.
     #[error(
         "{file}: page 0: format version {found}, but this program reads version {supported}; \
              import the graph again"
@@ -57,7 +57,7 @@ pub enum StoreError {
         /// Version that this program reads.
         supported: u32,
     },
-    /// A later Cenote wrote the file.
+    /// The file has a newer format version.
     #[error(
         "{file}: page 0: format version {found}, but this program reads up to version \
              {supported}; use a newer Cenote"
@@ -70,7 +70,7 @@ pub enum StoreError {
         /// Newest version that this program reads.
         supported: u32,
     },
-    /// A later Cenote wrote the file with something that this program cannot skip.
+    /// The file requires a feature that this program does not know.
     #[error(
         "{file}: page 0: the graph requires unknown features (bits {bits:#x}); use a newer \
              Cenote"
@@ -78,10 +78,18 @@ pub enum StoreError {
     UnknownFeature {
         /// Path of the file.
         file: String,
-        /// The bits that are not known.
+        /// Bits of the unknown features.
         bits: u64,
     },
-    /// The file ends before its superblock says.
+    /// A batch of changes that the graph cannot take.
+    #[error("{file}: the graph cannot be updated: {reason}")]
+    Update {
+        /// Path of the file.
+        file: String,
+        /// What stands against it.
+        reason: String,
+    },
+    /// The file is shorter than its superblock says.
     #[error(
         "{file}: truncated: {found} bytes, but the superblock (page 0) says {expected}: from \
              page {page} on it is missing; restore it or import again"
@@ -89,25 +97,25 @@ pub enum StoreError {
     Truncated {
         /// Path of the file.
         file: String,
-        /// Size of the file.
+        /// Size of the file in bytes.
         found: u64,
-        /// Size that the superblock tells.
+        /// Size by the superblock, in bytes.
         expected: u64,
-        /// First page that is not whole.
+        /// First incomplete page.
         page: u64,
     },
-    /// A page is not what was written.
+    /// A page is damaged.
     #[error(transparent)]
     Page(Box<PageError>),
-    /// A graph that cannot be written in this format.
+    /// The graph cannot be written in this format.
     #[error("{file}: cannot write the graph: {reason}")]
     Unwritable {
         /// Path of the file.
         file: String,
-        /// What is wrong and what to do.
+        /// What is wrong and how to avoid it.
         reason: String,
     },
-    /// A write failed earlier, so the file is not whole.
+    /// An earlier write failed, so the file is incomplete.
     #[error(
         "{file}: an earlier write failed, the graph is not complete; remove the file and \
              import again"
@@ -116,32 +124,32 @@ pub enum StoreError {
         /// Path of the file.
         file: String,
     },
-    /// Ids could not be had from where they come from while the graph was written.
+    /// The source of the ids failed while the graph was being written.
     #[error("cannot read the vertex ids to be stored: {source}")]
     IdSource {
         /// The reason.
         source: std::io::Error,
     },
-    /// A vertex number outside of the graph.
+    /// The graph has no such vertex.
     #[error("{file}: vertex {vertex} is not in the graph, which has {vertices} vertices")]
     NoVertex {
         /// Path of the file.
         file: String,
-        /// The vertex that was asked for.
+        /// The vertex.
         vertex: u64,
-        /// How many there are.
+        /// Number of vertices.
         vertices: u64,
     },
     /// Exported edges could not be written.
     #[error("cannot write the exported edges: {source}")]
     Export {
-        /// The reason; a full disk and a closed pipe are told apart by it.
+        /// The reason; it distinguishes a full disk from a closed pipe.
         source: std::io::Error,
     },
 }
 
 impl From<PoolError> for StoreError {
-    /// What the device or the store's own check said is the error, whichever way a page came.
+    /// Unwraps an error of the device or of the store's own page check.
     fn from(error: PoolError) -> Self {
         match error {
             PoolError::Device(fault) => Self::Device(fault),
@@ -155,7 +163,7 @@ impl From<PoolError> for StoreError {
     }
 }
 
-/// A fault of one page, with its place in the file.
+/// A fault of one page and its place in the file.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: page {page} ({section}, bytes {}..{}): {fault}; the file is damaged: \
          restore it or import again",
@@ -163,9 +171,9 @@ impl From<PoolError> for StoreError {
 pub struct PageError {
     /// Path of the file.
     pub file: String,
-    /// Logical page number; that of commit slots and of the page table's own pages is physical.
+    /// Logical page number; commit slots and the page table's own pages have physical numbers.
     pub page: u64,
-    /// Where the page lies in the file, in pages.
+    /// Place of the page in the file, in pages.
     pub physical: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
@@ -181,103 +189,100 @@ impl From<PageError> for StoreError {
     }
 }
 
-/// What can be wrong with a page.
+/// A fault of a page.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PageFault {
-    /// The bytes are not those that were written here.
+    /// The checksum is wrong.
     #[error("checksum mismatch: stored {stored:#010x}, computed {computed:#010x}")]
     Checksum {
-        /// In the page.
+        /// The checksum in the page.
         stored: u32,
-        /// Of the page.
+        /// The checksum of its bytes.
         computed: u32,
     },
-    /// The page is a version of it that is not the present one.
+    /// The page was written in another epoch than the page table says.
     #[error("it was written in epoch {found}, expected {expected}")]
     Epoch {
-        /// In the page.
+        /// Epoch of the page.
         found: u64,
-        /// In the page table.
+        /// Epoch in the page table.
         expected: u64,
     },
-    /// The page holds something else.
+    /// The page is of another kind.
     #[error("it is of kind {found}, expected {expected:?}")]
     Kind {
-        /// In the page.
+        /// Kind of the page.
         found: u8,
-        /// What belongs here.
+        /// Kind of the section's pages.
         expected: PageKind,
     },
-    /// The page is encoded in a way that its section is not.
+    /// The page has another codec than its section.
     #[error("it has codec {found}, expected {expected}")]
     Codec {
-        /// In the page.
+        /// Codec of the page.
         found: u8,
         /// Codec of the section.
         expected: u8,
     },
-    /// The page holds other vertices than the index says.
+    /// The page disagrees with the index.
     #[error("{what} is {found}, but the index says {expected}")]
     Index {
         /// What differs.
         what: &'static str,
-        /// In the page.
+        /// Value in the page.
         found: u64,
-        /// In the index.
+        /// Value in the index.
         expected: u64,
     },
-    /// A number is outside of what it may be.
+    /// A number is too large.
     #[error("{what} is {found}, at most {limit} is possible")]
     Limit {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
-        /// In the page.
+        /// Value in the page.
         found: u64,
-        /// What may be.
+        /// Largest possible value.
         limit: u64,
     },
-    /// A target is no vertex of the graph.
+    /// An entry is not a vertex of the graph.
     #[error("an entry is {found}, but the graph has {vertices} vertices")]
     Target {
-        /// The first bad entry.
+        /// The first such entry.
         found: u32,
-        /// How many vertices there are.
+        /// Number of vertices.
         vertices: u32,
     },
-    /// Two facts of the file contradict each other.
+    /// Two numbers of the file contradict each other.
     #[error("{what}: found {found}, expected {expected}")]
     Mismatch {
         /// What differs.
         what: &'static str,
-        /// Here.
+        /// The number at hand.
         found: u64,
-        /// Elsewhere.
+        /// The number elsewhere.
         expected: u64,
     },
-    /// Anything else.
+    /// Any other fault, described.
     #[error("{0}")]
     Other(String),
 }
 
-/// A fault in words.
 pub(crate) fn other(reason: impl Into<String>) -> PageFault {
     PageFault::Other(reason.into())
 }
 
-/// A fault unless two numbers are equal.
 #[inline]
 pub(crate) fn equal(what: &'static str, found: u64, expected: u64) -> Result<(), PageFault> {
     if found == expected { Ok(()) } else { Err(PageFault::Mismatch { what, found, expected }) }
 }
 
-/// A fault where a number is larger than it may be.
 #[inline]
 pub(crate) fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), PageFault> {
     if found <= limit { Ok(()) } else { Err(PageFault::Limit { what, found, limit }) }
 }
 
-/// A fault unless all bytes are zero, which lie behind the last `item` of a page.
+/// A fault unless all bytes after the last `item` of a page are zero.
 pub(crate) fn zero_behind(item: &str, bytes: &[u8]) -> Result<(), PageFault> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Ok(());

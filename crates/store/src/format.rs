@@ -1,28 +1,26 @@
-//! The numbers and kinds of the format; `FORMAT.md` is the document.
+//! Constants and kinds of the file format, described in `FORMAT.md`.
 
-/// Where the superblock says that the file is a Cenote graph. The line end shows text-mode copies.
+/// Magic bytes of the superblock. Their line end reveals copies in text mode.
 pub const MAGIC: [u8; 8] = *b"CENOTE\r\n";
-/// The version that this program writes, and the newest that it reads.
+/// Format version that this program writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 2;
-/// Pages 0 and 1 are commit slots.
+/// Number of commit slots: pages 0 and 1.
 pub const SLOTS: u64 = 2;
 /// The epoch of an import's commit, the first of a graph.
 pub const EPOCH_OF_IMPORT: u64 = 1;
-/// Every page starts with a header of this size.
+/// Bytes of the header of every page.
 pub const HEADER_BYTES: usize = 48;
-/// Smallest page.
+/// Smallest page size.
 pub const PAGE_BYTES_MIN: usize = 4096;
-/// Largest page: offsets inside a page are 16 bits.
+/// Largest page size: offsets inside a page are 16 bits.
 pub const PAGE_BYTES_MAX: usize = 65536;
-/// Page size unless asked otherwise.
-pub const PAGE_BYTES_DEFAULT: usize = 4096;
-/// Most vertices of a graph; the last `u32` is left to mean "none".
+/// Bytes of a block of the log.
+pub const LOG_BLOCK_BYTES: usize = 4096;
+/// Most vertices of a graph; the last `u32` means "none".
 pub const VERTICES_MAX: u64 = u32::MAX as u64;
-/// Longest string id in bytes.
+/// Longest string id, in bytes.
 pub const ID_BYTES_MAX: usize = 65536;
-/// Set in the superblock's required features where a section has packed pages.
-pub const FEATURE_PACKED: u64 = 1 << 0;
-/// A long list starts in the rest of a page only where at least so many of its entries fit.
+/// A long list starts in the remaining part of a page only if at least this many entries fit.
 pub const HEAD_ENTRIES_MIN: usize = 16;
 
 /// What a page holds.
@@ -51,16 +49,18 @@ pub enum PageKind {
     PageTable = 9,
     /// Extents of the free list.
     FreeList = 10,
+    /// Blocks of the log.
+    Log = 11,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Codec {
-    /// Entries as they are: four bytes each.
+    /// Four bytes per entry.
     #[default]
     Raw = 0,
-    /// Gaps of few bits.
+    /// Gaps between entries, in few bits each.
     Packed = 1,
 }
 
@@ -68,7 +68,7 @@ impl Codec {
     /// All codecs that this program knows.
     pub const ALL: [Codec; 2] = [Self::Raw, Self::Packed];
 
-    /// What the command line calls it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -82,12 +82,12 @@ impl Codec {
     }
 }
 
-/// Whether a graph may have pages of this size.
+/// Whether this is a valid page size.
 pub fn is_page_size(bytes: u64) -> bool {
     bytes.is_power_of_two() && (PAGE_BYTES_MIN as u64..=PAGE_BYTES_MAX as u64).contains(&bytes)
 }
 
-/// Bytes of a page behind its header.
+/// Bytes of a page without its header.
 pub const fn payload_bytes(page_bytes: usize) -> usize {
     page_bytes - HEADER_BYTES
 }
@@ -102,7 +102,7 @@ pub const fn entries_per_page(page_bytes: usize) -> usize {
     payload_bytes(page_bytes) / 4
 }
 
-/// A list of at most so many entries never straddles two pages.
+/// A list of at most this many entries never spans two pages.
 pub const fn short_list_max(page_bytes: usize) -> usize {
     page_bytes / 64
 }

@@ -1,4 +1,4 @@
-//! Opens a stored graph and reads it.
+//! A stored graph: opens it and reads its lists, degrees, ids and weights.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use cenote_device::Device;
 use cenote_pool::check::PageCheck;
 use cenote_pool::{Handle, PageId};
 
-use crate::commit::Commit;
+use crate::commit::{Commit, Latest};
 use crate::degrees::DegreeReader;
-use crate::error::{PageError, Result};
+use crate::error::{PageError, Result, other};
 use crate::format::PageKind;
 use crate::header;
 use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::Adjacency;
+use crate::log::{log_fault, log_page_error};
 use crate::lookup::{Lookup, Pieces};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
@@ -27,75 +28,102 @@ use crate::weights::{Weight, WeightColumn};
 use crate::words::{Words, words};
 use crate::{Direction, VertexId};
 
-/// A list of at most so many pages is looked up through the pool; a longer one is streamed, in
-/// large requests, and washes nothing out.
+/// Lists of at most this many pages are read through the pool; longer ones are streamed in large
+/// requests and evict nothing.
 const LOOKUP_PAGES_MAX: u64 = 4;
 
-/// A stored graph as of one epoch. Later commits do not disturb it if it comes from a
-/// [`Store`](crate::Store), which keeps its pages until it is dropped. In memory: its superblock
-/// and page indexes, and, once a list or an id was looked up, the few pages read last.
+/// A stored graph as of one epoch, with the changes that its log had when it was opened. If it comes from a [`Store`](crate::Store), its pages are kept
+/// until it is dropped, whatever is committed later. Takes memory for the superblock, the page
+/// indexes and, after the first look-up, the pages read last.
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) pages: Arc<Pages>,
 }
 
 impl Graph {
-    /// Verifies superblock and indexes and loads them.
+    /// Opens a graph: verifies the superblock, reads the log, then loads and verifies the indexes.
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
         Self::open_with(device, |_| LookupConfig::default())
     }
 
-    /// [`Graph::open`] for one who looks up many lists, as `plan` says when it knows the graph.
+    /// [`Graph::open`] with a configuration for look-ups, which `plan` derives from the superblock.
     pub fn open_with(
         device: Arc<dyn Device>,
         plan: impl FnOnce(&Superblock) -> LookupConfig,
     ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let commit = Commit::read(device.as_ref(), &file)?;
-        Self::of_commit(device, file, commit, plan, None)
+        let latest = Latest::read(device.as_ref(), &file, false)?;
+        Self::of(device, file, latest, plan, None)
     }
 
-    /// The graph as a commit has it.
-    pub(crate) fn of_commit(
+    /// Opens a graph as of its last commit, without the changes of its log.
+    pub(crate) fn open_committed(device: Arc<dyn Device>) -> Result<Self> {
+        let file: Arc<str> = device.name().into();
+        let commit = Commit::read(device.as_ref(), &file)?;
+        Self::of(device, file, Latest::without_log(commit), |_| LookupConfig::default(), None)
+    }
+
+    pub(crate) fn of(
         device: Arc<dyn Device>,
         file: Arc<str>,
-        Commit { superblock, extents, other_slot }: Commit,
+        latest: Latest,
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
+        let Latest { commit, pending, log } = latest;
+        let Commit { superblock: committed, extents, other_slot } = commit;
         let table = Arc::new(PageTable::new(extents.table));
         let pages = |kind| {
             let (file, table) = (Arc::clone(&file), Arc::clone(&table));
-            let (page_bytes, salt) = (superblock.page_bytes as usize, superblock.salt);
-            let section = *superblock.section(kind)?;
+            let (page_bytes, salt) = (committed.page_bytes as usize, committed.salt);
+            let section = *committed.section(kind)?;
             Some(SectionPages { file, section, page_bytes, salt, table })
         };
-        let vertices = superblock.vertices as u32;
-        let load = |lists, index| match (pages(lists), pages(index)) {
-            (Some(lists), Some(index)) => {
-                load_index(device.as_ref(), lists, &index, vertices).map(Some)
+        let superblock = pending.superblock(&committed);
+        if !pending.is_empty() && (committed.weights.is_some() || committed.duplicates_kept) {
+            let fault = other("it changes a graph with weights or repeated edges");
+            return Err(log_fault(&file, &committed, fault));
+        }
+        let load = |direction, lists, index| -> Result<Option<Adjacency>> {
+            let (Some(lists), Some(index)) = (pages(lists), pages(index)) else { return Ok(None) };
+            let mut lists = load_index(device.as_ref(), lists, &index, committed.vertices as u32)?;
+            if !pending.is_empty() {
+                let set = lists.set_delta(&pending, direction, committed.directed);
+                set.map_err(|fault| log_fault(&file, &committed, fault))?;
             }
-            _ => Ok(None),
+            Ok(Some(lists))
         };
-        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
+        let out = load(Direction::Out, SectionKind::OutAdjacency, SectionKind::OutIndex)?;
         let out = out.expect("the superblock was checked");
-        let back = load(SectionKind::InAdjacency, SectionKind::InIndex)?;
-        let column =
-            |kind| Some(WeightColumn::new(pages(kind)?, superblock.weights.as_ref()?.kind));
+        let back = load(Direction::In, SectionKind::InAdjacency, SectionKind::InIndex)?;
+        let column = |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.kind));
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let lookups = plan(&superblock);
-        let layout =
-            Layout { file, superblock, other_slot, table, out, back, out_weights, back_weights };
+        let layout = Layout {
+            superblock,
+            committed,
+            log,
+            logged_changes: pending.edges.len() as u64,
+            new_ids: pending.new_ids,
+            free_pages: extents.free.iter().map(|run| run.pages).sum(),
+            file,
+            other_slot,
+            table,
+            out,
+            back,
+            out_weights,
+            back_weights,
+        };
         Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin)) })
     }
 
-    /// Where the graph lies.
+    /// The device that holds the graph.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.pages.device
     }
 
-    /// How errors name the file.
+    /// Name of the file in errors.
     pub fn file(&self) -> &Arc<str> {
         &self.layout().file
     }
@@ -104,17 +132,43 @@ impl Graph {
         &self.pages.layout
     }
 
-    /// What the first page says.
+    /// The superblock of the commit, with the changes of the log.
     pub fn superblock(&self) -> &Superblock {
         &self.layout().superblock
     }
 
-    /// What is wrong with the commit slot that is not in use, if anything: a newer commit may have
-    /// been in it.
+    /// The fault of the commit slot that is not in use, which may have held a newer commit.
     pub fn other_slot_fault(&self) -> Option<PageError> {
         let Layout { file, superblock, other_slot, .. } = self.layout();
         let (slot, page_bytes) = (superblock.other_slot(), self.page_bytes());
         Some(slot_fault(file, slot, page_bytes, other_slot.clone()?))
+    }
+
+    /// What is wrong with the last flush of the log, which was not durable when it was cut off.
+    pub fn cut_flush_fault(&self) -> Option<PageError> {
+        let Layout { file, committed, log, .. } = self.layout();
+        Some(log_page_error(file, committed, log.as_ref()?.cut.clone()?))
+    }
+
+    /// The superblock of the commit, without the changes of the log.
+    fn committed(&self) -> &Superblock {
+        &self.layout().committed
+    }
+
+    /// Whether the log has changes of edges or new vertices.
+    pub fn has_logged(&self) -> bool {
+        let Layout { logged_changes, new_ids, .. } = self.layout();
+        *logged_changes > 0 || !new_ids.is_empty()
+    }
+
+    /// Changes of edges in the log, which the lists on the device do not have.
+    pub fn logged_changes(&self) -> u64 {
+        self.layout().logged_changes
+    }
+
+    /// Pages of the file that hold nothing of this epoch.
+    pub fn free_pages(&self) -> u64 {
+        self.layout().free_pages
     }
 
     /// Number of vertices.
@@ -132,13 +186,13 @@ impl Graph {
         self.superblock().directed
     }
 
-    /// Whether lists of sources can be had: always on an undirected graph.
+    /// Whether the graph has lists of sources; always true if it is undirected.
     pub fn has_in_edges(&self) -> bool {
         self.adjacency(Direction::In).is_some()
     }
 
-    /// The lists of a direction. On an undirected graph both are the same; on a directed graph
-    /// without in-edges there are no lists of sources.
+    /// The lists of a direction: the same for both on an undirected graph, `None` for sources on a
+    /// directed graph without in-edges.
     pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
         self.layout().adjacency(direction)
     }
@@ -148,12 +202,12 @@ impl Graph {
         self.superblock().weights.is_some()
     }
 
-    /// The weights of a direction's lists. On an undirected graph both directions are the same.
+    /// The weights of a direction's lists: the same for both on an undirected graph.
     pub fn weights(&self, direction: Direction) -> Option<&WeightColumn> {
         self.layout().weights(direction)
     }
 
-    /// The hub neighbours, where the graph has them: from the lists of sources, which on an
+    /// The hub neighbours, if the graph has them. They come from the lists of sources, which on an
     /// undirected graph are all lists.
     pub fn hub_neighbours(&self) -> Option<HubNeighboursSection> {
         let section = *self.superblock().hub_neighbours()?;
@@ -168,7 +222,7 @@ impl Graph {
     }
 
     /// The physical page that holds a logical one: its place on the device, in pages, and its
-    /// number in a pool over the device. Sections, indexes and errors speak of logical pages.
+    /// number in a pool over the device. Sections, indexes and errors use logical numbers.
     ///
     /// # Panics
     /// If the page is in no section of the graph.
@@ -180,27 +234,26 @@ impl Graph {
     /// The logical page that a physical one holds.
     ///
     /// # Panics
-    /// If it holds none of this graph's.
+    /// If it holds no page of this graph.
     #[inline]
     pub fn logical(&self, physical: PageId) -> PageId {
         self.layout().table.logical(physical).expect("a page of the graph")
     }
 
-    /// Where consecutive logical pages of a section lie: as few runs as possible, in logical order.
-    /// A request must not reach from one run into the next.
+    /// The physical places of consecutive logical pages of a section: as few runs as possible, in
+    /// logical order. A request must stay within one run.
     pub fn extents(&self, pages: Range<PageId>) -> impl Iterator<Item = PageRun> {
         self.layout().table.runs(pages)
     }
 
-    /// What verifies any page of the graph as it comes from the device, for a pool over it. It
-    /// refuses with a [`StoreError`](crate::StoreError). A graph that is read changes no page, so
-    /// it seals none.
+    /// The check of a pool over the graph's device: verifies any page as it is read, and fails with
+    /// a [`StoreError`](crate::StoreError). It seals no page, since a graph is read-only.
     pub fn page_check(&self) -> Arc<dyn PageCheck> {
         Arc::clone(&self.pages.layout) as Arc<dyn PageCheck>
     }
 
-    /// Memory that the loaded indexes take, the device beside its queues, and the pages that
-    /// look-ups keep, once there were any.
+    /// Bytes of memory taken by the indexes, by the device without its queues, and by the frames of
+    /// look-ups.
     pub fn memory_bytes(&self) -> usize {
         let Layout { out, back, out_weights, back_weights, .. } = self.layout();
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
@@ -211,8 +264,8 @@ impl Graph {
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.
-    /// Where the graph has no degrees, or those of other lists, it reads the lists themselves.
-    /// Nothing is passed on for a direction that the graph does not have.
+    /// Reads the lists themselves where the degrees are missing or stale. Does nothing for a
+    /// direction that the graph does not have.
     pub fn degrees(
         &self,
         direction: Direction,
@@ -222,14 +275,36 @@ impl Graph {
             Direction::In if self.is_directed() => SectionKind::InDegrees,
             _ => SectionKind::OutDegrees,
         };
-        if let Some(&section) = self.superblock().fresh(kind) {
-            let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
+        let Some(lists) = self.adjacency(direction) else { return Ok(()) };
+        let Some(&section) = self.committed().fresh(kind) else {
+            return self.degrees_from_lists(direction, out);
+        };
+        let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
+        let Some(delta) = lists.delta() else {
             while let Some((first, degrees)) = reader.next()? {
                 out(first, degrees);
             }
             return Ok(());
+        };
+        let mut changed = delta.lengths().peekable();
+        let mut merged = Vec::new();
+        while let Some((first, degrees)) = reader.next()? {
+            merged.clear();
+            merged.extend((first..).zip(degrees).map(|(vertex, &degree)| {
+                let change = changed.next_if(|(of, _)| *of == vertex).map_or(0, |(_, by)| by);
+                degree.saturating_add_signed(change)
+            }));
+            out(first, &merged);
         }
-        self.degrees_from_lists(direction, out)
+        merged.clear();
+        merged.extend((delta.base..delta.vertices).map(|vertex| {
+            let own = changed.next_if(|(of, _)| *of == vertex);
+            own.map_or(0, |(_, length)| length.unsigned_abs())
+        }));
+        if !merged.is_empty() {
+            out(delta.base, &merged);
+        }
+        Ok(())
     }
 
     /// [`Graph::degrees`] by a pass over the lists.
@@ -285,17 +360,17 @@ impl Graph {
         Ok(())
     }
 
-    /// The calling thread's way to many lists at random.
+    /// A reader of many lists in random order, for the calling thread.
     pub fn lookup(&self) -> Result<Lookup<'_>> {
         Lookup::new(&self.pages)
     }
 
-    /// A way to the pages that look-ups keep, for [`Graph::look_up`].
+    /// A handle on the pool of look-ups, for [`Graph::look_up`].
     pub fn handle(&self) -> Result<Handle> {
         self.pages.handle()
     }
 
-    /// Passes the pieces of one list on, one after the other.
+    /// Calls `visit` with the pieces of one list, in order.
     ///
     /// # Panics
     /// If the graph has no such vertex.
@@ -316,8 +391,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Makes ready for weighted visits of a direction: loads the weight index, which tells where
-    /// the weights of each page of lists are, and keeps it ([`WeightColumn::bytes_for`]).
+    /// Loads the weight index of a direction and keeps it, as weighted visits require. It takes
+    /// [`WeightColumn::bytes_for`] bytes.
     pub fn load_weights(&self, direction: Direction) -> Result<Option<&WeightColumn>> {
         let Some(column) = self.weights(direction) else { return Ok(None) };
         if column.words().get().is_none() {
@@ -329,14 +404,14 @@ impl Graph {
                 column.check_word(word).map_err(bad)?;
                 words.push(word);
             }
-            // Another thread may have been first, with the same.
+            // Another thread may have loaded the same words meanwhile.
             let _ = column.words().set(words);
         }
         Ok(Some(column))
     }
 
-    /// Appends the weights of one vertex's list to `out`, in the order of
-    /// [`Graph::read_list`]. Nothing on a graph without weights.
+    /// Appends the weights of one vertex's list to `out`, in the order of [`Graph::read_list`].
+    /// Does nothing on an unweighted graph.
     pub fn read_weights(
         &self,
         direction: Direction,
@@ -367,7 +442,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Reads all pages of a direction in order and passes each on, verified.
+    /// Reads and verifies all pages of a direction in order and calls `visit` with each.
     pub fn scan(
         &self,
         direction: Direction,
@@ -403,7 +478,7 @@ fn load_index(
     vertices: u32,
 ) -> Result<Adjacency> {
     let mut load = Adjacency::load(lists, vertices);
-    let pages = index.range();
+    let pages = index.section.range();
     let mut stream = PageStream::new(device, &index.table, index.page_bytes, pages, Ahead::FAR)?;
     let mut rest = index.section.items;
     while let Some((number, bytes)) = stream.next()? {

@@ -1,4 +1,4 @@
-//! The header of a page, its checksum, and what every page must prove.
+//! Page headers, checksums, and the verification that is common to all pages.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -21,8 +21,8 @@ pub struct PageHeader {
     pub first: u32,
     /// Adjacency: entries. Other kinds: items that start in the page.
     pub entries: u32,
-    /// Adjacency: position within list 0 of the page's first entry. Strings: bytes at the start
-    /// of the payload that continue a string of an earlier page. Weights: address of the first.
+    /// Adjacency: position within list 0 of the page's first entry. Strings: bytes at the start of
+    /// the payload that continue a string of an earlier page. Weights: address of the first.
     pub head_skip: u64,
     /// Adjacency: whole length of list 0.
     pub head_degree: u64,
@@ -33,12 +33,12 @@ pub struct PageHeader {
 }
 
 impl PageHeader {
-    /// A header of the given kind, all else zero; of the epoch of an import.
+    /// A header of the given kind and the epoch of an import, all other fields zero.
     pub fn new(kind: PageKind) -> Self {
         Self { kind: kind as u8, epoch: EPOCH_OF_IMPORT, ..Self::default() }
     }
 
-    /// The header of a page.
+    /// Reads the header of a page.
     ///
     /// # Panics
     /// If `bytes` is shorter than a header.
@@ -47,7 +47,7 @@ impl PageHeader {
         bytemuck::pod_read_unaligned(&bytes[..HEADER_BYTES])
     }
 
-    /// Puts the header at the start of logical page `page` and its checksum into it.
+    /// Writes the header and its checksum to the start of physical page `page`.
     pub fn seal(mut self, bytes: &mut [u8], salt: u64, page: u64) {
         bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&self));
         self.checksum = checksum(bytes, salt, page);
@@ -55,8 +55,8 @@ impl PageHeader {
     }
 }
 
-/// CRC-32C of a page without its first four bytes, followed by the graph's salt and the logical
-/// page number: a page that was swapped with another, or comes from another graph, does not pass.
+/// CRC-32C of a page without its first four bytes, followed by the graph's salt and the physical
+/// page number. A page that was swapped with another or comes from another graph fails.
 #[inline]
 pub fn checksum(bytes: &[u8], salt: u64, page: u64) -> u32 {
     let mut place = [0; 16];
@@ -68,24 +68,24 @@ pub fn checksum(bytes: &[u8], salt: u64, page: u64) -> u32 {
     digest.finalize() as u32
 }
 
-/// What a page proves by its checksum and its header, whatever it holds.
+/// The identity of a page, which its checksum and header must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Of which graph it is.
+    /// Salt of its graph.
     pub salt: u64,
-    /// Its logical number.
-    pub page: u64,
+    /// Its physical number.
+    pub physical: u64,
     /// The epoch in which it was written.
     pub epoch: u64,
 }
 
-/// Reads the header of a raw page whose checksum, epoch and kind are right.
+/// Verifies checksum, epoch and kind of a raw page and returns its header.
 #[inline]
 pub fn verify(bytes: &[u8], identity: &Identity, kind: PageKind) -> Result<PageHeader, PageFault> {
     verify_codec(bytes, identity, kind, Codec::Raw)
 }
 
-/// Reads the header of a page whose checksum, epoch, kind and codec are right.
+/// Verifies checksum, epoch, kind and codec of a page and returns its header.
 #[inline]
 pub fn verify_codec(
     bytes: &[u8],
@@ -94,7 +94,7 @@ pub fn verify_codec(
     codec: Codec,
 ) -> Result<PageHeader, PageFault> {
     let header = PageHeader::read(bytes);
-    let computed = checksum(bytes, identity.salt, identity.page);
+    let computed = checksum(bytes, identity.salt, identity.physical);
     if header.checksum != computed {
         return Err(PageFault::Checksum { stored: header.checksum, computed });
     }
@@ -141,7 +141,7 @@ mod tests {
         let mut page = vec![9; 4096];
         PageHeader::new(PageKind::Degrees).seal(&mut page, 1, 2);
         let verify = |salt, number, epoch, kind| {
-            verify(&page, &Identity { salt, page: number, epoch }, kind)
+            verify(&page, &Identity { salt, physical: number, epoch }, kind)
         };
         assert!(verify(1, 2, 1, PageKind::Degrees).is_ok());
         assert!(matches!(verify(1, 3, 1, PageKind::Degrees), Err(PageFault::Checksum { .. })));

@@ -1,6 +1,6 @@
 //! The sparse page index in memory: one `u32` and one bit per page.
 //!
-//! GraphSSD's graph translation table, with page numbers left out because pages lie in vertex
+//! After GraphSSD's graph translation table, without page numbers because pages lie in vertex
 //! order: entry `p` is the smallest vertex whose list starts in page `p` or later.
 
 use std::ops::{Range, RangeInclusive};
@@ -8,53 +8,59 @@ use std::ops::{Range, RangeInclusive};
 use cenote_device::Device;
 use cenote_pool::PageId;
 
-use crate::VertexId;
+use crate::delta::{ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
-use crate::packed::decode::Decoded;
+use crate::log::Pending;
+use crate::packed::decode::{Decoded, Merged};
 use crate::page::{self, Expected, List, Page};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
+use crate::{Direction, VertexId};
 
-/// An index word that says that its page begins in the middle of a list.
+/// Flag of an index word: its page begins in the middle of a list.
 pub(crate) const CONTINUES: u64 = 1 << 63;
 
-/// The word of one page in an index section. Bits 48 to 62 are zero.
+/// Encodes the index word of a page. Bits 48 to 62 are zero.
 pub(crate) fn word(starts_from: VertexId, continues: bool, entries: usize) -> u64 {
     let continues = if continues { CONTINUES } else { 0 };
     assert!(entries <= usize::from(u16::MAX), "a page has 65,535 entries at most");
     u64::from(starts_from) | (entries as u64) << 32 | continues
 }
 
-/// Number of entries that an index word tells.
+/// Number of entries by an index word.
 pub(crate) fn word_entries(word: u64) -> u64 {
     (word & !CONTINUES) >> 32
 }
 
-/// One direction's lists: where each lies, and how to read a page of them. Pages are numbered
-/// within the section, `0..pages()`.
+/// The lists of one direction: their page index, and how to read a page. Pages are numbered within
+/// the section, `0..pages()`.
 #[derive(Debug)]
 pub struct Adjacency {
     pages: SectionPages,
+    /// Vertices of the pages, without those that the log adds.
     vertices: u32,
-    /// One per page, and `vertices` behind the last.
+    /// One per page, followed by the number of vertices, with those of the log.
     starts: Vec<VertexId>,
     /// One bit per page.
     continues: Vec<u64>,
-    /// Of the page that has the most.
+    /// Largest number of entries, and of lists, of a page.
     entries_max: u64,
     lists_max: u64,
+    /// Changes of the log.
+    delta: Option<Box<ListDelta>>,
 }
 
 impl Adjacency {
-    /// An index without words yet; [`IndexLoad::finish`] makes it whole.
+    /// Starts an empty index, to be filled by [`IndexLoad::push`].
     pub(crate) fn load(pages: SectionPages, vertices: u32) -> IndexLoad {
         let count = pages.section.pages as usize;
         let starts = Vec::with_capacity(count + 1);
         let continues = vec![0; count.div_ceil(64)];
         let (entries_max, lists_max) = (0, 0);
-        let adjacency = Self { pages, vertices, starts, continues, entries_max, lists_max };
+        let delta = None;
+        let adjacency = Self { pages, vertices, starts, continues, entries_max, lists_max, delta };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
 
@@ -70,10 +76,46 @@ impl Adjacency {
         self.pages.section.pages
     }
 
-    /// Entries of all lists.
+    /// Number of entries of all lists.
     #[inline]
     pub fn stored_edges(&self) -> u64 {
-        self.pages.section.items
+        let net = self.delta.as_ref().map_or(0, |delta| delta.net);
+        self.pages.section.items.saturating_add_signed(net)
+    }
+
+    /// Vertices of the pages, without those that the log adds.
+    pub(crate) fn stored_vertices(&self) -> VertexId {
+        self.vertices
+    }
+
+    /// Lets pages be read with changes of the log. An error where they contradict the index.
+    pub(crate) fn set_delta(
+        &mut self,
+        pending: &Pending,
+        direction: Direction,
+        directed: bool,
+    ) -> Result<(), PageFault> {
+        let (vertices, pages) = (self.vertices, self.pages());
+        let lists = ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) };
+        let delta = ListDelta::new(pending, direction, directed, &lists)?;
+        *self.starts.last_mut().expect("the index ends with the number of vertices") =
+            delta.vertices;
+        let room = PAGE_ENTRIES_MAX as u64;
+        self.entries_max = (self.entries_max + delta.page_added_max).min(room);
+        self.lists_max += u64::from(delta.vertices - delta.base);
+        self.delta = Some(Box::new(delta));
+        Ok(())
+    }
+
+    /// The changes of the log.
+    pub(crate) fn delta(&self) -> Option<&ListDelta> {
+        self.delta.as_deref()
+    }
+
+    /// Vertices of the graph, with those that the log adds.
+    #[inline]
+    fn vertices(&self) -> VertexId {
+        self.starts[self.starts.len() - 1]
     }
 
     /// Bytes of a page.
@@ -88,37 +130,41 @@ impl Adjacency {
         self.pages.section.codec
     }
 
-    /// Entries of the page that has the most of them.
+    /// Largest number of entries of a page.
     pub fn page_entries_max(&self) -> u64 {
         self.entries_max
     }
 
-    /// Memory of one [`Decoded`] that every page was decoded into; none where pages are raw.
+    /// Bytes of a [`Decoded`] that fits every page; 0 for raw pages without changes of the log.
     pub fn decoded_bytes(&self) -> usize {
+        let (entries, lists) = (self.entries_max as usize, self.lists_max as usize);
+        let merged = self.delta.as_ref().map_or(0, |_| Merged::bytes_for(entries, lists));
         match self.codec() {
-            Codec::Raw => 0,
-            Codec::Packed => Decoded::bytes_for(self.entries_max as usize, self.lists_max as usize),
+            Codec::Raw => merged,
+            Codec::Packed => Decoded::bytes_for(entries, lists) + merged,
         }
     }
 
-    /// Memory that the index takes.
+    /// Bytes of memory of the index and of the changes of the log.
     pub fn memory_bytes(&self) -> usize {
-        self.starts.capacity() * size_of::<VertexId>() + self.continues.capacity() * 8
+        let delta = self.delta.as_ref().map_or(0, |delta| delta.memory_bytes());
+        delta + self.starts.capacity() * size_of::<VertexId>() + self.continues.capacity() * 8
     }
 
-    /// Pages that hold the list of `vertex`, one after the other.
+    /// The pages that hold the list of `vertex`.
     ///
     /// # Panics
     /// If the graph has no such vertex.
     #[inline]
     pub fn pages_of(&self, vertex: VertexId) -> RangeInclusive<u64> {
-        assert!(vertex < self.vertices, "vertex {vertex} of {}", self.vertices);
+        let vertices = self.vertices();
+        assert!(vertex < vertices, "vertex {vertex} of {vertices}");
         let start = self.starts.partition_point(|first| *first <= vertex) - 1;
         start as u64..=self.last_page_of(vertex, start) as u64
     }
 
-    /// Most lists end on the page where they start: only a long list that runs into the next page
-    /// is searched for.
+    /// The last page of a list that starts in page `start`. Searches only if the list continues in
+    /// the next page, since most lists end where they start.
     #[inline]
     fn last_page_of(&self, vertex: VertexId, start: usize) -> usize {
         let next = start + 1;
@@ -128,16 +174,16 @@ impl Adjacency {
         }
         let tail = &self.starts[next..pages];
         let last = next + tail.partition_point(|first| *first <= vertex + 1) - 1;
-        // A list that ends with its page: the page after it continues nothing.
+        // The list may end exactly at the end of its page.
         if self.continues_at(last) { last } else { last - 1 }
     }
 
-    /// No list has more entries than this: as many full pages as the longest one runs over.
+    /// An upper bound of the length of a list: the largest run of pages that one spans, full.
     pub fn list_entries_bound(&self) -> u64 {
         let pages = 0..self.starts.len() - 1;
         let (mut longest, mut run) = (0u64, 1u64);
         for page in pages {
-            // The list that begins the page began in the page before, or ran through all of it.
+            // The list at the start of this page either starts in the previous page or spans it.
             let runs_on = self.continues_at(page);
             run = match runs_on {
                 true if run > 1 && self.starts[page] == self.starts[page - 1] => run + 1,
@@ -146,7 +192,7 @@ impl Adjacency {
             };
             longest = longest.max(run);
         }
-        (longest * self.entries_max).min(self.pages.section.items)
+        (longest * self.entries_max).min(self.stored_edges())
     }
 
     /// Smallest vertex whose list starts in `page` or later; the number of vertices if none does.
@@ -166,8 +212,7 @@ impl Adjacency {
         self.continues[page / 64] >> (page % 64) & 1 != 0
     }
 
-    /// Vertices with a piece of their list in `page`, the continued one included; empty lists
-    /// that lie there too.
+    /// Vertices with a piece of their list in `page`, including a continued one and empty lists.
     #[inline]
     pub fn vertices_in(&self, page: u64) -> Range<VertexId> {
         let continued = VertexId::from(self.continues(page));
@@ -177,21 +222,23 @@ impl Adjacency {
     #[inline]
     fn expected(&self, page: u64) -> Expected {
         let vertices = self.vertices_in(page);
+        let end = vertices.end.min(self.vertices);
         Expected {
             identity: self.pages.identity(page),
+            page: self.first_page() + page,
             codec: self.codec(),
             first: vertices.start,
-            lists: u64::from(vertices.end - vertices.start),
+            lists: u64::from(end - vertices.start),
             continues: self.continues(page),
             vertices: self.vertices,
         }
     }
 
-    /// Verifies a page as it was read from the device: checksum, agreement with the index, offsets
-    /// and every entry. The view of a packed page lies in `decoded`.
+    /// Verifies a page as read from the device: checksum, agreement with the index, offsets and
+    /// every entry. Decodes a packed page into `decoded`.
     ///
     /// # Panics
-    /// If `bytes` is no whole page or not aligned to 4 bytes, or the section has no such page.
+    /// If `bytes` is not a whole page or not aligned to 4 bytes, or the section has no such page.
     #[inline]
     pub fn parse<'a>(
         &self,
@@ -201,11 +248,15 @@ impl Adjacency {
     ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let expected = self.expected(page);
-        Page::parse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
+        match self.delta_of(page) {
+            None => Page::parse(bytes, &expected, decoded),
+            Some(delta) => merged(false, bytes, &expected, &delta, decoded),
+        }
+        .map_err(|fault| self.fault(page, fault))
     }
 
-    /// Verifies a page as it was read from the device as far as [`Adjacency::reparse`] and
-    /// [`Adjacency::reparse_lists`] do not: entries of packed pages are looked at there anyway.
+    /// Verifies a page as read from the device, except for what [`Adjacency::reparse`] and
+    /// [`Adjacency::reparse_lists`] verify anyway: the entries of packed pages.
     ///
     /// # Panics
     /// As [`Adjacency::parse`].
@@ -214,11 +265,11 @@ impl Adjacency {
         Page::verify(bytes, &self.expected(page)).map_err(|fault| self.fault(page, fault))
     }
 
-    /// The view of a page that [`Adjacency::parse`] has accepted and that has stayed in memory
-    /// since, without verifying its checksum again.
+    /// The view of a page in memory that [`Adjacency::parse`] has accepted, without verifying its
+    /// checksum again.
     ///
     /// # Panics
-    /// As [`Adjacency::parse`]; and methods of the view may panic if it was never accepted.
+    /// As [`Adjacency::parse`]. Methods of the view may panic if the page was never accepted.
     #[inline]
     pub fn reparse<'a>(
         &self,
@@ -228,15 +279,18 @@ impl Adjacency {
     ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let expected = self.expected(page);
-        Page::reparse(bytes, &expected, decoded).map_err(|fault| self.fault(page, fault))
+        match self.delta_of(page) {
+            None => Page::reparse(bytes, &expected, decoded),
+            Some(delta) => merged(true, bytes, &expected, &delta, decoded),
+        }
+        .map_err(|fault| self.fault(page, fault))
     }
 
-    /// Brings the lists of some vertices, or the pieces that lie in a page which was accepted, to
-    /// `take`. Of a packed page it decodes not much more than these; it is cheapest where vertices
-    /// ascend.
+    /// Calls `take` with the lists of `vertices`, or their pieces, in an accepted page. Decodes
+    /// little more of a packed page than these; fastest if `vertices` ascend.
     ///
     /// # Panics
-    /// As [`Adjacency::reparse`]; if the page has no piece of one of them.
+    /// As [`Adjacency::reparse`], and if the page has no piece of one of the lists.
     #[inline]
     pub fn reparse_lists(
         &self,
@@ -244,20 +298,50 @@ impl Adjacency {
         bytes: &[u8],
         vertices: &[VertexId],
         decoded: &mut Decoded,
-        take: impl FnMut(&List<'_>),
+        mut take: impl FnMut(&List<'_>),
     ) -> Result<()> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take)
-            .map_err(|fault| self.fault(page, fault))
+        let Some(delta) = self.delta_of(page) else {
+            return Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take)
+                .map_err(|fault| self.fault(page, fault));
+        };
+        let mut merged = std::mem::take(&mut decoded.merged);
+        let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
+        let read = lists.into_iter().try_for_each(|vertices| {
+            let is_new = vertices[0] >= self.vertices;
+            if is_new {
+                let page = self.first_page() + page;
+                let new = |vertex: &VertexId| List::empty(*vertex, page);
+                return vertices.iter().try_for_each(|vertex| {
+                    take(&delta.merge_list(&new(vertex), &mut merged)?);
+                    Ok(())
+                });
+            }
+            let mut failed = Ok(());
+            let expected = self.expected(page);
+            Page::reparse_lists(bytes, &expected, vertices, decoded, |list| {
+                match delta.merge_list(list, &mut merged) {
+                    Ok(list) => take(&list),
+                    Err(fault) => failed = Err(fault),
+                }
+            })?;
+            failed
+        });
+        decoded.merged = merged;
+        read.map_err(|fault| self.fault(page, fault))
     }
 
-    /// An error that names a page of this section.
+    /// The changes of the log that a page is read with.
+    #[inline]
+    fn delta_of(&self, page: u64) -> Option<PageDelta<'_>> {
+        self.delta.as_ref()?.of_page(page)
+    }
+
     #[cold]
     pub(crate) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
         self.pages.fault(page, fault)
     }
 
-    /// A stream over some of its logical pages.
     pub(crate) fn stream(
         &self,
         device: &dyn Device,
@@ -267,13 +351,30 @@ impl Adjacency {
         PageStream::new(device, &self.pages.table, self.pages.page_bytes, pages, ahead)
     }
 
-    /// What the section holds: lists of targets or of sources.
+    /// Kind of the section.
     pub fn kind(&self) -> SectionKind {
         self.pages.section.kind
     }
 }
 
-/// An index that is being read.
+/// The view of a page with the changes of the log, of one that was accepted before or not.
+fn merged<'a>(
+    is_accepted: bool,
+    bytes: &[u8],
+    expected: &Expected,
+    delta: &PageDelta<'_>,
+    decoded: &'a mut Decoded,
+) -> Result<Page<'a>, PageFault> {
+    let mut merged = std::mem::take(&mut decoded.merged);
+    let page = match is_accepted {
+        true => Page::reparse(bytes, expected, decoded),
+        false => Page::parse(bytes, expected, decoded),
+    };
+    let ends = page.and_then(|page| delta.merge(&page, &mut merged));
+    decoded.merged = merged;
+    Ok(ends?.page(decoded.merged.parts()))
+}
+
 pub(crate) struct IndexLoad {
     adjacency: Adjacency,
     entries: u64,
@@ -281,7 +382,7 @@ pub(crate) struct IndexLoad {
 }
 
 impl IndexLoad {
-    /// Takes the word of the next page. It must follow from the words before.
+    /// Appends the word of the next page, which must be consistent with the words before.
     pub fn push(&mut self, word: u64) -> Result<(), PageFault> {
         let page = self.adjacency.starts.len();
         let starts_from = word as u32;
@@ -303,8 +404,8 @@ impl IndexLoad {
         Ok(())
     }
 
-    /// A page holds at least one list, its entries fit beside the offsets, and a continued page
-    /// has an entry of what it continues.
+    /// Checks that a page holds at least one list, that its entries and offsets fit, and that a
+    /// continued page has an entry.
     fn check_page(&mut self, word: u64, next: VertexId) -> Result<(), PageFault> {
         let (starts_from, continues) = (word as u32, word & CONTINUES != 0);
         if next < starts_from {
@@ -333,7 +434,7 @@ impl IndexLoad {
         at_most("lists of a page", lists, lists_max as u64)
     }
 
-    /// The index is whole.
+    /// Checks and returns the complete index.
     pub fn finish(mut self) -> Result<Adjacency, PageFault> {
         if let Some(last) = self.last_word {
             self.check_page(last, self.adjacency.vertices)?;

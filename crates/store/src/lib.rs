@@ -1,22 +1,25 @@
-//! Puts a graph on disk and keeps it whole.
+//! The on-disk format of graphs: writes, verifies, reads and changes them.
 //!
-//! - [`format`](mod@format): constants and kinds; [`header`]: the header of a page, its checksum
-//! - [`superblock`]: what the graph is and where everything lies; `commit`: how it becomes another
-//! - `table`: where each logical page lies on the device
-//! - [`page`]: a verified view of an adjacency page; every page read from the device passes here
+//! - [`format`](mod@format): constants and kinds; [`header`]: page headers and checksums
+//! - [`superblock`]: what a graph is and where its sections lie; `commit`: writes the next one
+//! - `table`: the page table, from logical to physical pages
+//! - [`page`]: verified views of adjacency pages
 //! - [`packed`]: the packed codec: gaps of few bits
 //! - [`index`]: the sparse page index in memory: from vertex to page and back
-//! - [`graph`]: opens a stored graph and reads it; `lookup`: many lists at random
-//! - [`store`]: changes, commits, and readers of the epochs before
-//! - [`hub_neighbours`]: of each vertex the three neighbours with the longest lists
-//! - [`ids`]: the user's own vertex ids
-//! - [`order`]: vertices in another order than that of their ids
-//! - [`weights`]: weights of edges, a column beside the lists
-//! - [`writer`]: writes a graph in one pass; its packer puts lists into pages, in vertex order
-//! - [`edges`](mod@edges): every edge once
+//! - [`graph`]: opens a stored graph and reads it; `lookup`: many lists in random order
+//! - `log`: small batches of changes, durable before the lists have them; `delta`: reads lists with
+//!   them
+//! - [`store`]: transactions, commits, and readers of older epochs
+//! - [`update`]: changes in batches, each one commit
+//! - [`hub_neighbours`]: for each vertex the three neighbours with the longest lists
+//! - [`ids`]: the user's vertex ids
+//! - [`order`]: orders of the vertices other than that of their ids
+//! - [`weights`]: edge weights, a column beside the lists
+//! - [`writer`]: writes a graph in one pass
+//! - [`edges`](mod@edges): iterates over all edges
 //! - [`check`](mod@check): verifies every byte of a graph
 //!
-//! The format is described byte by byte in `FORMAT.md` beside this crate's sources.
+//! `FORMAT.md` beside this crate's sources describes the format byte by byte.
 
 #[cfg(target_endian = "big")]
 compile_error!("graph files are little-endian and read in place: big-endian hosts are not served");
@@ -24,6 +27,7 @@ compile_error!("graph files are little-endian and read in place: big-endian host
 pub mod check;
 mod commit;
 mod degrees;
+mod delta;
 pub mod edges;
 pub mod error;
 pub mod format;
@@ -32,6 +36,7 @@ pub mod header;
 pub mod hub_neighbours;
 pub mod ids;
 pub mod index;
+mod log;
 mod lookup;
 pub mod order;
 pub mod packed;
@@ -43,6 +48,7 @@ pub mod store;
 mod stream;
 pub mod superblock;
 mod table;
+pub mod update;
 pub mod weights;
 mod words;
 pub mod writer;
@@ -59,21 +65,22 @@ pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use pages::LookupConfig;
-pub use store::{Store, Transaction};
+pub use store::{LogLimits, Store, Transaction};
 pub use superblock::Superblock;
 pub use table::PageRun;
+pub use update::{Answer, Batch, Change, Op, Updated};
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-/// A vertex inside Cenote: dense, `0..vertices`, in the ascending order of the user's ids unless
-/// the graph was imported with another [`Order`].
+/// A vertex number: dense, `0..vertices`, in the ascending order of the user's ids unless the graph
+/// was imported with another [`Order`].
 pub type VertexId = u32;
 
-/// Which lists of a directed graph. On an undirected graph both mean the same.
+/// A direction of edges. On an undirected graph both have the same lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Lists of targets: the edges that leave a vertex.
+    /// Lists of targets: edges that leave a vertex.
     Out,
-    /// Lists of sources: the edges that enter a vertex.
+    /// Lists of sources: edges that enter a vertex.
     In,
 }

@@ -1,4 +1,4 @@
-//! Many lists at random: their pages are asked for together and taken as they come.
+//! Reads many lists in random order, with several page reads in flight.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::page::List;
 use crate::pages::Pages;
 use crate::{Direction, VertexId};
 
-/// One thread's way to many lists of a graph, from [`Graph::lookup`](crate::Graph::lookup). It
-/// keeps its queue to the device, and up to the graph's read depth of requests in flight.
+/// Reads many lists of a graph on one thread, see [`Graph::lookup`](crate::Graph::lookup). Keeps a
+/// queue to the device with up to [`read_depth`](crate::LookupConfig::read_depth) requests.
 pub struct Lookup<'g> {
     pages: &'g Pages,
     handle: Handle,
@@ -22,16 +22,15 @@ pub struct Lookup<'g> {
     entries: Vec<VertexId>,
 }
 
-/// A page in which a list, or a piece of it, lies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted {
     page: u64,
     vertex: VertexId,
-    /// Which of the lists that are read.
+    /// Position among the lists that are read.
     list: u32,
 }
 
-/// A piece of a list: where its entries are, and what its page says of the whole.
+/// A piece of a list: its entries, and its place in the list by the page.
 struct Piece {
     list: u32,
     page: u64,
@@ -52,11 +51,11 @@ impl<'g> Lookup<'g> {
         })
     }
 
-    /// The lists of `vertices`, in their order; a vertex may come more than once, its pages are
-    /// read once. After an error nothing is on its way any more.
+    /// Reads the lists of `vertices`, in that order; vertices may repeat. Each page is read once.
+    /// After an error no request is in flight.
     ///
     /// # Errors
-    /// [`StoreError::NoVertex`](crate::StoreError::NoVertex), or why a page cannot be had.
+    /// [`StoreError::NoVertex`](crate::StoreError::NoVertex), or the error of a read.
     pub fn read(
         &mut self,
         direction: Direction,
@@ -71,8 +70,8 @@ impl<'g> Lookup<'g> {
             self.wanted.extend(pages.map(|page| Wanted { page, vertex, list }));
         }
         self.wanted.sort_unstable();
-        if let Err(error) = self.take_pages(adjacency) {
-            // What is still on its way ends with the handle.
+        if let Err(error) = self.read_pages(adjacency) {
+            // Dropping the handle ends the requests in flight.
             self.handle = self.pages.handle()?;
             return Err(error);
         }
@@ -89,8 +88,8 @@ impl<'g> Lookup<'g> {
         Ok(lists)
     }
 
-    /// Asks for each wanted page once and keeps what it holds of the lists.
-    fn take_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
+    /// Reads each page in `wanted` once and keeps its pieces of the lists.
+    fn read_pages(&mut self, adjacency: &Adjacency) -> Result<()> {
         let Self { pages, handle, decoded, wanted, pieces, entries } = self;
         let table = &pages.layout.table;
         pieces.clear();
@@ -101,7 +100,7 @@ impl<'g> Lookup<'g> {
             next += of_page.len();
             (table.physical(adjacency.first_page() + of_page[0].page), first as u64)
         });
-        Pages::take_each(handle, pages, |first, bytes| {
+        Pages::load_each(handle, pages, |first, bytes| {
             let wanted = &wanted[first as usize..];
             let page = wanted[0].page;
             for want in wanted.iter().take_while(|want| want.page == page) {
@@ -123,7 +122,7 @@ impl<'g> Lookup<'g> {
     }
 }
 
-/// The pieces of one list, put together page by page.
+/// Joins the pieces of one list, page by page.
 pub(crate) struct Pieces<'a> {
     pub adjacency: &'a Adjacency,
     /// Page that holds the last piece.
@@ -134,7 +133,7 @@ pub(crate) struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Takes the piece of the next page.
+    /// Appends the piece of the next page.
     pub fn take(&mut self, number: u64, list: &List<'_>) -> Result<()> {
         self.expect(number, "position of a continued list", list.skip, self.len())?;
         self.out.extend_from_slice(list.targets);

@@ -1,8 +1,8 @@
-//! A verified view of an adjacency page.
+//! Verified views of adjacency pages.
 //!
 //! [`Adjacency::parse`](crate::Adjacency::parse) runs on every page that is read from the device,
-//! so it allocates nothing: a checksum, a handful of header facts that must agree with the index,
-//! monotone offsets, and one vector pass that bounds every entry.
+//! so it allocates nothing: it verifies the checksum, compares the header with the index, tests
+//! that offsets ascend, and bounds every entry in one vectorised pass.
 
 use bytemuck::try_cast_slice;
 
@@ -26,12 +26,14 @@ pub(crate) fn items_max(page_bytes: usize, codec: Codec) -> (usize, usize) {
     }
 }
 
-/// What the index and the superblock know about a page before it is read.
+/// What the index and the superblock say about a page before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
-    /// Which page of which graph it is.
+    /// Identity of the page.
     pub identity: Identity,
-    /// How its section is encoded.
+    /// Its logical number.
+    pub page: u64,
+    /// Codec of the section.
     pub codec: Codec,
     /// Vertex of list 0.
     pub first: VertexId,
@@ -47,7 +49,7 @@ pub struct Expected {
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     entries: &'a [u32],
-    /// Where each list starts; the table grows backwards, so list 0 is last.
+    /// Where each list starts, in reverse: list 0 is last.
     starts: &'a [u16],
     number: u64,
     first: VertexId,
@@ -56,12 +58,30 @@ pub struct Page<'a> {
     tail_degree: u64,
 }
 
+/// What a [`Page`] says of its lists beside their entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageEnds {
+    pub number: u64,
+    pub first: VertexId,
+    pub head_skip: u64,
+    pub head_degree: u64,
+    pub tail_degree: u64,
+}
+
+impl PageEnds {
+    /// A page of these lists.
+    pub fn page<'a>(self, (entries, starts): Parts<'a>) -> Page<'a> {
+        let Self { number, first, head_skip, head_degree, tail_degree } = self;
+        Page { entries, starts, number, first, head_skip, head_degree, tail_degree }
+    }
+}
+
 /// The piece of a vertex's list that lies in one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List<'a> {
-    /// Whose list.
+    /// Vertex of the list.
     pub vertex: VertexId,
-    /// Logical number of the page in which the piece lies.
+    /// Logical number of the page.
     pub page: u64,
     /// Position of `targets[0]` within the whole list.
     pub skip: u64,
@@ -72,7 +92,12 @@ pub struct List<'a> {
 }
 
 impl List<'_> {
-    /// Whether the list is whole in this page.
+    /// The list of a vertex without edges.
+    pub(crate) fn empty(vertex: VertexId, page: u64) -> Self {
+        Self { vertex, page, skip: 0, degree: 0, targets: &[] }
+    }
+
+    /// Whether the page holds the whole list.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.targets.len() as u64 == self.degree
@@ -80,11 +105,11 @@ impl List<'_> {
 }
 
 impl<'a> Page<'a> {
-    /// Verifies a page against its checksum and against what is expected of it. A packed page is
-    /// decoded, and its view lies in `decoded`.
+    /// Verifies a page against its checksum and the expected header. Decodes a packed page into
+    /// `decoded`.
     ///
     /// # Panics
-    /// If `bytes` is not aligned to 4 bytes or no whole page: both are faults of the caller.
+    /// If `bytes` is not a whole page or not aligned to 4 bytes.
     pub fn parse(
         bytes: &'a [u8],
         expected: &Expected,
@@ -97,7 +122,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Verifies a page as far as [`Page::reparse`] relies on it.
+    /// Verifies a page as far as [`Page::reparse`] does not.
     ///
     /// # Panics
     /// As [`Page::parse`].
@@ -109,12 +134,12 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The view of a page that [`Page::parse`] or [`Page::verify`] has accepted before and that did
-    /// not leave memory since. Raw: without the two passes over its bytes. Packed: all but the
-    /// checksum, which costs little beside decoding.
+    /// The view of a page in memory that [`Page::parse`] or [`Page::verify`] has accepted. Skips
+    /// the two passes over a raw page; verifies all but the checksum of a packed page, which costs
+    /// little beside decoding.
     ///
     /// # Panics
-    /// As [`Page::parse`]; methods of the view panic if the page was never accepted.
+    /// As [`Page::parse`]. Methods of the view panic if the page was never accepted.
     #[inline]
     pub fn reparse(
         bytes: &'a [u8],
@@ -126,7 +151,7 @@ impl<'a> Page<'a> {
         match expected.codec {
             Codec::Raw => {
                 let (entries, starts) = split(bytes, &header, expected)?;
-                Ok(Self::from_parts(entries, starts, &header, expected.identity.page))
+                Ok(Self::from_parts(entries, starts, &header, expected.page))
             }
             Codec::Packed => Self::unpack(bytes, &header, expected, decoded),
         }
@@ -145,18 +170,17 @@ impl<'a> Page<'a> {
     ) -> Result<Self, PageFault> {
         let (entries, starts) = split(bytes, header, expected)?;
         check_starts(starts, entries.len())?;
-        let page = Self::from_parts(entries, starts, header, expected.identity.page);
+        let page = Self::from_parts(entries, starts, header, expected.page);
         page.check_ends(header, expected)?;
         check_targets(page.entries, expected.vertices)?;
         Ok(page)
     }
 
-    /// Some lists of a page that was accepted before, one after the other, as far as they lie in
-    /// the page. Of a packed page not much more is decoded than these.
+    /// Calls `take` with the pieces of some lists of an accepted page, one after the other. Decodes
+    /// little more of a packed page than these.
     ///
     /// # Panics
-    /// As [`Page::reparse`]; if the page has no piece of one of them.
-    #[inline(always)]
+    /// As [`Page::reparse`], and if the page has no piece of one of the lists.
     pub(crate) fn reparse_lists(
         bytes: &[u8],
         expected: &Expected,
@@ -172,7 +196,6 @@ impl<'a> Page<'a> {
         Self::decode_lists(bytes, expected, vertices, decoded, take)
     }
 
-    /// Decodes the lists of these vertices alone.
     fn decode_lists(
         bytes: &[u8],
         expected: &Expected,
@@ -191,7 +214,7 @@ impl<'a> Page<'a> {
             check_targets(targets, expected.vertices)?;
             let degree = check_piece(&header, expected, i, targets.len())?;
             let skip = if i == 0 { header.head_skip } else { 0 };
-            take(&List { vertex, page: expected.identity.page, skip, degree, targets });
+            take(&List { vertex, page: expected.page, skip, degree, targets });
         }
         Ok(())
     }
@@ -205,7 +228,7 @@ impl<'a> Page<'a> {
         check_place(header, expected)?;
         decode::open(bytes, header, decoded)?.decode(decoded)?;
         let (entries, starts) = decoded.parts(header.entries as usize, usize::from(header.lists));
-        let page = Self::from_parts(entries, starts, header, expected.identity.page);
+        let page = Self::from_parts(entries, starts, header, expected.page);
         page.check_ends(header, expected)?;
         check_targets(page.entries, expected.vertices)?;
         Ok(page)
@@ -216,7 +239,13 @@ impl<'a> Page<'a> {
         Self { entries, starts, number, first, head_skip, head_degree, tail_degree }
     }
 
-    /// The lengths of the first and the last list must agree with the pieces that lie here.
+    /// What the page says of its lists beside their entries.
+    pub(crate) fn ends(&self) -> PageEnds {
+        let Self { number, first, head_skip, head_degree, tail_degree, .. } = *self;
+        PageEnds { number, first, head_skip, head_degree, tail_degree }
+    }
+
+    /// Checks the lengths of the first and the last list against their pieces.
     fn check_ends(&self, header: &PageHeader, expected: &Expected) -> Result<(), PageFault> {
         let last = self.list_count() - 1;
         check_piece(header, expected, 0, self.piece(0).len())?;
@@ -232,7 +261,7 @@ impl<'a> Page<'a> {
         self.first
     }
 
-    /// Lists that have a piece in the page, or are empty and lie here; at least 1.
+    /// Number of lists with a piece in the page, including empty ones; at least 1.
     #[inline]
     pub fn list_count(&self) -> usize {
         self.starts.len()
@@ -334,8 +363,8 @@ impl<'a> Iterator for Lists<'a> {
 
 impl ExactSizeIterator for Lists<'_> {}
 
-/// The length of list `i`, of which so many entries lie in the page. Lists that may run over the
-/// page's edges must agree with what the header says of them.
+/// Returns the length of list `i`, which has `entries` in the page. The first and the last list,
+/// which may span pages, must agree with the header.
 fn check_piece(
     header: &PageHeader,
     expected: &Expected,
@@ -375,7 +404,7 @@ fn check_piece(
 
 type Parts<'a> = (&'a [u32], &'a [u16]);
 
-/// The page holds the lists that the index says.
+/// Checks that the page holds the lists that the index says.
 #[inline]
 fn check_place(header: &PageHeader, expected: &Expected) -> Result<(), PageFault> {
     if header.first != expected.first {
@@ -390,7 +419,7 @@ fn check_place(header: &PageHeader, expected: &Expected) -> Result<(), PageFault
     Ok(())
 }
 
-/// Finds entries and offset table, whose sizes must fit the page and agree with the index.
+/// Splits a page into entries and offset table, whose sizes must fit and agree with the index.
 #[inline]
 fn split<'a>(
     bytes: &'a [u8],
@@ -413,7 +442,8 @@ fn split<'a>(
     Ok((entries, starts))
 }
 
-/// Offsets ascend from 0 to at most the number of entries. No early exit: vectors like it so.
+/// Checks that offsets ascend from 0 to at most the number of entries. Vectorises, since it has no
+/// early exit.
 fn check_starts(starts: &[u16], entries: usize) -> Result<(), PageFault> {
     let (Some(&top), Some(&bottom)) = (starts.first(), starts.last()) else {
         return Err(other("it has no list"));
@@ -425,8 +455,8 @@ fn check_starts(starts: &[u16], entries: usize) -> Result<(), PageFault> {
     Ok(())
 }
 
-/// Every entry is a vertex. Baseline x86-64 has no unsigned vector maximum, so the test collects
-/// sign bits instead: `last - x` borrows exactly where `x > last`.
+/// Checks that every entry is a vertex. Baseline x86-64 has no unsigned vector maximum, so the test
+/// collects sign bits instead: `last - x` borrows exactly where `x > last`.
 fn check_targets(entries: &[u32], vertices: u32) -> Result<(), PageFault> {
     let last = vertices.wrapping_sub(1);
     let bad = if last >> 31 == 0 {

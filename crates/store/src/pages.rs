@@ -1,7 +1,7 @@
-//! The pages of a graph: what is known of each before it is read, and the two ways to it.
+//! Reads and verifies the pages of a graph.
 //!
-//! Lists and ids that are looked up in random order go through a small buffer pool: a page in it
-//! was verified once, when it came. Passes go past it, through a [`PageStream`].
+//! Random look-ups of lists and ids go through a small buffer pool, which verifies a page when it
+//! is read. Passes bypass the pool and use a [`PageStream`].
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -13,8 +13,10 @@ use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig, Writer};
 
 use crate::error::{PageError, PageFault, Result, StoreError};
-use crate::header::{self, Identity, PageHeader};
+use crate::header::{self, PageHeader};
+use crate::ids::value::Id;
 use crate::index::Adjacency;
+use crate::log::LogEnd;
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock};
@@ -22,19 +24,20 @@ use crate::table::PageTable;
 use crate::weights::WeightColumn;
 use crate::{Direction, VertexId};
 
-/// How lists and ids are looked up.
+/// Configuration of look-ups of lists and ids.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LookupConfig {
-    /// Pages that stay in memory at most; at least twice the read depth for each thread that has a
+    /// Most pages kept in memory. At least twice the read depth for each thread that uses a
     /// [`Lookup`](crate::Lookup).
     pub frames: u64,
-    /// Reads that one thread keeps in flight at most.
+    /// Most reads in flight per thread.
     pub read_depth: usize,
 }
 
 impl Default for LookupConfig {
-    /// A search touches `log2(pages)` pages, the next search the first of these again.
+    /// Enough for a binary search, which touches `log2(pages)` pages, to find its first pages in
+    /// memory.
     fn default() -> Self {
         Self { frames: 64, read_depth: 8 }
     }
@@ -44,33 +47,42 @@ impl LookupConfig {
     setters! { frames: u64, read_depth: usize }
 }
 
-/// Pages that are brought into memory at once before they are used.
+/// Most pages that [`Pages::by_page`] reads ahead at once.
 const GROUP_PAGES: u64 = 1024;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
 const PATIENCE_MS: u64 = 60_000;
 
-/// What superblock and indexes say of the pages behind them, enough to verify any of them.
+/// Superblock and indexes of a graph, which suffice to verify any of its pages.
 #[derive(Debug)]
 pub(crate) struct Layout {
+    /// Pages of the file that hold nothing of this commit.
+    pub free_pages: u64,
     pub file: Arc<str>,
+    /// The superblock of the commit, with the changes of the log.
     pub superblock: Superblock,
-    /// See [`Commit::other_slot`](crate::commit::Commit).
+    /// The superblock of the commit.
+    pub committed: Superblock,
+    /// Ids of the vertices that the log adds.
+    pub new_ids: Vec<Id>,
+    pub log: Option<LogEnd>,
+    /// Changes of the log.
+    pub logged_changes: u64,
+    /// See [`Commit`](crate::commit::Commit).
     pub other_slot: Option<PageFault>,
     pub table: Arc<PageTable>,
     pub out: Adjacency,
-    /// Only of directed graphs that have in-edges.
+    /// `None` unless the graph is directed and has in-edges.
     pub back: Option<Adjacency>,
-    /// Only of weighted graphs: the weights of `out` and of `back`.
+    /// The weights of `out` and `back`, if the graph is weighted.
     pub out_weights: Option<WeightColumn>,
     pub back_weights: Option<WeightColumn>,
 }
 
 impl Layout {
-    /// The header of a page of a section, verified.
+    /// Verifies a page of a section and returns its header.
     pub fn verify(&self, section: Section, page: PageId, bytes: &[u8]) -> Result<PageHeader> {
-        let (salt, epoch) = (self.superblock.salt, self.table.epoch(page));
-        let identity = Identity { salt, page, epoch };
+        let identity = self.table.identity(page, self.superblock.salt);
         header::verify_codec(bytes, &identity, section.kind.page_kind(), section.codec)
             .map_err(|fault| self.fault(page, section.kind.name(), fault))
     }
@@ -79,13 +91,13 @@ impl Layout {
     #[cold]
     pub fn fault(&self, page: PageId, section: &'static str, fault: PageFault) -> StoreError {
         let (file, page_bytes) = (self.file.to_string(), u64::from(self.superblock.page_bytes));
-        // The pages of a slot, and of the page table itself, are in no section.
+        // Slots and the page table's own pages are in no section.
         let is_mapped = self.section_of(page).is_some();
         let physical = if is_mapped { self.table.physical(page) } else { page };
         PageError { file, page, physical, page_bytes, section, fault }.into()
     }
 
-    /// The lists of a direction, where the graph has them.
+    /// The lists of a direction, if the graph has them.
     pub fn adjacency(&self, direction: Direction) -> Option<&Adjacency> {
         match direction {
             Direction::Out => Some(&self.out),
@@ -94,7 +106,7 @@ impl Layout {
         }
     }
 
-    /// The weights of a direction's lists, where the graph has them.
+    /// The weights of a direction's lists, if the graph has them.
     pub fn weights(&self, direction: Direction) -> Option<&WeightColumn> {
         match direction {
             Direction::In if self.superblock.directed => self.back_weights.as_ref(),
@@ -139,15 +151,13 @@ impl PageCheck for Layout {
     }
 }
 
-/// A graph's pages on its device; shared by the graph and its ids.
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub device: Arc<dyn Device>,
     pub layout: Arc<Layout>,
     lookups: LookupConfig,
-    /// Made for the first random read: a run of the engine has frames of its own.
+    /// Created by the first random read; runs of the engine have frames of their own.
     pool: OnceLock<Arc<Pool>>,
-    /// Keeps the pages from being written to.
     _pin: Option<Pin>,
 }
 
@@ -165,25 +175,25 @@ impl Pages {
         self.layout.superblock.page_bytes as usize
     }
 
-    /// A way to single pages for the calling thread, which reads those that are not in memory.
-    /// Pin one page at a time: who holds one and waits for another waits for who does the same.
+    /// A handle on the pool for the calling thread. Pin one page at a time: two threads that hold
+    /// one page and wait for another can deadlock.
     pub fn handle(&self) -> Result<Handle> {
         if let Some(pool) = self.pool.get() {
             return Ok(pool.handle());
         }
         let pool = Pool::new(Arc::clone(&self.device), self.config())?;
-        // Another thread may have been first: then there is its pool.
+        // Another thread may have created the pool meanwhile; then this one is dropped.
         Ok(self.pool.get_or_init(|| pool).handle())
     }
 
-    /// Holds a logical page in memory, which is read unless it is there.
+    /// Pins a logical page, which is read unless it is in memory.
     pub fn pin<'h>(&self, handle: &'h Handle, page: PageId) -> Result<PageRef<'h>> {
         Ok(handle.pin(self.layout.table.physical(page))?)
     }
 
-    /// Asks for physical pages, many at once, and passes each on as it comes, with the tag it was
-    /// asked for by. After an error pages may still be on their way: drop the handle.
-    pub fn take_each(
+    /// Submits reads of physical pages with their tags, and calls `visit` with each page as it
+    /// arrives. After an error reads may still be in flight: drop the handle.
+    pub fn load_each(
         handle: &Handle,
         pages: impl Iterator<Item = (PageId, u64)>,
         mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
@@ -199,8 +209,8 @@ impl Pages {
         }
     }
 
-    /// Runs of entries that ascend, `per_page` of them in a page of a section; each run lies in one
-    /// page. A group of them is brought into memory at once before it is passed on.
+    /// Calls `visit` with runs of ascending entries, one for each page of a section with `per_page`
+    /// entries. Reads the pages of a group of runs ahead.
     pub fn by_page<E: From<StoreError>>(
         &self,
         section: Section,
@@ -216,7 +226,7 @@ impl Pages {
             let table = &self.layout.table;
             let physical = |page| table.physical(section.first_page + page);
             let pages = runs().map(|run| (physical(page_of(&run[0])), 0));
-            Self::take_each(&handle, pages, |_, _| Ok(()))?;
+            Self::load_each(&handle, pages, |_, _| Ok(()))?;
             for run in runs() {
                 let page = page_of(&run[0]);
                 let bytes = self.pin(&handle, section.first_page + page)?;
@@ -240,12 +250,11 @@ impl Pages {
         }
     }
 
-    /// Memory of the frames; none before the first random read.
+    /// Bytes of memory of the frames; 0 before the first random read.
     pub fn memory_bytes(&self) -> usize {
         self.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
     }
 
-    /// A stream over consecutive logical pages.
     pub fn stream(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {
         let (device, table) = (self.device.as_ref(), &self.layout.table);
         PageStream::new(device, table, self.page_bytes(), pages, ahead)

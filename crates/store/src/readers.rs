@@ -1,13 +1,13 @@
-//! Which epochs this process reads.
+//! Counts which epochs this process reads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many graphs of each epoch are open in this process.
+/// Number of open graphs of each epoch in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Readers(Mutex<BTreeMap<u64, usize>>);
 
-/// Keeps the pages of an epoch from being written to.
+/// A reader of an epoch, whose pages are not reused until the pin is dropped.
 #[derive(Debug)]
 pub(crate) struct Pin {
     readers: Arc<Readers>,
@@ -15,13 +15,11 @@ pub(crate) struct Pin {
 }
 
 impl Readers {
-    /// One reader of an epoch more, until the pin is dropped.
     pub fn pin(self: &Arc<Self>, epoch: u64) -> Pin {
         *lock(&self.0).entry(epoch).or_default() += 1;
         Pin { readers: Arc::clone(self), epoch }
     }
 
-    /// The oldest epoch that is read.
     pub fn oldest(&self) -> Option<u64> {
         lock(&self.0).keys().next().copied()
     }
@@ -38,7 +36,7 @@ impl Drop for Pin {
     }
 }
 
-/// A panic elsewhere leaves what the mutexes of a store hold whole.
+/// Ignores poisoning: no panic leaves the values of a store's mutexes inconsistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The pages of a graph as its writer makes them: one after the other, each sealed in its place.
+//! Writes the pages of a new graph in order, each sealed.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::header::PageHeader;
 const REQUEST_BYTES: usize = 1 << 20;
 const IN_FLIGHT_MAX: usize = 4;
 
-/// Where the pages of a section go, one after the other.
+/// Destination of the pages of a section, in order.
 pub(crate) trait PageTarget {
     /// Bytes of a page.
     fn page_bytes(&self) -> usize;
 
-    /// The page that is being built; zeroed at first.
+    /// The page that is being filled; initially zero.
     fn page(&mut self) -> &mut [u8];
 
-    /// The page is complete but for its header and checksum.
+    /// Adds header and checksum to the page and starts the next one.
     fn seal(&mut self, header: PageHeader) -> Result<()>;
 }
 
@@ -41,14 +41,13 @@ impl PageTarget for PageSink {
     }
 }
 
-/// The pages of a file behind its commit slots, in order.
+/// Writes the pages of a file after its commit slots, in order.
 pub(crate) struct PageSink {
     append: Append,
     salt: u64,
 }
 
 impl PageSink {
-    /// Memory of all buffers.
     pub const MEMORY_BYTES: usize = Append::memory_bytes(IN_FLIGHT_MAX, REQUEST_BYTES);
 
     pub fn new(device: Arc<dyn Device>, page_bytes: usize, salt: u64) -> Result<Self> {
@@ -56,28 +55,25 @@ impl PageSink {
         Ok(Self { append, salt })
     }
 
-    /// How errors name the file.
     pub fn file(&self) -> String {
         self.append.device().name()
     }
 
-    /// Number of the page that is being built.
     pub fn page_number(&self) -> u64 {
         self.append.page_id()
     }
 
-    /// Returns when every page so far is on the device and can be read.
+    /// Waits until every sealed page is on the device and can be read.
     pub fn settle(&mut self) -> Result<()> {
         Ok(self.append.settle()?)
     }
 
-    /// Where the pages go.
     pub fn device(&self) -> &Arc<dyn Device> {
         self.append.device()
     }
 
-    /// Writes what is left, cuts the file to its length and returns when all is on stable storage.
-    /// The number of pages, the slots included.
+    /// Writes all pages, truncates the file to its length and syncs. Returns the number of pages
+    /// of the file, the slots included.
     pub fn finish(&mut self) -> Result<u64> {
         Ok(self.append.finish()?)
     }

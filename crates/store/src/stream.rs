@@ -1,4 +1,4 @@
-//! Reads a run of pages in order, with several large reads on their way at once.
+//! Streams consecutive pages in order, with several large reads in flight.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use cenote_pool::scan::{Arrived, Extent, Scan};
 use crate::error::Result;
 use crate::table::{PageRun, PageTable};
 
-/// How much is read ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
     pub chunk_bytes: usize,
@@ -18,27 +17,25 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// For a pass over a long run: 2 MiB.
+    /// For a long pass: 2 MiB.
     pub const FAR: Ahead = Ahead { chunk_bytes: 256 << 10, depth: 8 };
-    /// For a run that is read beside a longer one: 128 KiB.
+    /// For a pass beside a longer one: 128 KiB.
     pub const NEAR: Ahead = Ahead { chunk_bytes: 64 << 10, depth: 2 };
 }
 
-/// Logical pages of a file, one after the other: a [`Scan`] of chunks that are put into order.
+/// A stream of logical pages: the chunks of a [`Scan`] in order.
 pub(crate) struct PageStream {
-    /// Extents carry the number of their chunk.
+    /// The load of an extent is the number of its chunk.
     scan: Scan<u64>,
     table: Arc<PageTable>,
-    /// Chunks that have arrived, by chunk number modulo the depth.
+    /// Arrived chunks, by chunk number modulo the depth.
     arrived: Vec<Option<Arrived<u64>>>,
     page_bytes: usize,
     chunk_pages: u64,
-    /// Pages that were not asked for yet.
-    unasked: Range<PageId>,
-    chunks_asked: u64,
-    /// Chunks that were begun.
-    chunks_begun: u64,
-    /// What is left of the present chunk: physical pages, and the next logical one.
+    unsubmitted: Range<PageId>,
+    chunks_submitted: u64,
+    chunks_started: u64,
+    /// What remains of the current chunk: physical pages, and the next logical one.
     rest: Range<PageId>,
     next: PageId,
     end: PageId,
@@ -63,30 +60,30 @@ impl PageStream {
             chunk_pages,
             next: pages.start,
             end: pages.end,
-            unasked: pages,
-            chunks_asked: 0,
-            chunks_begun: 0,
+            unsubmitted: pages,
+            chunks_submitted: 0,
+            chunks_started: 0,
             rest: 0..0,
         })
     }
 
-    /// The next page and its logical number, or `None` behind the last.
+    /// The next page and its logical number, or `None` after the last.
     pub fn next(&mut self) -> Result<Option<(PageId, &[u8])>> {
         if self.next >= self.end {
             return Ok(None);
         }
         if self.rest.is_empty() {
-            self.turn()?;
+            self.next_chunk()?;
         }
         let (page, physical) = (self.next, self.rest.start);
         self.next += 1;
         self.rest.start += 1;
-        let arrived = self.arrived[self.slot(self.chunks_begun - 1)].as_ref();
+        let arrived = self.arrived[self.slot(self.chunks_started - 1)].as_ref();
         let arrived = arrived.expect("the chunk was waited for");
         Ok(Some((page, arrived.page(physical, self.page_bytes))))
     }
 
-    /// The logical page that [`PageStream::next`] gives.
+    /// The logical page that [`PageStream::next`] returns next.
     pub fn next_page(&self) -> PageId {
         self.next
     }
@@ -95,28 +92,28 @@ impl PageStream {
         (chunk % self.arrived.len() as u64) as usize
     }
 
-    /// Gives the chunk at hand back, asks for more, and waits for the next one.
-    fn turn(&mut self) -> Result<()> {
-        let slot = self.slot(self.chunks_begun);
-        if let Some(done) = self.chunks_begun.checked_sub(1).map(|before| self.slot(before))
+    /// Recycles the current chunk, submits more, and waits for the next one.
+    fn next_chunk(&mut self) -> Result<()> {
+        let slot = self.slot(self.chunks_started);
+        if let Some(done) = self.chunks_started.checked_sub(1).map(|before| self.slot(before))
             && let Some(done) = self.arrived[done].take()
         {
             self.scan.recycle(done);
         }
-        self.ask();
-        // Even where the chunk is there, so that what was asked for is on its way.
+        self.submit();
+        // Even if the chunk is there, to submit the new requests.
         self.collect(false)?;
         while self.arrived[slot].is_none() {
-            assert!(self.scan.in_flight() > 0, "a stream that failed is read no further");
+            assert!(self.scan.in_flight() > 0, "a stream must not be read after an error");
             self.collect(true)?;
         }
         let extent = &self.arrived[slot].as_ref().expect("it was waited for").extent;
         self.rest = extent.first_page..extent.first_page + extent.pages;
-        self.chunks_begun += 1;
+        self.chunks_started += 1;
         Ok(())
     }
 
-    /// Puts what has arrived into order.
+    /// Sorts arrived chunks into their slots.
     fn collect(&mut self, wait: bool) -> Result<()> {
         self.scan.collect(wait)?;
         while let Some(arrived) = self.scan.next_arrived() {
@@ -126,16 +123,15 @@ impl PageStream {
         Ok(())
     }
 
-    /// Starts as many chunks as there is room for. None reaches from one run of the page table
-    /// into the next.
-    fn ask(&mut self) {
-        while self.scan.has_room() && !self.unasked.is_empty() {
-            let first = self.unasked.start;
-            let end = self.unasked.end.min(first + self.chunk_pages);
+    /// Queues as many chunks as there is room for. None spans two runs of the page table.
+    fn submit(&mut self) {
+        while self.scan.has_room() && !self.unsubmitted.is_empty() {
+            let first = self.unsubmitted.start;
+            let end = self.unsubmitted.end.min(first + self.chunk_pages);
             let PageRun { physical, pages, .. } = self.table.run(first..end);
-            self.scan.start(Extent { first_page: physical, pages, load: self.chunks_asked });
-            self.unasked.start += pages;
-            self.chunks_asked += 1;
+            self.scan.start(Extent { first_page: physical, pages, load: self.chunks_submitted });
+            self.unsubmitted.start += pages;
+            self.chunks_submitted += 1;
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The page table: where each logical page lies on the device, and in which epoch it was written.
+//! The page table: maps logical to physical pages and gives the epoch of each.
 //!
-//! A table is a list of extents: runs of logical pages that lie next to each other and were
-//! written in one epoch. That of an imported graph is one extent, and a look-up is one compare.
+//! A table is a list of extents: runs of logical pages that are adjacent on the device and were
+//! written in one epoch. An imported graph has a single extent, so a look-up is one comparison.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::format::{self, SLOTS};
 use crate::header::Identity;
 use crate::superblock::{SECTION, Section};
 
-/// Consecutive logical pages that are also consecutive on the device.
+/// Consecutive logical pages that are also consecutive physical ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRun {
-    /// The first logical page.
+    /// First logical page.
     pub logical: PageId,
-    /// The physical page that holds it.
+    /// First physical page.
     pub physical: PageId,
-    /// How many there are.
+    /// Number of pages.
     pub pages: u64,
 }
 
-/// A run of pages as it stands in the file: in the page table, or in the free list, where `logical`
-/// is zero and `epoch` the one that does not use the pages any more.
+/// A run of pages as in the file: of the page table, or of the free list, where `logical` is zero
+/// and `epoch` the first one that does not use the pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Extent {
@@ -43,19 +43,17 @@ impl Extent {
     }
 }
 
-/// Extents that a page holds.
 pub(crate) fn per_page(page_bytes: usize) -> usize {
     format::payload_bytes(page_bytes) / size_of::<Extent>()
 }
 
-/// The page table in memory.
 #[derive(Debug)]
 pub(crate) struct PageTable {
-    /// A copy of the first extent, which often is the only one.
+    /// A copy of the first extent, often the only one.
     first: Extent,
     /// Ascending by logical page.
     extents: Vec<Extent>,
-    /// Places in `extents`, ascending by physical page; empty where there is one extent.
+    /// Indices into `extents`, ascending by physical page; empty for fewer than two extents.
     by_physical: Vec<u32>,
 }
 
@@ -70,8 +68,8 @@ impl PageTable {
         Self { first: extents.first().copied().unwrap_or_default(), extents, by_physical }
     }
 
-    /// Every logical page is the physical page of its number: a file that is being written.
-    pub fn identity(epoch: u64) -> Arc<Self> {
+    /// A table that maps every page to itself, for a file that is being written.
+    pub fn unmapped(epoch: u64) -> Arc<Self> {
         Arc::new(Self::new(vec![Extent { logical: 0, physical: 0, pages: u64::MAX, epoch }]))
     }
 
@@ -82,7 +80,7 @@ impl PageTable {
     /// The extent that holds a logical page.
     ///
     /// # Panics
-    /// If there is none: the table of a graph holds all pages of its sections.
+    /// If there is none: the table of a graph covers all pages of its sections.
     #[inline]
     fn extent(&self, page: PageId) -> Extent {
         if self.first.holds(page) {
@@ -98,20 +96,21 @@ impl PageTable {
         found.filter(|extent| extent.holds(page)).expect("the page table holds every page")
     }
 
-    /// Where a logical page lies.
     #[inline]
     pub fn physical(&self, page: PageId) -> PageId {
         let extent = self.extent(page);
         page - extent.logical + extent.physical
     }
 
-    /// The epoch in which a logical page was written.
+    /// The identity of a logical page.
     #[inline]
-    pub fn epoch(&self, page: PageId) -> u64 {
-        self.extent(page).epoch
+    pub fn identity(&self, page: PageId, salt: u64) -> Identity {
+        let extent = self.extent(page);
+        let physical = page - extent.logical + extent.physical;
+        Identity { salt, physical, epoch: extent.epoch }
     }
 
-    /// The logical page that a physical one holds, if it holds one.
+    /// The logical page of a physical one, if it holds one.
     pub fn logical(&self, physical: PageId) -> Option<PageId> {
         let extent = match self.by_physical.as_slice() {
             [] => self.first,
@@ -125,7 +124,7 @@ impl PageTable {
         (within < extent.pages).then(|| extent.logical + within)
     }
 
-    /// The longest run of `pages` that begins with the first of them; `pages` must not be empty.
+    /// The longest run at the start of `pages`, which must not be empty.
     pub fn run(&self, pages: Range<PageId>) -> PageRun {
         let extent = self.extent(pages.start);
         let within = pages.start - extent.logical;
@@ -134,7 +133,7 @@ impl PageTable {
             physical: extent.physical + within,
             pages: (extent.pages - within).min(pages.end - pages.start),
         };
-        // Extents of other epochs may go on in the next place.
+        // An extent of another epoch may be adjacent.
         while run.logical + run.pages < pages.end {
             let next = self.extent(run.logical + run.pages);
             if next.physical != run.physical + run.pages {
@@ -145,7 +144,7 @@ impl PageTable {
         run
     }
 
-    /// Where `pages` lie: as few runs as possible, in logical order.
+    /// The physical places of `pages`: as few runs as possible, in logical order.
     pub fn runs(&self, pages: Range<PageId>) -> impl Iterator<Item = PageRun> {
         let mut next = pages.start;
         std::iter::from_fn(move || {
@@ -156,8 +155,7 @@ impl PageTable {
     }
 }
 
-/// The pages of one section: where each lies, and what each must prove. Pages are numbered within
-/// the section.
+/// The pages of one section, numbered within the section, with what is needed to verify them.
 #[derive(Clone, Debug)]
 pub(crate) struct SectionPages {
     pub file: Arc<str>,
@@ -168,18 +166,12 @@ pub(crate) struct SectionPages {
 }
 
 impl SectionPages {
-    /// Logical pages of the section.
-    pub fn range(&self) -> Range<PageId> {
-        self.section.range()
-    }
-
+    /// What the header and checksum of a page must match.
     #[inline]
     pub fn identity(&self, page: u64) -> Identity {
-        let page = self.section.first_page + page;
-        Identity { salt: self.salt, page, epoch: self.table.epoch(page) }
+        self.table.identity(self.section.first_page + page, self.salt)
     }
 
-    /// An error that names a page of the section.
     #[cold]
     pub fn fault(&self, page: u64, fault: PageFault) -> StoreError {
         let page = self.section.first_page + page;
@@ -195,23 +187,29 @@ impl SectionPages {
     }
 }
 
-/// The two lists of extents of a commit, and the pages of their own that they take where they do
-/// not fit into the slot.
+/// The page table and free list of a commit, and the pages that they occupy if they do not fit into
+/// the slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
     /// The page table, ascending by logical page.
     pub table: Vec<Extent>,
     /// The free list, ascending by physical page.
     pub free: Vec<Extent>,
-    /// The pages that hold the page table; empty where it is in the slot.
+    /// Pages of the page table; empty if it is in the slot.
     pub table_pages: Range<PageId>,
-    /// The pages that hold the free list; empty where it is in the slot.
+    /// Pages of the free list; empty if it is in the slot.
     pub free_pages: Range<PageId>,
 }
 
 impl Extents {
-    /// Every physical page is used once or free, and every logical page lies somewhere once.
-    pub fn check(&self, epoch: u64, pages_total: u64, logical_pages: u64) -> Result<(), PageFault> {
+    /// Checks that every physical page is used once or free, and that logical pages are distinct.
+    pub fn check(
+        &self,
+        epoch: u64,
+        pages_total: u64,
+        logical_pages: u64,
+        log: &Range<PageId>,
+    ) -> Result<(), PageFault> {
         let mut next = SLOTS;
         for extent in &self.table {
             let Extent { logical, pages, .. } = *extent;
@@ -232,7 +230,7 @@ impl Extents {
         }
         let mut runs: Vec<_> = all.map(|extent| (extent.physical, extent.pages)).collect();
         runs.push((0, SLOTS));
-        let own = [&self.table_pages, &self.free_pages];
+        let own = [&self.table_pages, &self.free_pages, log];
         runs.extend(own.map(|pages| (pages.start, pages.end - pages.start)));
         runs.retain(|(_, pages)| *pages > 0);
         runs.sort_unstable();
@@ -280,7 +278,7 @@ mod tests {
             assert_eq!((table.physical(page), table.logical(physical)), (physical, Some(page)));
         }
         assert_eq!([0, 10, 20, 31].map(|physical| table.logical(physical)), [None; 4]);
-        assert_eq!([2, 10, 14, 15].map(|page| table.epoch(page)), [1, 3, 1, 2]);
+        assert_eq!([2, 10, 14, 15].map(|page| table.identity(page, 0).epoch), [1, 3, 1, 2]);
     }
 
     #[test]
@@ -303,7 +301,11 @@ mod tests {
         let fault = |change: &dyn Fn(&mut Extents)| {
             let mut extents = extents.clone();
             change(&mut extents);
-            extents.check(2, 10, 6).map_err(|fault| fault.to_string()).err().unwrap_or_default()
+            extents
+                .check(2, 10, 6, &(0..0))
+                .map_err(|fault| fault.to_string())
+                .err()
+                .unwrap_or_default()
         };
         assert_eq!(fault(&|_| {}), "");
         assert!(fault(&|e| e.free.clear()).contains("page 5 is neither"));

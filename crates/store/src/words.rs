@@ -1,4 +1,4 @@
-//! Pages of `u64` words: the page index, the weight index, integer ids.
+//! Reads and writes pages of `u64` words: the page index, the weight index, integer ids.
 
 use cenote_pool::PageId;
 
@@ -10,7 +10,7 @@ use crate::sink::{PageSink, PageTarget};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 
-/// The words of a page that was verified, of a section that has `rest` more of them.
+/// The words of a verified page, in a section with `rest` words from this page on.
 pub(crate) fn words<'a>(
     bytes: &'a [u8],
     header: &PageHeader,
@@ -22,7 +22,6 @@ pub(crate) fn words<'a>(
     Ok(bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers"))
 }
 
-/// Writes an index, as many words on a page as fit. The number of pages.
 pub(crate) fn write_words(sink: &mut PageSink, words: &[u64]) -> Result<u64> {
     let per_page = format::words_per_page(sink.page_bytes());
     for chunk in words.chunks(per_page) {
@@ -33,7 +32,7 @@ pub(crate) fn write_words(sink: &mut PageSink, words: &[u64]) -> Result<u64> {
     Ok(words.len().div_ceil(per_page) as u64)
 }
 
-/// The words of an index one by one, each with the page that it stands in.
+/// Streams the words of an index one by one, each with its page.
 pub(crate) struct Words<'a> {
     pages: &'a Pages,
     section: Section,
@@ -52,7 +51,6 @@ impl<'a> Words<'a> {
         Ok(Self { pages, section, stream, rest, page, batch: Vec::new(), at: 0 })
     }
 
-    /// Words of the index.
     pub fn len(&self) -> usize {
         self.section.items as usize
     }

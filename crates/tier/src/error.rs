@@ -1,19 +1,19 @@
-//! What can be wrong with tiers, with a policy's name, or with what a policy asks for.
+//! Errors of tiers, policies and moves.
 
 use thiserror::Error;
 
-/// A description that makes no tiers, or a move that they cannot take.
+/// An invalid description of tiers or policies, or an impossible move.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum TierError {
-    /// A description of tiers that cannot be.
+    /// An invalid description of tiers or of a policy.
     #[error("{what}: found {found}, expected {expected}")]
     Spec {
-        /// Which part.
+        /// The invalid part.
         what: String,
-        /// What was given.
+        /// The given value.
         found: String,
-        /// What would do.
+        /// Valid values.
         expected: String,
     },
 
@@ -35,14 +35,14 @@ pub enum TierError {
         pages: u64,
     },
 
-    /// A policy's state that cannot be saved, or not be taken back.
+    /// A policy's state that cannot be saved or restored.
     #[error("state of the policy refused: {reason}")]
     State {
         /// Why.
         reason: String,
     },
 
-    /// Moves after which a tier would hold more than it can, or that name what does not exist.
+    /// Moves that overfill a tier, or that name a page or tier that does not exist.
     #[error("moves refused: {reason}")]
     Moves {
         /// Why.

@@ -1,13 +1,12 @@
-//! Shows several devices as one and moves pages between them.
+//! Tiered storage: several devices as one, and policies that move pages between them.
 //!
-//! - [`spec`]: what a tier can do, and how much it holds
-//! - [`placement`]: which page lies on which tier
+//! - [`spec`]: latency, asymmetry and concurrency of a tier
+//! - [`placement`]: the tier of each page
 //! - [`policy`]: which pages move, one file each
-//! - [`device`]: the tiers as one device, with a map that outlives power cuts
+//! - [`device`]: the tiers as one device, with a durable map
 //!
-//! Tiers are numbered from 0, the fastest. A policy sees every access and returns moves;
-//! the owner of the placement carries them out and notifies the policy. No part of this looks at a
-//! clock: time is what the caller says.
+//! Tiers are numbered from 0, the fastest. A policy sees every access and returns moves; the owner
+//! of the placement carries them out and notifies the policy. The caller passes in the time.
 
 pub mod device;
 mod error;

@@ -1,4 +1,4 @@
-//! Which page lies on which tier.
+//! The tier of each page.
 
 use cenote_device::mix;
 
@@ -14,9 +14,9 @@ pub type Tier = u8;
 /// One page changes its tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Move {
-    /// Which.
+    /// The page.
     pub page: Page,
-    /// Where to.
+    /// The target tier.
     pub to: Tier,
 }
 
@@ -31,8 +31,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Fills the tiers from the fastest on with the pages of `order`, which names each of `pages`
-    /// once.
+    /// Fills the tiers, the fastest first, with the pages of `order`, which names each page once.
     fn in_order(pages: u32, capacities: &[u64], order: impl Iterator<Item = Page>) -> Result<Self> {
         let expected = format!("2 to {TIERS_MAX}");
         require((2..=TIERS_MAX).contains(&capacities.len()), "tiers", capacities.len(), expected)?;
@@ -60,12 +59,12 @@ impl Placement {
         Ok(placement)
     }
 
-    /// Pages in a random order: the fastest tier holds a random choice of them.
+    /// All pages in random order over the tiers.
     pub fn shuffled(pages: u32, capacities: &[u64], seed: u64) -> Result<Self> {
         Self::in_order(pages, capacities, shuffled_pages(pages, seed).into_iter())
     }
 
-    /// The pages of `hottest` first, in their order, the others in a random one.
+    /// The pages of `hottest` first, in this order, then the others in random order.
     pub fn hottest_first(
         pages: u32,
         capacities: &[u64],
@@ -79,7 +78,7 @@ impl Placement {
         Self::in_order(pages, capacities, order)
     }
 
-    /// Pages where a saved map says they lie, for tiers that may hold so many.
+    /// A saved map: the tier of each page.
     pub fn from_map(map: Vec<Tier>, capacities: &[u64]) -> Result<Self> {
         let expected = format!("2 to {TIERS_MAX}");
         require((2..=TIERS_MAX).contains(&capacities.len()), "tiers", capacities.len(), expected)?;
@@ -112,7 +111,7 @@ impl Placement {
         self.counts.len()
     }
 
-    /// Where a page lies.
+    /// The tier of a page.
     #[inline]
     pub fn tier_of(&self, page: Page) -> Tier {
         self.tiers[page as usize]
@@ -140,9 +139,8 @@ impl Placement {
         self.tiers.capacity()
     }
 
-    /// Carries out all moves or, where a tier would overflow or a name is wrong, none. An exchange
-    /// between two full tiers is two moves of one call. Calls `moved` with each page, where it came
-    /// from and where it went.
+    /// Carries out all moves or, on an error, none. An exchange between two full tiers is two moves
+    /// of one call. Calls `moved` with each page, its old and its new tier.
     pub fn carry_out(
         &mut self,
         moves: &[Move],
@@ -174,8 +172,8 @@ impl Placement {
         Ok(())
     }
 
-    /// Puts a page where it was found to lie, even where that is more than the tier may hold.
-    /// `capacities` are those without such pages.
+    /// Corrects the tier of a page, even if that overfills the tier. `capacities` are those without
+    /// such pages.
     pub(crate) fn correct(&mut self, step: Move, capacities: &[u64]) {
         let from = self.put(step);
         for tier in [from, step.to].map(usize::from) {
@@ -200,7 +198,7 @@ impl Placement {
         }
     }
 
-    /// Counts again what the counts say, for tests and checks.
+    /// Verifies the counts of pages, for tests and checks.
     pub fn check(&self) -> Result<()> {
         let mut counts = vec![0u64; self.tiers()];
         self.tiers.iter().for_each(|&tier| counts[tier as usize] += 1);

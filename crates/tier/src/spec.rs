@@ -1,4 +1,4 @@
-//! What a tier can do: the time of a read and a write, and how many of them it does at once.
+//! Performance of a tier: latency and concurrency of reads and writes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use crate::error::{Result, TierError, require};
 /// Most tiers of one device.
 pub const TIERS_MAX: usize = 16;
 
-/// One tier's device, as the Parametric I/O Model sees it, for requests of one page.
+/// A tier's device in the Parametric I/O Model, for requests of one page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TierSpec {
-    /// Time of a read.
+    /// Latency of a read.
     pub read_ns: u64,
-    /// Time of a write: alpha times that of a read.
+    /// Latency of a write: alpha times that of a read.
     pub write_ns: u64,
     /// Reads that it does at once.
     pub k_r: u32,
@@ -47,17 +47,17 @@ impl TierSpec {
         self.write_ns as f64 / self.read_ns as f64
     }
 
-    /// Time that a read takes of the whole device: others run beside it.
+    /// Share of the device's time that a read takes: its latency over k_r.
     pub fn read_share_ns(&self) -> f64 {
         self.read_ns as f64 / f64::from(self.k_r)
     }
 
-    /// Time that a write takes of the whole device.
+    /// Share of the device's time that a write takes: its latency over k_w.
     pub fn write_share_ns(&self) -> f64 {
         self.write_ns as f64 / f64::from(self.k_w)
     }
 
-    /// The same for an access that writes with the probability `write_share`.
+    /// The same for an access that is a write with probability `write_share`.
     pub fn access_share_ns(&self, write_share: f64) -> f64 {
         self.read_share_ns() * (1.0 - write_share) + self.write_share_ns() * write_share
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tier_is_read_and_told_the_same() {
+    fn a_tier_is_parsed_and_printed_the_same() {
         for text in ["30us:1.5:8", "200us:2:4/2", "0.5us:1:1"] {
             assert_eq!(text.parse::<TierSpec>().unwrap().to_string(), text);
         }

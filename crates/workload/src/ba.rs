@@ -1,13 +1,13 @@
 //! Barabási–Albert preferential attachment, computed edge by edge.
 //!
 //! Sanders and Schulz, "Scalable generation of scale-free graphs", Information Processing Letters
-//! 116 (2016): write the edges into one list of endpoints; a new edge's target is the content of
-//! a uniformly random earlier place. A place with a source is known by its number alone; a place
-//! with a target is computed anew by the same rule. So no thread ever needs another's edges, and
-//! the chain is two steps long on average.
+//! 116 (2016): all edges form one list of endpoints, and the target of a new edge is the endpoint
+//! at a uniformly random earlier place. A place of a source is known by its number; a place of a
+//! target is computed by the same rule. So threads need not share edges, and the chain has two
+//! steps on average.
 //!
-//! Here a vertex draws from the places of strictly earlier vertices, so that there are no
-//! self-loops; parallel edges occur, as in the paper, mostly among the first vertices.
+//! Here a vertex draws only from places of earlier vertices, so there are no self-loops; parallel
+//! edges occur, as in the paper, mostly among the first vertices.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use crate::error::{Result, require};
 use crate::random::Counter;
 use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
 
-/// What a preferential-attachment graph is made of.
+/// Parameters of a preferential-attachment graph.
 #[derive(Clone, Debug)]
 pub struct BaConfig {
-    /// Vertices, 2 to 2^32.
+    /// Number of vertices, 2 to 2^32.
     pub vertices: u64,
-    /// Edges that each vertex after the first brings along.
+    /// Edges of each vertex after the first.
     pub edges_per_vertex: u64,
     /// The same seed gives the same graph.
     pub seed: u64,
@@ -35,7 +35,7 @@ pub struct Ba {
 }
 
 impl Ba {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: BaConfig) -> Result<Self> {
         let BaConfig { vertices, edges_per_vertex, seed } = config;
         require((2..=VERTICES_MAX).contains(&vertices), "vertices", vertices, "2 to 2^32")?;
@@ -48,13 +48,13 @@ impl Ba {
         Ok(Self { vertices, edges_per_vertex, random: Counter::new(seed, 0) })
     }
 
-    /// The vertex that brings edge `edge` along; vertex 0 brings none.
+    /// The source of an edge; vertex 0 has none.
     #[inline(always)]
     fn source(&self, edge: u64) -> u64 {
         1 + edge / self.edges_per_vertex
     }
 
-    /// Follows the places until one holds a source.
+    /// Follows places until one holds a source.
     #[inline(always)]
     fn target(&self, mut edge: u64) -> u64 {
         loop {

@@ -1,75 +1,70 @@
-//! What can be wrong with a request for a workload, or with the file that holds one.
+//! Errors of workloads and trace files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A parameter that no workload fits, or a trace that cannot be read.
+/// A wrong parameter, or an error of a trace.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
-    /// A number outside its limits.
+    /// A parameter is out of range.
     #[error("{name} is {value}: expected {expected}")]
     Parameter {
-        /// The parameter as the command line spells it, without the dashes.
+        /// Name of the parameter on the command line, without the dashes.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What would do.
+        /// The allowed values.
         expected: String,
     },
-
-    /// A trace says something that its format does not know.
+    /// A line or record of a trace does not conform to its format.
     #[error("{}, {unit} {number}: found {found}, expected {expected}", path.display())]
     Trace {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the file consists of: `line` or `record`.
+        /// Unit of the file: `line` or `record`.
         unit: &'static str,
-        /// Which line or record, counted from 1.
+        /// Number of the line or record, from 1.
         number: u64,
-        /// What stands there, shortened.
+        /// The text found, shortened.
         found: String,
-        /// What the format wants there.
+        /// What the format requires.
         expected: String,
     },
-
-    /// A trace whose format shows neither in its name nor in its first line.
+    /// The format of a trace cannot be determined from its name or its first line.
     #[error("{}: {reason}; say which format it has: {choices}", path.display())]
     Format {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why it cannot be told.
+        /// Why it cannot be determined.
         reason: String,
-        /// The names of the formats.
+        /// Names of the formats.
         choices: String,
     },
-
     /// A trace could not be opened or read.
     #[error("cannot read {}{}: {source}", path.display(), place(*after))]
     Read {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Lines or records that were read before.
+        /// Number of lines or records read before.
         after: u64,
-        /// What the system or the decompressor says.
+        /// The error of the system or the decompressor.
         source: io::Error,
     },
-
-    /// The system refused a thread.
+    /// The system could not start a thread.
     #[error("cannot start {threads} threads: {source}: give fewer threads")]
     Threads {
-        /// Threads that were to run.
+        /// Number of threads.
         threads: usize,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-
     /// A trace could not be written.
     #[error("cannot write the trace: {source}")]
     Write {
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -77,7 +72,7 @@ pub enum WorkloadError {
 /// The result of building or reading a workload.
 pub type Result<T> = std::result::Result<T, WorkloadError>;
 
-/// Checks one parameter: an error that says what was expected unless `holds`.
+/// Fails with an error about a parameter unless `holds`.
 pub(crate) fn require(
     holds: bool,
     name: &'static str,
@@ -90,12 +85,12 @@ pub(crate) fn require(
     Err(WorkloadError::Parameter { name, value: value.to_string(), expected: expected.into() })
 }
 
-/// A float in its shortest form: `1e308` and not 309 digits.
+/// A float in its shortest form: `1e308`, not 309 digits.
 pub(crate) fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// The error of a file that could not be read on `after` some lines or records.
+/// The error of a file that could not be read after some lines or records.
 pub(crate) fn unreadable(path: &Path, after: u64, source: io::Error) -> WorkloadError {
     WorkloadError::Read { path: path.to_path_buf(), after, source }
 }

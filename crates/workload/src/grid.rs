@@ -1,23 +1,23 @@
-//! A plane grid: every vertex is joined to its neighbours right and below.
+//! A grid graph: every vertex is connected to its right and lower neighbours.
 //!
-//! Vertex (row, column) is `row * columns + column`. Edges come row by row: first those to the
-//! right, then those down. There is nothing random in it.
+//! Vertex (row, column) is `row * columns + column`. Edges are ordered by rows: first those to the
+//! right, then those down. Nothing is random.
 
 use std::ops::Range;
 
 use crate::error::{Result, require};
 use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
 
-/// What a grid is made of.
+/// Parameters of a grid.
 #[derive(Clone, Debug)]
 pub struct GridConfig {
-    /// Rows, from 1.
+    /// Number of rows, from 1.
     pub rows: u64,
-    /// Columns, from 1; rows x columns is 2 to 2^32.
+    /// Number of columns, from 1; rows x columns is 2 to 2^32.
     pub columns: u64,
 }
 
-/// A grid with four neighbours.
+/// A grid graph.
 #[derive(Debug)]
 pub struct Grid {
     rows: u64,
@@ -25,7 +25,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: GridConfig) -> Result<Self> {
         let GridConfig { rows, columns } = config;
         let vertices = u128::from(rows) * u128::from(columns);
@@ -52,7 +52,7 @@ impl EdgeSource for Grid {
         prepare(&range, self.edges(), out);
         let across = self.columns - 1;
         out.extend(range.map(|index| {
-            // The last row has no edges down: it is merely a shorter one.
+            // The last row has no edges down, so it is merely shorter.
             let (row, place) = (index / (across + self.columns), index % (across + self.columns));
             let (column, step) =
                 if place < across { (place, 1) } else { (place - across, self.columns) };

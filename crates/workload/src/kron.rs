@@ -2,11 +2,11 @@
 //!
 //! Each edge descends `scale` levels of a 2 x 2 matrix of probabilities A = .57, B = .19, C = .19,
 //! D = .05; the path gives the bits of source and target (Graph500 specification, section 3.2).
-//! Labels are permuted afterwards, as the specification demands, so that hubs lie anywhere.
-//! Duplicates and self-loops are part of the model.
+//! Labels are then permuted, as the specification requires, so that hubs lie anywhere. Duplicates
+//! and self-loops are part of the model.
 //!
 //! The trick: four levels at once. Their 256 outcomes are drawn from an alias table with 32 random
-//! bits, so that an edge of scale 24 costs three random numbers and six look-ups in 1 KiB.
+//! bits, so an edge of scale 24 takes three random numbers and six look-ups in 1 KiB.
 
 use std::ops::Range;
 
@@ -18,20 +18,20 @@ use crate::{Edge, EdgeSource, prepare};
 /// Probabilities of the quadrants, in the order (0,0), (0,1), (1,0), (1,1) of (source, target).
 const QUADRANTS: [f64; 4] = [0.57, 0.19, 0.19, 0.05];
 
-/// Levels drawn at once: 4^4 outcomes fit the 8 bits that select a slot.
+/// Levels drawn at once: their 4^4 outcomes fit into 8 bits, the index of a slot.
 const LEVELS_AT_ONCE: u32 = 4;
 
-/// Bits of a draw that are compared with a slot's threshold.
+/// Bits of a draw that are compared with the threshold of a slot.
 const THRESHOLD_BITS: u32 = 24;
 
-/// What a Kronecker graph is made of.
+/// Parameters of a Kronecker graph.
 #[derive(Clone, Debug)]
 pub struct KronConfig {
-    /// The graph has 2^scale vertices, 1 to 32.
+    /// Binary logarithm of the number of vertices, 1 to 32.
     pub scale: u32,
     /// Edges per vertex.
     pub edge_factor: u64,
-    /// Permute the labels, as Graph500 demands. Without, vertex 0 is the greatest hub.
+    /// Whether to permute the labels, as Graph500 requires. Otherwise vertex 0 is the largest hub.
     pub permute: bool,
     /// The same seed gives the same graph.
     pub seed: u64,
@@ -56,7 +56,7 @@ pub struct Kron {
 }
 
 impl Kron {
-    /// Builds the tables.
+    /// Builds the alias tables. Fails if a parameter is out of range.
     pub fn new(config: KronConfig) -> Result<Self> {
         let KronConfig { scale, edge_factor, permute, seed } = config;
         require((1..=32).contains(&scale), "scale", scale, "1 to 32 (2^scale vertices)")?;
@@ -79,10 +79,10 @@ impl Kron {
         })
     }
 
-    /// The path of edge `index` through all levels, labels not yet permuted.
+    /// The endpoints of edge `index`, with labels not permuted yet.
     #[inline(always)]
     fn descend(&self, index: u64) -> [u64; 2] {
-        // A word is two draws: one for each group of levels and one for the rest.
+        // A word has two draws: one for each group of levels and one for the remaining levels.
         let words = u64::from(self.groups / 2 + 1);
         let (mut source, mut target) = (0u64, 0u64);
         let mut step = |table: &AliasTable, bits: u32| {
@@ -126,12 +126,12 @@ impl EdgeSource for Kron {
     }
 }
 
-/// Walker's alias method over the 4^levels outcomes of some levels: constant time for a draw.
+/// Walker's alias method over the 4^levels outcomes of some levels: draws in constant time.
 #[derive(Debug)]
 struct AliasTable {
     levels: u32,
-    /// Threshold in the upper 24 bits, alias in the lower 8, for each outcome. An outcome is the
-    /// source's bits followed by the target's.
+    /// For each outcome a threshold in the upper 24 bits and an alias in the lower 8. The bits of
+    /// an outcome are those of the source followed by those of the target.
     slots: Box<[u32; 256]>,
 }
 
@@ -159,8 +159,8 @@ impl AliasTable {
         Self { levels, slots }
     }
 
-    /// The bits of source and target for one draw of 32 random bits: the top ones select a slot,
-    /// the low ones choose between the slot's outcome and its alias.
+    /// The bits of source and target for 32 random bits: the top ones select a slot, the low ones
+    /// choose between its outcome and its alias.
     #[inline(always)]
     fn draw(&self, bits: u32) -> [u32; 2] {
         let chosen = (u64::from(bits) >> (32 - 2 * self.levels)) as u32;

@@ -1,18 +1,18 @@
-//! Makes load: seeded graphs, and page accesses for a buffer pool, made or read from traces.
+//! Seeded graph generators, and page accesses for buffer pools, synthetic or from traces.
 //!
-//! - [`random`]: the counter-based generator that everything here draws from
+//! - [`random`]: the counter-based random generator of all workloads
 //! - [`permutation`]: bijections on `0..n` without a table
-//! - [`kron`]: Graph500's Kronecker (R-MAT) graph, the model of a social network
-//! - [`uniform`]: Erdős–Rényi G(n, m): distinct edges, all alike
+//! - [`kron`]: Graph500's Kronecker (R-MAT) graph, which models social networks
+//! - [`uniform`]: Erdős–Rényi G(n, m), uniformly random distinct edges
 //! - [`ba`]: Barabási–Albert preferential attachment without communication
-//! - [`grid`]: a plane with four neighbours: huge diameter, no hubs
-//! - [`smallworld`]: Watts–Strogatz: a ring with shortcuts
-//! - [`stream`]: many threads generate, one consumer receives in order
+//! - [`grid`]: a grid with a huge diameter and no hubs
+//! - [`smallworld`]: Watts–Strogatz, a ring with shortcuts
+//! - [`stream`]: generates edges on many threads and consumes them in order
 //! - [`page`]: reads and writes of pages: synthetic mixes, Zipf, trace files
 //!
 //! Every graph generator is an [`EdgeSource`]: edge `i` is a pure function of the parameters, the
-//! seed and `i`. So a graph of any size streams in constant memory, and its edges are the same on
-//! one thread and on a hundred.
+//! seed and `i`. So a graph of any size streams in constant memory, and its edges do not depend on
+//! the number of threads.
 //!
 //! ```
 //! use cenote_workload::{EdgeSource, kron::{Kron, KronConfig}};
@@ -39,19 +39,18 @@ use std::ops::Range;
 
 pub use error::{Result, WorkloadError};
 
-/// An edge as `[source, target]`; vertices count from 0.
+/// An edge as `[source, target]`; vertices are numbered from 0.
 pub type Edge = [u32; 2];
 
-/// Most vertices a generator makes: as many as Cenote numbers inside a graph.
+/// Most vertices of a generated graph.
 pub const VERTICES_MAX: u64 = 1 << 32;
 
-/// A graph whose edges are computed, not stored. Shared by threads.
+/// A graph whose edges are computed on demand, on any thread.
 pub trait EdgeSource: Send + Sync + Debug {
-    /// Vertices that an edge may name: ids are below this. Some may occur in no edge.
+    /// Number of vertices, some of which may have no edges.
     fn vertices(&self) -> u64;
 
-    /// Edges of the whole graph, as generated: duplicates and self-loops count where the model
-    /// makes any.
+    /// Number of edges as generated, including duplicates and self-loops.
     fn edges(&self) -> u64;
 
     /// Appends the edges `range` to `out`, in order.
@@ -61,7 +60,7 @@ pub trait EdgeSource: Send + Sync + Debug {
     fn fill(&self, range: Range<u64>, out: &mut Vec<Edge>);
 }
 
-/// Asserts that a range lies in the graph and makes room for it.
+/// Asserts that a range is within the graph and reserves memory for it.
 fn prepare(range: &Range<u64>, edges: u64, out: &mut Vec<Edge>) {
     assert!(range.end <= edges, "edges {range:?} of a graph with {edges}");
     out.reserve(range.end.saturating_sub(range.start) as usize);

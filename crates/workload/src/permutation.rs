@@ -1,8 +1,8 @@
-//! Seeded bijections on `0..n` that need no table.
+//! Seeded bijections on `0..n` without a table.
 //!
-//! On a power of two: rounds of steps that are each invertible (add a key, multiply by an odd
-//! number, fold the high half into the low one). On any other `n`: the next power of two, walked
-//! along until the value falls below `n` (fewer than two steps on average).
+//! For a power of two: rounds of invertible steps (add a key, multiply by an odd number, xor the
+//! high half into the low one). For any other `n`: the permutation of the next power of two,
+//! repeated until the value is below `n` (fewer than two steps on average).
 
 use crate::random::Counter;
 
@@ -19,7 +19,7 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..len` that the generator picks.
+    /// The permutation of `0..len` that `random` determines.
     ///
     /// # Panics
     /// If `len` is 0 or above 2^63.
@@ -35,7 +35,7 @@ impl Permutation {
         }
     }
 
-    /// Where `value` goes.
+    /// The image of `value`.
     #[inline(always)]
     pub fn apply(&self, value: u64) -> u64 {
         debug_assert!(value < self.len);

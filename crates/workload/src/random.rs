@@ -1,4 +1,4 @@
-//! A counter-based random generator: the n-th number costs the same as the first.
+//! A counter-based random generator: the n-th number takes as long as the first.
 //!
 //! It is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 //! OOPSLA 2014) read at any position: a Weyl sequence through David Stafford's 13th mixer. State
@@ -7,14 +7,14 @@
 /// 2^64 divided by the golden ratio, made odd: the step of the Weyl sequence.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One family of numbers out of a seed. Different `stream`s of one seed are independent.
+/// A sequence of random numbers. Different `stream`s of one seed are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     key: u64,
 }
 
 impl Counter {
-    /// The sequence number `stream` of `seed`.
+    /// Sequence number `stream` of `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {
         Self { key: mix(mix(seed.wrapping_add(GOLDEN)) ^ stream.wrapping_mul(GOLDEN)) }
     }
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// Stafford's mixer 13: a bijection on 64 bits in which every input bit moves every output bit.
+/// Stafford's mixer 13: a bijection on 64 bits in which every input bit affects every output bit.
 #[inline(always)]
 pub fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,9 +1,9 @@
 //! Watts–Strogatz: a ring in which some edges are rewired into shortcuts.
 //!
-//! "Collective dynamics of 'small-world' networks", Nature 393 (1998): each vertex is joined to
+//! "Collective dynamics of 'small-world' networks", Nature 393 (1998): each vertex is connected to
 //! its `neighbors` nearest on the ring, and the far end of each edge moves with `probability` to a
-//! uniformly random vertex. Self-loops never occur; a shortcut may by chance repeat another edge,
-//! which only a generator with the whole graph in memory could tell.
+//! uniformly random vertex. There are no self-loops; a shortcut may repeat another edge, which only
+//! a generator with the whole graph in memory could detect.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::error::{Result, float, require};
 use crate::random::Counter;
 use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
 
-/// What a small-world graph is made of.
+/// Parameters of a small-world graph.
 #[derive(Clone, Debug)]
 pub struct SmallWorldConfig {
-    /// Vertices on the ring, 3 to 2^32.
+    /// Number of vertices on the ring, 3 to 2^32.
     pub vertices: u64,
-    /// Nearest neighbours of each vertex on the unwired ring, an even number below `vertices`.
+    /// Neighbours of each vertex on the ring, an even number below `vertices`.
     pub neighbors: u64,
-    /// The chance of an edge to be rewired, 0 to 1.
+    /// Probability that an edge is rewired, 0 to 1.
     pub probability: f64,
     /// The same seed gives the same graph.
     pub seed: u64,
@@ -29,14 +29,14 @@ pub struct SmallWorldConfig {
 pub struct SmallWorld {
     vertices: u64,
     half: u64,
-    /// An edge is rewired where 53 random bits are below this.
+    /// An edge is rewired if 53 random bits are below this.
     threshold: u64,
     coin: Counter,
     shortcut: Counter,
 }
 
 impl SmallWorld {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: SmallWorldConfig) -> Result<Self> {
         let SmallWorldConfig { vertices, neighbors, probability, seed } = config;
         require((3..=VERTICES_MAX).contains(&vertices), "vertices", vertices, "3 to 2^32")?;

@@ -1,22 +1,21 @@
-//! Many threads make the edges, one consumer receives them in order.
+//! Generates edges on many threads and consumes them in order.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::Builder;
 
 use crate::{Edge, EdgeSource, WorkloadError};
 
-/// Edges made at a time: half a megabyte, small beside any cache budget, long beside a hand-over.
+/// Edges generated at a time: half a megabyte, small for a cache, large for a hand-over.
 const CHUNK_EDGES: u64 = 1 << 16;
 
-/// Runs over all edges of `source` on `threads` threads. Each chunk passes through `encode` on the
-/// thread that made it; `consume` receives the results on the calling thread, in the order of the
-/// edges, with the number of edges that each stands for. An error from `consume` ends everything
-/// and is returned.
+/// Generates all edges of `source` on `threads` threads, in chunks. Each chunk passes through
+/// `encode` on its thread; `consume` receives the results on the calling thread, in the order of
+/// the edges, with their number of edges. An error from `consume` ends everything.
 ///
-/// What arrives does not depend on `threads`.
+/// The results do not depend on `threads`.
 ///
 /// # Errors
-/// What `consume` returns; [`WorkloadError::Threads`] where the system refuses a thread.
+/// The error of `consume`, or [`WorkloadError::Threads`] if a thread cannot be started.
 ///
 /// # Panics
 /// If `threads` is 0.
@@ -32,17 +31,17 @@ pub fn for_each_in_order<T: Send, E: From<WorkloadError>>(
         let encode = &encode;
         let mut receivers = Vec::with_capacity(threads);
         for worker in 0..threads as u64 {
-            // Two waiting chunks are enough to bridge a slow write.
+            // Two waiting chunks bridge a slow write.
             let (sender, receiver) = sync_channel(2);
             let own = (worker..chunks).step_by(threads);
-            // Workers that run already end when their receivers are dropped.
+            // After an error, running workers end when their receivers are dropped.
             Builder::new()
                 .spawn_scoped(scope, move || make(source, own, encode, &sender))
                 .map_err(|source| WorkloadError::Threads { threads, source })?;
             receivers.push(receiver);
         }
         for chunk in 0..chunks {
-            // A worker that is gone has panicked; leaving lets the scope report it.
+            // A worker that is gone has panicked; the scope reports it.
             let Ok((edges, made)) = receivers[chunk as usize % threads].recv() else { break };
             consume(edges, made)?;
         }
@@ -50,7 +49,7 @@ pub fn for_each_in_order<T: Send, E: From<WorkloadError>>(
     })
 }
 
-/// One worker: its chunks in order, until they end or nobody listens any more.
+/// Generates the chunks of one worker in order, until the receiver is gone.
 fn make<T>(
     source: &dyn EdgeSource,
     chunks: impl Iterator<Item = u64>,

@@ -1,7 +1,7 @@
-//! Erdős–Rényi G(n, m): m distinct undirected edges, every set of them equally likely.
+//! Erdős–Rényi G(n, m): m distinct undirected edges, all sets equally likely.
 //!
-//! The trick: the n(n-1)/2 pairs are numbered, and a bijection of the numbers picks edge `i`, so
-//! the edges are distinct and loop-free without remembering any.
+//! The trick: the n(n-1)/2 pairs are numbered, and edge `i` is the image of `i` under a bijection
+//! of the numbers, so edges are distinct without remembering any.
 
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use crate::permutation::Permutation;
 use crate::random::Counter;
 use crate::{Edge, EdgeSource, VERTICES_MAX, prepare};
 
-/// What a uniform graph is made of.
+/// Parameters of a uniform graph.
 #[derive(Clone, Debug)]
 pub struct UniformConfig {
-    /// Vertices, 2 to 2^32.
+    /// Number of vertices, 2 to 2^32.
     pub vertices: u64,
-    /// Distinct undirected edges, at most n(n-1)/2.
+    /// Number of distinct undirected edges, at most n(n-1)/2.
     pub edges: u64,
     /// The same seed gives the same graph.
     pub seed: u64,
@@ -31,7 +31,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: UniformConfig) -> Result<Self> {
         let UniformConfig { vertices, edges, seed } = config;
         require((2..=VERTICES_MAX).contains(&vertices), "vertices", vertices, "2 to 2^32")?;
@@ -50,7 +50,7 @@ impl Uniform {
         })
     }
 
-    /// Pair number `number`: the first vertex and a step of at most n/2 around the ring of
+    /// A pair by its number: the first vertex and a step of at most n/2 around the ring of
     /// vertices. Each unordered pair has one such form (for even n, half the ring at step n/2).
     #[inline(always)]
     fn pair(&self, number: u64) -> Edge {
@@ -74,7 +74,7 @@ impl EdgeSource for Uniform {
         prepare(&range, self.edges, out);
         out.extend(range.map(|index| {
             let [first, second] = self.pair(self.pairs.apply(index));
-            // Read as a directed graph, either direction must be as likely.
+            // As a directed graph, both directions must be equally likely.
             if self.flip.at(index) >> 63 == 0 { [first, second] } else { [second, first] }
         }));
     }

@@ -1,16 +1,16 @@
 //! Betweenness centrality from given sources.
 //!
 //! **Returns** for every vertex v the sum, over the sources s other than v and all vertices t
-//! other than s and v, of the share of the shortest paths from s to t that pass through v. A
-//! repeated edge counts once. [`Scale`] says what is made of the sum.
+//! other than s and v, of the fraction of the shortest paths from s to t that pass through v. A
+//! repeated edge counts once. [`Scale`] says how the sum is scaled.
 //!
 //! **Source.** Brandes, A faster algorithm for betweenness centrality (2001).
 //!
-//! **Trick.** Searches go side by side, level by level: a block is read once for every search that
-//! has a vertex of it on its level, and a vertex's neighbours are looked up once for all. Path
-//! counts and dependencies are pulled in the order of the lists, and a vertex keeps one number for
-//! both: once its dependency is known, only (1 + dependency) / paths is asked of it. Vertices
-//! without a successor are not visited again on the way back.
+//! **Trick.** Searches run side by side, level by level: a block is read once for all searches that
+//! have a vertex of it on their level, and a vertex's neighbours are looked up once for all. Path
+//! counts and dependencies are summed in the order of the lists. A vertex keeps one number for
+//! both: once its dependency is known, only (1 + dependency) / paths is needed. The backward sweep
+//! skips vertices without a successor.
 //!
 //! - [`state`]: levels and values of the searches, and the sums
 //! - [`sweep`]: a level forward and backward
@@ -38,30 +38,29 @@ pub use verify::verify;
 
 const NAME: &str = "betweenness";
 
-/// What is made of the sum over the sources.
+/// How the sum over the sources is scaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Nothing.
+    /// Unscaled.
     #[default]
     Sum,
-    /// An estimate of the betweenness from all sources: as NetworkX's `betweenness_centrality` with
-    /// `normalized=False`, the exact value where all vertices are sources. Times (n - 1) / k of
-    /// k sources; of a vertex that is a source itself (n - 1) / (k - 1). Halved on an undirected
-    /// graph, where a pair of vertices counts once, not once each way.
+    /// An estimate of the betweenness from all sources, as NetworkX's `betweenness_centrality` with
+    /// `normalized=False`; exact if all vertices are sources. The sum times (n - 1) / k for k
+    /// sources; for a vertex that is a source, (n - 1) / (k - 1). Halved on an undirected graph,
+    /// where a pair of vertices counts once.
     Full,
-    /// The share of all pairs of other vertices, 0 to 1: as NetworkX with `normalized=True`. The
-    /// sum over k (n - 2), or (k - 1) (n - 2) of a source.
+    /// The fraction of all pairs of other vertices, 0 to 1, as NetworkX with `normalized=True`: the
+    /// sum over k (n - 2); for a source, over (k - 1) (n - 2).
     Normalized,
 }
 
-/// From where.
+/// Parameters of betweenness centrality.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct BetweennessConfig {
-    /// Sources; one that is given twice counts once. The vertex of largest degree where there is
-    /// none.
+    /// Sources; duplicates count once. Empty: the vertex of largest degree.
     pub sources: Vec<VertexId>,
-    /// What is made of the sums.
+    /// How the sums are scaled.
     pub scale: Scale,
 }
 
@@ -69,20 +68,20 @@ impl BetweennessConfig {
     setters! { sources: Vec<VertexId>, scale: Scale }
 }
 
-/// Finished sums.
+/// The result of betweenness centrality.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Betweenness {
     /// The sources, in the order of their ids.
     pub sources: Vec<VertexId>,
-    /// Searches that went side by side, at most.
+    /// The most searches that ran side by side.
     pub batch: usize,
     sums: Sums,
     ranks: Ranks,
     scale: Scale,
     directed: bool,
     vertices: usize,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -92,8 +91,7 @@ impl Betweenness {
         self.sums.get(v)
     }
 
-    /// The betweenness of `v` as the [`Scale`] has it. 0 of the only source: no path from it
-    /// passes through it.
+    /// The betweenness of `v`, scaled by [`Scale`]; 0 for the only source.
     pub fn betweenness(&self, v: VertexId) -> f64 {
         let rank = self.ranks.of(v);
         let is_source = self.sources.binary_search_by_key(&rank, |&s| self.ranks.of(s)).is_ok();
@@ -109,18 +107,18 @@ impl Betweenness {
         }
     }
 
-    /// The `count` vertices of highest betweenness, of equals the smallest id first.
+    /// The `count` vertices of highest betweenness; ties in the order of ids.
     pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
         let all = 0..self.vertices as VertexId;
         self.ranks.top(count, all.map(|v| (v, self.betweenness(v))))
     }
 }
 
-/// `count` vertices of `graph`, each equally likely, none twice, in the order of their ids; the
-/// same for the same seed.
+/// A uniform sample of `count` vertices of `graph` without replacement, in the order of their ids;
+/// the same for the same seed.
 ///
 /// # Errors
-/// More than the graph has, or none.
+/// `count` is 0 or exceeds the number of vertices.
 pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
     let n = graph.vertices() as u64;
     if count == 0 || count > n {
@@ -130,7 +128,7 @@ pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
             expected: format!("1 to the graph's {n} vertices"),
         });
     }
-    // Floyd's way: a draw that was had before stands for the newest candidate.
+    // Floyd's algorithm: a repeated draw is replaced by the newest candidate.
     let mut chosen = std::collections::BTreeSet::new();
     for last in n - count..n {
         let draw = below(seed, last, last + 1);
@@ -154,8 +152,8 @@ fn below(seed: u64, index: u64, bound: u64) -> u64 {
     ((u128::from(random) * u128::from(bound)) >> 64) as u64
 }
 
-/// Memory: 16 bytes a vertex for sums, 4 for levels that were listed, sets, and 12 for each search
-/// of a batch; 4 more for the order of the ids where that is not the graph's.
+/// Memory: 16 bytes a vertex for sums, 4 for lists of levels, sets, and 12 for each search of a
+/// batch; 4 more for the order of the ids if that is not the graph's.
 fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     let n = graph.vertices();
     let state_bytes = (Sums::BYTES + 4 + LANE_BYTES * lanes as u64) * n as u64
@@ -166,8 +164,8 @@ fn needs(graph: &Graph, config: &EngineConfig, lanes: usize) -> Needs {
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
-/// As many searches side by side as there are sources and the budget has room for: each more saves
-/// reading what the others read.
+/// Searches per batch: as many as there are sources and the budget allows, since searches of a
+/// batch share their reads.
 fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> {
     let most = sources.clamp(1, LANES_MAX);
     let per_lane = LANE_BYTES * graph.vertices().max(1) as u64;
@@ -176,7 +174,7 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
     let config = config.clone().cache_bytes(Some(0));
     let (_, memory) = plan_for(graph, &config, needs)?;
     let fitting = 1 + (memory.scratch_bytes / per_lane) as usize;
-    // Batches of like size: the last one of a few sources costs as much as a full one.
+    // Batches of similar size: a last batch of few sources costs as much as a full one.
     Ok(sources.max(1).div_ceil(sources.max(1).div_ceil(fitting.min(most))))
 }
 
@@ -190,7 +188,7 @@ fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexI
     Ok(sources)
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 ///
 /// # Errors
 /// As [`run`].
@@ -206,7 +204,7 @@ pub fn estimate(
     let batches = sources.div_ceil(lanes.max(1)) as f64;
     let pages = graph_pages(graph) + pages(graph, Direction::Out);
     let levels = if lanes == 1 { LEVELS_ALONE } else { LEVELS_TOGETHER };
-    // What stays in memory is read about once: gaps that were read through do not stay.
+    // Pages kept in memory are read about once; gaps read between pages are not kept.
     let kept = plan.1.cached_fraction(graph);
     let all = pages as f64 * batches * levels * (1.0 - kept);
     let likely = all + 1.45 * kept * graph_pages(graph) as f64;
@@ -220,17 +218,17 @@ pub fn estimate(
     Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, config)), because))
 }
 
-/// Levels of a social graph whose vertices lie on nearly all pages, of one search.
+/// Levels of one search on a social graph whose vertices lie on nearly all pages.
 const LEVELS_ALONE: f64 = 2.4;
 
-/// The same of several searches.
+/// The same for several searches together.
 const LEVELS_TOGETHER: f64 = 3.0;
 
-/// Sums up.
+/// Computes the sums.
 ///
 /// # Errors
 /// A source that is not a vertex; a directed graph without in-edges; more than 2^1000 shortest
-/// paths; whatever keeps the engine from running.
+/// paths; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -260,7 +258,7 @@ pub fn run(
     })
 }
 
-/// The state from batch to batch.
+/// The state of the batches.
 struct Batches<'e> {
     engine: &'e Engine,
     lanes: Lanes,
@@ -268,9 +266,9 @@ struct Batches<'e> {
     sums: Sums,
     frontier: Frontier,
     next: Frontier,
-    /// The vertices of each level, where they were few; one after the other.
+    /// The vertices of each short level, one level after the other.
     listed: Vec<VertexId>,
-    /// Where each level starts in `listed`; None where its vertices must be searched for.
+    /// The start of each level in `listed`; None for a level that is not listed.
     starts: Vec<Option<usize>>,
 }
 
@@ -302,14 +300,14 @@ impl<'e> Batches<'e> {
             std::mem::swap(&mut self.frontier, &mut self.next);
             level += 1;
         }
-        // The last level has no successor; the source, on level 0, is on no way from itself.
+        // The last level has no successor; the source, on level 0, adds nothing to itself.
         for level in (1..level.saturating_sub(1)).rev() {
             self.backward(level)?;
         }
         Ok(())
     }
 
-    /// Keeps the frontier for the way back where it is short and there is room.
+    /// Lists the frontier for the backward sweep if it is short and there is room.
     fn note_level(&mut self) {
         let list = self.frontier.list();
         let list = list.filter(|list| self.listed.len() + list.len() <= self.listed.capacity());
@@ -364,12 +362,12 @@ impl<'e> Batches<'e> {
         Ok(())
     }
 
-    /// Makes the frontier those vertices of a level that have successors.
+    /// Sets the frontier to the vertices of a level that have successors.
     fn find_level(&mut self, level: u32) {
         let parts = match self.starts[level as usize] {
             Some(start) => {
                 let mut part = FrontierPart::default();
-                // A level that was not listed takes no room.
+                // A level that was not listed takes no space.
                 let later = self.starts[level as usize + 1..].iter().flatten().next();
                 let end = later.copied().unwrap_or(self.listed.len());
                 for &v in &self.listed[start..end] {

@@ -1,4 +1,4 @@
-//! What a batch of searches keeps, and the sums of all batches.
+//! State of a batch of searches, and the sums of all batches.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -7,24 +7,24 @@ use rayon::prelude::*;
 
 use crate::report::Result;
 
-/// Searches done side by side, at most.
+/// The most searches in a batch.
 pub(super) const LANES_MAX: usize = 32;
 
 pub(super) const UNREACHED: u32 = u32::MAX;
 
-/// Vertices that a thread resets or looks at together.
+/// Vertices that a thread processes at a time.
 const CHUNK: usize = 1 << 13;
 
-/// Bytes a vertex and lane.
+/// Bytes per vertex and lane.
 pub(super) const LANE_BYTES: u64 = 4 + 8;
 
-/// Levels and values of a batch of searches, a lane each; the lanes of a vertex lie together.
+/// Levels and values of a batch of searches, one lane each; the lanes of a vertex are adjacent.
 pub(super) struct Lanes {
     count: usize,
     levels: HugeVec<AtomicU32>,
-    /// Negative where the vertex has a successor: a vertex of the next level behind it. Forward,
-    /// and for good where there is no successor: the number of shortest paths from the source.
-    /// Backward: (1 + dependency) / paths.
+    /// Negative if the vertex has a successor: a neighbour on the next level. Its absolute value is
+    /// the number of shortest paths from the source; after the backward sweep, for a vertex with
+    /// successors, (1 + dependency) / paths.
     values: HugeVec<AtomicU64>,
 }
 
@@ -49,7 +49,7 @@ impl Lanes {
         }
     }
 
-    /// Where the lanes of `v` start.
+    /// The index of the first lane of `v`.
     #[inline(always)]
     pub fn at(&self, v: VertexId) -> usize {
         v as usize * self.count
@@ -75,7 +75,7 @@ impl Lanes {
         self.values[at].store(value.to_bits(), Ordering::Relaxed);
     }
 
-    /// The levels of all lanes, to be asked for ahead.
+    /// The levels of all lanes, to prefetch from.
     #[inline(always)]
     pub fn levels(&self) -> &[AtomicU32] {
         &self.levels
@@ -93,7 +93,7 @@ impl Lanes {
         active
     }
 
-    /// The vertices that have a successor on any search's `level`, as parts of a frontier.
+    /// The vertices with a successor that are on `level` in any lane, as parts of a frontier.
     pub fn with_successors<P: Default + Send>(
         &self,
         level: u32,
@@ -123,7 +123,7 @@ impl Lanes {
     }
 }
 
-/// Some of the lanes.
+/// A subset of the lanes.
 pub(super) struct Active {
     lanes: [u8; LANES_MAX],
     count: usize,
@@ -146,9 +146,9 @@ impl Active {
     }
 }
 
-/// For each vertex a sum of dependencies with 64 bits before and 64 behind the point: it does not
-/// depend on the order of its terms, and so not on how many searches went side by side. A
-/// dependency is below 2^32, and so is the number of sources.
+/// For each vertex a sum of dependencies in 64.64 fixed point, which does not depend on the order
+/// of its terms, nor on the size of a batch. A dependency is below 2^32, and so is the number of
+/// sources.
 pub(super) struct Sums {
     whole: HugeVec<AtomicU64>,
     parts: HugeVec<AtomicU64>,
@@ -165,7 +165,7 @@ impl Sums {
         Ok(Self { whole: HugeVec::zeroed(vertices)?, parts: HugeVec::zeroed(vertices)? })
     }
 
-    /// Adds to the sum of `v`. One thread at a time has the list of `v`.
+    /// Adds to the sum of `v`. Only one thread at a time may add for a `v`.
     #[inline(always)]
     pub fn add(&self, v: VertexId, dependency: f64) {
         let whole = dependency.trunc();

@@ -1,4 +1,4 @@
-//! A level of a batch of searches, forward and backward.
+//! One level of a batch of searches, forward and backward.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,13 +8,13 @@ use crate::ranks::Ranks;
 
 use super::state::{Active, LANES_MAX, Lanes, Sums, UNREACHED};
 
-/// More paths than this, 2^1000, and numbers behind them would lose digits.
+/// 2^1000: with more paths than this, values computed from them would lose digits.
 const PATHS_MAX: f64 = f64::from_bits((1023 + 1000) << 52);
 
-/// Targets that the prefetch runs ahead.
+/// How many entries ahead to prefetch.
 const PREFETCH_ENTRIES: usize = 32;
 
-/// Each target once, in the order of their ids.
+/// Calls `take` for each target once, in list order; `targets` is sorted by id.
 #[inline(always)]
 fn each_target(lanes: &Lanes, targets: &[VertexId], mut take: impl FnMut(VertexId)) {
     let mut last = None;
@@ -29,24 +29,24 @@ fn each_target(lanes: &Lanes, targets: &[VertexId], mut take: impl FnMut(VertexI
     }
 }
 
-/// A vertex on `level` counts its paths: the sum of those of its neighbours on the level before, in
-/// the order of their ids; and puts its unreached neighbours on the next level. On a directed graph
-/// the two are done one after the other, on lists of sources and of targets.
+/// A vertex on `level` sums the path counts of its neighbours on the level before, in the order of
+/// their ids, and puts its unreached neighbours on the next level. On a directed graph these are
+/// two visits, over in-lists and out-lists.
 pub(super) struct Forward<'a> {
     pub lanes: &'a Lanes,
     pub ranks: &'a Ranks,
     pub next: &'a Frontier,
     pub level: u32,
-    /// Whether the list has neighbours of the level before.
+    /// Whether the lists hold neighbours of the level before.
     pub pulls: bool,
-    /// Whether it has neighbours of the next.
+    /// Whether the lists hold neighbours of the next level.
     pub pushes: bool,
-    /// Set where paths are too many.
+    /// Set if there are more than [`PATHS_MAX`] paths.
     pub overflown: &'a AtomicBool,
 }
 
 impl Kernel for Forward<'_> {
-    /// What it found, and memory for a list.
+    /// Part of the next frontier, and a buffer for a sorted list.
     type Local = (FrontierPart, Vec<VertexId>);
 
     fn local(&self) -> Self::Local {
@@ -105,7 +105,7 @@ impl Forward<'_> {
     }
 }
 
-/// A vertex on `level` that has successors sums up what they give it, in the order of their ids.
+/// A vertex on `level` with successors sums their contributions, in the order of their ids.
 pub(super) struct Backward<'a> {
     pub lanes: &'a Lanes,
     pub ranks: &'a Ranks,
@@ -114,7 +114,7 @@ pub(super) struct Backward<'a> {
 }
 
 impl Kernel for Backward<'_> {
-    /// Memory for a list.
+    /// A buffer for a sorted list.
     type Local = Vec<VertexId>;
 
     fn local(&self) -> Vec<VertexId> {

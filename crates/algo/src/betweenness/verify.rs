@@ -1,13 +1,12 @@
-//! Brandes' algorithm, serially, by lists of the whole graph in memory.
+//! The verifier: Brandes' algorithm, serially, with all lists in memory.
 
 use cenote_engine::{Direction, Graph, VertexId, for_each_list};
 
 use super::{Betweenness, NAME};
 use crate::report::{AlgoError, Result};
 
-/// Sums up again, serially, from each source, and asserts that every sum agrees to within one part
-/// in 10^9 (and 10^-9 where it is smaller than 1). Takes 4 bytes an entry of the stored lists and
-/// 32 bytes a vertex.
+/// Computes the sums again serially and asserts that each agrees to within one part in 10^9 (10^-9
+/// if it is below 1). Takes 4 bytes an entry of the stored lists and 32 bytes a vertex.
 pub fn verify(graph: &Graph, betweenness: &Betweenness) -> Result<()> {
     let mut lists = vec![Vec::new(); graph.vertices()];
     for_each_list(graph, Direction::Out, |list| {

@@ -1,12 +1,13 @@
-//! A search of many levels whose residual graph does not fit in memory: without a barrier a level.
+//! Asynchronous BFS, without a barrier per level: for searches of many levels whose residual graph
+//! does not fit in memory.
 //!
 //! **Source.** Asynchronous block-priority scheduling as in ACGraph (SIGMOD 2026), on label
-//! correction: levels are upper bounds that fall until no edge can lower one, and are exact then.
+//! correction: levels are upper bounds that fall until no edge can lower one, and are then exact.
 //!
-//! **Trick.** A page that is brought is searched until nothing changes inside it, so neighbours
-//! that lie together cost one visit, not one for each level. Rounds of pages, those with the
-//! smallest active levels first: what a page then finds is mostly final. Parents are found last,
-//! in one pass over the reached lists, since a level is known to be final only then.
+//! **Trick.** A page is searched until no level changes inside it, so neighbours on one page cost
+//! one visit, not one per level. A round visits the pages with the smallest active levels, whose
+//! levels are mostly final. Levels are final only at the end, so parents are found last, in one
+//! pass over the reached lists.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,15 +25,15 @@ use crate::report::Result;
 /// No vertex of the page is active.
 const IDLE: u32 = u32::MAX;
 
-/// A round of fewer pages leaves the drive idle: the next one takes higher levels along.
+/// Below this many pages a round leaves the drive idle: the next takes more levels.
 const ROUND_PAGES_MIN: usize = 64;
 
-/// A round of more pages does work that lower levels will make void: the next takes fewer levels.
+/// Above this many pages a round does work that lower levels will undo: the next takes fewer.
 const ROUND_PAGES_MAX: usize = 1024;
 
 const PAGES: &str = "bytes_for() refuses more pages";
 
-/// Bytes that it takes, beside levels and a set of vertices.
+/// Bytes beside levels and a set of vertices; `u64::MAX` for more than 2^32 pages.
 pub(super) fn bytes_for(pages: u64) -> u64 {
     match u32::try_from(pages) {
         Ok(pages) => 4 * u64::from(pages) + Bitmap::bytes_for(pages as usize),
@@ -40,23 +41,23 @@ pub(super) fn bytes_for(pages: u64) -> u64 {
     }
 }
 
-/// A search that has begun.
+/// An asynchronous search.
 pub(super) struct Asynchronous<'a> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
     levels: &'a [AtomicU32],
-    /// Vertices whose level fell since their list, or its first piece, was last followed.
+    /// Vertices whose level fell after the first piece of their list was last followed.
     active: &'a Bitmap,
-    /// Pages whose first list began on an earlier page and is active here.
+    /// Pages that begin with an active piece of a list from an earlier page.
     hub_neighbours: Bitmap,
-    /// Of each page the lowest level of what is active.
+    /// For each page the lowest level of its active vertices.
     lowest: HugeVec<AtomicU32>,
-    /// No level above this matters any more. It only falls.
+    /// Levels above this do not matter any more. It only falls.
     level_max: AtomicU32,
 }
 
 impl<'a> Asynchronous<'a> {
-    /// Nothing is active. `active` is an empty set over the vertices.
+    /// A search without active vertices. `active` is an empty set over the vertices.
     pub fn new(engine: &'a Engine, levels: &'a [AtomicU32], active: &'a Bitmap) -> Result<Self> {
         let adjacency = engine.graph().adjacency(Direction::Out).expect("every graph has lists");
         let pages = usize::try_from(adjacency.pages()).expect("an index of the pages is in memory");
@@ -73,7 +74,7 @@ impl<'a> Asynchronous<'a> {
         })
     }
 
-    /// The list of `v` is to be followed, from `level` on.
+    /// Marks the list of `v` as active, from `level` on.
     pub fn activate(&self, v: VertexId, level: u32) {
         let pages = self.adjacency.pages_of(v);
         // A thread that takes the vertex out of the set sees its level.
@@ -83,7 +84,7 @@ impl<'a> Asynchronous<'a> {
         self.activate_hub_neighbours(pages.start() + 1..pages.end() + 1, level);
     }
 
-    /// The same for the pieces behind the first.
+    /// Marks the pieces of a list behind the first as active.
     fn activate_hub_neighbours(&self, pages: Range<u64>, level: u32) {
         fence(Ordering::Release);
         for page in pages {
@@ -92,8 +93,8 @@ impl<'a> Asynchronous<'a> {
         }
     }
 
-    /// Searches until no level can fall that is at most `level_max()`, which is asked before every
-    /// round and must not rise.
+    /// Searches until no level of at most `level_max()` can fall. `level_max` is called before
+    /// every round and must not rise.
     pub fn run(&self, level_max: impl Fn() -> u32) -> Result<()> {
         let mut slack = 1;
         for round in 1.. {
@@ -112,7 +113,7 @@ impl<'a> Asynchronous<'a> {
         Ok(())
     }
 
-    /// The pages with active vertices on the lowest level, or up to `slack` levels above it.
+    /// The pages whose lowest level is at most `slack` above the lowest of all.
     fn lowest_pages(&self, slack: u32) -> Vec<PageTask> {
         let level_of = |level: &AtomicU32| level.load(Ordering::Relaxed);
         let lowest = self.lowest.iter().map(level_of).min().unwrap_or(IDLE);
@@ -129,13 +130,12 @@ impl<'a> Asynchronous<'a> {
     }
 }
 
-/// What a worker still has to follow on its page, with the levels that they had when they were
-/// found; kept for its memory.
+/// The vertices that a worker still has to follow on its page, with their levels when found.
 #[derive(Default)]
 pub(super) struct Within {
-    /// Active before: ascending by level.
+    /// Active before the visit, sorted by descending level.
     before: Vec<(u32, VertexId)>,
-    /// Found on the page: one after the other these ascend by level too.
+    /// Found during the visit, by ascending level.
     found: VecDeque<(u32, VertexId)>,
 }
 
@@ -177,7 +177,7 @@ impl Kernel for Asynchronous<'_> {
 }
 
 impl Asynchronous<'_> {
-    /// Whether the level of `v` was higher; it is `level` then.
+    /// Lowers the level of `v` to `level`; true if it was higher.
     #[inline(always)]
     fn lower(&self, v: VertexId, level: u32) -> bool {
         let cell = &self.levels[v as usize];
@@ -186,8 +186,8 @@ impl Asynchronous<'_> {
             && cell.fetch_min(level, Ordering::Relaxed) > level
     }
 
-    /// Takes what is active on a page. Whatever becomes so from here on is seen, or makes the page
-    /// come again.
+    /// Takes the active vertices of a page. A vertex that is activated later is either seen now or
+    /// makes the page active again.
     fn take_active(&self, within: &mut Within, page: &Page<'_>, number: u64) {
         self.lowest[number as usize].swap(IDLE, Ordering::Acquire);
         let starting = self.adjacency.starts_from(number)..self.adjacency.vertices_in(number).end;
@@ -201,13 +201,13 @@ impl Asynchronous<'_> {
         for (level, v) in &mut within.before {
             *level = self.levels[*v as usize].load(Ordering::Relaxed);
         }
-        // From the highest on: the next is taken from the end.
+        // Descending: the next is popped from the end.
         within.before.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
 
 impl Within {
-    /// The lowest of what is left.
+    /// The next vertex, lowest level first.
     fn next(&mut self) -> Option<(u32, VertexId)> {
         match (self.before.last(), self.found.front()) {
             (Some(before), Some(found)) if found.0 < before.0 => self.found.pop_front(),
@@ -217,8 +217,7 @@ impl Within {
     }
 }
 
-/// Finds the parents of all that were reached, in one pass over their lists. `unreached` is the
-/// set of the others.
+/// Finds the parents of all reached vertices in one pass over their lists.
 pub(super) fn find_parents(
     engine: &Engine,
     levels: &[AtomicU32],

@@ -1,12 +1,11 @@
-//! The residual graph of a search of many levels, brought into memory in one pass: the lists of all
-//! vertices whose list the search may still need, side by side.
+//! The residual graph of a search of many levels: the lists of all vertices that the search may
+//! still need, loaded in one pass as compressed sparse rows.
 //!
-//! **Trick.** On a grid or a road network a level has few vertices, each on a page of its own, and
-//! there are thousands of levels: what costs is neither the drive nor the edges but the step, with
-//! its barrier, its sorting of pages and its look at a page for one list. So once the search has
-//! looked at about as many pages as the graph has ([`Patience`]), and the lists that it may still
-//! need fit in what the budget leaves, one pass puts these side by side in the order of their
-//! vertices, and the search goes on there, edge by edge.
+//! **Trick.** On a grid or road network a level has few vertices, each on a page of its own, and
+//! there are thousands of levels. The cost is the step itself: its barrier, its sorting of pages,
+//! and a page for each list. So once the search has visited half as many pages as the graph has
+//! ([`StepBudget`]), and the remaining lists fit in the memory left, one pass loads them, and the
+//! search ends in memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,43 +16,47 @@ use cenote_engine::{
 
 use crate::report::{Result, pages};
 
-/// Steps of few vertices, one after the other, that let many more expect.
+/// After this many consecutive small steps, many more are expected.
 const STEPS_SMALL_MIN: u32 = 8;
 
-/// A step has few vertices if they are less than this part of the graph's.
+/// A step is small if it has less than `1 / VERTICES_SHARE` of the graph's vertices.
 const VERTICES_SHARE: u64 = 64;
 
-/// Most edges a vertex, on average, of a graph for whose lists cached pages make room. Networks of
-/// many levels have few; of a social network every page would rather stay.
+/// The most edges per vertex at which the lists take memory from cached pages. Networks of many
+/// levels have few edges per vertex; for social networks the cache is worth more.
 const DEGREE_MEAN_MAX: u64 = 8;
 
-/// Decides when the steps so far have cost what the pass would cost: at worst, that of a search
-/// which would have ended with the next level, the time is doubled.
+/// Counts the cost of small steps, to decide when loading the residual graph pays. At worst, if the
+/// search would end with the next level, the pass doubles the time.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct StepBudget {
     steps_small: u32,
     pages_seen: u64,
-    endless: bool,
+    unlimited: bool,
 }
 
-impl Patience {
-    /// One that is never lost: the lists do not fit.
-    pub fn endless() -> Self {
-        Self { endless: true, ..Self::default() }
+impl StepBudget {
+    /// Never exhausted: for lists that do not fit.
+    pub fn unlimited() -> Self {
+        Self { unlimited: true, ..Self::default() }
     }
 
-    /// Counts a step that is about to be done; true where all lists that are left had better be
-    /// read at once.
-    pub fn is_lost(&mut self, graph: &Graph, frontier: &Frontier, frontier_pages: u64) -> bool {
+    /// Counts the next step; true if loading all remaining lists is now the better choice.
+    pub fn is_exhausted(
+        &mut self,
+        graph: &Graph,
+        frontier: &Frontier,
+        frontier_pages: u64,
+    ) -> bool {
         let small = frontier.count() * VERTICES_SHARE < graph.vertices() as u64;
         let all_pages = pages(graph, Direction::Out);
         self.steps_small = if small { self.steps_small + 1 } else { 0 };
         self.pages_seen += frontier_pages;
-        !self.endless && self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
+        !self.unlimited && self.steps_small > STEPS_SMALL_MIN && self.pages_seen > all_pages / 2
     }
 }
 
-/// Bytes that the lists of the whole graph take here, and the queue of a search through them.
+/// Bytes of the lists of the whole graph, and of the queue of a search through them.
 pub(super) fn bytes_for(graph: &Graph) -> u64 {
     fixed_bytes(graph.vertices()) + 4 * entries(graph)
 }
@@ -62,19 +65,19 @@ fn entries(graph: &Graph) -> u64 {
     graph.adjacency(Direction::Out).map_or(0, Adjacency::stored_edges)
 }
 
-/// Whether pages in the cache should make room for the lists.
+/// Whether the lists should take memory from cached pages.
 pub(super) fn is_worth_room(graph: &Graph) -> bool {
     entries(graph) <= DEGREE_MEAN_MAX * graph.vertices() as u64
 }
 
-/// Starts and queue.
+/// Bytes of the starts and the queue.
 fn fixed_bytes(vertices: usize) -> u64 {
     8 * (vertices as u64 + 1)
 }
 
-/// Lists side by side (compressed sparse rows).
+/// Adjacency lists as compressed sparse rows.
 pub(super) struct Csr {
-    /// Where each vertex's list starts, and the end of the last.
+    /// The start of each vertex's list, and the end of the last.
     starts: HugeVec<AtomicU32>,
     targets: HugeVec<AtomicU32>,
 }
@@ -91,7 +94,7 @@ impl Csr {
         graph.degrees(Direction::Out, &mut |first, degrees| {
             for (v, degree) in (first..).zip(degrees) {
                 entries = entries.saturating_add(if settled.contains(v) { 0 } else { *degree });
-                // Too many are refused below; until then any number does.
+                // May wrap if there are too many, which is refused below.
                 starts[v as usize + 1].store(entries as u32, Ordering::Relaxed);
             }
         })?;
@@ -113,7 +116,7 @@ impl Csr {
     }
 }
 
-/// Copies lists, or pieces of them, to their places.
+/// Copies lists to their places.
 struct Copy<'a>(&'a Csr);
 
 impl Kernel for Copy<'_> {
@@ -122,7 +125,7 @@ impl Kernel for Copy<'_> {
     fn local(&self) {}
 
     fn list(&self, (): &mut (), list: &List<'_>) {
-        // A degree that contradicts the list is found by `check`; here it must not reach further.
+        // A wrong degree must not write beyond the list; `check` reports it.
         let places = self.0.list(list.vertex).iter().skip(list.skip as usize);
         for (place, &target) in places.zip(list.targets) {
             place.store(target, Ordering::Relaxed);

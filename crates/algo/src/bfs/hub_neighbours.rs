@@ -1,8 +1,8 @@
-//! A bottom-up step that asks hub neighbours first.
+//! A bottom-up step over hub neighbours: of each unvisited vertex the three neighbours of largest
+//! degree, which the graph stores in a section of their own.
 //!
-//! Of each unvisited vertex the three neighbours of largest degree are looked at, which the graph
-//! stores apart. Where one is in the frontier, the vertex is found; where there are no more than
-//! these, its list is known; after that only the lists of what is left are active.
+//! A vertex with a hub neighbour in the frontier is visited; a vertex without further neighbours is
+//! settled; only the lists of the others are active after that.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,7 +15,7 @@ pub(super) struct BottomUpHubNeighbours<'a> {
     pub visited: &'a Bitmap,
     pub frontier: &'a Frontier,
     pub next: &'a Frontier,
-    /// Vertices whose lists are not needed any more; at first the visited ones.
+    /// Vertices whose lists are not needed any more; initially the visited ones.
     pub settled: &'a Bitmap,
     pub levels: &'a [AtomicU32],
     pub level: u32,
@@ -23,7 +23,7 @@ pub(super) struct BottomUpHubNeighbours<'a> {
 }
 
 impl Kernel for BottomUpHubNeighbours<'_> {
-    /// What it found, and lists of vertices without more neighbours.
+    /// Part of the next frontier, and lists of vertices without further neighbours.
     type Local = (FrontierPart, UnvisitedPart);
 
     fn local(&self) -> Self::Local {
@@ -36,16 +36,16 @@ impl Kernel for BottomUpHubNeighbours<'_> {
         first: VertexId,
         hub_neighbours: &[HubNeighbours],
     ) {
-        for (v, head) in (first..).zip(hub_neighbours) {
+        for (v, hubs) in (first..).zip(hub_neighbours) {
             if self.visited.contains(v) {
                 continue;
             }
-            let neighbours = head.neighbours();
+            let neighbours = hubs.neighbours();
             if neighbours.iter().any(|&neighbour| self.frontier.contains(neighbour)) {
                 self.next.add(v, part);
                 self.levels[v as usize].store(self.level, Ordering::Relaxed);
                 self.settled.insert(v);
-            } else if head.is_whole() {
+            } else if hubs.is_whole() {
                 let degree = neighbours.len() as u64;
                 let list = List { vertex: v, page: 0, skip: 0, degree, targets: neighbours };
                 unvisited.keep(&list, self.visited);

@@ -1,28 +1,25 @@
 //! Breadth-first search from one source or several.
 //!
 //! **Returns** for every vertex its level (least number of edges from the nearest source) and,
-//! where asked for, its parent: of the vertices of the level before that have an edge to it the one
-//! with the smallest id. A source has level 0 and is its own parent; an unreached vertex has
-//! neither. With targets the search ends with the level on which the last of them is reached;
-//! vertices of further levels then count as unreached.
+//! optionally, its parent: the in-neighbour on the level before with the smallest id. A source has
+//! level 0 and is its own parent; an unreached vertex has neither. With targets the search ends on
+//! the level of the last of them; vertices of further levels then count as unreached.
 //!
 //! **Source.** Top-down: the CAVE paper's Algorithm 2. Bottom-up: Beamer, Asanovic and Patterson,
 //! SC 2012.
 //!
-//! **Trick.** The pages of a large frontier are nearly all pages. The step is then done bottom-up
-//! (each unvisited vertex looks for a neighbour in the frontier and stops at the first), and what
-//! it does not find is kept: the lists of the vertices that stay unvisited are few and short, and
-//! with them in memory ([`unvisited`]) the rest of the search reads nothing. A directed graph is
-//! searched so where it was stored with its in-edges. Where the graph stores hub neighbours (of
-//! each vertex the neighbours of largest degree), they are looked at first ([`hub_neighbours`]),
-//! and hardly any lists are left to be read.
+//! **Trick.** A large frontier needs nearly all pages, so its step runs bottom-up: each unvisited
+//! vertex looks for a neighbour in the frontier and stops at the first. The lists of the vertices
+//! that stay unvisited are few and short; they are kept in memory ([`unvisited`]), and the search
+//! ends without further reads. A directed graph needs in-edges for this. If the graph stores hub
+//! neighbours they are tried first ([`hub_neighbours`]), which leaves hardly any lists to read.
 //!
-//! A search of many small levels is brought to its end in memory too ([`csr`]), or without a
-//! barrier a level where that does not fit ([`asynchronous`]).
+//! A search of many small levels also ends in memory ([`csr`]), or, if the lists do not fit, runs
+//! without a barrier per level ([`asynchronous`]).
 //!
 //! - [`search`]: the search, step after step; [`step`], [`hub_neighbours`]: one step
 //! - [`unvisited`], [`csr`]: the residual graph in memory, after a bottom-up step and as a whole
-//! - [`asynchronous`]: without a barrier a level
+//! - [`asynchronous`]: without a barrier per level
 //! - [`verify`](mod@verify): a plain serial verifier
 
 mod asynchronous;
@@ -51,42 +48,42 @@ const NAME: &str = "bfs";
 /// The level of a vertex that was not reached.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// What is searched for.
+/// Parameters of breadth-first search.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct BfsConfig {
-    /// Where the search starts; from the vertex of largest degree where none is given.
+    /// Sources; empty: the vertex of largest degree.
     pub sources: Vec<VertexId>,
-    /// The search ends when all of these are reached; where none is given, when nothing is left.
+    /// The search ends when all of these are reached; empty: when no vertex is left.
     pub targets: Vec<VertexId>,
-    /// Whether parents are found too (4 bytes a vertex).
+    /// Whether to find parents (4 bytes a vertex).
     pub parents: bool,
 }
 
 impl BfsConfig {
     setters! { sources: Vec<VertexId>, targets: Vec<VertexId>, parents: bool }
 
-    /// Searches everything from `source`.
+    /// A full search from `source`.
     pub fn from(source: VertexId) -> Self {
         Self { sources: vec![source], ..Self::default() }
     }
 }
 
-/// A finished search.
+/// The result of a breadth-first search.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Bfs {
-    /// Where it started, in the order of the ids.
+    /// The sources, in the order of their ids.
     pub sources: Vec<VertexId>,
-    /// Whether all targets were reached: what is behind the last of them was not looked at.
+    /// Whether all targets were reached; further levels were then not searched.
     pub ended_early: bool,
     levels: HugeVec<u32>,
     parents: Option<HugeVec<VertexId>>,
-    /// Vertices reached, the sources among them.
+    /// Vertices reached, including the sources.
     pub reached: u64,
     /// The largest level.
     pub depth: u32,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -96,24 +93,24 @@ impl Bfs {
         Some(self.levels[v as usize]).filter(|level| *level != UNREACHED)
     }
 
-    /// The levels of all vertices, [`UNREACHED`] where there is none.
+    /// The levels of all vertices, [`UNREACHED`] for those not reached.
     pub fn levels(&self) -> &[u32] {
         &self.levels
     }
 
-    /// The parents of all vertices, [`NO_PARENT`] where there is none; `None` where they were not
-    /// asked for.
+    /// The parents of all vertices, [`NO_PARENT`] for those not reached; `None` without
+    /// [`BfsConfig::parents`].
     pub fn parents(&self) -> Option<&[VertexId]> {
         self.parents.as_deref()
     }
 
-    /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
+    /// Parent of `v`, if it was reached; `None` without [`BfsConfig::parents`].
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
         Some(self.parents()?[v as usize]).filter(|parent| *parent != NO_PARENT)
     }
 
-    /// The vertices from a source to `v`, by parents; `None` where `v` was not reached or parents
-    /// were not asked for.
+    /// The vertices from a source to `v`, by parents; `None` if `v` was not reached or without
+    /// [`BfsConfig::parents`].
     pub fn path_to(&self, v: VertexId) -> Option<Vec<VertexId>> {
         let mut path = vec![v];
         let mut last = v;
@@ -125,15 +122,14 @@ impl Bfs {
         self.has_parents().then_some(path)
     }
 
-    /// Whether parents were asked for.
+    /// Whether parents were found.
     pub fn has_parents(&self) -> bool {
         self.parents.is_some()
     }
 }
 
-/// Memory: 4 bytes a vertex for levels, 4 for parents (8 where the graph is not in the order of its
-/// ids), 3 sets; up to 16 bytes a vertex more where the budget has them, and on a graph of few
-/// edges a vertex as much as its lists take.
+/// Memory: 4 bytes a vertex for levels, 4 for parents (8 if the graph is not in the order of its
+/// ids), 3 sets; optionally 16 bytes a vertex, and on a graph of few edges per vertex its lists.
 pub fn needs(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Needs {
     let n = graph.vertices();
     let parents = if bfs.parents { Parents::bytes_for(graph) } else { 0 };
@@ -150,7 +146,7 @@ fn keeps_unvisited(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && graph.adjacency(Direction::In).is_some()
 }
 
-/// Hub neighbours do not decide which of all possible parents is the smallest.
+/// Not with parents: hub neighbours do not decide which possible parent is the smallest.
 fn asks_hub_neighbours(graph: &Graph, strategy: Strategy, bfs: &BfsConfig) -> bool {
     strategy == Strategy::Auto && graph.superblock().has_hub_neighbours() && !bfs.parents
 }
@@ -159,19 +155,19 @@ fn loads_csr(graph: &Graph, strategy: Strategy) -> bool {
     strategy == Strategy::Auto && csr::is_worth_room(graph)
 }
 
-/// Where the lists of a graph of few edges a vertex fit, cached pages make room for them.
+/// The cache gives memory to the lists of a graph of few edges per vertex, if they fit.
 fn with_room(graph: &Graph, mut config: EngineConfig, needs: &Needs) -> Result<EngineConfig> {
     if loads_csr(graph, config.strategy) {
         let (_, memory) = Engine::plan(graph, &config, needs)?;
         let left = memory.scratch_bytes + memory.cache_bytes;
         if let Some(cache) = left.checked_sub(needs.scratch_bytes) {
-            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |asked| asked.min(cache)));
+            config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
         }
     }
     Ok(config)
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result<Estimate> {
     let needs = needs(graph, config, bfs);
     let config = &with_room(graph, config.clone(), &needs)?;
@@ -203,10 +199,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, bfs: &BfsConfig) -> Result
     Ok(Estimate::new(graph, plan, reads.by(config.strategy), because))
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
-/// A source that is not a vertex; whatever keeps the engine from running.
+/// A source that is not a vertex; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, bfs: &BfsConfig) -> Result<Bfs> {
     let mut sources = bfs.sources.clone();
     if sources.is_empty() {

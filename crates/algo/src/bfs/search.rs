@@ -1,4 +1,4 @@
-//! The search, step after step: top-down, bottom-up, or on to its end in memory.
+//! The search, step by step: top-down, bottom-up, or finished in memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use cenote_engine::{
 use rayon::prelude::*;
 
 use super::asynchronous::{self, Asynchronous};
-use super::csr::{Csr, Patience};
+use super::csr::{Csr, StepBudget};
 use super::hub_neighbours::BottomUpHubNeighbours;
 use super::step::{BottomUp, TopDown, joins, set};
 use super::unvisited::{Keep, Unvisited, UnvisitedPart};
@@ -16,20 +16,20 @@ use super::{Bfs, BfsConfig, UNREACHED, asks_hub_neighbours, keeps_unvisited};
 use crate::ranks::Parents;
 use crate::report::{Result, Run, pages};
 
-/// A bottom-up step is tried where the frontier's pages are at least this share of the pages of
-/// all unvisited vertices.
+/// A bottom-up step is tried if the frontier has at least this fraction of the pages of all
+/// unvisited vertices.
 const BOTTOM_UP_SHARE: f64 = 0.5;
 
-/// Hub neighbours are looked at where the frontier has so many times their pages, since they do not
-/// decide for all, and at least this part of all pages: of a small frontier they have little.
+/// Hub neighbours are tried if the frontier has at least this many times their pages, and at least
+/// `1 / HUB_NEIGHBOURS_PART` of all pages: few vertices have hub neighbours in a small frontier.
 const HUB_NEIGHBOURS_TIMES: u64 = 2;
 const HUB_NEIGHBOURS_PART: u64 = 4;
 
-/// In memory every list left is looked at where so many times the last level's vertices are as many
-/// lists; else those of the last level are looked up.
+/// In memory, all lists are scanned if the level has at least `1 / SCAN_SHARE` as many vertices as
+/// there are lists; otherwise the lists of the level are looked up.
 const SCAN_SHARE: usize = 8;
 
-/// Vertices between two looks at whether the user wants the run to end.
+/// Vertices between two checks for cancellation.
 const CANCEL_VERTICES: usize = 1 << 16;
 
 /// The state of a search between steps.
@@ -44,12 +44,12 @@ pub(super) struct Search<'e> {
     next: Frontier,
     level: u32,
     reached: u64,
-    /// Pages of unvisited vertices below which a bottom-up step may be tried again; a step whose
-    /// unvisited lists did not fit in memory halves it.
+    /// The most pages of unvisited vertices for a bottom-up step. A step whose unvisited lists did
+    /// not fit in memory halves it.
     bottom_up_pages_max: u64,
-    patience: Patience,
-    /// Vertices that a bottom-up step need not ask for more than their hub neighbours; `None` where
-    /// hub neighbours are not asked.
+    step_budget: StepBudget,
+    /// Vertices that a bottom-up step need not read beyond their hub neighbours; `None` if hub
+    /// neighbours are not used.
     settled: Option<Bitmap>,
 }
 
@@ -69,7 +69,7 @@ impl<'e> Search<'e> {
             level: 0,
             reached: sources.len() as u64,
             bottom_up_pages_max: u64::MAX,
-            patience: Patience::default(),
+            step_budget: StepBudget::default(),
             settled: match asks_hub_neighbours(engine.graph(), engine.config().strategy, bfs) {
                 true => Some(Bitmap::new(n)?),
                 false => None,
@@ -125,7 +125,7 @@ impl<'e> Search<'e> {
         std::mem::swap(&mut self.frontier, &mut self.next);
     }
 
-    /// Pages of the frontier; 0 where it does not matter because there is no memory to save steps.
+    /// Pages of the frontier; 0 without scratch memory, where it does not matter.
     fn frontier_pages(&self) -> u64 {
         match self.engine.memory().scratch_bytes {
             0 => 0,
@@ -133,14 +133,14 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// The pages of all unvisited vertices, where the step is to be done bottom-up.
+    /// The pages of all unvisited vertices, if the step is to be done bottom-up.
     fn bottom_up_pages(&self, frontier_pages: u64) -> Option<u64> {
         if frontier_pages == 0
             || !keeps_unvisited(self.engine.graph(), self.engine.config().strategy)
         {
             return None;
         }
-        // Counting the unvisited asks every page: only where the answer may matter.
+        // Counting unvisited pages looks at every page, so a small frontier is excluded first.
         let all_pages = pages(self.engine.graph(), Direction::Out);
         if frontier_pages * 16 < all_pages {
             return None;
@@ -151,11 +151,13 @@ impl<'e> Search<'e> {
         (worth && unvisited_pages <= self.bottom_up_pages_max).then_some(unvisited_pages)
     }
 
-    /// After many small steps: fetches all lists that are left, if they fit in memory, and ends
-    /// the search there. False where the search is to go on as it did.
+    /// After many small steps: loads all remaining lists, if they fit in memory, and ends the
+    /// search there. False if the search is to go on step by step.
     fn finish_in_csr(&mut self, frontier_pages: u64) -> Result<bool> {
         let graph = self.engine.graph();
-        if frontier_pages == 0 || !self.patience.is_lost(graph, &self.frontier, frontier_pages) {
+        if frontier_pages == 0
+            || !self.step_budget.is_exhausted(graph, &self.frontier, frontier_pages)
+        {
             return Ok(false);
         }
         let bytes_max = self.engine.memory().scratch_bytes;
@@ -171,7 +173,7 @@ impl<'e> Search<'e> {
                 self.finish_asynchronously()?;
             }
             None => {
-                self.patience = Patience::endless();
+                self.step_budget = StepBudget::unlimited();
                 return Ok(false);
             }
         }
@@ -183,7 +185,7 @@ impl<'e> Search<'e> {
         self.frontier.bits().iter().for_each(|v| search.activate(v, self.level));
         search.run(|| self.goal.level_max(&self.levels))?;
         let level_max = self.goal.level_max(&self.levels);
-        // From here on the set of those that were not reached.
+        // From here on `visited` is the set of the unreached.
         self.visited.clear();
         (self.reached, self.level) = (0, 0);
         for (v, cell) in self.levels.iter().enumerate() {
@@ -204,7 +206,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// Searches on from the frontier, one vertex after another; how many were reached.
+    /// Searches from the frontier with a queue; returns how many vertices were reached.
     fn queue_in_memory(&mut self, csr: &Csr) -> Result<u64> {
         let parents = self.parents.as_ref();
         let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
@@ -250,14 +252,14 @@ impl<'e> Search<'e> {
         hub_neighbours.is_some_and(|hub_neighbours| frontier_pages >= least(hub_neighbours.pages()))
     }
 
-    /// One step that asks the hub neighbours first, and then whichever is fewer: the lists of
-    /// vertices that they do not lead to, or those of the frontier. Gives the lists of the vertices
+    /// One step over hub neighbours, and then over whichever has fewer pages: the lists of the
+    /// vertices that stay unsettled, or those of the frontier. Returns the lists of the vertices
     /// that stay unvisited if all fit in memory.
     fn bottom_up_by_hub_neighbours(&mut self, frontier_pages: u64) -> Result<Option<Unvisited>> {
         let mut settled = self.settled.take().expect("hub neighbours are asked");
         settled.clear();
         settled.merge(&self.visited);
-        // The step that follows has the other half.
+        // The bottom-up visit that may follow gets the other half.
         let room = self.engine.memory().scratch_bytes / 2;
         let keep = self.keep(room)?;
         let kernel = BottomUpHubNeighbours {
@@ -289,7 +291,7 @@ impl<'e> Search<'e> {
         Ok(if is_rest_less { Unvisited::of(kept) } else { None })
     }
 
-    /// Room of `bytes` for what a bottom-up step leaves unvisited.
+    /// Space of `bytes` for the lists that a bottom-up step leaves unvisited.
     fn keep(&self, bytes: u64) -> Result<Keep> {
         Keep::new(bytes, self.engine.config().threads, !self.engine.graph().is_directed())
     }
@@ -312,7 +314,7 @@ impl<'e> Search<'e> {
         Ok(self.engine.visit(label, Direction::Out, ActiveSet::In(&self.frontier), &kernel)?)
     }
 
-    /// One step; gives the lists of the vertices that stay unvisited if all fit in memory.
+    /// One step; returns the lists of the vertices that stay unvisited if all fit in memory.
     fn bottom_up(&mut self) -> Result<Option<Unvisited>> {
         let unvisited = ActiveSet::NotIn(&self.visited);
         let room = self.engine.memory().scratch_bytes;
@@ -342,12 +344,12 @@ impl<'e> Search<'e> {
         Ok(locals.into_iter().unzip())
     }
 
-    /// The rest of the search: every unvisited vertex's list is in memory.
+    /// The rest of the search, with the lists of all unvisited vertices in memory.
     fn finish_in_memory(&mut self, unvisited: &Unvisited) -> Result<()> {
         if self.goal.is_reached(&self.levels) {
             return Ok(());
         }
-        // Of the vertices whose lists are kept none is reached yet but, perhaps, the frontier.
+        // Of the vertices whose lists are kept, only those of the frontier may have been reached.
         let mut newly = if unvisited.lists() > 0 {
             self.adjacent_in_memory(unvisited)
         } else {
@@ -372,7 +374,7 @@ impl<'e> Search<'e> {
         Ok(())
     }
 
-    /// The unreached vertices next to the present level.
+    /// The unreached vertices adjacent to the current level.
     fn adjacent_in_memory(&self, unvisited: &Unvisited) -> Vec<VertexId> {
         let level_of = |v: VertexId| self.levels[v as usize].load(Ordering::Relaxed);
         let (open, frontier) = (|v| level_of(v) == UNREACHED, |v| level_of(v) == self.level);
@@ -390,7 +392,7 @@ impl<'e> Search<'e> {
             unvisited.for_each_target(v, |target| {
                 let level = self.levels[target as usize].load(Ordering::Relaxed);
                 if level == UNREACHED {
-                    // Marked at once so that it is found once; its level is set by the caller.
+                    // Marked at once, so that it is found once.
                     self.levels[target as usize].store(self.level + 1, Ordering::Relaxed);
                     next.push(target);
                     set(parents, target, v);
@@ -416,7 +418,7 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Targets that may not be reached yet; `None` where the search is for everything.
+/// Targets not known to be reached; `None` for a full search.
 struct Goal(Option<Vec<VertexId>>);
 
 impl Goal {
@@ -430,7 +432,7 @@ impl Goal {
         targets.is_empty()
     }
 
-    /// The level of the furthest of these targets: none further matters.
+    /// The highest level of these targets: higher levels do not matter.
     fn level_max(&self, levels: &[AtomicU32]) -> u32 {
         let level = |&v: &VertexId| levels[v as usize].load(Ordering::Relaxed);
         self.0.iter().flatten().map(level).max().unwrap_or(UNREACHED)

@@ -1,4 +1,4 @@
-//! One step over lists from the graph: top-down and bottom-up.
+//! The kernels of one step: top-down and bottom-up.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,8 +16,7 @@ pub(super) fn set(parents: Option<&Parents>, v: VertexId, parent: VertexId) {
     }
 }
 
-/// Whether one of the `candidates`, which ascend, is in the frontier; those that are may become
-/// the parent of `v`.
+/// Whether one of the ascending `candidates` is in the frontier; proposes those as parents of `v`.
 #[inline(always)]
 pub(super) fn joins(
     parents: Option<&Parents>,
@@ -69,8 +68,8 @@ impl Kernel for TopDown<'_> {
 }
 
 impl TopDown<'_> {
-    /// The level itself decides which parents are candidates: it is unset or this step's, whichever
-    /// thread marks it first, so the smallest parent wins whatever the order.
+    /// Every thread that finds the level unset or equal to this step's proposes a parent, so the
+    /// smallest id wins whatever the order.
     #[inline(always)]
     fn mark_with_parent(&self, target: VertexId, parent: VertexId, part: &mut FrontierPart) {
         let cell = &self.levels[target as usize];

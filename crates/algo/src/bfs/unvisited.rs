@@ -1,26 +1,25 @@
 //! The residual graph of a search: the lists of the vertices that a bottom-up step left unvisited,
 //! kept in memory.
 //!
-//! Where lists are symmetric, a vertex's own list has what it can reach: lists are kept as they
-//! are. Otherwise the step saw in-lists: their entries are kept turned round, as arcs sorted by
-//! source.
+//! Symmetric lists are kept as they are. On a directed graph the step reads in-lists, whose entries
+//! are kept reversed, as arcs sorted by source.
 
 use cenote_engine::{Bitmap, List, VertexId};
 
 use crate::report::Result;
 use crate::residual::{Kept, Parts, Residual, ResidualPart};
 
-/// What the workers of a step keep.
+/// Space for the lists that the workers of a step keep.
 #[derive(Debug)]
 pub(super) enum Keep {
-    /// Of a graph with symmetric lists.
+    /// For symmetric lists.
     Lists(Parts),
-    /// Of a directed graph: words of 4 bytes that each worker may keep.
+    /// For directed graphs: 4-byte words per worker.
     Arcs(u64),
 }
 
 impl Keep {
-    /// Room of `bytes` for all workers.
+    /// Space of `bytes` for all workers.
     pub fn new(bytes: u64, workers: usize, symmetric: bool) -> Result<Self> {
         Ok(match symmetric {
             true => Self::Lists(Parts::new(bytes, workers, Residual::INDEX_WORDS)?),
@@ -28,7 +27,7 @@ impl Keep {
         })
     }
 
-    /// The part of one more worker.
+    /// The part of one worker.
     pub fn part(&self) -> UnvisitedPart {
         match self {
             Self::Lists(parts) => UnvisitedPart::Lists(parts.take()),
@@ -39,7 +38,7 @@ impl Keep {
     }
 }
 
-/// What one worker keeps.
+/// The lists that one worker keeps.
 #[derive(Debug)]
 pub(super) enum UnvisitedPart {
     Lists(ResidualPart),
@@ -47,7 +46,7 @@ pub(super) enum UnvisitedPart {
 }
 
 impl UnvisitedPart {
-    /// Keeps a list, or a piece of one, in which nothing was found. `visited` are the vertices
+    /// Keeps a list, or a piece of one, without a vertex of the frontier. `visited`: the vertices
     /// visited before the step.
     pub fn keep(&mut self, list: &List<'_>, visited: &Bitmap) {
         match self {
@@ -60,7 +59,7 @@ impl UnvisitedPart {
     }
 }
 
-/// The edges of all unvisited vertices among themselves, and of symmetric graphs all theirs.
+/// The edges among unvisited vertices; for symmetric graphs, all edges of unvisited vertices.
 #[derive(Debug)]
 pub(super) struct Unvisited {
     lists: Residual,
@@ -69,7 +68,7 @@ pub(super) struct Unvisited {
 }
 
 impl Unvisited {
-    /// Joins the workers' parts; `None` where something did not fit.
+    /// Joins the workers' parts; `None` if a part did not fit.
     pub fn of(parts: Vec<UnvisitedPart>) -> Option<Self> {
         let (mut lists, mut arcs) = (Vec::new(), Vec::new());
         for part in parts {
@@ -85,7 +84,7 @@ impl Unvisited {
         Some(Self { lists: Residual::new(lists), arcs })
     }
 
-    /// Shows every vertex to which `v`, unvisited before the step, has an edge in here.
+    /// Calls `show` for every target of `v`, a vertex that was unvisited before the step.
     pub fn for_each_target(&self, v: VertexId, mut show: impl FnMut(VertexId)) {
         self.lists.pieces(v).flatten().for_each(|&target| show(target));
         for arcs in &self.arcs {
@@ -94,19 +93,19 @@ impl Unvisited {
         }
     }
 
-    /// Lists; 0 where they are not symmetric, so that [`Unvisited::select`] would find nothing.
+    /// The number of lists; 0 for directed graphs, where [`Unvisited::select`] finds nothing.
     pub fn lists(&self) -> usize {
         self.lists.lists()
     }
 
-    /// The vertices that `test` chooses by their lists, piece by piece.
+    /// The vertices whose list, or a piece of it, passes `test`.
     pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
         self.lists.select(test)
     }
 }
 
-/// Arcs from unvisited vertices, in the order of arrival until they are sorted. Grows to its share
-/// of the budget, then gives up.
+/// Arcs from unvisited vertices, in the order of arrival until they are sorted; dropped when they
+/// exceed the worker's share.
 #[derive(Debug, Default)]
 pub(super) struct ArcsPart {
     arcs: Vec<(VertexId, VertexId)>,
@@ -115,13 +114,13 @@ pub(super) struct ArcsPart {
 }
 
 impl ArcsPart {
-    /// A vertex that was visited before the step has no edge to one that stays unvisited after it.
+    /// Skips visited sources: they have no edge to a vertex that stays unvisited.
     fn keep(&mut self, list: &List<'_>, visited: &Bitmap) {
         for &source in list.targets {
             if self.overflown || visited.contains(source) {
                 continue;
             }
-            // Growing doubles the vector and holds both copies for a moment.
+            // A growing vector needs both copies for a moment.
             if 4 * (self.arcs.len() as u64 + 1) > self.words_max {
                 self.overflown = true;
                 self.arcs = Vec::new();

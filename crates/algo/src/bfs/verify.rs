@@ -7,10 +7,10 @@ use crate::ranks::{NO_PARENT, Ranks};
 use crate::report::Result;
 
 /// Asserts, in one serial pass over the edges: only sources have level 0; no edge leads from a
-/// reached vertex to one that is unreached or more than one level further, but from the last level
-/// of a search that ended early; every other reached vertex has an edge from the level before; its
-/// parent is the one with the smallest id; the counts follow from the levels. Takes 4 bytes a
-/// vertex.
+/// reached vertex to one that is unreached or more than one level further, except from the last
+/// level of a search that ended early; every other reached vertex has an edge from the level
+/// before; its parent is the one with the smallest id; the counts follow from the levels. Takes 4
+/// bytes a vertex.
 pub fn verify(graph: &Graph, bfs: &Bfs) -> Result<()> {
     let n = graph.vertices();
     let ranks = Ranks::load(graph)?;

@@ -1,15 +1,15 @@
-//! The most frequent of some labels, the smallest of those that are equally frequent.
+//! The most frequent of some labels; of equally frequent ones, the smallest.
 
-/// Up to so many labels are sorted: below that a table costs more to empty than it saves.
+/// Up to this many labels are sorted: emptying the table would cost more.
 const SORTED_MAX: usize = 24;
 
-/// Slots of the table: small enough to stay in the first-level cache.
+/// Slots of the table: small enough for the first-level cache.
 const SLOTS: usize = 2048;
 
-/// Different labels that the table takes; where there are more, labels are sorted instead.
+/// The most different labels in the table; with more, labels are sorted instead.
 const DIFFERENT_MAX: usize = SLOTS / 2;
 
-/// A worker's memory for finding them.
+/// A worker's buffers to find the most frequent label.
 #[derive(Debug, Default)]
 pub(super) struct Frequent {
     labels: Vec<u32>,
@@ -20,17 +20,17 @@ pub(super) struct Frequent {
 }
 
 impl Frequent {
-    /// Bytes that up to `longest` labels take.
+    /// The most bytes for `longest` labels.
     pub fn bytes_for(longest: u64) -> u64 {
-        // A vector that grows holds the old copy too, for a moment.
+        // A growing vector needs the old copy for a moment.
         longest * 4 * 3 + (SLOTS * 8 + DIFFERENT_MAX * 2) as u64
     }
 
-    /// `None` where there are no labels.
+    /// The most frequent label; `None` without labels.
     #[inline]
     pub fn of(&mut self, labels: impl Iterator<Item = u32>) -> Option<u32> {
         self.labels.clear();
-        // The lists' lengths are known: nothing grows step by step but for several slices.
+        // With known lengths it grows at most once.
         self.labels.extend(labels);
         if self.labels.len() > SORTED_MAX
             && let Some(most) = self.count()
@@ -41,7 +41,7 @@ impl Frequent {
         most_of_sorted(&self.labels)
     }
 
-    /// By the table; `None` where there are too many different labels.
+    /// Counts with the table; `None` if there are too many different labels.
     fn count(&mut self) -> Option<u32> {
         self.slots.resize(SLOTS, (0, 0));
         let (mut most, mut most_count) = (u32::MAX, 0);

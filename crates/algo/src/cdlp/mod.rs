@@ -2,19 +2,19 @@
 //!
 //! **Returns** for every vertex its label after a number of iterations, as the LDBC Graphalytics
 //! benchmark defines it (specification 1.0, section 2.3.3, CDLP): every vertex starts with its own
-//! id as its label; in an iteration all vertices at once take the label that most of their
-//! neighbours have, the smallest of those that are equally frequent. On a directed graph a
-//! neighbour counts once for each direction in which there is an edge. A vertex without neighbours
-//! keeps its label. Labels are vertices, ordered as the user's ids are.
+//! id as label; in an iteration all vertices at once take the most frequent label of their
+//! neighbours, of equally frequent ones the smallest. On a directed graph a neighbour counts once
+//! for each direction in which there is an edge. A vertex without neighbours keeps its label.
+//! Labels are vertices, ordered as the user's ids are.
 //!
 //! **Source.** Raghavan, Albert and Kumara, "Near linear time algorithm to detect community
 //! structures in large-scale networks", Physical Review E 2007, made synchronous and deterministic
 //! by LDBC Graphalytics.
 //!
-//! **Trick.** A label can only change where a neighbour's did. Once few labels change, those that
-//! do name the vertices to be looked at in the next iteration; an iteration in which nothing
-//! changes is the last, whatever number was asked for. The most frequent label is found by sorting
-//! short lists and by counting in a small table else ([`frequent`]).
+//! **Trick.** A label can change only if a neighbour's did. Once few labels change, an iteration
+//! visits only neighbours of changed vertices; an iteration without changes is the last. The most
+//! frequent label is found by sorting short lists, and with a small hash table for long ones
+//! ([`frequent`]).
 
 mod frequent;
 
@@ -36,14 +36,14 @@ use frequent::Frequent;
 
 const NAME: &str = "cdlp";
 
-/// Changes are named where at most this share of the vertices changed in the iteration before.
-const NAMING_SHARE: u64 = 4;
+/// The next frontier is collected if at most `1 / COLLECT_SHARE` of the vertices changed before.
+const COLLECT_SHARE: u64 = 4;
 
-/// How long labels are passed on.
+/// Parameters of label propagation.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct CdlpConfig {
-    /// Iterations; fewer are done where nothing changes any more.
+    /// The most iterations; fewer if no label changes any more.
     pub iterations: u32,
 }
 
@@ -57,22 +57,22 @@ impl CdlpConfig {
     setters! { iterations: u32 }
 }
 
-/// Communities of a graph.
+/// The result of label propagation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Cdlp {
     groups: Groups,
     /// Iterations done.
     pub iterations: u32,
-    /// Whether the last of them changed nothing.
+    /// Whether the last iteration changed nothing.
     pub converged: bool,
-    /// Labels that are left.
+    /// The number of different labels.
     pub communities: u64,
     /// Vertices with the most frequent label.
     pub largest: u64,
-    /// That label, the smallest by id if there are several; `None` in a graph without vertices.
+    /// That label, of several the smallest by id; `None` in a graph without vertices.
     pub largest_label: Option<VertexId>,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -102,61 +102,60 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs { what: NAME, state_bytes: 8 * n as u64 + sets + tables + lists, scratch_bytes }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
     let uncached = 1.0 - plan.1.cached_fraction(graph);
     let iterations = f64::from(cdlp.iterations);
-    // How soon neighbourhoods come to rest is in the graph's shape.
+    // How soon neighbourhoods converge depends on the graph.
     let passes = |share: f64| iterations.min(1.0) + share * (iterations - 1.0).max(0.0) * uncached;
     let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
-    let because = "a pass over the pages for each iteration at most, less what is cached; later \
-                   ones leave out what has come to rest";
+    let because = "at most a pass over the pages per iteration, less what is cached; later ones \
+                   skip vertices whose neighbours did not change";
     let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-/// Passes labels on.
+/// Runs the label propagation.
 ///
 /// # Errors
-/// A directed graph without in-edges; whatever keeps the engine from running.
+/// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, cdlp: &CdlpConfig) -> Result<Cdlp> {
     demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
     engine.install(|| {
-        let mut passing = Passing::new(&engine)?;
+        let mut propagation = Propagation::new(&engine)?;
         let mut iterations = 0;
         let mut converged = false;
         while iterations < cdlp.iterations && !converged {
             iterations += 1;
-            converged = passing.iterate(&format!("iteration {iterations}"))? == 0;
+            converged = propagation.iterate(&format!("iteration {iterations}"))? == 0;
         }
-        passing.finish(iterations, converged)
+        propagation.finish(iterations, converged)
     })
 }
 
 // ------------------------------------------------------------------------------------------------
 // Iterations
 
-struct Passing<'e> {
+struct Propagation<'e> {
     engine: &'e Engine,
-    /// Before the iteration. A label is the rank of a vertex, so that the smallest of several
-    /// labels is the one with the smallest id.
+    /// Labels before the iteration, as ranks, so that the smallest label has the smallest id.
     labels: HugeVec<AtomicU32>,
-    /// After it, of the vertices in `changed`.
+    /// Labels after the iteration, of the vertices in `changed`.
     next: HugeVec<AtomicU32>,
     changed: Bitmap,
-    /// Vertices with a neighbour that changed, where changes are named.
+    /// Vertices with a neighbour that changed, where these are collected.
     touched: Bitmap,
     frontier: Frontier,
-    /// Whether `frontier` has all vertices that may change.
-    named: bool,
+    /// Whether `frontier` holds all vertices that may change.
+    collected: bool,
     changes: u64,
 }
 
-impl<'e> Passing<'e> {
+impl<'e> Propagation<'e> {
     fn new(engine: &'e Engine) -> Result<Self> {
         let n = engine.graph().vertices();
         let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
@@ -172,22 +171,22 @@ impl<'e> Passing<'e> {
             changed: Bitmap::new(n)?,
             touched: Bitmap::new(n)?,
             frontier: Frontier::new(n)?,
-            named: false,
+            collected: false,
             changes: n as u64,
         })
     }
 
-    /// One iteration; how many labels it changed.
+    /// Runs one iteration; returns how many labels changed.
     fn iterate(&mut self, label: &str) -> Result<u64> {
         let n = self.labels.len() as u64;
-        let naming = self.changes <= n / NAMING_SHARE;
+        let collects = self.changes <= n / COLLECT_SHARE;
         let step = Step {
             labels: &self.labels,
             next: &self.next,
             changed: &self.changed,
-            touched: naming.then_some(&self.touched),
+            touched: collects.then_some(&self.touched),
         };
-        let active = if self.named { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
+        let active = if self.collected { ActiveSet::In(&self.frontier) } else { ActiveSet::All };
         neighbourhood::visit(self.engine, label, active, &step)?;
         self.changes = self.changed.count();
         self.changed.iter().for_each(|v| {
@@ -195,11 +194,11 @@ impl<'e> Passing<'e> {
             self.labels[v as usize].store(label, Ordering::Relaxed);
         });
         self.changed.clear();
-        if naming {
+        if collects {
             self.frontier.set(self.touched.iter());
             self.touched.clear();
         }
-        self.named = naming;
+        self.collected = collects;
         Ok(self.changes)
     }
 
@@ -212,7 +211,7 @@ impl<'e> Passing<'e> {
     }
 }
 
-/// Each vertex takes the label that most of its neighbours have.
+/// Each vertex takes the most frequent label of its neighbours.
 struct Step<'a> {
     labels: &'a [AtomicU32],
     next: &'a [AtomicU32],
@@ -249,9 +248,8 @@ impl Neighbourhood for Step<'_> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Passes labels on again, serially and in memory, by counting each vertex's labels in a map, and
-/// asserts that every label is the same and that the counts follow from the labels. Keeps all
-/// lists in memory.
+/// Runs the iterations again serially, counting each vertex's labels in a map, and asserts that
+/// every label is the same and that the counts follow from the labels. Keeps all lists in memory.
 pub fn verify(graph: &Graph, config: &CdlpConfig, cdlp: &Cdlp) -> Result<()> {
     let lists = Lists::both_ways(graph)?;
     let ranks = Ranks::load(graph)?;

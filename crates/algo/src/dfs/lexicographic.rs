@@ -1,18 +1,17 @@
 //! Serial depth-first search in lexicographic order.
 //!
-//! **Returns** the search that always goes on with the unvisited neighbour of the smallest id: of
-//! each vertex its number in the order of visits (preorder, from 0), its parent (the source is its
-//! own), and its number in the order in which vertices are left (postorder, from 0). With targets
-//! it ends with the visit of the last of them; vertices still on the way are then not left.
+//! **Returns** the search that always continues with the unvisited neighbour of the smallest id:
+//! for each vertex its preorder number (from 0), its parent (the source is its own) and its
+//! postorder number (from 0). With targets it ends with the visit of the last of them; vertices on
+//! the current path then have no postorder number.
 //!
-//! **Source.** The classical search (Tarjan 1972); that each list is enough once: a stack in which
-//! a vertex that is pushed again moves to the top is the recursive search.
+//! **Source.** The classical search (Tarjan 1972). A stack in which a vertex that is pushed again
+//! moves to the top is equivalent to the recursive search.
 //!
-//! **Trick.** A search that returns to a vertex looks on in its list, and would have to read its
-//! page again each time. Here a vertex pushes all its unvisited neighbours when it is visited, the
-//! smallest on top, and never needs its list again. The stack is a doubly linked list through two
-//! arrays, so a neighbour that lies deeper is taken out there: at most one entry a vertex, however
-//! many edges. A path as long as the graph is no recursion.
+//! **Trick.** The classical search returns to a vertex's list and would have to read its page each
+//! time. Here a vertex pushes all its unvisited neighbours when it is visited, the smallest on top,
+//! so each list is read once. The stack is a doubly linked list in two arrays, so a vertex that is
+//! pushed again is unlinked first: at most one entry a vertex. There is no recursion.
 
 use std::sync::Arc;
 
@@ -29,16 +28,16 @@ use crate::report::{AlgoError, Result, Run, pages};
 const NAME: &str = "dfs --order lexicographic";
 const NONE: u32 = u32::MAX;
 
-/// Visits between two looks at whether the user wants the run to end.
+/// Visits between two checks for cancellation.
 const CANCEL_VISITS: u64 = 1 << 10;
 
-/// What is searched for.
+/// Parameters of a lexicographic depth-first search.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LexicographicConfig {
-    /// Where the search starts; the vertex of largest degree where it is not set.
+    /// The source; unset: the vertex of largest degree.
     pub source: Option<VertexId>,
-    /// The search ends when all of these are visited; where none is given, when nothing is left.
+    /// The search ends when all of these are visited; empty: when no vertex is left.
     pub targets: Vec<VertexId>,
 }
 
@@ -46,42 +45,42 @@ impl LexicographicConfig {
     setters! { source: Option<VertexId>, targets: Vec<VertexId> }
 }
 
-/// A finished search.
+/// The result of a lexicographic depth-first search.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Lexicographic {
-    /// Where it started.
+    /// The source.
     pub source: VertexId,
     order: HugeVec<u32>,
     parents: HugeVec<u32>,
     finish: HugeVec<u32>,
-    /// Vertices visited, the source among them.
+    /// Vertices visited, including the source.
     pub reached: u64,
-    /// Edges from the source to the vertex farthest down the tree of parents.
+    /// The depth of the search tree, in edges.
     pub depth: u64,
-    /// Whether all targets were visited, and the search ended there.
+    /// Whether the search ended because all targets were visited.
     pub ended_early: bool,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
 impl Lexicographic {
-    /// The numbers of all vertices in preorder, `u32::MAX` where there is none.
+    /// The preorder numbers of all vertices, `u32::MAX` for those not visited.
     pub fn orders(&self) -> &[u32] {
         &self.order
     }
 
-    /// The parents of all vertices, [`NO_PARENT`](crate::NO_PARENT) where there is none.
+    /// The parents of all vertices, [`NO_PARENT`](crate::NO_PARENT) for those not visited.
     pub fn parents(&self) -> &[VertexId] {
         &self.parents
     }
 
-    /// The numbers of all vertices in postorder, `u32::MAX` where there is none.
+    /// The postorder numbers of all vertices, `u32::MAX` for those without one.
     pub fn finishes(&self) -> &[u32] {
         &self.finish
     }
 
-    /// Number of `v` in preorder, if it was visited.
+    /// Preorder number of `v`, if it was visited.
     pub fn order(&self, v: VertexId) -> Option<u32> {
         some(self.order[v as usize])
     }
@@ -91,7 +90,7 @@ impl Lexicographic {
         some(self.parents[v as usize])
     }
 
-    /// Number of `v` in postorder, if it was left.
+    /// Postorder number of `v`, if it has one.
     pub fn finish(&self, v: VertexId) -> Option<u32> {
         some(self.finish[v as usize])
     }
@@ -101,15 +100,15 @@ fn some(number: u32) -> Option<u32> {
     (number != NONE).then_some(number)
 }
 
-/// Memory: 20 bytes a vertex; where the graph is not in the order of its ids 4 more, and the
-/// longest list.
+/// Memory: 20 bytes a vertex; if the graph is not in the order of its ids, 4 more and the longest
+/// list.
 pub fn needs(graph: &Graph) -> Needs {
     let ordered = Ranks::bytes_for(graph) + Ranks::list_bytes(graph);
     let state_bytes = 20 * graph.vertices() as u64 + ordered;
     Needs { what: NAME, state_bytes, scratch_bytes: 0 }
 }
 
-/// The search is serial, and asks for single pages in an order that only the search itself finds.
+/// The search is serial and reads single pages in an order that cannot be planned.
 fn serial(config: EngineConfig) -> EngineConfig {
     let strategy = match config.strategy {
         Strategy::Auto => Strategy::Block,
@@ -118,7 +117,7 @@ fn serial(config: EngineConfig) -> EngineConfig {
     config.strategy(strategy).threads(1)
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let plan = Engine::plan(graph, &serial(config.clone()), &needs(graph))?;
     let missing = 1.0 - kept(graph, &plan.1, pages(graph, Direction::Out));
@@ -129,10 +128,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     Ok(Estimate { device_seconds, ..estimate })
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
-/// A source or target that is not a vertex; whatever keeps the engine from running.
+/// A source or target that is not a vertex; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -147,7 +146,7 @@ pub fn run(
         let ended_early =
             !dfs.targets.is_empty() && dfs.targets.iter().all(|&v| order[v as usize] != NONE);
         if ended_early {
-            // Some were seen and not visited.
+            // Vertices on the stack have a parent although they were not visited.
             let parents = parents.iter_mut().zip(order.iter());
             parents.filter(|(_, order)| **order == NONE).for_each(|(parent, _)| *parent = NONE);
         }
@@ -157,10 +156,10 @@ pub fn run(
     })
 }
 
-/// The search between two visits.
+/// The state of the search between two visits.
 struct Search<'e> {
     engine: &'e Engine,
-    /// Targets that may not be visited yet, and whether there were any.
+    /// Targets not known to be visited, and whether there were any.
     targets: Vec<VertexId>,
     is_targeted: bool,
     order: HugeVec<u32>,
@@ -168,7 +167,7 @@ struct Search<'e> {
     finish: HugeVec<u32>,
     waiting: Waiting,
     ranks: Ranks,
-    /// The present list, where vertices do not lie in the order of their ids.
+    /// The current list, if vertices are not in the order of their ids.
     list: Vec<VertexId>,
     visits: u64,
     finished: u32,
@@ -251,7 +250,7 @@ impl<'e> Search<'e> {
         Ok(())
     }
 
-    /// Leaves vertices from `v` upwards until `parent`, which stays on the way.
+    /// Leaves vertices from `v` up to `parent`, which stays on the path.
     fn leave(&mut self, mut v: VertexId, parent: VertexId) {
         while v != parent {
             self.finish[v as usize] = self.finished;
@@ -273,7 +272,7 @@ impl<'e> Search<'e> {
     }
 }
 
-/// Vertices that were seen and not visited, the next on top: linked both ways.
+/// The stack of vertices to visit, as a doubly linked list.
 struct Waiting {
     top: u32,
     above: HugeVec<u32>,
@@ -311,9 +310,9 @@ impl Waiting {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Asserts that a serial search by the textbook (a path, and for each vertex on it how far its list
-/// was looked at) over the whole graph in memory visits and leaves the same vertices at the same
-/// moments from the same parents. Takes 4 bytes an entry and 28 a vertex.
+/// Runs the textbook search (a path, and for each vertex on it the position in its list) serially
+/// in memory and asserts the same preorder, postorder and parents. Takes 4 bytes an entry and 28 a
+/// vertex.
 pub fn verify(graph: &Graph, config: &LexicographicConfig, dfs: &Lexicographic) -> Result<()> {
     let n = graph.vertices();
     let mut lists = Lists::outward(graph)?;

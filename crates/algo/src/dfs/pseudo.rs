@@ -1,15 +1,16 @@
 //! Parallel pseudo-DFS.
 //!
-//! **Returns** which vertices can be reached from the source, and whether each target can. With
-//! targets the search ends as soon as all are reached; what else it had seen by then depends on
-//! which page arrived first and is not reported.
+//! **Returns** which vertices can be reached from the source, or whether each target can. With
+//! targets the search ends as soon as all are reached; which other vertices it has reached by then
+//! depends on which page arrived first and is not reported.
 //!
 //! **Source.** The CAVE paper, section 4.7 and Algorithm 6; unordered DFS with stack splitting:
 //! Acar, Chargueraud and Rainey, SC 2015.
 //!
-//! **Trick.** The order is free, so a page that has come is for all vertices that wait for it,
-//! whichever stack they are on, and what it leaves is kept in memory: a page is read once as a
-//! rule. Strategy `vertex` is the paper's way: each stack fetches one page of one vertex at a time.
+//! **Trick.** The order is free, so a page that has arrived is processed for all its active
+//! vertices, whichever stack they are on, and its residual lists stay in memory: a page is usually
+//! read once. Strategy `vertex` follows the paper: each stack fetches one page of one vertex at a
+//! time.
 //!
 //! Steps: [`Engine::visit_asynchronously`] with [`Visit`].
 
@@ -27,15 +28,15 @@ use crate::report::{AlgoError, Result, Run, pages};
 
 const NAME: &str = "dfs";
 
-/// What is searched for.
+/// Parameters of a pseudo-DFS.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct PseudoDfsConfig {
-    /// Where the search starts; the vertex of largest degree where it is not set.
+    /// The source; unset: the vertex of largest degree.
     pub source: Option<VertexId>,
-    /// The search ends when all of these are reached; where none is given, when nothing is left.
+    /// The search ends when all of these are reached; empty: when no vertex is left.
     pub targets: Vec<VertexId>,
-    /// When stacks are split, and how many there may be.
+    /// When stacks are split, and the most stacks.
     pub asynchronous: AsynchronousConfig,
 }
 
@@ -43,33 +44,33 @@ impl PseudoDfsConfig {
     setters! { source: Option<VertexId>, targets: Vec<VertexId>, asynchronous: AsynchronousConfig }
 }
 
-/// A finished search.
+/// The result of a pseudo-DFS.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PseudoDfs {
-    /// Where it started.
+    /// The source.
     pub source: VertexId,
     visited: Bitmap,
-    /// Whether all targets were reached, and the search ended there.
+    /// Whether the search ended because all targets were reached.
     pub ended_early: bool,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
 impl PseudoDfs {
-    /// Whether `v` was reached: of a search that ended early only to be asked of its targets.
+    /// Whether `v` was reached; if the search ended early, only meaningful for its targets.
     pub fn is_reached(&self, v: VertexId) -> bool {
         self.visited.contains(v)
     }
 
-    /// Vertices that can be reached, the source among them; `None` where the search ended early.
+    /// Vertices that can be reached, including the source; `None` if the search ended early.
     pub fn reached(&self) -> Option<u64> {
         (!self.ended_early).then(|| self.visited.count())
     }
 }
 
 /// Memory: two bits a vertex and 17 bytes a page, or 4 bytes a vertex with strategy `vertex`. With
-/// `auto` what the budget has left goes to what pages leave, up to all lists.
+/// `auto` the remaining budget is used for residual lists.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     let asynchronous_bytes = Engine::asynchronous_bytes(graph, config.strategy, Direction::Out);
@@ -82,7 +83,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     }
 }
 
-/// Residual lists go before cached pages: they are the part of pages that may become active again.
+/// Gives memory to residual lists before cached pages: only they may become active again.
 pub(crate) fn with_room(
     graph: &Graph,
     mut config: EngineConfig,
@@ -92,12 +93,12 @@ pub(crate) fn with_room(
         let (_, memory) = Engine::plan(graph, &config, needs)?;
         let left = memory.scratch_bytes + memory.cache_bytes;
         let cache = left.saturating_sub(needs.scratch_bytes);
-        config.cache_bytes = Some(config.cache_bytes.map_or(cache, |asked| asked.min(cache)));
+        config.cache_bytes = Some(config.cache_bytes.map_or(cache, |set| set.min(cache)));
     }
     Ok(config)
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let needs = needs(graph, config);
     let config = &with_room(graph, config.clone(), &needs)?;
@@ -105,11 +106,11 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let all = pages(graph, Direction::Out);
     let missing = 1.0 - kept(graph, &plan.1, all);
     let (all, single) = (all as f64, graph.vertices() as f64 * missing);
-    // Pages leave few lists behind that were not active yet: a fourteenth of all on Kronecker
-    // graphs and on the grid, half of them on the web graph. The pages themselves are not kept.
-    let by_leftovers = || Reads::between(1.0, 1.05 * all, 1.3 * all).filling(0.0, 0.1).uncached();
+    // Residual lists are a fourteenth of all on Kronecker graphs and on the grid, half of them on
+    // the web graph. The pages themselves are not kept.
+    let by_residual = || Reads::between(1.0, 1.05 * all, 1.3 * all).filling(0.0, 0.1).uncached();
     let (reads, because) = match config.strategy {
-        Strategy::Auto => (by_leftovers(), "the pages of all reachable vertices, about once"),
+        Strategy::Auto => (by_residual(), "the pages of all reachable vertices, about once"),
         Strategy::Block if missing == 0.0 => {
             (Reads::between(1.0, all, all), "every page once: all stay in memory")
         }
@@ -122,10 +123,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     Ok(Estimate::new(graph, plan, reads.by(config.strategy), because))
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
-/// A source or target that is not a vertex; whatever keeps the engine from running.
+/// A source or target that is not a vertex; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, dfs: &PseudoDfsConfig) -> Result<PseudoDfs> {
     let source = checked_source(graph, dfs.source, &dfs.targets)?;
     let needs = needs(graph, &config);
@@ -139,7 +140,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, dfs: &PseudoDfsConfig) -> R
     })
 }
 
-/// The vertices reached from `source` until all targets are, or nothing is left.
+/// The vertices reached from `source` until all targets are, or no vertex is left.
 pub(crate) fn search(
     engine: &Engine,
     source: VertexId,
@@ -161,14 +162,14 @@ pub(crate) fn search(
     Ok(visited)
 }
 
-/// Each vertex that comes pushes its unvisited neighbours.
+/// Adds the unvisited neighbours of each visited vertex.
 struct Visit<'a> {
     visited: &'a Bitmap,
     targets: &'a [VertexId],
 }
 
 impl Kernel for Visit<'_> {
-    /// Targets that are known to be reached: the first so many.
+    /// How many targets, from the first on, are known to be reached.
     type Local = usize;
 
     fn local(&self) -> usize {
@@ -199,9 +200,9 @@ impl Kernel for Visit<'_> {
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Asserts, by a serial search over the whole graph in memory (4 bytes an entry): each target is
-/// reached where it can be; where the search did not end early, exactly those vertices are reached
-/// that can be; where it did, no others.
+/// Asserts, by a serial search over the whole graph in memory (4 bytes an entry), that exactly the
+/// reachable vertices are reached; if the search ended early, all targets and no unreachable
+/// vertex.
 pub fn verify(graph: &Graph, config: &PseudoDfsConfig, dfs: &PseudoDfs) -> Result<()> {
     let reachable = Lists::outward(graph)?.reachable_from(dfs.source);
     let all = config.targets.iter().all(|&v| reachable[v as usize]);

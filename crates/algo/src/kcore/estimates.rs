@@ -1,16 +1,16 @@
-//! Estimates of core numbers, from above, that many threads lower at once.
+//! Upper bounds of core numbers, which many threads lower concurrently.
 //!
-//! The support of a vertex is never more than the number of its neighbours whose estimate is at
-//! least its own, once no thread works: it may be less, then the vertex is looked at needlessly and
-//! its support counted anew. Why that holds while a vertex v is looked at and its neighbour u
-//! falls from above v's estimate to below it:
+//! Invariant: while no thread works, the support of a vertex is at most the number of neighbours
+//! whose estimate is at least its own. (If it is less, the vertex is visited needlessly and its
+//! support is counted anew.) Why this holds if a neighbour u of v falls from above v's estimate to
+//! below it while v is being lowered:
 //!
-//! - u stores its estimate, then takes one from v's support, in an atomic step that orders what
-//!   was before it. If that is before v begins (sets its support to zero), v sees the new estimate
-//!   and does not count u. If it is after, one is missing from what v adds at the end.
-//! - u takes nothing from v if it reads v's estimate as it was before v fell, above u's old one.
-//!   Then v, which stores its new estimate, passes a fence and reads u's, sees u's new estimate:
-//!   of two threads that store, pass a fence and read what the other stores, one sees the other.
+//! - u stores its estimate, then subtracts one from v's support, in an atomic operation with
+//!   acquire-release order. If that comes before v resets its support, v sees u's new estimate and
+//!   does not count u. If it comes after, it is subtracted from what v adds at the end.
+//! - u does not subtract if it still reads v's old estimate, which was above its own old one. But v
+//!   stores its new estimate, passes a fence and reads u's, and u does the same: of two threads
+//!   that each store, fence and load, one sees the other's store. So v sees u's new estimate.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering, fence};
 
@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use crate::report::Result;
 
-/// How many neighbours have which estimate, up to a bound.
+/// A histogram of neighbours by estimate, up to a bound.
 #[derive(Debug)]
 pub(super) struct Histogram(Vec<u32>);
 
@@ -33,24 +33,24 @@ impl Histogram {
     }
 }
 
-/// Estimates and supports.
+/// Estimates of core numbers, and their supports.
 #[derive(Debug)]
 pub(super) struct Estimates {
-    /// Of each vertex.
+    /// The estimate of each vertex.
     pub of: HugeVec<AtomicU32>,
     support: HugeVec<AtomicI32>,
     /// No estimate is larger.
     pub bound: u32,
 }
 
-/// How many edges may join the same two vertices; `None` where any number may.
+/// The most edges that may join the same two vertices; `None` without a limit.
 fn multiplicity(graph: &Graph) -> Option<u64> {
     let superblock = graph.superblock();
     (!superblock.duplicates_kept).then_some(if superblock.directed { 2 } else { 1 })
 }
 
-/// No core number of the graph is larger, whatever its degrees: a k-core in which two vertices
-/// share at most m edges has at least k/m vertices of degree k.
+/// An upper bound of all core numbers, whatever the degrees: a k-core in which two vertices share
+/// at most m edges has at least k/m vertices of degree k.
 pub(super) fn bound_max(graph: &Graph) -> u32 {
     let superblock = graph.superblock();
     let entries = superblock.stored_out * if superblock.directed { 2 } else { 1 };
@@ -60,7 +60,7 @@ pub(super) fn bound_max(graph: &Graph) -> u32 {
 }
 
 impl Estimates {
-    /// Degrees, cut off at what the degrees allow and at `k`.
+    /// Starts with the degrees, limited by [`bound_of_degrees`] and by `k`.
     pub fn of_degrees(graph: &Graph, k: Option<u32>) -> Result<Self> {
         let n = graph.vertices();
         let mut of: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
@@ -84,9 +84,9 @@ impl Estimates {
         Ok(Self { of, support: HugeVec::zeroed(n)?, bound })
     }
 
-    /// Lowers the estimate of `v` to what its neighbours' allow and counts its support; passes
-    /// `lost` each neighbour that thereby has too little. Whether `v` itself has too little by
-    /// now. One thread at a time for one `v`.
+    /// Lowers the estimate of `v` to what its neighbours' estimates allow and counts its support;
+    /// calls `lost` for each neighbour that now has too little support. Returns whether `v` has too
+    /// little support by now. Only one thread at a time may call it for a `v`.
     #[inline]
     pub fn lower(
         &self,
@@ -122,7 +122,7 @@ impl Estimates {
         self.of[v as usize].load(Ordering::Relaxed)
     }
 
-    /// The largest h up to `most` such that h neighbours have an estimate of h or more, and how
+    /// The largest h up to `most` such that h neighbours have an estimate of at least h, and how
     /// many have.
     #[inline]
     fn allowed(
@@ -146,7 +146,7 @@ impl Estimates {
         (h, i32::try_from(support).unwrap_or(i32::MAX))
     }
 
-    /// Core numbers that occur, with the number of vertices that have each.
+    /// The core numbers that occur, each with its number of vertices.
     pub fn shells(&self) -> Vec<(u32, u64)> {
         let mut counts = vec![0u64; self.bound as usize + 1];
         self.of.iter().for_each(|core| counts[core.load(Ordering::Relaxed) as usize] += 1);
@@ -154,7 +154,7 @@ impl Estimates {
     }
 }
 
-/// The largest k up to `bound` such that there are vertices enough of degree k for a k-core.
+/// The largest k up to `bound` such that enough vertices have degree k for a k-core.
 fn bound_of_degrees(degrees: &[AtomicU32], bound: u32, multiplicity: u64) -> u32 {
     let mut counts = vec![0u32; bound as usize + 1];
     for degree in degrees {

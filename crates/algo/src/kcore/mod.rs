@@ -8,13 +8,12 @@
 //! **Source.** Wen, Qin, Zhang, Lin and Yu, "I/O efficient core graph decomposition at web scale",
 //! ICDE 2016 (SemiCore*), after Montresor, De Pellegrini and Miorandi, "Distributed k-core
 //! decomposition", 2013: an estimate from above falls to the largest h such that h neighbours have
-//! an estimate of at least h; where no estimate falls any more, estimates are core numbers.
+//! an estimate of at least h; when none falls any more, the estimates are the core numbers.
 //!
-//! **Trick.** Each vertex keeps how many neighbours support its estimate, that is, have at least
-//! the same one; only vertices with less support than their estimate are looked at again. Here
-//! many threads do so at once, and what a thread finds counts for the others at once
-//! ([`estimate`](Estimates)). Estimates start at the degree or at what the degrees allow at all:
-//! a k-core has more than k vertices of degree k or more.
+//! **Trick.** Each vertex counts its support, the neighbours whose estimate is at least its own;
+//! only vertices whose support is below their estimate are visited again. Here many threads do so
+//! concurrently and see each other's estimates at once ([`Estimates`]). Estimates start at the
+//! degree or at what all degrees allow: a k-core has more than k vertices of degree k or more.
 
 mod estimates;
 mod verify;
@@ -33,11 +32,11 @@ pub use verify::verify;
 
 const NAME: &str = "kcore";
 
-/// What is asked for.
+/// Parameters of the k-core decomposition.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct KcoreConfig {
-    /// Core numbers only up to this one, which gives the members of that core and is found faster.
+    /// Limits core numbers to this value, which is faster and still gives the members of that core.
     pub k: Option<u32>,
 }
 
@@ -45,20 +44,20 @@ impl KcoreConfig {
     setters! { k: Option<u32> }
 }
 
-/// Core numbers of a graph.
+/// The result of the k-core decomposition.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Kcore {
     cores: HugeVec<u32>,
-    /// The k that was asked for.
+    /// The limit, [`KcoreConfig::k`].
     pub k: Option<u32>,
     /// The largest core number; at most [`KcoreConfig::k`].
     pub degeneracy: u32,
-    /// Core numbers that occur, ascending, with the number of vertices that have each.
+    /// The core numbers that occur, ascending, each with its number of vertices.
     pub shells: Vec<(u32, u64)>,
     /// Passes over lists.
     pub rounds: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -79,7 +78,7 @@ impl Kcore {
     }
 }
 
-/// Memory: 8 bytes a vertex for estimate and support, sets; a histogram per thread.
+/// Memory: 8 bytes a vertex for estimate and support, sets, and a histogram per thread.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     let n = graph.vertices();
     let (lists, scratch_bytes) = neighbourhood::bytes_for(graph, config);
@@ -88,26 +87,26 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     Needs { what: NAME, state_bytes: 8 * n as u64 + sets + histograms + lists, scratch_bytes }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Result<Estimate> {
     demand_in_edges(graph, NAME)?;
     let plan = plan_for(graph, config, |config| needs(graph, config))?;
     let pass = graph_pages(graph) as f64;
-    // On social and generated graphs; few estimates fall where they start at a small k.
+    // On social and generated graphs; with a small k few estimates fall.
     let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 10.0 };
     let missing = 1.0 - plan.1.cached_fraction(graph);
     let passes = |more: f64| pass * (1.0 + more * missing);
     let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more));
-    let because = "a pass over the pages and what makes about ten more, less what is cached; many \
-                   more where cores are chains";
+    let because = "a pass over the pages and about the equivalent of ten more, less what is \
+                   cached; many more if cores are chains";
     let reads = neighbourhood::using(graph, config, &plan.1, reads);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-/// Finds the core numbers.
+/// Computes the core numbers.
 ///
 /// # Errors
-/// A directed graph without in-edges; whatever keeps the engine from running.
+/// A directed graph without in-edges; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Result<Kcore> {
     demand_in_edges(graph, NAME)?;
     let engine = engine_for(graph, config, |config| needs(graph, config))?;
@@ -123,7 +122,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
     })
 }
 
-/// Lets estimates fall until each has its support.
+/// Lowers estimates until each has enough support.
 struct Decline<'a> {
     estimates: &'a Estimates,
     /// Vertices whose estimate has less support than it needs.
@@ -131,7 +130,7 @@ struct Decline<'a> {
 }
 
 impl Decline<'_> {
-    /// Returns how many rounds it took.
+    /// Returns the number of rounds.
     fn run(&self, engine: &Engine) -> Result<u64> {
         if engine.graph().superblock().stored_out == 0 {
             return Ok(0);
@@ -159,7 +158,7 @@ impl Neighbourhood for Decline<'_> {
     }
 
     fn take(&self, histogram: &mut Histogram, v: VertexId, neighbours: &[&[VertexId]]) {
-        // From here on a thread that takes support away makes it active again.
+        // From here on a thread that lowers its support makes it active again.
         self.active.remove(v);
         let lost = |u| {
             if !self.active.contains(u) {

@@ -6,9 +6,9 @@ use super::{Kcore, wrong};
 use crate::plain::Lists;
 use crate::report::Result;
 
-/// Finds the core numbers again by peeling, serially and in memory (Batagelj and Zaveršnik, 2003:
-/// the vertex with the fewest neighbours left goes first), and asserts that all are the same, up
-/// to the k that was asked for, and that the counts follow from them. Keeps all lists in memory.
+/// Computes the core numbers again by peeling, serially and in memory (Batagelj and Zaveršnik,
+/// 2003: always remove the vertex with the fewest remaining neighbours), and asserts that all are
+/// the same up to [`KcoreConfig::k`](super::KcoreConfig::k). Keeps all lists in memory.
 pub fn verify(graph: &Graph, kcore: &Kcore) -> Result<()> {
     let lists = Lists::both_ways(graph)?;
     let expected = peel(&lists);
@@ -52,7 +52,7 @@ fn peel(lists: &Lists) -> Vec<u32> {
             lowest += 1;
             continue;
         };
-        // A vertex is put again each time that it loses a neighbour; its last entry counts.
+        // A vertex is pushed each time it loses a neighbour; only its last entry counts.
         if gone[v as usize] || degree[v as usize] as usize != lowest {
             continue;
         }

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// 2^62 is one whole: sums up to 2 have room, and a term is off by at most 2^-63.
+/// 2^62 is a mass of 1: sums up to 2 fit, and a term is off by at most 2^-63.
 const ONE: f64 = (1u64 << 62) as f64;
 
-/// A share of the mass, 0 to 2, as an integer.
+/// A mass, 0 to 2, in fixed point.
 #[inline(always)]
 pub(super) fn to_fixed(mass: f64) -> u64 {
     (mass * ONE) as u64
 }
 
-/// The mass of an integer.
+/// The mass of a fixed-point number.
 #[inline(always)]
 pub(super) fn from_fixed(fixed: u64) -> f64 {
     fixed as f64 / ONE
@@ -35,7 +35,7 @@ pub(super) struct WideSum {
 }
 
 impl WideSum {
-    /// Adds a mass, and what [`Self::without_bias`] takes off again.
+    /// Adds a mass, with the bias that [`Self::without_bias`] removes.
     #[inline(always)]
     pub fn add_biased(&mut self, mass: f64) {
         let high = mass + HIGH;
@@ -44,7 +44,7 @@ impl WideSum {
         self.low = self.low.wrapping_add((rest + LOW).to_bits());
     }
 
-    /// The sum after so many terms.
+    /// Removes the bias of `terms` terms.
     #[inline(always)]
     pub fn without_bias(self, terms: usize) -> Self {
         let terms = terms as u64;
@@ -54,7 +54,7 @@ impl WideSum {
         }
     }
 
-    /// Both sums.
+    /// The sum of two sums.
     #[inline(always)]
     pub fn and(self, other: Self) -> Self {
         Self { high: self.high.wrapping_add(other.high), low: self.low.wrapping_add(other.low) }
@@ -72,7 +72,7 @@ impl WideSum {
 pub(super) struct FixedSum(AtomicU64);
 
 impl FixedSum {
-    /// Adds what a worker has summed up.
+    /// Adds a worker's sum.
     pub fn add(&self, fixed: u64) {
         self.0.fetch_add(fixed, Ordering::Relaxed);
     }

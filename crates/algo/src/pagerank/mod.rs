@@ -1,26 +1,25 @@
 //! PageRank by power iteration.
 //!
 //! **Returns** for every vertex the probability that a random surfer is there: with probability
-//! `damping` it follows an edge of its vertex, chosen evenly (from a vertex without out-edges it
-//! goes anywhere), otherwise it goes to any vertex. Ranks sum to 1. An undirected edge can be
-//! followed both ways. Starts from 1/n everywhere.
+//! `damping` it follows a random edge of its vertex (from a vertex without out-edges it goes to a
+//! random vertex), otherwise it goes to a random vertex. Ranks sum to 1. An undirected edge can be
+//! followed both ways. Iteration starts from 1/n everywhere.
 //!
-//! Personalised ([`PageRankConfig::personalize`]), "anywhere" and "any vertex" are the given
-//! vertices, evenly, and the surfer starts there; so ranks show what is near them. Vertices that
-//! cannot be reached from them have rank 0.
+//! Personalised ([`PageRankConfig::personalize`]), "a random vertex" is one of the given vertices,
+//! and the surfer starts there. Vertices that cannot be reached from them have rank 0.
 //!
 //! [`Variant::Cave`] is the CAVE paper's Algorithm 4: no division by n, and the mass of vertices
-//! without out-edges is lost; the surfer starts with 1 at every vertex. Vertices without edges,
-//! which the paper's code divides by, get 1 - damping.
+//! without out-edges is lost; every vertex starts with 1. Vertices without edges, for which the
+//! paper's code divides by 0, get 1 - damping.
 //!
 //! **Source.** Page, Brin, Motwani and Winograd, 1999; dangling mass spread evenly as in Langville
-//! and Meyer, 2004, and back to the given vertices where it is personalised, as NetworkX does.
+//! and Meyer, 2004, and to the given vertices if personalised, as NetworkX does.
 //!
-//! **Trick.** [`pull`]: each vertex keeps rank / degree, so a list costs one load per entry,
-//! prefetched, and two additions of integers, which may be grouped by pages in any way; nothing is
-//! written but the vertex's own result. It wants lists of in-neighbours: undirected graphs, and
-//! directed ones with in-edges. [`push`] serves the others: ranks are added to the targets in fixed
-//! point, since integer addition gives one sum in any order.
+//! **Trick.** [`pull`]: each vertex keeps rank / degree, so an entry costs one prefetched load and
+//! two integer additions, which may be grouped by pages in any way; only the vertex's own result is
+//! written. It needs in-lists: undirected graphs, and directed ones with in-edges. [`push`] is for
+//! the others: ranks are added to the targets in fixed point, because integer sums do not depend on
+//! the order.
 //!
 //! Ranks are the same to the last bit for any number of threads, strategy, depth, device, codec or
 //! order of the vertices.
@@ -47,21 +46,21 @@ use restart::Restart;
 
 const NAME: &str = "pagerank";
 
-/// Ranks that one thread sums at a time.
+/// Ranks that a thread sums at a time.
 const SUM_CHUNK: usize = 1 << 16;
 
-/// Which definition.
+/// The definition of PageRank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// A probability distribution.
     #[default]
     Standard,
-    /// As the CAVE paper has it: n times as large, without the mass that ends at vertices without
+    /// As in the CAVE paper: n times as large, without the mass that reaches vertices without
     /// out-edges.
     Cave,
 }
 
-/// How long it iterates and how far the surfer follows edges.
+/// Parameters of PageRank.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PageRankConfig {
@@ -71,10 +70,10 @@ pub struct PageRankConfig {
     pub iterations: u32,
     /// Stop when the ranks' change in one iteration, summed over all vertices, is below this.
     pub tolerance: Option<f64>,
-    /// Where the surfer starts and goes when it follows no edge; anywhere where it is empty. A
-    /// vertex that is named twice counts once.
+    /// Vertices where the surfer starts and goes when it follows no edge; empty: all. Duplicates
+    /// count once.
     pub personalize: Vec<VertexId>,
-    /// Which definition.
+    /// The definition.
     pub variant: Variant,
 }
 
@@ -99,7 +98,7 @@ impl PageRankConfig {
         variant: Variant,
     }
 
-    /// Internally ranks are probabilities; what the answer has of them.
+    /// The factor from probabilities to ranks.
     fn scale(&self, vertices: usize) -> f64 {
         match self.variant {
             Variant::Standard => 1.0,
@@ -127,20 +126,20 @@ impl PageRankConfig {
     }
 }
 
-/// Ranks of a graph.
+/// The result of PageRank.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PageRank {
-    /// Bits of floating-point numbers.
+    /// The bits of `f64`.
     ranks: HugeVec<u64>,
     ids: Ranks,
     /// Iterations done.
     pub iterations: u32,
-    /// Whether the last change was below the tolerance; `None` where none was set.
+    /// Whether the last change was below the tolerance; `None` without a tolerance.
     pub converged: Option<bool>,
-    /// Change of the ranks in the last iteration, summed over all vertices; `None` before any.
+    /// Change of the ranks in the last iteration, summed over all vertices; `None` without any.
     pub change: Option<f64>,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -155,7 +154,7 @@ impl PageRank {
         bytemuck::cast_slice(&self.ranks)
     }
 
-    /// The `count` vertices of highest rank, highest first, of equals the smallest id.
+    /// The `count` vertices of highest rank, highest first; ties in the order of ids.
     pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
         self.ids.top(count, (0..).zip(self.ranks().iter().copied()))
     }
@@ -171,7 +170,7 @@ fn store(cell: &AtomicU64, value: f64) {
     cell.store(value.to_bits(), Ordering::Relaxed);
 }
 
-/// What one iteration found out.
+/// The result of one iteration.
 struct Step {
     change: f64,
 }
@@ -180,9 +179,9 @@ fn pulls(graph: &Graph) -> bool {
     !graph.is_directed() || graph.has_in_edges()
 }
 
-/// Memory: 16 bytes a vertex; pulling over in-edges of a directed graph takes 4 more for the
-/// out-degrees, 24 bytes a page hold the sums of lists that run over pages, and vertices to go to
-/// take a bit each.
+/// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
+/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, a bit a
+/// vertex.
 pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -> Needs {
     let n = graph.vertices() as u64;
     let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
@@ -192,7 +191,7 @@ pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -
     Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(
     graph: &Graph,
     config: &EngineConfig,
@@ -215,10 +214,10 @@ pub fn estimate(
     Ok(Estimate::new(graph, plan, Reads::about(pass as f64 * passes), because))
 }
 
-/// Ranks.
+/// Computes the ranks.
 ///
 /// # Errors
-/// A parameter that makes no sense; whatever keeps the engine from running.
+/// A parameter out of range; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -266,7 +265,7 @@ fn finish(
     change: Option<f64>,
     engine: &Engine,
 ) -> Result<PageRank> {
-    // Rounding is off by far less. Only lists that contradict the degrees make or lose mass.
+    // Rounding is far smaller: only lists that contradict the degrees create or lose mass.
     let sum: f64 =
         ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
     let least = if pagerank.variant == Variant::Cave { 0.0 } else { 1.0 };
@@ -289,16 +288,16 @@ fn finish(
 // ------------------------------------------------------------------------------------------------
 // Verifier
 
-/// Iterates again, serially, straight from the definition, and asserts that every rank agrees to
-/// within one part in 10^9 (or 10^-15, where it is personalised), and that the ranks of the
-/// standard variant sum to 1 within 10^-9. Takes 32 bytes a vertex.
+/// Iterates again serially by the definition, and asserts that every rank agrees to within one part
+/// in 10^9 (or 10^-15, if personalised), and that the ranks of the standard variant sum to 1 within
+/// 10^-9. Takes 32 bytes a vertex.
 pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Result<()> {
     let n = graph.vertices();
     if n == 0 {
         return Ok(());
     }
     let ranks = ranks_by_definition(graph, config, pagerank.iterations)?;
-    // Far from the chosen vertices there are ranks that fixed point has few digits for.
+    // Far from the given vertices, fixed point has few digits for small ranks.
     let floor = if config.personalize.is_empty() { 0.0 } else { 1e-15 };
     let mut sum = 0.0;
     for (v, &expected) in ranks.iter().enumerate() {

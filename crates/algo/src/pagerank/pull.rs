@@ -1,4 +1,4 @@
-//! Each vertex sums up what its in-neighbours give it.
+//! Pull: each vertex sums the shares of its in-neighbours.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -14,40 +14,40 @@ use super::restart::{Base, Restart};
 use super::{Step, load, store};
 use crate::report::Result;
 
-/// Entries that the prefetch runs ahead. Measured by a bare gather on two cores, with 71 MB of
-/// shares and skewed random targets, million entries a second: 240 without, 300 at 16, 400 at 32,
-/// 580 at 64, 770 at 128.
+/// How many entries ahead to prefetch. A bare gather on two cores, with 71 MB of shares and skewed
+/// random targets, does in million entries a second: 240 without, 300 at 16, 400 at 32, 580 at 64,
+/// 770 at 128.
 const PREFETCH_ENTRIES: usize = 128;
 
-/// Shares between iterations.
+/// The state between iterations.
 pub(super) struct Pull<'e> {
     engine: &'e Engine,
     direction: Direction,
     damping: f64,
     restart: Restart,
-    /// What a vertex gives each out-neighbour: rank / out-degree; of a vertex without out-edges
-    /// its rank, which is not used.
+    /// What a vertex gives each out-neighbour: rank / out-degree; for a vertex without out-edges
+    /// its rank.
     shares: HugeVec<AtomicU64>,
     next: HugeVec<AtomicU64>,
-    /// Of a directed graph: the lists at hand are of in-edges.
+    /// On a directed graph, whose in-lists do not give the out-degrees.
     out_degrees: Option<HugeVec<AtomicU32>>,
     pieces: Pieces,
     dangling: f64,
 }
 
-/// Sums of the pieces of lists that run over pages. A slot for every page: of the piece that the
-/// page begins with, and of that which the page before ends with.
+/// Sums of the pieces of lists that span pages. Slot i is for the piece that page i begins with and
+/// the piece that page i - 1 ends with.
 struct Pieces {
     high: HugeVec<AtomicU64>,
     low: HugeVec<AtomicU64>,
-    /// Lengths of these lists.
+    /// The lengths of these lists.
     degrees: HugeVec<AtomicU64>,
 }
 
-/// Pages that a worker looks through at a time for lists that began there.
+/// The fewest pages that a worker checks for pieces at a time.
 const PIECES_MIN: usize = 1 << 12;
 
-/// Memory for pieces, per page.
+/// Bytes of the pieces per page.
 pub(super) const PIECE_BYTES: u64 = 24;
 
 impl<'e> Pull<'e> {
@@ -193,7 +193,7 @@ impl Kernel for Gather<'_> {
 }
 
 impl Gather<'_> {
-    /// Shares of `entries[from..to]`. Prefetches what lies ahead in `entries`, of whichever list.
+    /// The sum of the shares of `entries[from..to]`; prefetches ahead in all `entries`.
     #[inline(always)]
     fn sum(&self, entries: &[u32], from: usize, to: usize) -> WideSum {
         let ahead_max = entries.len().saturating_sub(PREFETCH_ENTRIES).clamp(from, to);
@@ -210,22 +210,22 @@ impl Gather<'_> {
         sum.without_bias(to - from)
     }
 
-    /// A whole list gives the vertex its rank; a piece is put aside for [`Self::finish_pieces`].
+    /// Finishes the vertex of a whole list; stores the sum of a piece for [`Self::finish_pieces`].
     #[inline(always)]
     fn take(&self, masses: &mut Masses, list: &List<'_>, sum: WideSum) {
         if list.is_whole() {
             self.finish(masses, list.vertex, list.degree, sum.mass());
         } else {
-            self.put_aside(list, sum);
+            self.add_piece(list, sum);
         }
     }
 
     #[inline(never)]
-    fn put_aside(&self, list: &List<'_>, sum: WideSum) {
+    fn add_piece(&self, list: &List<'_>, sum: WideSum) {
         let page = (list.page - self.adjacency.first_page()) as usize;
         let slot = if list.skip == 0 { page + 1 } else { page };
         if slot >= self.pieces.degrees.len() {
-            // It says that it goes on behind the last page: `check` reports that.
+            // The list claims to continue behind the last page: `check` reports that.
             return;
         }
         self.pieces.high[slot].fetch_add(sum.high, Ordering::Relaxed);
@@ -242,14 +242,14 @@ impl Gather<'_> {
         let before = rank(load(&self.shares[v as usize]), degree);
         let after = self.base.of(v) + self.damping * sum;
         store(&self.next[v as usize], share(after, degree));
-        // Mass above 1 comes only of lists that contradict each other, which `check` finds.
+        // Only lists that contradict each other, which `check` reports, yield a mass above 1.
         masses.change = masses.change.wrapping_add(to_fixed((after - before).abs()));
         if degree == 0 {
             masses.dangling = masses.dangling.wrapping_add(to_fixed(after));
         }
     }
 
-    /// Gives their ranks to the vertices whose lists run over pages, and clears the sums.
+    /// Finishes the vertices whose lists span pages, and clears the sums.
     fn finish_pieces(&self) -> Masses {
         let continued = |page: usize| {
             let page = page as u64;

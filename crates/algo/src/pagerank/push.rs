@@ -1,4 +1,4 @@
-//! Each vertex gives to its out-neighbours: for directed graphs without in-edges.
+//! Push: each vertex adds to its out-neighbours; for directed graphs without in-edges.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,17 +10,17 @@ use super::restart::Restart;
 use super::{Step, load, store};
 use crate::report::Result;
 
-/// Vertices that a worker finishes at a time.
+/// Vertices that a thread finishes at a time.
 const BLOCK: usize = 1 << 14;
 
-/// Ranks between iterations.
+/// The state between iterations.
 pub(super) struct Push<'e> {
     engine: &'e Engine,
     damping: f64,
     restart: Restart,
     ranks: HugeVec<AtomicU64>,
-    /// What each vertex was given, fixed point.
-    given: HugeVec<AtomicU64>,
+    /// The mass that each vertex has received, in fixed point.
+    received: HugeVec<AtomicU64>,
 }
 
 impl<'e> Push<'e> {
@@ -29,22 +29,23 @@ impl<'e> Push<'e> {
         let ranks = HugeVec::<AtomicU64>::zeroed(n)?;
         let start = restart.start();
         ranks.par_iter().enumerate().for_each(|(v, rank)| store(rank, start.of(v as VertexId)));
-        Ok(Self { engine, damping, restart, ranks, given: HugeVec::zeroed(n)? })
+        Ok(Self { engine, damping, restart, ranks, received: HugeVec::zeroed(n)? })
     }
 
     pub fn step(&mut self, iteration: u32) -> Result<Step> {
-        let kernel = Scatter { ranks: &self.ranks, given: &self.given };
+        let kernel = Scatter { ranks: &self.ranks, received: &self.received };
         let label = format!("iteration {iteration}");
         let locals = self.engine.visit(label, Direction::Out, ActiveSet::All, &kernel)?;
         let dangling = from_fixed(locals.into_iter().sum());
         let base = self.restart.base(dangling);
         let change = FixedSum::default();
-        self.ranks.par_chunks(BLOCK).zip(self.given.par_chunks(BLOCK)).enumerate().for_each(
-            |(i, (ranks, given))| {
+        self.ranks.par_chunks(BLOCK).zip(self.received.par_chunks(BLOCK)).enumerate().for_each(
+            |(i, (ranks, received))| {
                 let mut block = 0;
-                for (v, (rank, given)) in (i * BLOCK..).zip(ranks.iter().zip(given)) {
+                for (v, (rank, received)) in (i * BLOCK..).zip(ranks.iter().zip(received)) {
                     let base = base.of(v as VertexId);
-                    let after = base + self.damping * from_fixed(given.swap(0, Ordering::Relaxed));
+                    let mass = from_fixed(received.swap(0, Ordering::Relaxed));
+                    let after = base + self.damping * mass;
                     block += to_fixed((after - load(rank)).abs());
                     store(rank, after);
                 }
@@ -61,11 +62,11 @@ impl<'e> Push<'e> {
 
 struct Scatter<'a> {
     ranks: &'a [AtomicU64],
-    given: &'a [AtomicU64],
+    received: &'a [AtomicU64],
 }
 
 impl Kernel for Scatter<'_> {
-    /// Rank of vertices without out-edges, fixed point.
+    /// Mass of vertices without out-edges, in fixed point.
     type Local = u64;
 
     fn local(&self) -> u64 {
@@ -80,7 +81,7 @@ impl Kernel for Scatter<'_> {
         }
         let share = to_fixed(rank / list.degree as f64);
         for &target in list.targets {
-            self.given[target as usize].fetch_add(share, Ordering::Relaxed);
+            self.received[target as usize].fetch_add(share, Ordering::Relaxed);
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Where the surfer goes when it does not follow an edge.
+//! The distribution of the surfer when it follows no edge.
 
 use cenote_engine::{Bitmap, Graph, VertexId};
 
 use super::{PageRankConfig, Variant};
 use crate::report::{AlgoError, Result};
 
-/// An even distribution over all vertices or some.
+/// The uniform distribution over all or given vertices.
 #[derive(Debug)]
 pub(super) struct Restart {
-    /// `None` where it is all.
+    /// The given vertices; `None` for all.
     members: Option<Bitmap>,
-    /// What each of them gets of a mass of 1.
+    /// The probability of each of them.
     each: f64,
     damping: f64,
-    /// Whether the mass of vertices without out-edges goes the same way; lost otherwise.
+    /// Whether the mass of vertices without out-edges is distributed; otherwise it is lost.
     keeps_dangling: bool,
 }
 
-/// What every vertex gets in one iteration apart from its in-neighbours' shares.
+/// The mass of a vertex in one iteration without its in-neighbours' shares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Base<'a> {
     members: Option<&'a Bitmap>,
@@ -26,7 +26,7 @@ pub(super) struct Base<'a> {
 
 impl Restart {
     /// # Errors
-    /// Vertices that the graph does not have; the paper's variant with chosen vertices.
+    /// Vertices that are not in the graph; given vertices with [`Variant::Cave`].
     pub fn new(graph: &Graph, config: &PageRankConfig) -> Result<Self> {
         let (n, chosen) = (graph.vertices(), &config.personalize);
         let refused = |given: String, expected| {
@@ -52,17 +52,17 @@ impl Restart {
         })
     }
 
-    /// Bytes that it takes.
+    /// Bytes of the distribution.
     pub fn bytes_for(vertices: usize, config: &PageRankConfig) -> u64 {
         if config.personalize.is_empty() { 0 } else { Bitmap::bytes_for(vertices) }
     }
 
-    /// Where the surfer is before it moves.
+    /// The distribution before the first iteration.
     pub fn start(&self) -> Base<'_> {
         Base { members: self.members.as_ref(), each: self.each }
     }
 
-    /// What is given out where `dangling` of the mass is on vertices without out-edges.
+    /// The mass that each vertex gets if `dangling` of the mass is on vertices without out-edges.
     pub fn base(&self, dangling: f64) -> Base<'_> {
         let dangling = if self.keeps_dangling { dangling } else { 0.0 };
         let mass = 1.0 - self.damping + self.damping * dangling;
@@ -71,7 +71,7 @@ impl Restart {
 }
 
 impl Base<'_> {
-    /// What `v` gets.
+    /// The mass of `v`.
     #[inline(always)]
     pub fn of(&self, v: VertexId) -> f64 {
         match self.members {

@@ -1,5 +1,5 @@
-//! The residual graph in memory: Tarjan's search, with a stack of its own and the giant as one
-//! vertex.
+//! Strong components of the residual graph in memory: Tarjan's search with an explicit stack, and
+//! the giant component as one vertex.
 
 use std::sync::atomic::Ordering;
 
@@ -8,18 +8,18 @@ use cenote_engine::{Graph, VertexId};
 use super::known::Known;
 use crate::residual::{self, Place, ResidualPart};
 
-/// Words that the search takes for each kept list: the fields of [`Search`], one word each, two
-/// for `places` and `path`, and a byte.
+/// Words per kept list: the fields of [`Search`], one word each, two for `places` and `path`, and a
+/// byte.
 pub(super) const WORDS_BESIDE: usize = 9;
 
-/// Bytes that all lists would take.
+/// Bytes for all lists.
 pub(super) fn bytes_for(graph: &Graph) -> u64 {
     let words = graph.superblock().stored_out + graph.vertices() as u64 * (WORDS_BESIDE as u64 + 2);
-    // Each worker's share is a part of it, and one may get more than the others.
+    // Twice, since one worker may keep more lists than the others.
     words * 4 * 2 + 4096
 }
 
-/// Settles all vertices whose lists were kept. All others are settled already.
+/// Settles all vertices whose lists were kept; all others are settled already.
 pub(super) fn finish(mut parts: Vec<ResidualPart>, known: &Known) {
     let vertices: Vec<VertexId> = {
         let mut vertices = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
@@ -33,14 +33,14 @@ pub(super) fn finish(mut parts: Vec<ResidualPart>, known: &Known) {
     let mut i = 0;
     for part in &mut parts {
         part.retain(|kept, targets| {
-            let here = i;
+            let number = i;
             i += 1;
             let inside = known.reached.contains(kept.vertex);
             let mut count = 0;
             for at in 0..targets.len() {
                 let target = targets[at];
                 if known.giant.contains(target) {
-                    reaches_giant[here] |= inside;
+                    reaches_giant[number] |= inside;
                 } else if known.matters(kept.vertex, inside, target) {
                     targets[count] = known.labels[target as usize].load(Ordering::Relaxed);
                     count += 1;
@@ -66,7 +66,7 @@ pub(super) fn finish(mut parts: Vec<ResidualPart>, known: &Known) {
     .run();
 }
 
-/// Closed: the component is known.
+/// The component of the vertex is known.
 const CLOSED: u32 = u32::MAX;
 
 /// Tarjan's search over numbered lists.
@@ -74,15 +74,15 @@ struct Search<'a> {
     known: &'a Known,
     parts: &'a [ResidualPart],
     vertices: Vec<VertexId>,
-    /// Where each list is.
+    /// The place of each list.
     places: Vec<Place>,
-    /// When a vertex was found, from 1; 0 before.
+    /// The order in which vertices were found, from 1; 0 before.
     order: Vec<u32>,
-    /// The earliest found open vertex that it is known to reach.
+    /// The earliest found open vertex that a vertex is known to reach.
     low: Vec<u32>,
-    /// Found, not yet closed.
+    /// Vertices found and not yet closed.
     open: Vec<u32>,
-    /// The vertices that the search is in, each with its next target.
+    /// The current path, each vertex with its next target.
     path: Vec<(u32, u32)>,
     reaches_giant: Vec<bool>,
 }
@@ -113,7 +113,7 @@ impl Search<'_> {
             match targets.get(*next as usize) {
                 Some(&target) => {
                     if self.order[target as usize] == 0 {
-                        // It is looked at again when it is closed or in this component.
+                        // `next` is unchanged: the target is looked at again when it returns.
                         self.find(target, found);
                         continue;
                     }
@@ -133,8 +133,8 @@ impl Search<'_> {
         }
     }
 
-    /// `v` and whatever was found after it and is open are a component, or a part of the giant:
-    /// the giant reaches every vertex that the first vertex reaches.
+    /// Closes `v` and the open vertices found after it: they are a component, or belong to the
+    /// giant component if they reach it, since all vertices of `reached` are reached from it.
     fn close(&mut self, v: u32) {
         let from = self.open.iter().rposition(|&u| u == v).expect("it is open");
         let members = &self.open[from..];

@@ -1,4 +1,4 @@
-//! What passes and the search in memory know of the components.
+//! Knowledge about the components, shared by the passes and the search in memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,24 +6,24 @@ use cenote_engine::{Bitmap, HugeVec, VertexId};
 
 use crate::report::Result;
 
-/// What is known of the components.
+/// The components as far as they are known.
 pub(super) struct Known {
-    /// Of settled vertices outside the giant: the smallest vertex of the component. While colours
-    /// spread: the smallest vertex known to reach the vertex.
+    /// For settled vertices outside the giant component: the smallest vertex of their component.
+    /// During colouring: the smallest vertex known to reach the vertex.
     pub labels: HugeVec<AtomicU32>,
-    /// Reached from the first vertex; while colours are drawn back: members of their root's
-    /// component.
+    /// Vertices reached from the first vertex; when colours are traced back: members of their
+    /// root's component.
     pub reached: Bitmap,
-    /// Known members of the first vertex's component.
+    /// Known members of the giant component, that of the first vertex.
     pub giant: Bitmap,
-    /// Vertices outside the giant whose component is known.
+    /// Vertices outside the giant component whose component is known.
     pub done: Bitmap,
-    /// The giant and the done: their lists are not needed.
+    /// The union of `giant` and `done`: vertices whose lists are not needed.
     pub settled: Bitmap,
 }
 
 impl Known {
-    /// Nothing: every vertex has its own label.
+    /// Initially every vertex has its own label.
     pub fn new(n: usize) -> Result<Self> {
         let labels: HugeVec<AtomicU32> = HugeVec::zeroed(n)?;
         (0..).zip(labels.iter()).for_each(|(v, label)| label.store(v, Ordering::Relaxed));
@@ -42,21 +42,27 @@ impl Known {
         self.settled.insert(v);
     }
 
-    /// Whether `v` may be on a cycle with `target`, as far as is known. An edge into what the
-    /// first vertex reaches leads back to no vertex that it does not reach.
+    /// Whether `v` may be on a cycle with `target`, as far as is known: an edge into `reached`
+    /// leads back to no vertex outside it.
     #[inline(always)]
     pub fn matters(&self, v: VertexId, inside: bool, target: VertexId) -> bool {
         target != v && !self.done.contains(target) && (inside || !self.reached.contains(target))
     }
 
-    /// Looks at the targets of `v`, which is not settled: whether it joins the giant, or is on no
-    /// cycle, or which targets `keep` has to take.
+    /// Processes the targets of `v`, an unsettled vertex: `v` joins the giant component, or is
+    /// settled because it is on no cycle (both return false), or `keep` gets the targets that
+    /// matter.
     #[inline(always)]
-    pub fn look(&self, v: VertexId, targets: &[VertexId], mut keep: impl FnMut(VertexId)) -> bool {
+    pub fn process(
+        &self,
+        v: VertexId,
+        targets: &[VertexId],
+        mut keep: impl FnMut(VertexId),
+    ) -> bool {
         let inside = self.reached.contains(v);
         let mut kept = false;
         for &target in targets {
-            // Read once: a vertex that joins meanwhile is kept.
+            // Read once, because targets join concurrently.
             if self.giant.contains(target) {
                 if inside {
                     self.join_giant(v);
@@ -72,8 +78,9 @@ impl Known {
         }
         kept
     }
-    /// Looks at a list in memory again: `None` where its vertex is settled by now, else how many
-    /// targets, moved to the front, still matter.
+
+    /// Processes a list in memory again: moves the targets that still matter to the front and
+    /// returns their number; `None` if the vertex is settled by now.
     pub fn shorten(&self, v: VertexId, targets: &mut [VertexId]) -> Option<usize> {
         if self.settled.contains(v) {
             return None;

@@ -1,25 +1,24 @@
 //! Strongly connected components.
 //!
 //! **Returns** for every vertex the vertex with the smallest id in its component; two vertices are
-//! in one component if a path of edges leads from each to the other. On an undirected graph these
-//! are the connected components, and [`crate::wcc`] finds them.
+//! in one component if a path leads from each to the other. On an undirected graph these are the
+//! connected components ([`crate::wcc`]).
 //!
 //! **Source.** Forward-backward search for the giant component (Fleischer, Hendrickson and Pinar,
-//! 2000), trimming, then colouring (Orzan, 2004), as Slota, Rajamanickam and Madduri put them
-//! together (Multistep, IPDPS 2014); Tarjan (1972) in memory for the residual graph.
+//! 2000), trimming, then colouring (Orzan, 2004), combined as by Slota, Rajamanickam and Madduri
+//! (Multistep, IPDPS 2014); Tarjan (1972) in memory for the residual graph.
 //!
-//! **Trick.** Out-lists do, so in-edges are not needed: the backward search asks each vertex
-//! whether an edge leads into what is known of the giant, in passes in which whatever joins counts
-//! at once (where passes add little and there are in-edges, they lead to the rest). The same
-//! passes keep the residual graph in memory: the lists of vertices that did not join, without
-//! targets that can be on no cycle with them. As soon as it fits, one serial search in memory
-//! finishes it all ([`in_memory`]): the giant is then one vertex in it, so the backward search need
-//! not have ended. Small graphs go there at once.
+//! **Trick.** Out-lists suffice: the backward search checks for each vertex whether an edge leads
+//! into the known part of the giant component, in passes where a vertex that joins counts at once.
+//! (When passes add little, in-edges are used if the graph has them.) The same passes keep the
+//! residual graph: the lists of the other vertices, without targets that are on no cycle with them.
+//! As soon as it fits in memory, one serial search ([`in_memory`]) finishes it, with the giant
+//! component as one vertex, even if the backward search has not ended. Small graphs start there.
 //!
-//! **Bound.** Where the residual graph does not fit, each pass must shrink it: by joining the
-//! giant, by trimming vertices without successors, or by a round of colouring, which finds every
-//! component that no other component in it leads into. A long chain of components beyond the budget
-//! may take as many rounds as the chain is long.
+//! **Bound.** While the residual graph does not fit, each pass shrinks it: by vertices that join
+//! the giant component, by trimming vertices without successors, or by a round of colouring, which
+//! finds every component without edges from other components. A long chain of components beyond the
+//! budget may take as many rounds as it is long.
 
 mod in_memory;
 mod known;
@@ -41,7 +40,7 @@ pub use verify::verify;
 
 const NAME: &str = "scc";
 
-/// Components of a graph.
+/// The strongly connected components of a graph.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Scc {
@@ -50,12 +49,12 @@ pub struct Scc {
     pub components: u64,
     /// Vertices in the largest.
     pub largest: u64,
-    /// The label of the largest component, the smallest by id if several are largest; `None` in a
-    /// graph without vertices.
+    /// The label of the largest component, of several the smallest by id; `None` in a graph without
+    /// vertices.
     pub largest_label: Option<VertexId>,
     /// Components of one vertex.
     pub single: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -71,8 +70,8 @@ impl Scc {
     }
 }
 
-/// Memory: 4 bytes a vertex for labels, six sets; what the budget has left holds lists. At the
-/// end component sizes take 4 bytes a vertex where the lists were.
+/// Memory: 4 bytes a vertex for labels, six sets; the remaining budget holds lists. At the end,
+/// component sizes take 4 bytes a vertex in their place.
 pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     if !graph.is_directed() {
         return Needs { what: NAME, ..wcc::needs(graph, config) };
@@ -86,7 +85,7 @@ pub fn needs(graph: &Graph, config: &EngineConfig) -> Needs {
     }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     if !graph.is_directed() {
         return wcc::estimate(graph, config);
@@ -96,7 +95,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     let (reads, because) = if plan.1.scratch_bytes >= in_memory::bytes_for(graph) {
         (Reads::about(pass), "one pass over the pages: all lists fit in memory")
     } else {
-        // Of social and generated graphs, whose giant is most of what is on cycles.
+        // On social and generated graphs, where most vertices on cycles are in the giant component.
         let likely = pass * (1.0 + 3.9 * (1.0 - plan.1.cached_fraction(graph)));
         let because = "a search and two passes, about five times the pages, less what is cached";
         (Reads::between(pass, likely, 2.0 * likely), because)
@@ -105,7 +104,7 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-/// Finds the components.
+/// Computes the components.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Scc> {
     if !graph.is_directed() {
         let components = wcc::run(graph, config)?;

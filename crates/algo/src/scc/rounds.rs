@@ -1,4 +1,4 @@
-//! Passes over lists on the device: the giant, trimming, colouring.
+//! Passes over lists on the device: the giant component, trimming, colouring.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,15 +13,15 @@ use super::known::Known;
 use crate::report::Result;
 use crate::residual::{Kept, Parts, ResidualPart};
 
-/// A pass over the residual graph is repeated while it settles at least this share of it, before
-/// colouring is tried.
+/// Before colouring, passes over the residual graph are repeated while they settle at least
+/// `1 / TRIMMING_SHARE` of it.
 const TRIMMING_SHARE: u64 = 16;
 
-/// The backward search goes by in-edges once a pass settles less than this share of the residual
-/// graph.
+/// The backward search uses in-edges once a pass settles less than `1 / BACKWARD_SHARE` of the
+/// residual graph.
 const BACKWARD_SHARE: u64 = 4;
 
-/// The run.
+/// The state between passes.
 pub(super) struct Rounds<'e> {
     engine: &'e Engine,
     known: Known,
@@ -42,7 +42,7 @@ impl<'e> Rounds<'e> {
         })
     }
 
-    /// Every vertex's component.
+    /// The component of every vertex.
     pub fn labels(mut self) -> Result<HugeVec<AtomicU32>> {
         let graph = self.engine.graph();
         let first = graph.superblock().degree_max_vertex;
@@ -55,11 +55,11 @@ impl<'e> Rounds<'e> {
                 searched = true;
                 self.reach(first)?;
             } else if self.known.reached.count() > 0 {
-                // The giant is complete once a pass adds nothing to it. Where passes add little,
-                // in-edges lead to its other members, if there are any.
+                // The giant component is complete once a pass adds nothing. When passes add little,
+                // in-edges lead to its other members.
                 let slow = settled * BACKWARD_SHARE < self.unsettled();
                 if settled > 0 && slow && graph.has_in_edges() {
-                    self.reach_back()?;
+                    self.reach_backward()?;
                 }
                 if settled == 0 || slow && graph.has_in_edges() {
                     self.known.reached.clear();
@@ -79,7 +79,7 @@ impl<'e> Rounds<'e> {
         self.engine.graph().vertices() as u64 - self.known.settled.count()
     }
 
-    /// Whatever `first` reaches; it is the first of the giant.
+    /// Marks the vertices that `first` reaches; `first` joins the giant component.
     fn reach(&mut self, first: VertexId) -> Result<()> {
         self.known.reached.insert(first);
         self.known.join_giant(first);
@@ -96,13 +96,13 @@ impl<'e> Rounds<'e> {
         Ok(())
     }
 
-    /// The vertices that the first vertex reaches and that reach what is known of its component.
-    fn reach_back(&mut self) -> Result<()> {
+    /// Adds the reached vertices that reach the giant component.
+    fn reach_backward(&mut self) -> Result<()> {
         self.frontier.set(self.known.giant.iter());
         let mut level = 0;
         while !self.frontier.is_empty() {
             level += 1;
-            let kernel = ReachBack { known: &self.known, next: &self.next };
+            let kernel = ReachBackward { known: &self.known, next: &self.next };
             let label = format!("backward {level}");
             let active = ActiveSet::In(&self.frontier);
             let parts = self.engine.visit(label, Direction::In, active, &kernel)?;
@@ -111,8 +111,8 @@ impl<'e> Rounds<'e> {
         Ok(())
     }
 
-    /// A pass over the lists of the residual graph. How many vertices it settled, or `None` where
-    /// it kept all other lists in memory and those vertices are settled too by now.
+    /// A pass over the lists of the residual graph. Returns how many vertices it settled, or `None`
+    /// if all other lists fitted in memory and their vertices are settled too.
     fn pass_or_finish(&mut self) -> Result<Option<u64>> {
         self.passes += 1;
         let before = self.known.settled.count();
@@ -132,9 +132,9 @@ impl<'e> Rounds<'e> {
         Ok(None)
     }
 
-    /// Components of the residual graph that no other leads into: the smallest vertex that reaches
-    /// a vertex is its colour; a root has its own; a vertex of a root's colour that reaches it is
-    /// in its component, of which the root is the smallest vertex.
+    /// Finds the components of the residual graph without edges from others. The colour of a vertex
+    /// is the smallest vertex that reaches it; a root has its own; the vertices of its colour that
+    /// reach the root are its component.
     fn colour(&mut self) -> Result<()> {
         let known = &self.known;
         known.labels.par_iter().enumerate().for_each(|(v, label)| {
@@ -156,10 +156,10 @@ impl<'e> Rounds<'e> {
                 break;
             }
         }
-        self.draw_back()
+        self.trace_back()
     }
 
-    fn draw_back(&mut self) -> Result<()> {
+    fn trace_back(&mut self) -> Result<()> {
         let known = &self.known;
         let n = self.engine.graph().vertices() as VertexId;
         let colour = |v: VertexId| known.labels[v as usize].load(Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl<'e> Rounds<'e> {
         while known.reached.count() > members {
             members = known.reached.count();
             let active = ActiveSet::NotIn(&known.settled);
-            self.engine.visit("colours back", Direction::Out, active, &Back { known })?;
+            self.engine.visit("colours back", Direction::Out, active, &TraceBack { known })?;
         }
         known.reached.iter().for_each(|v| {
             known.done.insert(v);
@@ -206,12 +206,12 @@ impl Kernel for Reach<'_> {
 }
 
 /// Backward search over in-lists.
-struct ReachBack<'a> {
+struct ReachBackward<'a> {
     known: &'a Known,
     next: &'a Frontier,
 }
 
-impl Kernel for ReachBack<'_> {
+impl Kernel for ReachBackward<'_> {
     type Local = FrontierPart;
 
     fn local(&self) -> FrontierPart {
@@ -228,7 +228,7 @@ impl Kernel for ReachBack<'_> {
     }
 }
 
-/// Backward search by passes, trimming, and keeping the lists that are left.
+/// Backward search by passes, trimming, and keeping the residual lists.
 struct Pull<'a> {
     known: &'a Known,
     parts: Parts,
@@ -247,11 +247,11 @@ impl Kernel for Pull<'_> {
             return;
         }
         if part.is_full() {
-            self.known.look(v, list.targets, |_| {});
+            self.known.process(v, list.targets, |_| {});
             return;
         }
         part.begin();
-        if !self.known.look(v, list.targets, |target| part.push(target)) {
+        if !self.known.process(v, list.targets, |target| part.push(target)) {
             part.abandon();
             return;
         }
@@ -259,9 +259,9 @@ impl Kernel for Pull<'_> {
         if part.is_full() {
             part.retain(|kept, targets| self.known.shorten(kept.vertex, targets));
             if part.reopen() {
-                // Its targets are looked at again: only those that matter may be kept.
+                // Processed again, to keep only the targets that still matter.
                 part.begin();
-                match self.known.look(v, list.targets, |target| part.push(target)) {
+                match self.known.process(v, list.targets, |target| part.push(target)) {
                     true => part.end(Kept { vertex: v, whole: true }),
                     false => part.abandon(),
                 }
@@ -270,7 +270,7 @@ impl Kernel for Pull<'_> {
     }
 }
 
-/// Colours go forward: the smaller one wins.
+/// Propagates colours along edges; the smaller one wins.
 struct Spread<'a> {
     known: &'a Known,
     next: &'a Frontier,
@@ -300,11 +300,11 @@ impl Kernel for Spread<'_> {
 }
 
 /// A vertex with an edge to a member of the same colour is a member.
-struct Back<'a> {
+struct TraceBack<'a> {
     known: &'a Known,
 }
 
-impl Kernel for Back<'_> {
+impl Kernel for TraceBack<'_> {
     type Local = ();
 
     fn local(&self) {}

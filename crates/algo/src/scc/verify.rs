@@ -7,9 +7,9 @@ use crate::plain::Lists;
 use crate::ranks::Ranks;
 use crate::report::Result;
 
-/// Finds the components again by two depth-first searches, serially and in memory (Kosaraju and
+/// Computes the components again by two depth-first searches, serially and in memory (Kosaraju and
 /// Sharir), and asserts that every label is the vertex with the smallest id in its component, and
-/// that the counts follow from the labels. Keeps all lists in memory, in both directions.
+/// that the counts follow from the labels. Keeps all lists in memory, one direction at a time.
 pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
     let ranks = Ranks::load(graph)?;
     let outward = Lists::outward(graph)?;
@@ -49,7 +49,7 @@ pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
     Ok(())
 }
 
-/// Appends what is reached from `v` and was not seen, each when its search ends.
+/// Appends the unseen vertices that are reached from `v`, in postorder.
 fn search(lists: &Lists, v: VertexId, seen: &mut [bool], ended: &mut Vec<VertexId>) {
     if std::mem::replace(&mut seen[v as usize], true) {
         return;

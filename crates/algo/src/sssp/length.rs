@@ -1,15 +1,14 @@
-//! Lengths of paths as 64 bits whose order as unsigned integers is the order of the lengths, so
-//! that one atomic minimum does for them all: non-negative floating-point numbers by their bits,
-//! integers as they are.
+//! Path lengths in 64 bits whose order as unsigned integers is the order of the lengths, so that
+//! one atomic minimum works for all: the bits of non-negative floating-point numbers, and integers.
 
 use cenote_engine::Weights;
 
-/// No path.
+/// The length if there is no path.
 pub const UNREACHED: u64 = u64::MAX;
-/// A path whose length does not fit.
+/// The length of a path that does not fit.
 pub const OVERFLOW: u64 = u64::MAX - 1;
 
-/// How lengths add up.
+/// How lengths are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
     /// As `f64`.
@@ -19,7 +18,7 @@ pub enum Lengths {
 }
 
 impl Lengths {
-    /// The length at the end of the bucket that begins with `first`: always above it.
+    /// The end of the bucket that begins with `first`; always above it.
     pub fn bucket_end(self, first: u64, delta: f64) -> u64 {
         let end = match self {
             Self::Floats => (f64::from_bits(first) + delta).to_bits(),
@@ -40,8 +39,8 @@ pub fn add_integer(length: u64, weight: u64) -> u64 {
     length.saturating_add(weight).min(OVERFLOW)
 }
 
-/// Calls `each` with the position and the new length of every entry of a piece of a list that
-/// starts at `length`. Weights are not negative: that was checked.
+/// Calls `each` with the position and the new length of every entry of a piece of a list whose
+/// vertex is at `length`. Weights are not negative, which was checked.
 #[inline(always)]
 pub fn for_each_sum(length: u64, weights: Weights<'_>, mut each: impl FnMut(usize, u64)) {
     match weights {

@@ -1,22 +1,22 @@
 //! Single-source shortest paths over weighted edges.
 //!
 //! **Returns** for every vertex its distance from the nearest source: the least sum of weights over
-//! all paths, added up along the path from the source on. Sums of integers are exact (`u64`);
-//! floating-point weights add up as `f64`, so a distance is the minimum over all paths of the
-//! rounded sum from left to right, whatever the order in which paths are found. Edges of a graph
-//! without weights have length 1. Where asked for, parents: of the vertices over which a path of
-//! exactly that length comes the one with the smallest id ([`parents`] has the rule for edges of
-//! weight 0). A source has distance 0 and is its own parent. With targets only vertices as near as
-//! the farthest target count as reached. Negative weights are an error.
+//! all paths, added up from the source. Integer sums are exact (`u64`); floating-point weights are
+//! added as `f64`, so a distance is the minimum over all paths of the rounded sum from left to
+//! right, whatever the order of computation. Edges of a graph without weights have length 1.
+//! Optionally parents: of the vertices before `v` on paths of exactly its distance, the one with
+//! the smallest id ([`parents`] has the rule for edges of weight 0). A source has distance 0 and is
+//! its own parent. With targets only vertices as near as the farthest target count as reached.
+//! Negative weights are an error.
 //!
 //! **Source.** Delta-stepping: Meyer and Sanders, Journal of Algorithms 49 (2003). The default of
 //! delta, 32 times the mean weight over the mean degree, is that of Davidson, Baxter, Garland and
-//! Owens, IPDPS 2014, as are buckets that begin at the nearest vertex that is left.
+//! Owens, IPDPS 2014, as are buckets that begin at the nearest remaining vertex.
 //!
-//! **Trick.** A page is dear, an edge is not: light and heavy edges are relaxed together when their
-//! page is there, so that no page is read for a vertex's heavy edges alone. What that relaxes too
-//! early is shortened again later, and the end is the same. One atomic minimum on 64 bits serves
-//! all weights ([`length`]).
+//! **Trick.** Pages are expensive and edges are cheap: light and heavy edges are relaxed together,
+//! so no page is read again for a vertex's heavy edges. Distances that this sets too early are
+//! shortened later, with the same result. One atomic minimum on 64 bits works for all weights
+//! ([`length`]).
 //!
 //! Steps: [`relax`], [`parents`].
 
@@ -44,21 +44,20 @@ use relax::{Relax, visit};
 pub use verify::verify;
 
 const NAME: &str = "sssp";
-/// Vertices that a thread looks at, at a time, for the nearest that is left.
+/// Vertices that a thread scans at a time for the nearest remaining one.
 const SCAN_VERTICES: usize = 1 << 16;
 
-/// What is searched for.
+/// Parameters of a shortest-path search.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SsspConfig {
-    /// Where paths start; at the vertex of largest degree where none is given.
+    /// Sources; empty: the vertex of largest degree.
     pub sources: Vec<VertexId>,
-    /// The search ends when the distances of these are known; where none is given, when nothing
-    /// is left.
+    /// The search ends when the distances of these are known; empty: when no vertex is left.
     pub targets: Vec<VertexId>,
-    /// Width of a bucket of distances; from the weights where it is not set.
+    /// Width of a bucket of distances; unset: from the weights.
     pub delta: Option<f64>,
-    /// Whether parents are found too (4 bytes a vertex, and a pass).
+    /// Whether to find parents (4 bytes a vertex, and a pass).
     pub parents: bool,
 }
 
@@ -75,7 +74,7 @@ pub enum Distance {
     Float(f64),
 }
 
-/// The distances of all vertices, [`UNREACHED`] where there is none.
+/// The distances of all vertices, [`UNREACHED`] for those not reached.
 #[derive(Clone, Copy, Debug)]
 pub enum Distances<'a> {
     /// Sums of integers, or of edges without weights.
@@ -84,26 +83,26 @@ pub enum Distances<'a> {
     FloatBits(&'a [u64]),
 }
 
-/// A finished search.
+/// The result of a shortest-path search.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Sssp {
-    /// Where paths start, in the order of the ids.
+    /// The sources, in the order of their ids.
     pub sources: Vec<VertexId>,
-    /// The bucket width that was used.
+    /// The bucket width.
     pub delta: f64,
-    /// Buckets that were worked off.
+    /// Buckets processed.
     pub buckets: u64,
-    /// Vertices reached, the sources among them.
+    /// Vertices reached, including the sources.
     pub reached: u64,
-    /// The largest distance, and of the vertices that have it the one with the smallest id.
+    /// The largest distance and its vertex, of several the one with the smallest id.
     pub farthest: (VertexId, Distance),
     lengths: Lengths,
     distances: HugeVec<u64>,
     parents: Option<HugeVec<VertexId>>,
-    /// Distances above it were not looked for.
+    /// The largest distance of interest.
     bound: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
@@ -119,7 +118,7 @@ impl Sssp {
         self.lengths == Lengths::Integers
     }
 
-    /// Parent of `v`, if it was reached; `None` for all where parents were not asked for.
+    /// Parent of `v`, if it was reached; `None` without [`SsspConfig::parents`].
     pub fn parent(&self, v: VertexId) -> Option<VertexId> {
         Some(self.parents()?[v as usize]).filter(|parent| *parent != NO_PARENT)
     }
@@ -132,19 +131,19 @@ impl Sssp {
         }
     }
 
-    /// The parents of all vertices, [`NO_PARENT`] where there is none; `None` where they were not
-    /// asked for.
+    /// The parents of all vertices, [`NO_PARENT`] for those not reached; `None` without
+    /// [`SsspConfig::parents`].
     pub fn parents(&self) -> Option<&[VertexId]> {
         self.parents.as_deref()
     }
 
-    /// Whether parents were asked for.
+    /// Whether parents were found.
     pub fn has_parents(&self) -> bool {
         self.parents.is_some()
     }
 
-    /// The vertices from a source to `v`, by parents; `None` where `v` was not reached or parents
-    /// were not asked for.
+    /// The vertices from a source to `v`, by parents; `None` if `v` was not reached or without
+    /// [`SsspConfig::parents`].
     pub fn path_to(&self, v: VertexId) -> Option<Vec<VertexId>> {
         let mut path = vec![v];
         let mut last = v;
@@ -172,7 +171,7 @@ fn distance(lengths: Lengths, length: u64) -> Distance {
 }
 
 impl Distance {
-    /// As a floating-point number, rounded where it is a large integer.
+    /// As a floating-point number; large integers are rounded.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Integer(distance) => distance as f64,
@@ -181,9 +180,8 @@ impl Distance {
     }
 }
 
-/// Memory: 8 bytes a vertex for distances, 4 for parents (8 where the graph is not in the order of
-/// its ids), 3 sets; what weighted visits keep, and beside the page index 8 bytes for each page of
-/// lists.
+/// Memory: 8 bytes a vertex for distances, 4 for parents (8 if the graph is not in the order of its
+/// ids), 3 sets; the memory of weighted visits, and an index of weights of 8 bytes a page of lists.
 ///
 /// # Errors
 /// An index that cannot be read.
@@ -196,15 +194,15 @@ pub fn needs(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<
     Ok(Needs { what: NAME, state_bytes, scratch_bytes: 0 })
 }
 
-/// Pages of weights are kept as pages of lists are.
+/// Pages of weights are cached as pages of lists are.
 fn with_weights(graph: &Graph, config: EngineConfig) -> EngineConfig {
     config.weighted(graph.is_weighted())
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 ///
 /// # Errors
-/// Whatever [`run`] would refuse.
+/// As [`run`].
 pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Result<Estimate> {
     check(graph, sssp)?;
     let config = &with_weights(graph, config.clone());
@@ -223,17 +221,16 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, sssp: &SsspConfig) -> Resu
     Ok(Estimate::new(graph, plan, Reads::between(1.0, likely, 2.0 * likely), because))
 }
 
-/// What is read before all pages are in memory that may stay there: some are read in gaps before
-/// they are active.
+/// Passes read before the cache is filled: some pages are read in gaps before they are active.
 const FIRST_PASS: f64 = 1.1;
 
-/// How often a page is read where nothing stays in memory, about: in how many rounds some path over
-/// one of its lists is found or shortened.
+/// About how often a page is read without a cache: in how many rounds a path over one of its lists
+/// is found or shortened.
 ///
 /// Measured on generated graphs (Kronecker, uniform, preferential attachment, grid) of 10^5 to 10^6
-/// vertices. A round goes one edge further along the shortest paths, of which hubs make shorter
-/// ones. Where the smallest weight is not much below the mean, many paths are equal, and few are
-/// shortened. Lattices and roads are read in as many rounds as the search has fronts on a page.
+/// vertices. A round follows the shortest paths by one edge, and hubs shorten them. If the smallest
+/// weight is close to the mean, many paths are equal, and few are shortened. For lattices and roads
+/// the rounds are the number of search fronts on a page.
 fn visits(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let vertices = (superblock.vertices as f64).max(2.0);
@@ -253,14 +250,14 @@ fn visits(graph: &Graph) -> f64 {
     let skew = (degree_max / degree).clamp(2.0, 1024.0);
     let rounds = (1.1 - 0.057 * (skew / 2.0).log2()) * vertices.log2();
     let tail = 1.0 + 0.09 * (max / (2.0 * mean)).log2().max(0.0);
-    // Weights so far apart leave no ties.
+    // Weights so far apart yield no ties.
     match (mean / min).log2().max(0.0) {
         apart @ 0.0..10.0 => (rounds * tail).min(equal + 0.58 * apart),
         _ => rounds * tail,
     }
 }
 
-/// Refuses what has no answer, before anything is read.
+/// Checks the parameters and the weights before anything is read.
 fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
     check_vertices(graph, "--source", &sssp.sources)?;
     check_vertices(graph, "--target", &sssp.targets)?;
@@ -274,7 +271,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
     check_weights(graph, "shortest paths are found over weights that are not negative")
 }
 
-/// The width of buckets where none is asked for.
+/// The default width of buckets.
 fn default_delta(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let Some(weights) = superblock.weights else { return 1.0 };
@@ -284,11 +281,11 @@ fn default_delta(graph: &Graph) -> f64 {
     if delta.is_finite() && delta > 0.0 { delta } else { largest.max(1.0) }
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
 /// A source or target that is not a vertex, a delta that is not positive, a graph with negative
-/// weights, distances that do not fit; whatever keeps the engine from running.
+/// weights, distances that do not fit; any error of the engine.
 pub fn run(graph: &Arc<Graph>, config: EngineConfig, sssp: &SsspConfig) -> Result<Sssp> {
     check(graph, sssp)?;
     let mut sources = sssp.sources.clone();
@@ -317,7 +314,7 @@ struct Search<'e> {
     distances: HugeVec<AtomicU64>,
     frontier: Frontier,
     next: Frontier,
-    /// Vertices of later buckets that were shortened since their list was last visited.
+    /// Vertices of later buckets whose distance fell since their list was last visited.
     far: Bitmap,
     buckets: u64,
 }
@@ -364,7 +361,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// Visits the frontier; what it shortens within the bucket is the next.
+    /// Visits the frontier; vertices whose distance falls within the bucket are the next frontier.
     fn step(&mut self, end: u64) -> Result<()> {
         let kernel = Relax {
             distances: &self.distances,
@@ -380,13 +377,13 @@ impl<'e> Search<'e> {
         Ok(())
     }
 
-    /// The distance of the farthest target; beyond it nothing is looked for.
+    /// The distance of the farthest target; larger distances are not searched.
     fn bound(&self) -> u64 {
         let distance = |&v: &VertexId| self.distances[v as usize].load(Ordering::Relaxed);
         self.targets.iter().map(distance).max().unwrap_or(UNREACHED - 1).min(UNREACHED - 1)
     }
 
-    /// The least distance of a vertex of a later bucket.
+    /// The least distance of a vertex in later buckets.
     fn nearest_far(&self) -> Option<u64> {
         let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
         let n = self.distances.len();
@@ -401,7 +398,7 @@ impl<'e> Search<'e> {
         }
     }
 
-    /// The vertices of later buckets that are nearer than `end` become the frontier.
+    /// Makes the vertices nearer than `end` of later buckets the frontier.
     fn take_bucket(&mut self, end: u64) {
         let distance = |v: VertexId| self.distances[v as usize].load(Ordering::Relaxed);
         self.frontier.set(self.far.iter().filter(|&v| distance(v) < end));

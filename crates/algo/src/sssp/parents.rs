@@ -1,10 +1,9 @@
-//! Parents, when all distances are known.
+//! Parents, found after all distances are known.
 //!
-//! The parent of `v` is the `u` with the smallest id whose distance and the weight of whose edge
-//! give that of `v` exactly, among those at a smaller distance. Where there is none (all such edges
-//! have weight 0, or one that rounding swallows), `v` gets a parent at its own distance: level by
-//! level from those that have one, the smallest id of the level before. So parents never lead in a
-//! circle.
+//! The parent of `v` is, of the vertices `u` at a smaller distance whose distance plus edge weight
+//! is exactly that of `v`, the one with the smallest id. If there is none (all such edges have
+//! weight 0, or one that rounding swallows), `v` gets a parent at its own distance: level by level
+//! from those that have one, the smallest id of the level before. So parents never form a cycle.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +14,7 @@ use super::relax::{Sums, visit};
 use crate::ranks::Parents;
 use crate::report::Result;
 
-/// What parents are found from.
+/// The finished distances.
 pub struct Found<'a> {
     pub engine: &'a Engine,
     pub distances: &'a [AtomicU64],
@@ -34,6 +33,7 @@ pub fn find(
     found.sources.iter().for_each(|&source| parents.propose(source, source));
     let reached = |v: &VertexId| distance(found, *v) != UNREACHED;
     frontier.set((0..found.distances.len() as VertexId).filter(reached));
+    // `open` is the set of reached vertices without a parent.
     next.clear();
     let kernel = Shorter { found, parents: &parents, tied: next };
     let parts = visit(found.engine, "parents".to_owned(), frontier, &kernel)?;
@@ -45,12 +45,12 @@ pub fn find(
         open.insert(v);
         left += 1;
     }
-    // Of the vertices with edges to others at their own distance, those that have a parent.
+    // Vertices that have a parent, and edges to vertices at the same distance.
     frontier.set(next.bits().iter().filter(|v| !open.contains(*v)));
     while left > 0 && !frontier.is_empty() {
         next.clear();
         let kernel = Tied { found, parents: &parents, open, next };
-        let parts = visit(found.engine, "parents without way".to_owned(), frontier, &kernel)?;
+        let parts = visit(found.engine, "parents at no distance".to_owned(), frontier, &kernel)?;
         next.seal(parts);
         next.bits().iter().for_each(|v| open.remove(v));
         left -= next.count();
@@ -98,7 +98,7 @@ impl Sums for Shorter<'_> {
     }
 }
 
-/// Parents at the same distance, of vertices that have none.
+/// Parents at the same distance, of vertices without a parent.
 struct Tied<'a> {
     found: &'a Found<'a>,
     parents: &'a Parents,

@@ -1,4 +1,4 @@
-//! One step: the lists of a frontier, light and heavy edges alike.
+//! One step of delta-stepping: relaxes light and heavy edges of a frontier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,8 +9,8 @@ use cenote_engine::{
 use super::length::{Lengths, add_float, add_integer, for_each_sum};
 use crate::report::Result;
 
-/// A visit that hands on every entry of the frontier's lists with the length of the path over it.
-/// Edges of a graph without weights have length 1.
+/// Visits the frontier and calls [`Sums::path`] for every entry. Edges of a graph without weights
+/// have length 1.
 pub fn visit<S: Sums>(
     engine: &Engine,
     label: String,
@@ -25,7 +25,7 @@ pub fn visit<S: Sums>(
     })
 }
 
-/// What is done with the entries of a list.
+/// Processes the entries of lists with the lengths of the paths over them.
 pub trait Sums: Sync {
     type Local: Send;
 
@@ -33,10 +33,10 @@ pub trait Sums: Sync {
 
     fn distances(&self) -> &[AtomicU64];
 
-    /// How lengths add up where edges have no weight.
+    /// How lengths are added, for edges without weight.
     fn lengths(&self) -> Lengths;
 
-    /// A path to `target` over `source`, whose own length is `before`.
+    /// Processes a path of length `sum` to `target` over `source`, which is at `before`.
     fn path(
         &self,
         local: &mut Self::Local,
@@ -47,7 +47,7 @@ pub trait Sums: Sync {
     );
 }
 
-/// Lists, with weights or without, as sums.
+/// Computes sums for lists with or without weights.
 struct Each<'a, S>(&'a S);
 
 impl<S: Sums> Kernel for Each<'_, S> {
@@ -76,16 +76,16 @@ impl<S: Sums> Kernel for Each<'_, S> {
     }
 }
 
-/// Shortens what a path shortens.
+/// Shortens distances.
 pub struct Relax<'a> {
     pub distances: &'a [AtomicU64],
     pub lengths: Lengths,
-    /// Shortened to below `end`: of this bucket, to be visited next.
+    /// Vertices shortened to below `end`, to be visited next in this bucket.
     pub next: &'a Frontier,
-    /// Shortened otherwise: of a later bucket.
+    /// Vertices shortened to `end` or more, of a later bucket.
     pub far: &'a Bitmap,
     pub end: u64,
-    /// Longer paths do not matter.
+    /// Longer paths are ignored.
     pub bound: u64,
 }
 

@@ -10,13 +10,13 @@ use super::length::{Lengths, UNREACHED, add_float, add_integer};
 use crate::ranks::Ranks;
 use crate::report::{AlgoError, Result};
 
-/// Asserts, with all lists and weights in memory, that every distance is the one that Dijkstra's
-/// algorithm finds (of what is as near as the farthest target); that the parent of every reached
-/// vertex but a source leads to it by an edge of exactly its length, is the smallest such vertex at
-/// a smaller distance where there is one, and that parents lead to a source.
+/// Asserts, with all lists and weights in memory, that every distance is that of Dijkstra's
+/// algorithm (up to the farthest target); that the parent of every reached vertex but a source has
+/// an edge of exactly the right length, is the smallest such vertex at a smaller distance if there
+/// is one, and that parents lead to a source.
 ///
 /// # Errors
-/// [`AlgoError::Wrong`] where something does not hold; a graph that cannot be read.
+/// [`AlgoError::Wrong`] if something does not hold; a graph that cannot be read.
 pub fn verify(graph: &Graph, sssp: &Sssp) -> Result<()> {
     let n = graph.vertices();
     let mut lists: Vec<Vec<(VertexId, Weight)>> = vec![Vec::new(); n];
@@ -66,7 +66,7 @@ fn verify_parents(
     distances: &[u64],
 ) -> Result<()> {
     let ranks = Ranks::load(graph)?;
-    // The smallest rank at a smaller distance, and whether the parent has such an edge.
+    // The smallest rank at a smaller distance, and whether the parent has an edge of that length.
     let mut smallest = vec![VertexId::MAX; lists.len()];
     let mut has_edge = vec![false; lists.len()];
     for (u, list) in lists.iter().enumerate().filter(|(u, _)| distances[*u] != UNREACHED) {

@@ -1,4 +1,4 @@
-//! Triangles of oriented lists, by marks, rows of bits, or search, whichever is shortest.
+//! Counts triangles of oriented lists, by marks, bit rows or search, whichever is fastest.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,36 +9,36 @@ use super::hubs::Hubs;
 use super::lists::{Arena, NEAR, NOWHERE, Oriented};
 use crate::report::Result;
 
-/// Testing a bit of a row takes about as long as so many words of it together with the marks.
+/// Testing one bit of a row takes about as long as intersecting this many words with the marks.
 const WORDS_PER_BIT: usize = 2;
 
-/// A search in a list takes about as long as so many looks at marks.
+/// A binary search in a list takes about as long as testing this many marks.
 const MARKS_PER_SEARCH: usize = 8;
 
-/// What is counted at the vertices.
+/// What is counted at each vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
     /// Nothing: only the triangles of the graph.
     Nowhere,
-    /// At each vertex its triangles.
+    /// Its triangles.
     Triangles,
-    /// At each vertex the directed edges between the other two vertices of its triangles.
+    /// The directed edges between the other two vertices of its triangles.
     Edges,
 }
 
-/// What triangles are looked for in.
+/// The lists in memory and the hubs that a count uses.
 pub(crate) struct View<'a> {
-    /// Lists of the middle vertices that are in memory, and where, by rank.
-    pub held: &'a Arena,
+    /// Lists of middle vertices, and their places by rank.
+    pub chunk: &'a Arena,
     pub places: &'a [AtomicU32],
     pub hubs: &'a Hubs,
-    /// Whether middle vertices that are hubs are looked at; their rows must be whole.
+    /// Whether to count middle vertices that are hubs; their rows must be complete.
     pub with_hubs: bool,
-    /// By rank; empty where nothing is counted there.
+    /// By rank; empty for [`At::Nowhere`].
     pub counts: &'a [AtomicU64],
 }
 
-/// The workers' state from count to count.
+/// The state of the workers.
 pub(crate) struct Workers {
     workers: Vec<Mutex<Worker>>,
     at: At,
@@ -48,9 +48,9 @@ pub(crate) struct Workers {
 struct Worker {
     /// The list of `u`, by rank.
     marks: Vec<u64>,
-    /// Those entries of it that are edges both ways.
+    /// The entries of that list that are edges both ways.
     double_marks: Vec<u64>,
-    /// What near ranks are to be given.
+    /// Counts of near ranks.
     near: Vec<u64>,
     triangles: u64,
 }
@@ -80,7 +80,7 @@ impl Workers {
     }
 
     /// Counts the triangles whose largest rank has its list in `lists` and whose middle rank is in
-    /// `view`. On the engine's threads.
+    /// `view`, on the engine's threads.
     pub fn count(&self, engine: &Engine, lists: &Arena, view: &View<'_>) -> Result<()> {
         let next = AtomicUsize::new(0);
         rayon::broadcast(|context| {
@@ -101,7 +101,7 @@ impl Workers {
         Ok(engine.check_cancel()?)
     }
 
-    /// All triangles so far; what workers have kept to themselves goes to `counts`.
+    /// Returns all triangles; adds the workers' counts of near ranks to `counts`.
     pub fn finish(self, counts: &[AtomicU64]) -> u64 {
         let mut triangles = 0;
         for worker in self.workers {
@@ -120,7 +120,7 @@ fn has(bits: &[u64], i: u32) -> bool {
     bits[i as usize / 64] >> (i % 64) & 1 == 1
 }
 
-/// What is found of an edge `u`, `w`.
+/// The triangles of an edge `u`, `w`.
 #[derive(Clone, Copy, Default)]
 struct Found {
     triangles: u64,
@@ -131,7 +131,7 @@ struct Found {
 }
 
 impl Worker {
-    /// `COUNTS`: at the vertices, too. `DOUBLES`: an edge both ways counts as two.
+    /// `COUNTS`: also at the vertices. `DOUBLES`: an edge both ways counts as two.
     fn list<const COUNTS: bool, const DOUBLES: bool>(&mut self, u: &Oriented<'_>, view: &View<'_>) {
         if u.len() < 2 {
             return;
@@ -139,7 +139,7 @@ impl Worker {
         self.mark::<DOUBLES>(u);
         let mut of_u = 0;
         for (i, w) in u.ranks().enumerate().skip(1) {
-            // What each x is given.
+            // The count of each x per triangle.
             let weight = 1 + u64::from(DOUBLES && u.is_double(i));
             let found = if w < view.hubs.count() {
                 if !view.with_hubs {
@@ -150,7 +150,7 @@ impl Worker {
                 match view.places[w as usize].load(Ordering::Relaxed) {
                     NOWHERE => continue,
                     place => {
-                        let list = view.held.list_at(place);
+                        let list = view.chunk.list_at(place);
                         self.by_list::<COUNTS, DOUBLES>(u, i, &list, weight, view)
                     }
                 }
@@ -159,11 +159,11 @@ impl Worker {
             if COUNTS && found.triangles > 0 {
                 of_u += if DOUBLES { found.of_u } else { found.triangles };
                 let of_w = if DOUBLES { found.of_w } else { found.triangles };
-                self.give(w, of_w, view);
+                self.add(w, of_w, view);
             }
         }
         if COUNTS {
-            self.give(u.rank, of_u, view);
+            self.add(u.rank, of_u, view);
         }
         self.unmark::<DOUBLES>(u);
     }
@@ -187,7 +187,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn give(&mut self, rank: u32, count: u64, view: &View<'_>) {
+    fn add(&mut self, rank: u32, count: u64, view: &View<'_>) {
         match self.near.get_mut(rank as usize) {
             Some(near) => *near += count,
             None => {
@@ -196,7 +196,7 @@ impl Worker {
         }
     }
 
-    /// `w`, the `i`-th of `u`, is a hub, and so is every `x`.
+    /// For a hub `w`, the `i`-th entry of `u`: every `x` is a hub, too.
     #[inline(always)]
     fn by_row<const COUNTS: bool, const DOUBLES: bool>(
         &mut self,
@@ -240,7 +240,7 @@ impl Worker {
         found
     }
 
-    /// The list of `w`, the `i`-th of `u`, is in memory.
+    /// For the list of `w`, the `i`-th entry of `u`, in memory.
     #[inline(always)]
     fn by_list<const COUNTS: bool, const DOUBLES: bool>(
         &mut self,
@@ -258,7 +258,7 @@ impl Worker {
                 found.of_w += 1 + u64::from(ux_is_double);
             }
             if COUNTS {
-                worker.give(x, weight, view);
+                worker.add(x, weight, view);
             }
         };
         if i * MARKS_PER_SEARCH < list.len() {

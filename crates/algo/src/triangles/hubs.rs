@@ -1,17 +1,17 @@
-//! Which hubs are neighbours: a triangle of bits, a row for each of the vertices of lowest rank.
+//! Edges between hubs: a triangular bit matrix of the vertices of lowest rank.
 
 use super::lists::{Arena, Oriented};
 
-/// Row `w` has a bit for each rank up to `w`, in whole words; rows lie one after the other.
+/// Row `w` has a bit for each rank up to `w`, in whole words; rows are adjacent.
 pub(crate) struct Hubs {
     count: u32,
     /// Edges between hubs.
     edges: Vec<u64>,
-    /// Those of them that run both ways; empty where they do not matter.
+    /// Edges that run both ways; empty if not needed.
     doubles: Vec<u64>,
 }
 
-/// Words before row `w`: rows of 64 ranks have as many words each as there are 64s up to them.
+/// Words before row `w`: a row has a word for every 64 ranks up to its own.
 fn words_before(w: u32) -> usize {
     let (block, row) = (w as usize / 64, w as usize % 64);
     32 * block * (block + 1) + row * (block + 1)
@@ -22,7 +22,7 @@ impl Hubs {
         8 * words_before(count) as u64 * if doubles { 2 } else { 1 }
     }
 
-    /// Rows without a bit.
+    /// Empty rows.
     pub fn new(count: u32, doubles: bool) -> Self {
         let words = words_before(count);
         Self { count, edges: vec![0; words], doubles: vec![0; if doubles { words } else { 0 }] }
@@ -34,7 +34,7 @@ impl Hubs {
         self.count
     }
 
-    /// Sets the rows of the hubs among these lists.
+    /// Sets the rows of the hubs in `lists`.
     pub fn fill(&mut self, lists: &Arena) {
         for slab in 0..lists.slabs() {
             for list in lists.lists(slab) {
@@ -56,13 +56,13 @@ impl Hubs {
         }
     }
 
-    /// The ranks below `w` that are its neighbours.
+    /// The neighbours of `w` of lower rank.
     #[inline(always)]
     pub fn row(&self, w: u32) -> &[u64] {
         &self.edges[words_before(w)..][..w as usize / 64 + 1]
     }
 
-    /// Those of them with edges both ways.
+    /// The neighbours of `w` of lower rank with edges both ways.
     #[inline(always)]
     pub fn double_row(&self, w: u32) -> &[u64] {
         &self.doubles[words_before(w)..][..w as usize / 64 + 1]

@@ -1,4 +1,4 @@
-//! Oriented lists in memory, back to back in slabs of one array.
+//! Oriented lists in memory, adjacent in slabs of one array.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,16 +6,16 @@ use cenote_engine::HugeVec;
 
 use crate::report::Result;
 
-/// Ranks below this take two bytes. Most entries are such: they point to vertices of high degree.
+/// Ranks below this take two bytes. Most entries point to vertices of high degree, of low rank.
 pub(crate) const NEAR: u32 = u16::MAX as u32;
 
-/// No list in memory.
+/// The place of a list that is not in memory.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Words of a slab, at least: small enough to share them out among workers.
+/// The fewest words of a slab; small enough to balance the workers.
 const SLAB_WORDS_MIN: u64 = 1 << 14;
 
-/// A list takes at most this part of a slab, so little is left empty at the end.
+/// A list takes at most `1 / LIST_SHARE` of a slab, so little space is left at its end.
 const LIST_SHARE: u64 = 8;
 
 const HEADER_WORDS: u64 = 3;
@@ -26,7 +26,7 @@ pub(crate) fn words_of(near: u64, far: u64, doubles: bool) -> u64 {
     HEADER_WORDS + near.div_ceil(2) + far + flags
 }
 
-/// The neighbours of a vertex that have smaller ranks, ascending.
+/// The neighbours of a vertex of lower rank, ascending.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Oriented<'a> {
     pub rank: u32,
@@ -67,7 +67,7 @@ impl<'a> Oriented<'a> {
         self.near.iter().map(|&rank| u32::from(rank)).chain(self.far.iter().copied())
     }
 
-    /// Where `rank` stands, if it does.
+    /// The position of `rank` in the list.
     #[inline(always)]
     pub fn position(&self, rank: u32) -> Option<usize> {
         match u16::try_from(rank) {
@@ -77,7 +77,7 @@ impl<'a> Oriented<'a> {
     }
 }
 
-/// Slabs that hold lists. Places of lists count in units of the array.
+/// Slabs of lists. Places of lists are in units of `unit` words.
 pub(crate) struct Arena {
     words: HugeVec<u32>,
     /// Words in use of each slab.
@@ -88,7 +88,7 @@ pub(crate) struct Arena {
     doubles: bool,
 }
 
-/// What all arenas of a run have in common.
+/// The properties that all arenas of a run share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub list_words_max: u64,
@@ -101,7 +101,7 @@ impl Shape {
         (LIST_SHARE * self.list_words_max).max(SLAB_WORDS_MIN).next_multiple_of(self.unit)
     }
 
-    /// Bytes of an arena that holds any lists of `words` together, filled by `workers`.
+    /// Bytes of an arena for any lists of `words` in total, filled by `workers`.
     pub fn bytes_for(&self, words: u64, workers: usize) -> u64 {
         let usable = self.slab_words() - self.list_words_max;
         (words.div_ceil(usable) + workers as u64) * (4 * self.slab_words() + 8)
@@ -109,7 +109,7 @@ impl Shape {
 }
 
 impl Arena {
-    /// An empty arena of at most so many bytes. Memory is used as it is filled.
+    /// An empty arena of at most `bytes`. Memory is allocated as it is filled.
     pub fn new(shape: Shape, bytes: u64) -> Result<Self> {
         let slab_words = shape.slab_words() as usize;
         let slabs = (bytes / (4 * slab_words as u64 + 8)) as usize;
@@ -123,8 +123,8 @@ impl Arena {
         })
     }
 
-    /// Words that lists may take together so that they fit, whatever each is: a slab is left when
-    /// a list may not fit, and every worker may have taken one that it does not fill.
+    /// Words of lists that certainly fit, however they are distributed: a slab is closed when the
+    /// longest list may not fit, and every worker may leave one slab partly empty.
     pub fn room(&self, workers: usize) -> u64 {
         let usable = |used: &usize| {
             (self.slab_words - used).saturating_sub(self.list_words_max as usize) as u64
@@ -141,7 +141,7 @@ impl Arena {
         self.used.len()
     }
 
-    /// The lists of a slab, in the order in which they were written.
+    /// The lists of a slab, in the order of writing.
     pub fn lists(&self, slab: usize) -> impl Iterator<Item = Oriented<'_>> {
         let start = slab * self.slab_words;
         let mut words = &self.words[start..start + self.used[slab]];
@@ -156,19 +156,19 @@ impl Arena {
         })
     }
 
-    /// The list at a place that [`Pen::write`] returned.
+    /// The list at a place that [`ListWriter::write`] returned.
     #[inline(always)]
     pub fn list_at(&self, place: u32) -> Oriented<'_> {
         Oriented::parse(self.words_at(place), self.doubles).0
     }
 
-    /// What was written at a place, and all that follows.
+    /// The words from a place on.
     #[inline(always)]
     pub fn words_at(&self, place: u32) -> &[u32] {
         &self.words[(u64::from(place) * self.unit) as usize..]
     }
 
-    /// Slabs for workers to fill.
+    /// The slabs with space, for workers to fill.
     pub fn supply(&mut self) -> Supply<'_> {
         let list_words_max = self.list_words_max as usize;
         let (unit, slab_words) = (self.unit, self.slab_words);
@@ -180,7 +180,7 @@ impl Arena {
         Supply { slabs: Mutex::new(slabs), unit, slab_words, doubles: self.doubles }
     }
 
-    /// Takes over what workers have written; returns whether everything fitted.
+    /// Takes back the slabs that workers have written; false if something did not fit.
     pub fn settle(&mut self, written: impl IntoIterator<Item = Written>) -> bool {
         let mut fitted = true;
         for Written { slabs, overflown } in written {
@@ -198,7 +198,7 @@ struct Slab<'a> {
     used: usize,
 }
 
-/// Slabs with room, shared by workers.
+/// Slabs with space, shared by workers.
 pub(crate) struct Supply<'a> {
     slabs: Mutex<Vec<Slab<'a>>>,
     unit: u64,
@@ -206,41 +206,41 @@ pub(crate) struct Supply<'a> {
     doubles: bool,
 }
 
-/// What a worker has filled: slabs with the words that are in use.
+/// The slabs that a worker has filled, with the words in use.
 pub(crate) struct Written {
     slabs: Vec<(usize, usize)>,
     overflown: bool,
 }
 
-/// A worker's hand on the slabs.
-pub(crate) struct Pen<'a> {
+/// Writes lists of one worker into slabs.
+pub(crate) struct ListWriter<'a> {
     slab: Option<Slab<'a>>,
     written: Written,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> ListWriter<'a> {
     pub fn new() -> Self {
         Self { slab: None, written: Written { slabs: Vec::new(), overflown: false } }
     }
 
     pub fn finish(mut self) -> Written {
-        self.put_down();
+        self.close_slab();
         self.written
     }
 
-    fn put_down(&mut self) {
+    fn close_slab(&mut self) {
         if let Some(slab) = self.slab.take() {
             self.written.slabs.push((slab.index, slab.used));
         }
     }
 
-    /// So many words, and their place. None where no slab is left, which only degrees that
-    /// contradict the lists can bring about.
+    /// Allocates words; returns their place. None if no slab is left, which happens only if degrees
+    /// contradict the lists.
     pub fn reserve(&mut self, supply: &Supply<'a>, words: usize) -> Option<(u32, &mut [u32])> {
         let words = words.next_multiple_of(supply.unit as usize);
         let fits = |slab: &Slab<'_>| slab.used + words <= slab.words.len();
         if !self.slab.as_ref().is_some_and(fits) {
-            self.put_down();
+            self.close_slab();
             let mut slabs = supply.slabs.lock().unwrap_or_else(PoisonError::into_inner);
             self.slab = slabs.pop().filter(fits);
         }
@@ -254,7 +254,7 @@ impl<'a> Pen<'a> {
         Some((place as u32, &mut slab.words[from..to]))
     }
 
-    /// Writes a list of ascending ranks; `doubles` are asked for where the arena keeps them.
+    /// Writes a list of ascending ranks; `doubles` is called if the arena keeps that flag.
     pub fn write(
         &mut self,
         supply: &Supply<'a>,

@@ -1,4 +1,4 @@
-//! From lists on pages to oriented lists in memory.
+//! Loads lists from pages as oriented lists in memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,15 +7,15 @@ use cenote_engine::{
     ActiveSet, Assembled, Direction, Engine, Frontier, Graph, HugeVec, Kernel, List, VertexId,
 };
 
-use super::lists::{Arena, NOWHERE, Pen, Shape, Supply, Written};
+use super::lists::{Arena, ListWriter, NOWHERE, Shape, Supply, Written};
 use super::order::Order;
 use crate::report::{AlgoError, Result};
 
-/// Entries that are sifted at a time; a power of two.
+/// Entries that are filtered at a time; a power of two.
 const SIFT: usize = 512;
 
-/// Loads oriented lists, a segment of the vertices at a time. On a directed graph a list is put
-/// together of targets, which are loaded first, and sources.
+/// Loads oriented lists, a segment of the vertices at a time. On a directed graph a list is merged
+/// from targets, which are loaded first, and sources.
 pub(crate) struct Loader<'e> {
     engine: &'e Engine,
     order: &'e Order,
@@ -23,18 +23,18 @@ pub(crate) struct Loader<'e> {
     targets: Option<Targets>,
     /// Neighbours of each vertex, by rank.
     pub degrees: HugeVec<AtomicU32>,
-    /// Whether they are being counted: every list is loaded once while they are.
+    /// Whether to count degrees: in the first sweep, which loads every list once.
     pub counts_degrees: bool,
 }
 
-/// Smaller ranks among the targets of the vertices of a segment, and where they are.
+/// The targets of lower rank of the vertices of a segment, and their places.
 struct Targets {
     arena: Arena,
     places: HugeVec<AtomicU32>,
 }
 
 impl<'e> Loader<'e> {
-    /// Memory, beside the arena for targets.
+    /// Bytes without the arena for targets.
     pub fn bytes_for(graph: &Graph, order: &Order, workers: usize) -> u64 {
         let n = graph.vertices();
         let places = if graph.is_directed() { 4 * n as u64 } else { 0 };
@@ -42,7 +42,7 @@ impl<'e> Loader<'e> {
         Frontier::bytes_for(n, 1) + 4 * n as u64 + places + at_hand
     }
 
-    /// `targets_bytes`: memory for the smaller ranks among targets.
+    /// `targets_bytes`: memory for targets of lower rank.
     pub fn new(
         engine: &'e Engine,
         order: &'e Order,
@@ -60,8 +60,8 @@ impl<'e> Loader<'e> {
         Ok(Self { engine, order, segment, targets, degrees, counts_degrees: true })
     }
 
-    /// Loads the lists that start in `pages` into `arena`, as many as fit, and notes their
-    /// `places` by rank. The page where to go on.
+    /// Loads the lists that start in `pages` into `arena`, as many as fit, and stores their
+    /// `places` by rank. Returns the page to continue with.
     pub fn fill(
         &mut self,
         label: &str,
@@ -129,7 +129,7 @@ impl<'e> Loader<'e> {
     }
 }
 
-/// What the workers of a visit have done.
+/// The work of all workers in a visit.
 struct Seen {
     lists: u64,
     written: Vec<Written>,
@@ -139,16 +139,16 @@ impl Seen {
     fn of(locals: Vec<Local<'_>>) -> Self {
         Self {
             lists: locals.iter().map(|local| local.lists).sum(),
-            written: locals.into_iter().map(|local| local.pen.finish()).collect(),
+            written: locals.into_iter().map(|local| local.writer.finish()).collect(),
         }
     }
 
-    /// Ends the visit: every list must have come, whole, and found its place.
+    /// Ends the visit; an error if a list is missing or did not fit.
     fn settle(self, graph: &Graph, vertices: &Range<VertexId>, arena: &mut Arena) -> Result<()> {
         let fault = if !arena.settle(self.written) {
             "lists are longer than the degrees say".to_owned()
         } else if self.lists != vertices.len() as u64 {
-            format!("{} whole lists of {} vertices", self.lists, vertices.len())
+            format!("{} complete lists of {} vertices", self.lists, vertices.len())
         } else {
             return Ok(());
         };
@@ -156,9 +156,9 @@ impl Seen {
     }
 }
 
-/// What a worker has at hand while it loads.
+/// The writer, buffers and count of lists of one worker.
 struct Local<'a> {
-    pen: Pen<'a>,
+    writer: ListWriter<'a>,
     ranks: Vec<u32>,
     merged: Vec<u32>,
     doubles: Vec<bool>,
@@ -168,20 +168,20 @@ struct Local<'a> {
 impl Local<'_> {
     fn new() -> Self {
         let (ranks, merged, doubles) = Default::default();
-        Self { pen: Pen::new(), ranks, merged, doubles, lists: 0 }
+        Self { writer: ListWriter::new(), ranks, merged, doubles, lists: 0 }
     }
 }
 
-/// Finds the smaller ranks in a list, and counts neighbours.
+/// Selects the neighbours of lower rank in a list, and counts degrees.
 struct Sift<'a> {
     ranks: &'a [u32],
     degrees: Option<&'a [AtomicU32]>,
-    /// Whether a list may hold a vertex twice, or its own.
+    /// Whether a list may hold a vertex twice, or a self-loop.
     repeats: bool,
 }
 
 impl Sift<'_> {
-    /// The smaller ranks, ascending, each once.
+    /// Writes the lower ranks to `into`, ascending, each once.
     fn take(&self, list: &List<'_>, into: &mut Vec<u32>) {
         let rank = self.ranks[list.vertex as usize];
         into.clear();
@@ -204,7 +204,7 @@ impl Sift<'_> {
         }
     }
 
-    /// Targets ascend.
+    /// Counts distinct neighbours; targets ascend.
     fn neighbours(&self, list: &List<'_>) -> u32 {
         let others = match self.repeats {
             false => list.targets.len(),
@@ -216,7 +216,7 @@ impl Sift<'_> {
         u32::try_from(others).expect("distinct vertices are fewer than ids")
     }
 
-    /// An edge that runs both ways was counted twice at both ends.
+    /// Corrects the degrees for an edge that runs both ways, which was counted twice at both ends.
     fn is_double(&self, a: u32, b: u32) {
         if let Some(degrees) = self.degrees {
             degrees[a as usize].fetch_sub(1, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Sift<'_> {
     }
 }
 
-/// The first half of a directed graph's lists.
+/// Keeps the targets of a directed graph's lists.
 struct KeepTargets<'a> {
     sift: &'a Sift<'a>,
     supply: &'a Supply<'a>,
@@ -244,7 +244,7 @@ impl<'a> Kernel for KeepTargets<'a> {
         self.sift.take(list, &mut local.ranks);
         let mut place = NOWHERE;
         if !local.ranks.is_empty()
-            && let Some((at, words)) = local.pen.reserve(self.supply, 1 + local.ranks.len())
+            && let Some((at, words)) = local.writer.reserve(self.supply, 1 + local.ranks.len())
         {
             words[0] = local.ranks.len() as u32;
             words[1..=local.ranks.len()].copy_from_slice(&local.ranks);
@@ -266,7 +266,7 @@ impl Targets {
     }
 }
 
-/// Puts an oriented list into memory.
+/// Writes oriented lists to memory.
 struct Orient<'a> {
     sift: &'a Sift<'a>,
     supply: &'a Supply<'a>,
@@ -297,7 +297,7 @@ impl<'a> Kernel for Orient<'a> {
             return;
         }
         if !ranks.is_empty()
-            && let Some(place) = local.pen.write(self.supply, rank, ranks, |i| doubles[i])
+            && let Some(place) = local.writer.write(self.supply, rank, ranks, |i| doubles[i])
             && let Some(places) = self.places
         {
             places[rank as usize].store(place, Ordering::Relaxed);

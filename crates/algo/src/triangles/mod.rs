@@ -1,24 +1,23 @@
-//! Triangles.
+//! Triangle counting.
 //!
-//! **Returns** the number of triangles of the graph, edges taken without direction, loops and
-//! repeated edges left out; where asked for, the number at each vertex, which is the number of
-//! edges between its neighbours. Also the transitivity: three times the triangles over the pairs
-//! of neighbours of all vertices.
+//! **Returns** the number of triangles of the graph, ignoring edge direction, loops and repeated
+//! edges; optionally the number at each vertex, which is the number of edges between its
+//! neighbours. Also the transitivity: three times the triangles over the pairs of neighbours of all
+//! vertices.
 //!
 //! **Source.** Chunks of oriented lists in memory, one pass over the graph for each: Hu, Tao and
-//! Chung (SIGMOD 2013), after Chu and Cheng (KDD 2011). Ranks by degree, short ids of hubs, and
-//! rows of bits for edges between hubs: Koohi Esfahani, Kilpatrick and Vandierendonck, LOTUS
-//! (PPoPP 2022).
+//! Chung (SIGMOD 2013), after Chu and Cheng (KDD 2011). Ranks by degree, short ids of hubs, and bit
+//! rows for edges between hubs: Koohi Esfahani, Kilpatrick and Vandierendonck, LOTUS (PPoPP 2022).
 //!
-//! **Trick.** An edge is kept only at the end of larger rank, where ranks go by falling degree, so
-//! that no list is long and nearly all entries are small numbers of two bytes. A chunk's own pages
-//! are not read again for it: if all oriented lists fit, the graph is read once, else once a chunk.
+//! **Trick.** An edge is kept only at its end of larger rank, and ranks go by falling degree, so no
+//! list is long and nearly all entries are small numbers of two bytes. A chunk's own pages are read
+//! only once for it: if all oriented lists fit, the graph is read once, otherwise once per chunk.
 //!
-//! - [`order`]: ranks, and how long lists may become
+//! - [`order`]: ranks, and bounds of list lengths
 //! - [`lists`]: oriented lists in memory
-//! - [`load`]: from pages to there, for directed graphs the union of targets and sources
-//! - [`hubs`]: rows of bits
-//! - [`count`]: triangles of a list
+//! - [`load`]: loads them; for directed graphs the union of targets and sources
+//! - [`hubs`]: bit rows
+//! - [`count`]: the triangles of a list
 
 mod count;
 mod hubs;
@@ -48,17 +47,17 @@ pub use verify::verify;
 
 const NAME: &str = "triangles";
 
-/// Rows of bits take at most this part of the memory that is left for lists.
+/// Bit rows take at most `1 / HUBS_SHARE` of the memory for lists.
 const HUBS_SHARE: u64 = 4;
 
-/// Lists that are only looked through take this part of it, where not all lists fit at once.
+/// If not all lists fit, `1 / BATCH_SHARE` of the memory is for lists that are not kept.
 const BATCH_SHARE: u64 = 8;
 
-/// What is counted.
+/// Parameters of triangle counting.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct TrianglesConfig {
-    /// Whether the triangles of each vertex are counted too (8 bytes a vertex).
+    /// Whether to count the triangles of each vertex (8 bytes a vertex).
     pub per_vertex: bool,
 }
 
@@ -66,7 +65,7 @@ impl TrianglesConfig {
     setters! { per_vertex: bool }
 }
 
-/// A finished count.
+/// The result of triangle counting.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Triangles {
@@ -77,12 +76,12 @@ pub struct Triangles {
     /// Chunks of lists, each of which took a pass over the graph.
     pub chunks: u64,
     counted: Counted,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
 impl Triangles {
-    /// Triangles of `v`; `None` for all where they were not asked for.
+    /// Triangles of `v`; `None` without [`TrianglesConfig::per_vertex`].
     pub fn of(&self, v: VertexId) -> Option<u64> {
         self.counted.has_counts().then(|| self.counted.count(v))
     }
@@ -92,14 +91,13 @@ impl Triangles {
         self.counted.has_counts()
     }
 
-    /// Share of the pairs of neighbours that are neighbours themselves, 0 to 1; 0 where there is no
-    /// pair.
+    /// Fraction of the pairs of neighbours that are adjacent, 0 to 1; 0 without pairs.
     pub fn transitivity(&self) -> f64 {
         if self.wedges == 0 { 0.0 } else { 3.0 * self.triangles as f64 / self.wedges as f64 }
     }
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 ///
 /// # Errors
 /// A directed graph without in-edges; a budget that is too small.
@@ -111,10 +109,10 @@ pub fn estimate(
     Job { name: NAME, at: at(triangles) }.estimate(graph, config)
 }
 
-/// Counts.
+/// Counts the triangles.
 ///
 /// # Errors
-/// A directed graph without in-edges; whatever keeps the engine from running.
+/// A directed graph without in-edges; any error of the engine.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,
@@ -129,13 +127,13 @@ fn at(triangles: &TrianglesConfig) -> At {
     if triangles.per_vertex { At::Triangles } else { At::Nowhere }
 }
 
-/// What is to be counted, and for which algorithm.
+/// What to count, and for which algorithm.
 pub(crate) struct Job {
     pub name: &'static str,
     pub at: At,
 }
 
-/// Triangles, and what was found at the vertices.
+/// Triangles, and counts at the vertices.
 #[derive(Debug)]
 pub(crate) struct Counted {
     pub triangles: u64,
@@ -143,7 +141,7 @@ pub(crate) struct Counted {
     ranks: HugeVec<u32>,
     /// By rank.
     degrees: HugeVec<AtomicU32>,
-    /// By rank; empty where they were not asked for.
+    /// By rank; empty for [`At::Nowhere`].
     counts: HugeVec<AtomicU64>,
 }
 
@@ -152,12 +150,12 @@ impl Counted {
         self.counts.len() == self.ranks.len()
     }
 
-    /// What was counted at `v`.
+    /// The count at `v`.
     pub fn count(&self, v: VertexId) -> u64 {
         self.counts[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
     }
 
-    /// Neighbours of `v`, whichever way the edges run.
+    /// Distinct neighbours of `v`, ignoring edge direction.
     pub fn degree(&self, v: VertexId) -> u32 {
         self.degrees[self.ranks[v as usize] as usize].load(Ordering::Relaxed)
     }
@@ -171,10 +169,10 @@ impl Counted {
     }
 }
 
-/// How the memory for lists is divided, bytes.
+/// How the memory for lists is divided, in bytes.
 struct Division {
     hubs: u32,
-    held: u64,
+    chunk: u64,
     batch: u64,
     targets: u64,
     /// Whether all lists are expected to fit at once.
@@ -190,13 +188,13 @@ impl Job {
         Shape { list_words_max: order.list_words_max, unit: order.unit, doubles: self.doubles() }
     }
 
-    /// Bytes that any arena must have: for the lists of one page.
+    /// The fewest bytes of an arena: for the lists of one page.
     fn least(&self, order: &Order, workers: usize) -> u64 {
         self.shape(order).bytes_for(order.page_words_max, workers)
     }
 
-    /// Memory: 12 bytes a vertex for ranks, places and degrees, 8 for counts, an eighth a worker
-    /// for marks; more is used for lists, where the budget has it.
+    /// Memory: 12 bytes a vertex for ranks, places and degrees, 8 for counts, an eighth per worker
+    /// for marks; optionally lists.
     fn needs(&self, graph: &Graph, config: &EngineConfig, order: &Order) -> Needs {
         let (n, workers) = (graph.vertices(), config.threads);
         let arenas = if graph.is_directed() { 3 } else { 2 };
@@ -214,7 +212,7 @@ impl Job {
         Needs { what: self.name, state_bytes, scratch_bytes }
     }
 
-    /// Bytes of an arena that holds all lists, as far as can be known beforehand.
+    /// Expected bytes of an arena for all lists.
     fn expected_bytes(&self, order: &Order, workers: usize) -> u64 {
         self.shape(order).bytes_for(order.words_expected, workers)
     }
@@ -233,14 +231,14 @@ impl Job {
         let batch = if single { 0 } else { lists / BATCH_SHARE };
         Division {
             hubs,
-            held: least + lists - batch,
+            chunk: least + lists - batch,
             batch: least + batch,
             targets: least + targets,
             single,
         }
     }
 
-    /// What a run will need.
+    /// Estimates the memory and reads of a run.
     pub fn estimate(&self, graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
         demand_in_edges(graph, self.name)?;
         let config = without_cache(config.clone());
@@ -249,20 +247,20 @@ impl Job {
         let division = self.divide(graph, &order, config.threads, plan.1.scratch_bytes);
         let sweeps = match division.single {
             true => 1,
-            false => self.expected_bytes(&order, config.threads).div_ceil(division.held),
+            false => self.expected_bytes(&order, config.threads).div_ceil(division.chunk),
         };
         let because = match sweeps {
             1 => "one pass: all oriented lists fit in memory".to_owned(),
             _ => format!("{sweeps} passes, one for each part of the oriented lists in memory"),
         };
-        // The parts are divided for what they hold at worst.
+        // The division assumes the worst case.
         let most = (sweeps * graph_pages(graph)) as f64;
         let (least, likely) = if sweeps > 1 { (0.65 * most, 0.85 * most) } else { (most, most) };
         let reads = Reads::between(least, likely, most).filling(0.3, 0.6);
         Ok(Estimate::new(graph, plan, reads.sparing(Assembled::bytes_for(graph, &config)), because))
     }
 
-    /// Counts.
+    /// Counts the triangles.
     pub fn run(&self, graph: &Arc<Graph>, config: EngineConfig) -> Result<(Counted, Run)> {
         demand_in_edges(graph, self.name)?;
         let config = without_cache(config);
@@ -278,21 +276,21 @@ impl Job {
     }
 }
 
-/// Lists in memory save passes, cached pages only parts of them.
+/// Memory for lists saves whole passes; cached pages save only parts of them.
 fn without_cache(config: EngineConfig) -> EngineConfig {
     let cache_bytes = config.cache_bytes.or(Some(0));
     config.cache_bytes(cache_bytes)
 }
 
-/// The state of a count between chunks.
+/// The state between chunks.
 struct Sweeps<'e> {
     engine: &'e Engine,
     loader: Loader<'e>,
     workers: Workers,
     hubs: Hubs,
-    held: Arena,
+    chunk: Arena,
     batch: Arena,
-    /// Of held lists, by rank.
+    /// Places of the lists in `chunk`, by rank.
     places: HugeVec<AtomicU32>,
     counts: HugeVec<AtomicU64>,
     chunks: u64,
@@ -309,7 +307,7 @@ impl<'e> Sweeps<'e> {
             loader: Loader::new(engine, order, shape, division.targets)?,
             workers: Workers::new(n, job.at, threads),
             hubs: Hubs::new(division.hubs, job.doubles()),
-            held: Arena::new(shape, division.held)?,
+            chunk: Arena::new(shape, division.chunk)?,
             batch: Arena::new(shape, division.batch)?,
             places: HugeVec::zeroed(n)?,
             counts: HugeVec::zeroed(if job.at == At::Nowhere { 0 } else { n })?,
@@ -317,22 +315,22 @@ impl<'e> Sweeps<'e> {
         })
     }
 
-    /// A sweep for each chunk: its lists are loaded and kept, then all others come by.
+    /// One sweep per chunk: its lists are loaded and kept, then all others are streamed past it.
     fn run(&mut self) -> Result<()> {
         let pages = pages(self.engine.graph(), Direction::Out);
         let mut from = 0;
         while from < pages {
             self.chunks += 1;
-            let to = self.hold(from..pages)?;
+            let to = self.load_chunk(from..pages)?;
             let first = from == 0;
             if first {
-                self.hubs.fill(&self.held);
+                self.hubs.fill(&self.chunk);
             }
-            // Rows are whole when every list has been seen.
+            // Rows are complete when every list has been loaded.
             let last = to == pages;
             self.count(None, last)?;
             for others in [0..from, to..pages] {
-                self.pass_by(others, first, last)?;
+                self.stream(others, first, last)?;
             }
             self.loader.counts_degrees = false;
             from = to;
@@ -340,18 +338,18 @@ impl<'e> Sweeps<'e> {
         Ok(())
     }
 
-    /// Loads the next chunk. The page where the one after it starts.
-    fn hold(&mut self, pages: std::ops::Range<u64>) -> Result<u64> {
-        self.held.clear();
+    /// Loads the next chunk; returns the page where the one after it starts.
+    fn load_chunk(&mut self, pages: std::ops::Range<u64>) -> Result<u64> {
+        self.chunk.clear();
         self.places.par_iter().for_each(|place| place.store(NOWHERE, Ordering::Relaxed));
         let label = format!("chunk {}", self.chunks);
         let from = pages.start;
-        let to = self.loader.fill(&label, pages, &mut self.held, Some(&self.places))?;
+        let to = self.loader.fill(&label, pages, &mut self.chunk, Some(&self.places))?;
         assert!(to > from, "an arena holds the lists of any page");
         Ok(to)
     }
 
-    fn pass_by(&mut self, pages: std::ops::Range<u64>, first: bool, last: bool) -> Result<()> {
+    fn stream(&mut self, pages: std::ops::Range<u64>, first: bool, last: bool) -> Result<()> {
         let label = format!("past chunk {}", self.chunks);
         let mut from = pages.start;
         while from < pages.end {
@@ -365,16 +363,16 @@ impl<'e> Sweeps<'e> {
         Ok(())
     }
 
-    /// Counts the triangles of a batch of lists, or of those held, with what is held.
+    /// Counts the triangles of a batch, or of the chunk itself, with the lists of the chunk.
     fn count(&self, batch: Option<&Arena>, with_hubs: bool) -> Result<()> {
         let view = View {
-            held: &self.held,
+            chunk: &self.chunk,
             places: &self.places,
             hubs: &self.hubs,
             with_hubs,
             counts: &self.counts,
         };
-        self.workers.count(self.engine, batch.unwrap_or(&self.held), &view)
+        self.workers.count(self.engine, batch.unwrap_or(&self.chunk), &view)
     }
 
     fn finish(self) -> Result<Counted> {

@@ -1,4 +1,4 @@
-//! The order by which edges are directed, and what it says about lists before any is read.
+//! The order by which edges are directed, and bounds of list lengths before any list is read.
 
 use std::ops::Range;
 
@@ -7,31 +7,30 @@ use cenote_engine::{Adjacency, Direction, Graph, HugeVec, VertexId};
 use super::lists::{NEAR, words_of};
 use crate::report::Result;
 
-/// Ranks with at least this many edges may become hubs, whose lists are also kept as rows of bits:
-/// below it, a row is longer than the work that it saves.
+/// Vertices of at least this degree may become hubs, whose lists are also kept as bit rows; for
+/// others a row takes longer than it saves.
 const HUB_DEGREE: u64 = 64;
 
-/// Rows at most: 16 MiB of bits.
+/// The most hubs: 16 MiB of bits.
 const HUBS_MAX: u32 = 1 << 14;
 
-/// Every vertex's place by falling degree (ties by rising vertex), and bounds on oriented lists:
-/// vertex `v` keeps its neighbours of smaller rank, at most as many as it has neighbours, and at
-/// most as many as there are smaller ranks.
+/// Vertices ranked by falling degree (ties by rising vertex), and bounds on oriented lists: a
+/// vertex keeps its neighbours of lower rank, at most its degree and at most its rank.
 pub(crate) struct Order {
     pub ranks: HugeVec<u32>,
-    /// For each page of out-lists, the words that lists of all vertices before it take at most;
-    /// one more for the whole.
+    /// For each page of out-lists, the most words of the lists of all vertices before it; at the
+    /// end, of all lists.
     words_before: Vec<u64>,
-    /// Words of the longest list, at most.
+    /// The most words of a list.
     pub list_words_max: u64,
-    /// Words of the lists that start in one page, at most.
+    /// The most words of the lists that start in one page.
     pub page_words_max: u64,
-    /// Words of all lists, as a random graph of these degrees would have them.
+    /// Words of all lists, if a random graph had these degrees.
     pub words_expected: u64,
-    /// Vertices that are worth a row of bits.
+    /// The number of hubs.
     pub hubs: u32,
-    /// A list is kept of vertices with so many edges: one edge makes no triangle. On a directed
-    /// graph, where an edge each way counts as two, they are distinguished too late.
+    /// The smallest degree whose list is kept: 2, since one edge makes no triangle; 1 on a directed
+    /// graph, where degrees count an edge both ways twice.
     pub degree_min: u32,
     /// Lists start at multiples of this many words, so that a `u32` holds their place.
     pub unit: u64,
@@ -46,13 +45,13 @@ struct Sums {
 }
 
 impl Order {
-    /// Memory that stays, bytes.
+    /// Bytes of the order.
     pub fn bytes_for(graph: &Graph) -> u64 {
         4 * graph.vertices() as u64 + 8 * (out_lists(graph).pages() + 1)
     }
 
-    /// Ranks the vertices; `doubles` says whether lists keep which edges run both ways. While it
-    /// runs it takes 4 bytes for each value up to the largest degree on top.
+    /// Ranks the vertices; `doubles`: whether lists keep which edges run both ways. Temporarily
+    /// takes 4 more bytes for each value up to the largest degree.
     pub fn new(graph: &Graph, doubles: bool) -> Result<Self> {
         let n = graph.vertices();
         let mut order = Self {
@@ -69,7 +68,7 @@ impl Order {
         if graph.is_directed() {
             order.take_degrees(graph, Direction::In)?;
         }
-        // As if no list was compressed: a u32 must be able to hold where each starts.
+        // For uncompressed lists, the worst case.
         let entries = graph.superblock().stored_out + graph.superblock().stored_in;
         while (2 * entries + 8 * n as u64) / order.unit >= u64::from(u32::MAX) {
             order.unit *= 2;
@@ -78,8 +77,7 @@ impl Order {
         Ok(order)
     }
 
-    /// Adds degrees up in the place of the ranks; a degree above the number of vertices, which
-    /// repeated edges make, counts as that.
+    /// Adds degrees to `ranks`, at most the number of vertices, which repeated edges may exceed.
     fn take_degrees(&mut self, graph: &Graph, direction: Direction) -> Result<()> {
         let n = graph.vertices() as u64;
         graph.degrees(direction, &mut |first, degrees| {
@@ -127,8 +125,8 @@ impl Order {
         words_of(0, u64::from(degree.min(rank)), doubles).next_multiple_of(self.unit)
     }
 
-    /// The first of `pages` whose lists fit into `room` words whatever they are: up to which page,
-    /// and whose lists these are.
+    /// The largest prefix of `pages` whose lists certainly fit in `room` words: its end, and its
+    /// vertices.
     pub fn reach(&self, graph: &Graph, pages: Range<u64>, room: u64) -> (u64, Range<VertexId>) {
         let limit = self.words_before[pages.start as usize] + room;
         let fitting = self.words_before.partition_point(|&words| words <= limit) as u64;
@@ -146,7 +144,7 @@ pub(crate) fn out_lists(graph: &Graph) -> &Adjacency {
     graph.adjacency(Direction::Out).expect("every graph has lists of targets")
 }
 
-/// For each degree the rank of the first vertex that has it.
+/// For each degree, the rank of the first vertex of that degree.
 fn first_ranks(degrees: &[u32]) -> Vec<u32> {
     let largest = degrees.iter().copied().max().unwrap_or(0);
     let mut counts = vec![0u32; largest as usize + 1];
@@ -160,8 +158,8 @@ fn first_ranks(degrees: &[u32]) -> Vec<u32> {
     counts
 }
 
-/// Half of the entries stay; between two ranks that are not near as many as if edges had been
-/// drawn by degree alone.
+/// Expected words of all lists: half of the entries; pairs of ranks that are both not near are as
+/// frequent as if edges were drawn by degree alone.
 fn expected(sums: &Sums, doubles: bool) -> u64 {
     let edges = sums.all / 2;
     let far = (sums.far as f64 * sums.far as f64 / (2.0 * sums.all.max(1) as f64)) as u64;

@@ -1,25 +1,24 @@
-//! A plain serial count, by lists of the whole graph in memory.
+//! The verifier: a serial count with all lists in memory.
 
 use cenote_engine::{Direction, Graph, VertexId, for_each_list};
 
 use super::{NAME, Triangles};
 use crate::report::{AlgoError, Result};
 
-/// What a serial count finds.
+/// The result of the serial count.
 pub(crate) struct Counts {
     pub triangles: u64,
     /// Triangles of each vertex.
     pub of_vertex: Vec<u64>,
-    /// Directed edges between the other two vertices of its triangles, each edge of an undirected
-    /// graph taken for one.
+    /// Directed edges between the other two vertices of its triangles; an edge of an undirected
+    /// graph counts as one.
     pub edges_of_vertex: Vec<u64>,
     /// Neighbours of each vertex.
     pub degrees: Vec<u32>,
 }
 
-/// Counts the triangles again, serially, and asserts that the numbers agree: of the graph, of
-/// pairs of neighbours, and of each vertex where they were counted. Takes 8 bytes an entry of the
-/// stored lists.
+/// Counts the triangles again serially, and asserts that the triangles of the graph, the pairs of
+/// neighbours, and the counts of each vertex are the same. Takes 8 bytes an entry of the lists.
 pub fn verify(graph: &Graph, triangles: &Triangles) -> Result<()> {
     let expected = count_serially(graph)?;
     let wedges: u128 = expected
@@ -50,7 +49,7 @@ fn wrong(fault: String) -> AlgoError {
 }
 
 /// Marks the later neighbours of each vertex and looks for marks in their lists of later
-/// neighbours, where later is of larger degree, or equal and of larger id.
+/// neighbours; later means of larger degree, or equal degree and larger id.
 pub(crate) fn count_serially(graph: &Graph) -> Result<Counts> {
     let lists = neighbours(graph)?;
     let n = lists.len();
@@ -102,7 +101,7 @@ fn neighbours(graph: &Graph) -> Result<Vec<Vec<(VertexId, u64)>>> {
     for list in &mut lists {
         list.sort_unstable();
         list.dedup();
-        // What is left twice is there as a target and as a source.
+        // Remaining duplicates are both target and source.
         list.dedup_by(|second, first| {
             let same = first.0 == second.0;
             first.1 = if same { 3 } else { first.1 };

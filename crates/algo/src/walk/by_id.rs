@@ -1,7 +1,7 @@
-//! Proposals where vertices do not lie in the order of their ids.
+//! Proposals on graphs whose vertices are not in the order of their ids.
 //!
-//! Which entry of a list a draw chooses is defined by the order of the ids, so the list has to be
-//! there as a whole: pieces of a list that runs over pages are put together.
+//! The entry that a draw selects is defined by the order of the ids, so the whole list is needed:
+//! pieces of a list are put together.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,38 +14,38 @@ use super::fixed::{Scale, below_total, index_of};
 use super::propose::{Propose, of_vertex};
 use crate::ranks::{Ranks, is_natural};
 
-/// Proposes an entry to every walk that is at a vertex.
+/// Proposes an entry to every walk at a vertex.
 pub(super) struct ProposeById<'a> {
     propose: Propose<'a>,
     ranks: &'a Ranks,
     scale: Scale,
     contradiction: &'a AtomicBool,
-    /// Lists of which some pieces have come.
+    /// Lists of which some pieces have arrived.
     incomplete: Mutex<FxHashMap<VertexId, Entries>>,
 }
 
-/// Targets of a list, and what their edges weigh where that matters.
+/// Targets of a list, and the weights of their edges, if any.
 #[derive(Debug, Default)]
 struct Entries {
     targets: Vec<VertexId>,
     shares: Vec<u128>,
 }
 
-/// What a worker keeps from list to list.
+/// A worker's buffers.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     shares: Vec<u128>,
-    /// The ranks of the targets, and where these lie in the list.
+    /// The ranks of the targets, and their positions in the list.
     order: Vec<(VertexId, u32)>,
     sums: Vec<u128>,
 }
 
-/// Bytes that proposals take.
+/// Bytes of the proposals.
 pub(super) fn bytes_for(graph: &Graph, config: &EngineConfig, weighted: bool) -> u64 {
     if is_natural(graph) {
         return 0;
     }
-    // Each entry of the longest list: a rank and a place, and by weight a share and a sum.
+    // Per entry of the longest list: a rank and a position; with weights a share and a sum.
     let (entry, target) = if weighted { (40, 20) } else { (8, 4) };
     config.threads as u64 * Ranks::list_bytes(graph) / 4 * entry
         + Assembled::bytes_for(graph, config) / 4 * target
@@ -107,7 +107,7 @@ impl<'a> ProposeById<'a> {
             let word = self.propose.walkers[i].position;
             let at = match sums.last() {
                 None => below(word, degree) as usize,
-                // No reply says that there is no way on.
+                // Without a reply the walk cannot continue.
                 Some(0) => return,
                 Some(&total) => index_of(sums, below_total(word, total)),
             };

@@ -1,9 +1,9 @@
-//! The corpus of one batch of walks, on its way to rows.
+//! The corpus of one batch of walks.
 //!
-//! Steps come in no order, and rows have to be whole and in order. Walks are cut into
-//! groups; each step goes as a cell to the block of its group, full blocks go to an unnamed file,
-//! and at the end the blocks of one group after another are read back and put in their places.
-//! Memory: a block for each group, and the rows of one group: about the square root of the corpus.
+//! Steps arrive in any order, but rows must be complete and in order. Walks are divided into
+//! groups; each step is a cell in the block of its group, full blocks go to an unnamed file, and at
+//! the end the blocks of one group after another are read and sorted into rows. Memory: a block for
+//! each group, and the rows of one group: about the square root of the corpus.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +17,7 @@ use cenote_engine::VertexId;
 use super::rule::NONE;
 use crate::report::{AlgoError, Result};
 
-/// Place within the group's rows, vertex.
+/// Position within the group's rows, and vertex.
 type Cell = [u32; 2];
 const CELL_BYTES: u64 = size_of::<Cell>() as u64;
 
@@ -25,24 +25,24 @@ const CELL_BYTES: u64 = size_of::<Cell>() as u64;
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: u64 = BLOCK as u64 * CELL_BYTES;
 
-/// Cells that a worker keeps for a group before it asks for the group's lock.
+/// Cells that a worker collects for a group before it takes the group's lock.
 const STAGE: usize = 64;
 
-/// Takes the rows of a corpus in order: a walk's number and its vertices.
+/// Receives the rows of a corpus in order: a walk's number and its vertices.
 pub type Sink<'a> = dyn FnMut(u64, &[VertexId]) -> io::Result<()> + 'a;
 
-/// How a batch is cut into groups.
+/// How a batch is divided into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Walks.
     rows: u64,
-    /// Vertices of a whole walk.
+    /// Vertices of a complete walk.
     columns: u64,
     group_rows: u64,
 }
 
 impl Layout {
-    /// Groups such that their blocks take about as much memory as the rows of one.
+    /// Chooses groups such that their blocks take about as much memory as the rows of one.
     pub fn new(rows: u64, columns: u64) -> Self {
         let row_bytes = columns * size_of::<VertexId>() as u64;
         let groups = ((rows as f64 * row_bytes as f64 / BLOCK_BYTES as f64).sqrt()) as u64;
@@ -56,18 +56,18 @@ impl Layout {
         self.rows.div_ceil(self.group_rows)
     }
 
-    /// Memory of a corpus with so many workers.
+    /// Bytes of a corpus that `workers` write.
     pub fn bytes(&self, workers: usize) -> u64 {
         let group_cells = self.group_rows * self.columns;
         let stages = (workers as u64 + 1) * STAGE as u64 * CELL_BYTES;
-        // A block that is open, the places of those that were written.
+        // An open block per group, and the extents of those that were written.
         let places = (group_cells / BLOCK as u64 + 1) * 2 * size_of::<Extent>() as u64;
         let groups = self.groups() * (BLOCK_BYTES + STAGE as u64 * CELL_BYTES + stages + places);
         groups + group_cells * size_of::<VertexId>() as u64 + BLOCK_BYTES
     }
 }
 
-/// A block in the file.
+/// The location of a block in the file.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     offset: u64,
@@ -80,7 +80,7 @@ struct Group {
     written: Vec<Extent>,
 }
 
-/// The steps of one batch. Shared by the workers, each through a [`Stage`].
+/// The steps of one batch, shared by the workers, each with a [`Stage`].
 #[derive(Debug)]
 pub(super) struct Corpus {
     layout: Layout,
@@ -91,7 +91,7 @@ pub(super) struct Corpus {
     failure: Mutex<Option<io::Error>>,
 }
 
-/// One worker's cells that no group has yet.
+/// Cells of one worker that are not in their group yet.
 #[derive(Debug, Default)]
 pub(super) struct Stage(Vec<Vec<Cell>>);
 
@@ -120,7 +120,7 @@ impl Corpus {
         self.end.load(Ordering::Relaxed)
     }
 
-    /// Walk number `row` of the batch is at `vertex` after `step` steps.
+    /// Records that walk number `row` of the batch is at `vertex` after `step` steps.
     #[inline]
     pub fn put(&self, stage: &mut Stage, row: u32, step: u32, vertex: VertexId) {
         let row = u64::from(row);
@@ -132,7 +132,7 @@ impl Corpus {
         }
     }
 
-    /// Hands over everything that a worker has staged.
+    /// Moves all staged cells to their groups.
     pub fn flush(&self, stage: &mut Stage) {
         for (group, cells) in stage.0.iter_mut().enumerate() {
             self.merge(group, cells);
@@ -158,7 +158,7 @@ impl Corpus {
         }
     }
 
-    /// An error where a block could not be written.
+    /// Returns the error of a block that could not be written.
     pub fn check(&self) -> Result<()> {
         match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(failed(error)),
@@ -166,7 +166,7 @@ impl Corpus {
         }
     }
 
-    /// Gives every walk of the batch to `sink`, in order; `first` is the number of the first.
+    /// Passes every walk of the batch to `sink`, in order; `first` is the number of the first walk.
     /// `check` may end it between groups.
     pub fn rows(
         self,

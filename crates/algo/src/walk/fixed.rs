@@ -1,9 +1,9 @@
-//! Weights as integers, so that sums of them do not depend on the order.
+//! Weights as integers, so that their sums do not depend on the order.
 //!
-//! Integers are taken as they are. A floating-point number becomes a multiple of a unit that is
-//! 2^-90 of the least power of two above the largest weight of the graph: rounded down, but a
-//! weight above 0 never to 0. So weights down to 2^-37 (2^-66 of `f32`) of the largest are exact,
-//! and sums of up to 2^38 of them fit 128 bits.
+//! Integers are unchanged. A floating-point number becomes a multiple of a unit, 2^-90 of the least
+//! power of two above the largest weight of the graph: rounded down, but a positive weight at least
+//! to 1. So weights down to 2^-37 (2^-66 for `f32`) of the largest are exact, and sums of up to
+//! 2^38 of them fit 128 bits.
 
 use cenote_engine::{Graph, Weight, Weights};
 
@@ -12,10 +12,10 @@ use super::long::Contradiction;
 /// Bits of the largest weight.
 const BITS: i32 = 90;
 
-/// What a weight of a graph is worth.
+/// The conversion from a graph's weights to integers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    /// Of floating-point numbers: the unit is 2 to the power of this.
+    /// For floating-point numbers: the unit is 2 to the power of this.
     unit: i32,
     largest: f64,
 }
@@ -29,8 +29,8 @@ impl Scale {
         Self { unit: exponent + (u64::BITS - mantissa.leading_zeros()) as i32 - BITS, largest }
     }
 
-    /// Appends, for each weight, the sum of all up to and with it. The superblock has the largest
-    /// and the smallest weight: others contradict it.
+    /// Appends the prefix sums of the weights. An error for a weight that is not between the
+    /// smallest and the largest of the superblock.
     pub fn sums(&self, weights: Weights<'_>, sums: &mut Vec<u128>) -> Result<(), Contradiction> {
         let mut sum = 0;
         self.for_each(weights, |share| {
@@ -39,7 +39,7 @@ impl Scale {
         })
     }
 
-    /// Passes on what each weight is worth.
+    /// Calls `add` with each weight as an integer.
     #[inline(always)]
     pub fn for_each(
         &self,
@@ -63,7 +63,7 @@ impl Scale {
         if right { Ok(()) } else { Err(Contradiction) }
     }
 
-    /// The sum of all.
+    /// The sum of all weights.
     pub fn total(
         &self,
         weights: Weights<'_>,
@@ -74,7 +74,7 @@ impl Scale {
         Ok(scratch.last().copied().unwrap_or(0))
     }
 
-    /// One weight that is not negative.
+    /// One non-negative weight.
     pub fn of(&self, weight: Weight) -> u128 {
         match weight {
             Weight::F32(value) => self.float(f64::from(value)),
@@ -88,7 +88,7 @@ impl Scale {
     fn float(&self, value: f64) -> u128 {
         let (mantissa, exponent) = parts(value);
         match exponent - self.unit {
-            // Cut only where a weight is larger than the largest, which is an error anyway.
+            // Truncates only weights above the largest, which are an error anyway.
             up @ 0.. => (u128::from(mantissa) << up.min(BITS)) & ((1 << BITS) - 1),
             down => {
                 let kept = mantissa.checked_shr(down.unsigned_abs()).unwrap_or(0);
@@ -98,7 +98,7 @@ impl Scale {
     }
 }
 
-/// Mantissa and exponent: a number that is not negative is mantissa times 2^exponent.
+/// Mantissa and exponent of a non-negative number: mantissa times 2^exponent.
 #[inline]
 fn parts(value: f64) -> (u64, i32) {
     const FRACTION: u64 = (1 << 52) - 1;
@@ -117,7 +117,7 @@ pub(super) fn below_total(word: u64, total: u128) -> u128 {
     word * high + ((word * low) >> 64)
 }
 
-/// Whose share of the total `drawn` falls into, by the sums up to each.
+/// The index of the share that contains `drawn`, given prefix sums.
 #[inline]
 pub(super) fn index_of(sums: &[u128], drawn: u128) -> usize {
     sums.partition_point(|sum| *sum <= drawn)

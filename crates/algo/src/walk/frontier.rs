@@ -1,11 +1,11 @@
-//! All walks step together: a frontier of their vertices, each of its lists visited whole.
+//! Walks in lockstep: a frontier of all their vertices per step.
 //!
-//! The CAVE paper's Algorithm 5, for `block` and `vertex`. The pages of a hub's list are all
-//! brought to choose one entry, as they are there. A step of node2vec takes as many rounds as the
-//! walk with the most refusals needs, each of two visits: one proposes, one asks for edges.
+//! The CAVE paper's Algorithm 5, for `block` and `vertex`. As in the paper, all pages of a hub's
+//! list are read to choose one entry. A step of node2vec takes as many rounds as the walk with the
+//! most rejections needs, each of two visits: one proposes, one looks up edges.
 //!
-//! Where edges have weights, a walk wants one page and its weights ([`super::weigh`]), as with
-//! `auto`: to choose among the pages of a hub takes the sums of their weights anyway.
+//! With weights a walk needs one page and its weights ([`super::weigh`]), as with `auto`: choosing
+//! among the pages of a hub needs the sums of their weights anyway.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,25 +15,25 @@ use rayon::prelude::*;
 use super::by_id::ProposeById;
 use super::log::{Log, LogPart, Tally};
 use super::propose::{
-    Ask, DEAD_END, Propose, ProposeByWeight, REFUSED, Replies, TAKEN, TAKEN_IF_NEIGHBOUR, Walker,
+    DEAD_END, Propose, ProposeByWeight, REFUSED, Replies, TAKEN, TAKEN_IF_NEIGHBOUR, TestEdges,
+    Walker,
 };
 use super::rule::{NONE, Rule};
 use super::weigh::{Weighing, contradiction};
 use crate::report::Result;
 
-/// Memory of a batch of `rows` walks: each, what is proposed to it and what becomes of that; and a
-/// frontier.
+/// Bytes of a batch of `rows` walks: walkers, proposals, verdicts, and a frontier.
 pub(super) fn state_bytes(rows: u64, vertices: usize, workers: usize) -> u64 {
     rows * (size_of::<Walker>() + 4 + 1) as u64 + Frontier::bytes_for(vertices, workers)
 }
 
-/// Memory of the pages that walks by weight name.
+/// Bytes of the page tasks of weighted walks.
 pub(super) fn task_bytes(rows: u64, pages: u64) -> u64 {
-    // Vectors grow by doubling: of pages, and of the vertices whose lists may be long.
+    // Vectors double: of pages, and of vertices whose lists may be long.
     2 * (rows.min(pages) * size_of::<PageTask>() as u64 + rows * size_of::<VertexId>() as u64)
 }
 
-/// Takes all steps of walks `0..rows` of the batch of `log`.
+/// Moves walks `0..rows` of the batch of `log` to their ends.
 pub(super) fn run(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -44,15 +44,15 @@ pub(super) fn run(
     Steps::new(engine, rule, weighing, log, rows)?.run()
 }
 
-/// One batch of walks and what their steps need.
+/// The state of one batch of walks.
 struct Steps<'a, 'g> {
     engine: &'a Engine,
     rule: &'a Rule<'a>,
     log: Log<'a>,
     part: LogPart,
-    /// Where steps go by weight.
+    /// For weighted walks.
     weighing: &'a mut Option<Weighing<'g>>,
-    /// Those that have not stepped yet come first.
+    /// Walks that have not taken the current step come first.
     walkers: Vec<Walker>,
     replies: Replies,
     frontier: Frontier,
@@ -98,7 +98,8 @@ impl<'a, 'g> Steps<'a, 'g> {
         Ok(self.log.close(self.part))
     }
 
-    /// Sends back whose turn it is. Returns how many others there are; they come first.
+    /// Sends walks that restart back to their starts. Returns how many others there are, which
+    /// come first.
     fn restart(&mut self, step: u32) -> usize {
         let mut pending = 0;
         for i in 0..self.walkers.len() {
@@ -122,7 +123,7 @@ impl<'a, 'g> Steps<'a, 'g> {
         self.log.at(&mut self.part, row, step, start);
     }
 
-    /// A proposal to each of the first `pending` walks. Returns how many refused it.
+    /// Makes a proposal to each of the first `pending` walks. Returns how many were rejected.
     fn trial(&mut self, step: u32, trial: u32, pending: usize) -> Result<usize> {
         if self.weighing.is_some() {
             self.propose_by_weight(step, trial, pending)?;
@@ -133,7 +134,7 @@ impl<'a, 'g> Steps<'a, 'g> {
             corpus.check()?;
         }
         let refused = self.settle(step, pending);
-        self.ask(step, refused)
+        self.test_edges(step, refused)
     }
 
     fn propose(&mut self, step: u32, trial: u32, pending: usize) -> Result<()> {
@@ -169,7 +170,7 @@ impl<'a, 'g> Steps<'a, 'g> {
 
     fn propose_by_weight(&mut self, step: u32, trial: u32, pending: usize) -> Result<()> {
         let Self { engine, rule, log, walkers, weighing, replies, .. } = self;
-        let weighing = weighing.as_mut().expect("the caller looked");
+        let weighing = weighing.as_mut().expect("the caller checked it");
         let walkers = &mut walkers[..pending];
         walkers.par_sort_unstable_by_key(|walker| (walker.at, walker.row));
         let of_vertex = walkers.chunk_by(|a, b| a.at == b.at);
@@ -198,7 +199,8 @@ impl<'a, 'g> Steps<'a, 'g> {
         Ok(())
     }
 
-    /// Moves those whose proposal is decided. Returns how many others come first.
+    /// Moves the walks whose proposal is decided. Returns how many others there are, which come
+    /// first.
     fn settle(&mut self, step: u32, pending: usize) -> usize {
         let mut left = 0;
         for i in 0..pending {
@@ -214,7 +216,7 @@ impl<'a, 'g> Steps<'a, 'g> {
                         _ => self.replies.proposed[i].load(Ordering::Relaxed),
                     };
                     self.walkers[i].candidate = candidate;
-                    // The word that is free now says whether the candidate has to be a neighbour.
+                    // The free word stores whether the candidate must be a neighbour.
                     self.walkers[i].position = u64::from(verdict == TAKEN_IF_NEIGHBOUR);
                     self.walkers.swap(i, left);
                     left += 1;
@@ -224,26 +226,26 @@ impl<'a, 'g> Steps<'a, 'g> {
         left
     }
 
-    /// Finds out whether candidates are neighbours of the vertex before. Returns how many of the
-    /// first `pending` walks need another proposal.
-    fn ask(&mut self, step: u32, pending: usize) -> Result<usize> {
+    /// Tests whether candidates are neighbours of the vertex before. Returns how many of the first
+    /// `pending` walks need another proposal.
+    fn test_edges(&mut self, step: u32, pending: usize) -> Result<usize> {
         let walkers = &mut self.walkers[..pending];
         walkers.par_sort_unstable_by_key(|walker| (walker.candidate == NONE, walker.before));
-        let asking = walkers.partition_point(|walker| walker.candidate != NONE);
-        if asking == 0 {
+        let testing = walkers.partition_point(|walker| walker.candidate != NONE);
+        if testing == 0 {
             return Ok(pending);
         }
-        let (walkers, replies) = (&walkers[..asking], &self.replies);
-        replies.proposed[..asking].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
+        let (walkers, replies) = (&walkers[..testing], &self.replies);
+        replies.proposed[..testing].par_iter().for_each(|v| v.store(NONE, Ordering::Relaxed));
         self.frontier.set(walkers.iter().map(|walker| walker.before));
-        let kernel = Ask { walkers, replies };
+        let kernel = TestEdges { walkers, replies };
         let active = ActiveSet::In(&self.frontier);
-        self.engine.visit(format!("ask {step}"), Direction::Out, active, &kernel)?;
+        self.engine.visit(format!("edges {step}"), Direction::Out, active, &kernel)?;
         let mut refused = 0;
         for i in 0..pending {
             let Walker { candidate, position, .. } = self.walkers[i];
-            let found = i < asking && self.replies.proposed[i].load(Ordering::Relaxed) != NONE;
-            if i < asking && found == (position == 1) {
+            let found = i < testing && self.replies.proposed[i].load(Ordering::Relaxed) != NONE;
+            if i < testing && found == (position == 1) {
                 self.go_on(i, step, candidate);
             } else {
                 self.walkers.swap(i, refused);

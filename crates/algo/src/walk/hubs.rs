@@ -1,9 +1,9 @@
-//! Long lists by weight: of a list that runs over pages the sums of its weights, part by part, so
-//! that a step needs only the part with the entry that it takes.
+//! Prefix sums of the weights of long lists, part by part, so that a weighted step on a list that
+//! spans pages reads only the part with its entry.
 //!
-//! A part is what a page of lists and a page of weights have in common. When a walk comes to a long
-//! list whose sums are not known, the list is read once as a whole, with the others of its window;
-//! from then on a step there costs one page of lists and one of weights, as at any other vertex.
+//! A part is the intersection of a page of lists and a page of weights. When a walk first comes to
+//! a long list, the list is read completely, together with the others of its window; from then on a
+//! step there reads one page of lists and one of weights, as at any other vertex.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,23 +17,23 @@ use super::fixed::{Scale, index_of};
 use super::long::Contradiction;
 use crate::report::Result;
 
-/// Parts that are learned at a time: what is known before it is put in order.
+/// Parts that are loaded at a time.
 const PARTS_MAX: u64 = 1 << 14;
 
-/// Memory of a list beside its parts, twice for the table's growth.
+/// Bytes of a list without its parts, twice for the table's growth.
 const HUB_BYTES: u64 = 2 * (size_of::<(VertexId, Hub)>() as u64 + 8);
 
-/// Memory of a part: where it ends, its page, the sum up to there.
+/// Bytes of a part: its end, its page, its sum.
 const PART_BYTES: u64 = (size_of::<u64>() + size_of::<u32>() + size_of::<u128>()) as u64;
 
-/// What is known of one list.
+/// The parts of one long list.
 #[derive(Debug)]
 pub(super) struct Hub {
-    /// Positions where its parts end, ascending.
+    /// The ends of the parts, as positions in the list, ascending.
     ends: Box<[u64]>,
-    /// The pages of lists that they lie on, counted from the first of the list.
+    /// The pages of lists that hold them, counted from the first of the list.
     pages: Box<[u32]>,
-    /// The weights of all entries before these positions.
+    /// The sums of the weights of all entries before these ends.
     sums: Box<[u128]>,
 }
 
@@ -42,19 +42,19 @@ pub(super) struct Hub {
 pub(super) struct Part {
     /// Positions in the list.
     pub positions: Range<u64>,
-    /// The page of lists that it lies on, counted from the first of the list.
+    /// The page of lists that holds it, counted from the first of the list.
     pub page: u64,
-    /// The weights of the entries before.
+    /// The sum of the weights before it.
     pub before: u128,
 }
 
 impl Hub {
-    /// The weights of all its entries.
+    /// The sum of all weights.
     pub fn total(&self) -> u128 {
         self.sums.last().copied().unwrap_or(0)
     }
 
-    /// The part that `drawn`, less than the total, falls into.
+    /// The part that contains `drawn`, which is less than the total.
     pub fn part(&self, drawn: u128) -> Part {
         let i = index_of(&self.sums, drawn);
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
@@ -63,11 +63,11 @@ impl Hub {
     }
 }
 
-/// The long lists that walks have come to.
+/// The known long lists.
 #[derive(Debug, Default)]
 pub(super) struct Hubs(FxHashMap<VertexId, Hub>);
 
-/// Each long list of a direction, and its parts at most.
+/// Calls `each` with each long list of a direction and the most parts it has.
 fn for_each_long(
     adjacency: &Adjacency,
     column: &WeightColumn,
@@ -79,7 +79,7 @@ fn for_each_long(
             let vertex = adjacency.vertices_in(page).start;
             let pages = adjacency.pages_of(vertex);
             each(vertex, parts_of(adjacency, column, vertex));
-            // Another list may begin on the last of them, and run on.
+            // Another list may begin on the last page and continue.
             page = pages.end() + 1;
         } else {
             page += 1;
@@ -87,7 +87,7 @@ fn for_each_long(
     }
 }
 
-/// Parts of a list at most.
+/// The most parts of a list.
 fn parts_of(adjacency: &Adjacency, column: &WeightColumn, vertex: VertexId) -> u64 {
     let pages = adjacency.pages_of(vertex);
     let of_page = |page| {
@@ -98,19 +98,19 @@ fn parts_of(adjacency: &Adjacency, column: &WeightColumn, vertex: VertexId) -> u
 }
 
 impl Hubs {
-    /// Memory at most: of all long lists, and of those that are learned at a time.
+    /// The most bytes: of all long lists, and of those that are being loaded.
     pub fn bytes(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
         let (mut bytes, mut largest, mut all) = (0, 0, 0);
         for_each_long(adjacency, column, |_, parts| {
             bytes += HUB_BYTES + parts * PART_BYTES;
             (largest, all) = (parts.max(largest), all + parts);
         });
-        // Vectors grow by doubling, and are put together.
+        // Vectors double, and are concatenated.
         let learned = all.min(PARTS_MAX + largest);
         bytes + 3 * learned * size_of::<Piece>() as u64
     }
 
-    /// Pages of lists and of weights that all long lists lie on, about.
+    /// About how many pages of lists and of weights all long lists have.
     pub fn pages(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
         let mut pages = 0;
         for_each_long(adjacency, column, |_, parts| pages += parts);
@@ -121,8 +121,8 @@ impl Hubs {
         self.0.get(&vertex)
     }
 
-    /// Learns these long lists, ascending and each once.
-    pub fn learn(
+    /// Loads these long lists, ascending and each once.
+    pub fn load(
         &mut self,
         engine: &Engine,
         scale: Scale,
@@ -156,7 +156,7 @@ impl Hubs {
         Ok(Ok(()))
     }
 
-    /// Puts what was learned in order.
+    /// Stores loaded parts in order.
     fn keep(&mut self, mut pieces: Vec<Piece>) -> std::result::Result<(), Contradiction> {
         pieces.sort_unstable_by_key(|piece| (piece.vertex, piece.skip));
         for pieces in pieces.chunk_by(|a, b| a.vertex == b.vertex) {
@@ -185,12 +185,12 @@ impl Hubs {
     }
 }
 
-/// A part of a list as it is learned.
+/// A part of a list as it is loaded.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     vertex: VertexId,
     len: u32,
-    /// Position in its list, and length of that.
+    /// Position in its list, and length of the list.
     skip: u64,
     degree: u64,
     /// Page of lists.
@@ -212,7 +212,7 @@ struct Learned {
     scratch: Vec<u128>,
 }
 
-/// Where the piece of a vertex's list lies on a page.
+/// The entries of a vertex's list on a page.
 fn places(page: &Page<'_>, vertex: VertexId) -> Range<usize> {
     let i = (vertex - page.first_vertex()) as usize;
     page.start(i)..page.end(i)

@@ -1,4 +1,4 @@
-//! What walks do, recorded as they do it: counts, a fingerprint, and the cells of the corpus.
+//! Records of walks: counts, a fingerprint, and the cells of the corpus.
 
 use std::iter::Sum;
 use std::ops::Add;
@@ -9,14 +9,14 @@ use super::corpus::{Corpus, Stage};
 use crate::mix::{GOLDEN, mix};
 use crate::ranks::Ranks;
 
-/// Counts over walks. Sums, so the same in any order.
+/// Counts over walks, which do not depend on the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     /// Steps along edges.
     pub steps: u64,
     /// Steps back to the start.
     pub restarts: u64,
-    /// Walks that ended for want of a neighbour.
+    /// Walks that ended at a vertex without a neighbour.
     pub dead_ends: u64,
     /// Sum of a hash of every (walk, step, rank of the vertex).
     pub fingerprint: u64,
@@ -41,14 +41,14 @@ impl Sum for Tally {
     }
 }
 
-/// Where the walks of a batch are recorded.
+/// Records the walks of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log<'a> {
     /// Number of the batch's first walk.
     pub first: u64,
-    /// Keeps them, where there is a corpus.
+    /// The corpus, if there is one.
     pub corpus: Option<&'a Corpus>,
-    /// Of the vertices in the fingerprint.
+    /// For the fingerprint.
     pub ranks: &'a Ranks,
 }
 
@@ -66,7 +66,7 @@ impl Log<'_> {
         LogPart { tally: Tally::default(), stage }
     }
 
-    /// Walk number `row` of the batch is at `vertex` after `step` steps.
+    /// Records that walk number `row` of the batch is at `vertex` after `step` steps.
     #[inline]
     pub fn at(&self, part: &mut LogPart, row: u32, step: u32, vertex: VertexId) {
         let place = u64::from(step) << 32 ^ u64::from(self.ranks.of(vertex));
@@ -78,7 +78,7 @@ impl Log<'_> {
         }
     }
 
-    /// The end of a part.
+    /// Closes a part and returns its counts.
     pub fn close(&self, mut part: LogPart) -> Tally {
         if let Some(corpus) = self.corpus {
             corpus.flush(&mut part.stage);

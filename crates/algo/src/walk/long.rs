@@ -1,10 +1,10 @@
-//! Lists that run over pages: which page holds an entry, or would hold a target.
+//! Lists that span pages: finds the page of an entry or of a target.
 //!
-//! The index knows which pages a list runs over, not how long it is. Both are learned from the
-//! pages as they come by, 8 or 12 bytes a page: how far into its list a page begins, how long the
-//! list is that runs out of it, and its first target. What is not known yet is guessed: a guess
-//! leads to a page, and the page teaches more. So a hub's list is never read to choose one entry
-//! of it, and no answer depends on what was known.
+//! The index says which pages a list spans, not how long it is or what each page holds. That is
+//! learned from pages as they are read, 8 or 12 bytes a page: the position in its list where a page
+//! begins, the length of a list that a page ends with, and the first target. Unknown positions are
+//! guessed: a guess leads to a page, which teaches more. So a hub's list is never read to choose
+//! one entry, and no result depends on what was known.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,22 +14,22 @@ use cenote_engine::{Graph, HugeVec, Page, VertexId};
 use super::rule::NONE;
 use crate::report::Result;
 
-/// Bytes of a raw page that are no entries: the header, the place of one list.
+/// Bytes of a raw page that are not entries: the header, and the index of one list.
 const OVERHEAD_BYTES: u64 = 50;
 
-/// What was learned. Shared by the workers.
+/// What is known about long lists, shared by the workers.
 #[derive(Debug)]
 pub(super) struct LongLists {
-    /// Position, within its list, of a page's first entry; 0 where not known, or where no list is
-    /// continued.
+    /// Position, within its list, of a page's first entry; 0 if unknown, or if the page continues
+    /// no list.
     skips: HugeVec<AtomicU32>,
-    /// Length of the list that runs out of a page in which it begins; 0 where not known.
+    /// Length of the list that begins in a page and continues; 0 if unknown.
     degrees: HugeVec<AtomicU32>,
-    /// First target of a page that continues a list; [`NONE`] where not known. Empty where no
-    /// walk searches for targets.
+    /// First target of a page that continues a list; [`NONE`] if unknown. Empty if no walk searches
+    /// for targets.
     firsts: HugeVec<AtomicU32>,
-    /// Entries of a page that a list fills alone, at least.
-    full: u64,
+    /// The fewest entries of a page within a list. An import fills such pages; updates do not.
+    within_min: u64,
 }
 
 /// Pages contradict each other.
@@ -37,25 +37,26 @@ pub(super) struct LongLists {
 pub(super) struct Contradiction;
 
 impl LongLists {
-    /// Memory for `pages`.
+    /// Bytes for `pages`.
     pub fn bytes(pages: u64, with_targets: bool) -> u64 {
         pages * if with_targets { 12 } else { 8 }
     }
 
-    /// Knows nothing yet.
+    /// Initially nothing is known.
     pub fn new(graph: &Graph, pages: u64, with_targets: bool) -> Result<Self> {
         let pages = usize::try_from(pages).expect("the index of all pages is in memory");
         let firsts: HugeVec<AtomicU32> = HugeVec::zeroed(if with_targets { pages } else { 0 })?;
         firsts.iter().for_each(|first| first.store(NONE, Ordering::Relaxed));
+        let full = (graph.page_bytes() as u64 - OVERHEAD_BYTES) / 4;
         Ok(Self {
             skips: HugeVec::zeroed(pages)?,
             degrees: HugeVec::zeroed(pages)?,
             firsts,
-            full: (graph.page_bytes() as u64 - OVERHEAD_BYTES) / 4,
+            within_min: if graph.superblock().has_imported_lists() { full } else { 1 },
         })
     }
 
-    /// Learns from page `number`.
+    /// Learns from page `number`; an error if it contradicts what is known.
     pub fn learn(&self, number: u64, page: &Page<'_>) -> std::result::Result<(), Contradiction> {
         if page.head_skip() > 0 {
             self.learn_skip(number, page.head_skip())?;
@@ -77,7 +78,7 @@ impl LongLists {
         Ok(())
     }
 
-    /// What is known once stays: two pages that disagree would send a walk to and fro for ever.
+    /// Known values never change: two pages that disagree would send a walk to and fro forever.
     fn learn_skip(&self, page: u64, skip: u64) -> std::result::Result<(), Contradiction> {
         let known = self.skips.get(page as usize).ok_or(Contradiction)?;
         let Ok(skip) = u32::try_from(skip) else { return Ok(()) };
@@ -89,7 +90,7 @@ impl LongLists {
         Ok(())
     }
 
-    /// Length of a list that begins in `page` and runs on, where known.
+    /// Length of a list that begins in `page` and continues, if known.
     pub fn degree(&self, page: u64) -> Option<u64> {
         let degree = self.degrees[page as usize].load(Ordering::Relaxed);
         (degree > 0).then_some(u64::from(degree))
@@ -100,7 +101,7 @@ impl LongLists {
         (skip > 0).then_some(u64::from(skip))
     }
 
-    /// The page of entry `position` of a list of `degree` entries on `pages`, as far as is known.
+    /// The likely page of entry `position` of a list of `degree` entries on `pages`.
     pub fn page_of_entry(&self, pages: &RangeInclusive<u64>, position: u64, degree: u64) -> u64 {
         let (mut low, mut low_position) = (*pages.start(), 0);
         let (mut high, mut high_position) = (pages.end() + 1, degree);
@@ -111,10 +112,13 @@ impl LongLists {
                 }
                 (low, low_position) = (low + 1, skip);
             }
-            // Raw pages are full but for the last, packed ones hold more, about alike.
-            let each = ((high_position - low_position) / (high - low)).max(self.full);
+            // Imported raw pages are full except the last; packed ones hold similar numbers.
+            let each = ((high_position - low_position) / (high - low)).max(self.within_min);
             let guess = (low + (position - low_position) / each).min(high - 1);
             if guess == low {
+                if low + 1 < high && self.skip(low + 1).is_some_and(|skip| skip <= position) {
+                    continue;
+                }
                 return low;
             }
             match self.skip(guess) {
@@ -126,7 +130,7 @@ impl LongLists {
         low
     }
 
-    /// The page of a list on `pages` that holds `target` if any does, as far as is known.
+    /// The likely page of a list on `pages` that holds `target`.
     pub fn page_of_target(&self, pages: &RangeInclusive<u64>, target: VertexId) -> u64 {
         let (mut low, mut high) = (*pages.start(), pages.end() + 1);
         while high - low > 1 {
@@ -138,5 +142,41 @@ impl LongLists {
             }
         }
         low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_reach_every_entry_however_unevenly_pages_are_filled() {
+        let lengths = [3, 900, 1, 1, 250, 1011, 40, 1, 1];
+        let begins: Vec<u32> = lengths
+            .iter()
+            .scan(0, |end, length| {
+                *end += length;
+                Some(*end - length)
+            })
+            .collect();
+        let (pages, degree) = (0..=lengths.len() as u64 - 1, lengths.iter().sum::<u32>());
+        for position in (0..degree).chain((0..degree).rev()).step_by(7) {
+            let skips = HugeVec::zeroed(lengths.len()).unwrap();
+            let (degrees, firsts) = (HugeVec::zeroed(0).unwrap(), HugeVec::zeroed(0).unwrap());
+            let long = LongLists { skips, degrees, firsts, within_min: 1 };
+            let page_of = |position: u32| begins.partition_point(|begin| *begin <= position) - 1;
+            let mut pages_read = 0;
+            loop {
+                let guess = long.page_of_entry(&pages, position.into(), degree.into()) as usize;
+                for page in [guess, guess + 1].into_iter().filter(|page| *page < lengths.len()) {
+                    long.learn_skip(page as u64, begins[page].into()).unwrap();
+                }
+                if guess == page_of(position) {
+                    break;
+                }
+                pages_read += 1;
+                assert!(pages_read <= lengths.len(), "entry {position} is not reached");
+            }
+        }
     }
 }

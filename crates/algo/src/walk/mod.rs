@@ -1,39 +1,40 @@
 //! Random walks: uniform or by weight, node2vec, with restart.
 //!
 //! **Returns** walks, each a start and the vertices visited from there. Step `s` of walk `w` is a
-//! function of the graph, of the vertices before, and of random numbers keyed by (seed, w, s): the
-//! same walks come out whatever the threads, the strategy, the budget or the device.
+//! function of the graph, of the vertices before, and of random numbers keyed by (seed, w, s), so
+//! walks do not depend on threads, strategy, budget or device.
 //!
 //! - With probability `restart` a step goes back to the start; the vertex before is then forgotten.
-//! - A vertex without out-neighbours is a dead end: the walk ends there, or with
-//!   [`DeadEnds::Restart`] goes back to its start, once.
-//! - Otherwise an entry of the vertex's list, in the order of the ids, is proposed, all alike, or
-//!   with [`WalkConfig::weighted`] each in proportion to the weight of its edge: the first one at
-//!   which the sum of the weights, from the start of the list, is above a random number below the
-//!   sum of all. Edges of weight 0 are never proposed; a vertex with no others is a dead end.
-//!   Weights are added up as integers ([`fixed`]). A walk that came from `t` takes the proposal `x`
-//!   with a chance in proportion to 1/p where `x` is `t`, to 1 where `t` has an edge to `x`, and to
-//!   1/q elsewhere (node2vec, Grover and Leskovec, KDD 2016); refused, it draws another. With p = q
-//!   = 1, and on the first step, every proposal is taken.
+//! - At a vertex without out-neighbours, a dead end, the walk ends, or with [`DeadEnds::Restart`]
+//!   goes back to its start, once.
+//! - Otherwise an entry of the vertex's list is proposed: each with equal probability, or with
+//!   [`WalkConfig::weighted`] in proportion to the weight of its edge: in the order of the ids, the
+//!   first entry at which the sum of the weights exceeds a random number below the total. Edges of
+//!   weight 0 are never proposed; a vertex with no others is a dead end. Weights are added as
+//!   integers ([`fixed`]).
+//! - A walk that came from `t` accepts the proposal `x` with a probability proportional to 1/p if
+//!   `x` is `t`, to 1 if `t` has an edge to `x`, and to 1/q otherwise (node2vec, Grover and
+//!   Leskovec, KDD 2016); if it rejects, it draws another. With p = q = 1, and on the first step,
+//!   every proposal is accepted.
 //!
 //! **Source.** `block` and `vertex`: the CAVE paper's Algorithm 5, a frontier of the vertices of
 //! all walks per step. `auto`: walks wait at pages, after GraphWalker (ATC 2020) and NosWalker
 //! (ASPLOS 2023). Rejection sampling: KnightKing, SOSP 2019.
 //!
-//! **Trick.** Walks need not step together. Pages pass in file order; a walk goes on wherever its
-//! next page lies further on, so that one sweep serves two steps of it on average. Of a hub's list
-//! only the page with the proposed entry is read.
+//! **Trick.** Walks need not be at the same step. Pages are read in file order, and a walk
+//! continues in the same sweep if its next page lies further on: two steps per sweep on average. Of
+//! a hub's list only the page with the proposed entry is read.
 //!
 //! - [`draw`]: random numbers by counter
 //! - [`rule`]: the definition of a step
-//! - [`frontier`]: all walks step together; [`propose`]: to where; [`by_id`]: where vertices do not
-//!   lie in the order of ids
-//! - [`sweep`]: walks wait at pages; [`waiting`]: where; [`passes`]: how often pages are read
-//! - [`long`]: which page of a long list
-//! - [`weigh`]: which entry by weight; [`hubs`]: of long lists; [`fixed`]: weights as integers
-//! - [`past`]: what node2vec remembers
+//! - [`frontier`]: walks in lockstep; [`propose`]: proposals; [`by_id`]: if vertices are not in the
+//!   order of ids
+//! - [`sweep`]: walks that wait at pages; [`waiting`]: their queues; [`passes`]: estimated reads
+//! - [`long`]: the page of an entry of a long list
+//! - [`weigh`]: weighted choice; [`hubs`]: in long lists; [`fixed`]: weights as integers
+//! - [`past`]: the state of node2vec
 //! - [`corpus`]: from steps in any order to rows
-//! - [`verify`](mod@verify): walks again, one by one
+//! - [`verify`](mod@verify): a serial verifier
 
 mod by_id;
 mod corpus;
@@ -62,7 +63,7 @@ use crate::ranks::is_natural;
 use crate::report::{Result, Run, pages};
 use corpus::{Corpus, Layout};
 use log::{Log, Tally};
-use past::{Forgets, Remembers};
+use past::{FirstOrder, SecondOrder};
 use rule::Rule;
 use weigh::Weighing;
 
@@ -72,20 +73,20 @@ pub use verify::{is_sampled, verify};
 
 const NAME: &str = "walk";
 
-/// A batch has at least so many walks: fewer would read the graph once more to save a megabyte.
+/// The fewest walks in a batch: fewer would read the graph once more to save a megabyte.
 const BATCH_MIN: u64 = 1 << 14;
 
-/// Where walks go.
+/// The output of walks.
 pub struct Output<'a> {
-    /// A folder with room for twice the corpus's vertices, 4 bytes each, while the walks run.
+    /// A folder with space for twice the corpus's vertices, 4 bytes each, while the walks run.
     pub folder: &'a Path,
-    /// Memory that the sink takes, bytes.
+    /// Bytes of memory that the sink takes.
     pub sink_bytes: u64,
-    /// Takes the walks in order.
+    /// Receives the walks in order.
     pub sink: &'a mut Sink<'a>,
 }
 
-/// What walks did.
+/// The result of random walks.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Walks {
@@ -93,35 +94,35 @@ pub struct Walks {
     pub steps: u64,
     /// Steps back to the start.
     pub restarts: u64,
-    /// Walks that ended for want of a neighbour.
+    /// Walks that ended at a vertex without a neighbour.
     pub dead_ends: u64,
-    /// Sum, modulo 2^64, of a hash of every walk, step and place of the vertex's id among all:
-    /// equal for equal walks.
+    /// Sum, modulo 2^64, of a hash of every walk, step and rank of the vertex: equal for equal
+    /// walks.
     pub fingerprint: u64,
-    /// Batches that the walks were taken in, so that their state fits the budget.
+    /// Batches of walks, whose state fits the budget.
     pub batches: u64,
     /// Bytes that the corpus took on disk before it became rows.
     pub spill_bytes: u64,
-    /// What the run did.
+    /// Statistics of the run.
     pub run: Run,
 }
 
-/// How walks are moved.
+/// How walks are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     Frontier,
     Sweep,
-    /// With what node2vec remembers.
-    SweepRemembering,
+    /// With node2vec.
+    SweepSecondOrder,
 }
 
 impl Method {
     fn of(graph: &Graph, config: &EngineConfig, walk: &WalkConfig) -> Self {
         match config.strategy {
-            // A list whose entries do not lie in the order of their ids is needed as a whole.
+            // If entries are not in the order of their ids the whole list is needed.
             _ if !is_natural(graph) => Self::Frontier,
             Strategy::Auto if sweep::can_sweep(pages(graph, Direction::Out)) => {
-                if walk.is_second_order() { Self::SweepRemembering } else { Self::Sweep }
+                if walk.is_second_order() { Self::SweepSecondOrder } else { Self::Sweep }
             }
             _ => Self::Frontier,
         }
@@ -134,9 +135,9 @@ impl Method {
                 let tasks = if weighted { frontier::task_bytes(rows, pages) } else { 0 };
                 frontier::state_bytes(rows, graph.vertices(), workers) + tasks
             }
-            Self::Sweep => sweep::state_bytes::<Forgets>(rows, pages, workers, weighted),
-            Self::SweepRemembering => {
-                sweep::state_bytes::<Remembers>(rows, pages, workers, weighted)
+            Self::Sweep => sweep::state_bytes::<FirstOrder>(rows, pages, workers, weighted),
+            Self::SweepSecondOrder => {
+                sweep::state_bytes::<SecondOrder>(rows, pages, workers, weighted)
             }
         }
     }
@@ -151,13 +152,13 @@ impl Method {
     ) -> Result<Tally> {
         match self {
             Self::Frontier => frontier::run(engine, rule, weighing, log, rows),
-            Self::Sweep => sweep::run::<Forgets>(engine, rule, weighing, log, rows),
-            Self::SweepRemembering => sweep::run::<Remembers>(engine, rule, weighing, log, rows),
+            Self::Sweep => sweep::run::<FirstOrder>(engine, rule, weighing, log, rows),
+            Self::SweepSecondOrder => sweep::run::<SecondOrder>(engine, rule, weighing, log, rows),
         }
     }
 }
 
-/// How many walks are under way at once, and what they need.
+/// How many walks run at once, and their memory.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     method: Method,
@@ -167,7 +168,7 @@ struct Batch {
 
 impl Batch {
     /// As many walks as half of the budget holds beside the page index. `sink_bytes`: memory of
-    /// the corpus's sink, where there is a corpus.
+    /// the corpus's sink, if there is one.
     fn plan(
         graph: &Graph,
         config: &EngineConfig,
@@ -201,16 +202,16 @@ impl Batch {
         Ok(Self { method, rows: rows.max(1), needs })
     }
 
-    /// Batches that so many walks make, and the size of all but the last.
+    /// The number of batches for `walkers` walks.
     fn count(&self, walkers: u64) -> u64 {
         walkers.div_ceil(self.rows)
     }
 }
 
-/// Memory: that of a batch of walks. `sink_bytes` as in [`Output`], where there is one.
+/// Memory: that of a batch of walks. `sink_bytes` as in [`Output`], if there is one.
 ///
 /// # Errors
-/// An index that cannot be read, of walks by weight.
+/// The index of weights cannot be read.
 pub fn needs(
     graph: &Graph,
     config: &EngineConfig,
@@ -220,15 +221,15 @@ pub fn needs(
     Ok(Batch::plan(graph, config, walk, sink_bytes)?.needs)
 }
 
-/// Pages of weights are kept as pages of lists are.
+/// Pages of weights are cached as pages of lists are.
 fn with_weights(config: &EngineConfig, walk: &WalkConfig) -> EngineConfig {
     config.clone().weighted(walk.weighted)
 }
 
-/// What a run will need.
+/// Estimates the memory and reads of a run.
 ///
 /// # Errors
-/// Whatever [`run`] would refuse.
+/// As [`run`].
 pub fn estimate(
     graph: &Graph,
     config: &EngineConfig,
@@ -256,18 +257,18 @@ pub fn estimate(
         _ => passes::passes(walk, batch.rows, (pages, gaps), cached, batches),
     };
     let long = if walk.weighted { Weighing::pages_to_learn(graph) as f64 } else { 0.0 };
-    // Some pages of long lists are read with others before they stay in memory.
+    // Some pages of long lists are read with others before they are cached.
     let likely = columns.map(|column| passes(column) * column.0 as f64).iter().sum::<f64>()
         + long * (1.0 - 0.7 * cached);
-    let because = "the pages that so many walks touch in a pass, for all passes; fewer passes \
-                   where neighbours lie close together";
-    // Walks along a graph with locality stay on pages at hand; on a directed graph they end early.
+    let because = "the pages that the walks of a batch touch in a pass, for all passes; fewer \
+                   passes if neighbours lie close together";
+    // With locality walks stay on pages in memory; on a directed graph they end early.
     let reads = Reads::between(0.25 * lists as f64, likely, 1.1 * likely);
     let reads = reads.sparing(batch.needs.state_bytes / 8);
     Ok(Estimate::new(graph, plan, reads, because))
 }
 
-/// Takes the walks, and gives them to `output` where there is one.
+/// Runs the walks, and passes them to `output` if there is one.
 pub fn run(
     graph: &Arc<Graph>,
     config: EngineConfig,

@@ -1,22 +1,22 @@
-//! How many passes over the pages a sweep takes, as estimated beforehand.
+//! Estimates how many passes over the pages the walks of a sweep take.
 
 use super::rule::WalkConfig;
 use super::sweep::{WINDOW_MIN, WINDOWS};
 
-/// Further pages for each proposal of a walk that asks for edges, as measured on a Kronecker graph.
-const PAGES_PER_QUESTION: f64 = 0.3;
+/// Additional pages per proposal of a walk that tests edges, measured on a Kronecker graph.
+const PAGES_PER_TEST: f64 = 0.3;
 
-/// For every active page of lists, one at which walks wait, so many more are read in gaps between
-/// active ones, where few are active; active pages of weights lie closer together.
+/// Pages read in gaps per active page, where few pages are active: of lists, and of weights, whose
+/// active pages lie closer together.
 pub(super) const GAPS_OF_LISTS: f64 = 8.0;
 pub(super) const GAPS_OF_WEIGHTS: f64 = 3.0;
 
-/// Passes over the pages that batches of `rows` walks will read, where `cached` is the share of the
-/// pages that stays in memory, and `gaps` what is read between active pages.
+/// Passes over the pages for batches of `rows` walks; `cached`: the fraction of the pages that
+/// stays in memory; `gaps`: pages read between active ones.
 ///
-/// On a graph without locality the pages of a walk are a random sequence. A sweep serves a rising
-/// run of it, less what falls into the same window; the number of runs is nearly normal. With p or
-/// q most of a vertex's neighbours are taken to be no neighbours of the vertex before.
+/// On a graph without locality the pages of a walk are a random sequence. A sweep covers a rising
+/// run of it, less what falls into the same window; the number of runs is nearly normal. For p and
+/// q, most neighbours of a vertex are assumed not to be neighbours of the vertex before.
 pub(super) fn passes(
     walk: &WalkConfig,
     rows: u64,
@@ -29,7 +29,7 @@ pub(super) fn passes(
     let mut visits = f64::from(walk.steps) * (1.0 - walk.restart);
     if walk.is_second_order() {
         let largest = (1.0 / walk.p).max(1.0).max(1.0 / walk.q);
-        visits *= walk.q * largest * (1.0 + PAGES_PER_QUESTION);
+        visits *= walk.q * largest * (1.0 + PAGES_PER_TEST);
     }
     let runs = (visits * (1.0 + same_window) + 1.0) / 2.0;
     let spread = ((visits + 1.0) / 12.0).sqrt();
@@ -37,10 +37,10 @@ pub(super) fn passes(
     for sweep in 1..=(runs + 6.0 * spread).ceil() as u64 {
         let alive = 1.0 / (1.0 + (1.702 * (sweep as f64 - 0.5 - runs) / spread).exp());
         let active = 1.0 - (-crowd * alive * visits / runs).exp();
-        // Gaps between active pages are read through while they are short.
+        // Short gaps between active pages are read.
         let covered = 1.0 - (-gaps * active).exp();
         swept += covered * if sweep == 1 { 1.0 } else { 1.0 - cached };
     }
-    // Later batches find in memory what the first has left there.
+    // Later batches find the cached pages of the first.
     swept + (batches - 1.0).max(0.0) * (swept * (1.0 - cached))
 }

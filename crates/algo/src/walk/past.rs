@@ -1,4 +1,4 @@
-//! What a walk remembers beside where it is: nothing, or what node2vec needs.
+//! The state of a walk besides its position: none, or that of node2vec.
 
 use std::fmt::Debug;
 
@@ -6,36 +6,36 @@ use cenote_engine::VertexId;
 
 use super::rule::NONE;
 
-/// A walk's memory.
+/// The history that a walk keeps.
 pub(super) trait Past: Copy + Debug + Default + Send + Sync {
-    /// Whether such walks ask for edges.
-    const ASKS: bool;
+    /// Whether such walks test edges.
+    const TESTS_EDGES: bool;
 
     /// The vertex before, [`NONE`] at the start.
     fn before(&self) -> VertexId;
 
-    /// Which proposal of this step is next.
+    /// The number of the next proposal of this step.
     fn trial(&self) -> u32;
 
-    /// The candidate whose edge to the vertex before is asked for, and whether in its own list.
-    fn question(&self) -> Option<(VertexId, bool)>;
+    /// The candidate whose edge to the vertex before is to be tested, and whether in its own list.
+    fn edge_test(&self) -> Option<(VertexId, bool)>;
 
-    /// Notes a candidate whose edge to the vertex before is to be looked up.
-    fn ask(&mut self, candidate: VertexId, at_candidate: bool);
+    /// Sets the candidate whose edge to the vertex before is to be tested.
+    fn set_edge_test(&mut self, candidate: VertexId, at_candidate: bool);
 
-    /// The proposal was refused.
+    /// Records that the proposal was rejected.
     fn refuse(&mut self);
 
-    /// A step leads on from `at`.
+    /// Records a step from `at`.
     fn leave(&mut self, at: VertexId);
 }
 
-/// Steps depend on where the walk is, no more.
+/// No history: steps depend only on the current vertex.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Forgets;
+pub(super) struct FirstOrder;
 
-impl Past for Forgets {
-    const ASKS: bool = false;
+impl Past for FirstOrder {
+    const TESTS_EDGES: bool = false;
 
     #[inline]
     fn before(&self) -> VertexId {
@@ -48,39 +48,39 @@ impl Past for Forgets {
     }
 
     #[inline]
-    fn question(&self) -> Option<(VertexId, bool)> {
+    fn edge_test(&self) -> Option<(VertexId, bool)> {
         None
     }
 
-    fn ask(&mut self, _: VertexId, _: bool) {
-        unreachable!("a walk without a past takes every proposal");
+    fn set_edge_test(&mut self, _: VertexId, _: bool) {
+        unreachable!("a first-order walk accepts every proposal");
     }
 
     fn refuse(&mut self) {
-        unreachable!("a walk without a past takes every proposal");
+        unreachable!("a first-order walk accepts every proposal");
     }
 
     #[inline]
     fn leave(&mut self, _: VertexId) {}
 }
 
-/// Steps depend on the vertex before.
+/// The history of node2vec: steps depend on the vertex before.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Remembers {
+pub(super) struct SecondOrder {
     before: VertexId,
     candidate: VertexId,
-    /// Twice the number of refusals; odd where the candidate's own list is asked.
+    /// Twice the number of rejections; odd if the edge is tested in the candidate's own list.
     trial: u32,
 }
 
-impl Default for Remembers {
+impl Default for SecondOrder {
     fn default() -> Self {
         Self { before: NONE, candidate: NONE, trial: 0 }
     }
 }
 
-impl Past for Remembers {
-    const ASKS: bool = true;
+impl Past for SecondOrder {
+    const TESTS_EDGES: bool = true;
 
     #[inline]
     fn before(&self) -> VertexId {
@@ -93,12 +93,12 @@ impl Past for Remembers {
     }
 
     #[inline]
-    fn question(&self) -> Option<(VertexId, bool)> {
+    fn edge_test(&self) -> Option<(VertexId, bool)> {
         (self.candidate != NONE).then_some((self.candidate, self.trial % 2 == 1))
     }
 
     #[inline]
-    fn ask(&mut self, candidate: VertexId, at_candidate: bool) {
+    fn set_edge_test(&mut self, candidate: VertexId, at_candidate: bool) {
         self.candidate = candidate;
         self.trial = self.trial & !1 | u32::from(at_candidate);
     }

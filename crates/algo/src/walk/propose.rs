@@ -1,4 +1,4 @@
-//! Proposals to walks that step together, and what becomes of them.
+//! Proposals and verdicts for walks in lockstep.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -7,12 +7,12 @@ use cenote_engine::{HugeVec, Kernel, List, Page, PageTask, Purpose, VertexId};
 
 use super::draw::below;
 use super::rule::{Rule, Verdict};
-use super::weigh::{Choice, Sums, There, Weighing, hull};
+use super::weigh::{Choice, PageWeights, Sums, Weighing, hull};
 
-/// A walk on its way to the next step.
+/// A walk between two steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walker {
-    /// Decides which entry is proposed; by weight: the page where that is.
+    /// The random word that selects the entry; for weighted walks, the page of the entry.
     pub position: u64,
     pub at: VertexId,
     pub before: VertexId,
@@ -26,13 +26,13 @@ pub(super) const REFUSED: u8 = 2;
 pub(super) const TAKEN_IF_NEIGHBOUR: u8 = 3;
 const TAKEN_UNLESS_NEIGHBOUR: u8 = 4;
 
-/// What is proposed to each pending walk, and what becomes of that.
+/// The proposal to each pending walk, and the verdict on it.
 pub(super) struct Replies {
     pub proposed: HugeVec<AtomicU32>,
     pub verdicts: HugeVec<AtomicU8>,
 }
 
-/// Walks of one vertex, in walks sorted by `key`.
+/// The walks of a vertex, among walks sorted by `key`.
 pub(super) fn of_vertex(
     walkers: &[Walker],
     vertex: VertexId,
@@ -43,7 +43,7 @@ pub(super) fn of_vertex(
     from..from + len
 }
 
-/// Proposes an entry to every walk that is at a vertex, whichever piece of its list it lies in.
+/// Proposes an entry to every walk at a vertex, in whichever piece of its list the entry lies.
 pub(super) struct Propose<'a> {
     pub rule: &'a Rule<'a>,
     pub first: u64,
@@ -77,7 +77,7 @@ impl Kernel for Propose<'_> {
 }
 
 impl Propose<'_> {
-    /// Proposes `target` to a walk at a vertex of so many neighbours.
+    /// Proposes `target` to a walk at a vertex of this degree.
     pub fn reply(&self, i: usize, target: VertexId, degree: u64) {
         let walker = &self.walkers[i];
         let walk = self.first + u64::from(walker.row);
@@ -93,7 +93,7 @@ impl Propose<'_> {
     }
 }
 
-/// Proposes by weight, to walks sorted by the page of what is proposed.
+/// Weighted proposals, to walks sorted by the page of the proposed entry.
 pub(super) struct ProposeByWeight<'a> {
     pub weighing: &'a Weighing<'a>,
     pub propose: Propose<'a>,
@@ -125,16 +125,16 @@ impl Kernel for ProposeByWeight<'_> {
     fn page(&self, sums: &mut Sums, page: &Page<'_>, purpose: &Purpose<'_>) {
         let task = purpose.task;
         let Some((entries, weights)) = purpose.weights.clone() else { return };
-        let mut there = There::new(entries, weights, sums);
+        let mut weights = PageWeights::new(entries, weights, sums);
         for i in task.from as usize..task.to as usize {
             let walker = &self.propose.walkers[i];
             let (at, word) = (walker.at, self.word(walker));
-            match self.weighing.choose(&mut there, page, task.page, at, word) {
+            match self.weighing.choose(&mut weights, page, task.page, at, word) {
                 Ok(Choice::Target(target)) => {
                     let degree = page.list((at - page.first_vertex()) as usize).degree;
                     self.propose.reply(i, target, degree);
                 }
-                // No reply says so.
+                // Without a reply the walk is at a dead end.
                 Ok(Choice::DeadEnd) => {}
                 Ok(Choice::At(_)) | Err(_) => self.contradiction.store(true, Ordering::Relaxed),
             }
@@ -142,13 +142,13 @@ impl Kernel for ProposeByWeight<'_> {
     }
 }
 
-/// Finds out whether candidates are neighbours of the vertex before.
-pub(super) struct Ask<'a> {
+/// Tests whether candidates are neighbours of the vertex before.
+pub(super) struct TestEdges<'a> {
     pub walkers: &'a [Walker],
     pub replies: &'a Replies,
 }
 
-impl Kernel for Ask<'_> {
+impl Kernel for TestEdges<'_> {
     type Local = ();
 
     fn local(&self) {}

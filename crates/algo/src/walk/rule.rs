@@ -1,4 +1,4 @@
-//! The definition of a walk, apart from how lists are brought: starts, restarts, proposals, tests.
+//! The definition of a walk: starts, restarts, proposals, verdicts.
 
 use cenote_engine::{Graph, VertexId, setters};
 
@@ -8,62 +8,62 @@ use crate::report::{AlgoError, Result, check_weights};
 
 pub(super) use super::draw::Draw;
 
-/// No vertex: ids are smaller.
+/// No vertex.
 pub(super) const NONE: VertexId = VertexId::MAX;
 
-/// `p` and `q` lie between this and its reciprocal: beyond, a step could take millions of trials.
+/// The smallest `p` and `q`, and the reciprocal of the largest: beyond, a step could take millions
+/// of trials.
 const BIAS_MIN: f64 = 1e-3;
 
-/// Where walks start. Walk number `w` of a list of starts takes entry `w` modulo its length.
+/// Where walks start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// Vertex after vertex in the order of the ids, all of them, then again.
+    /// All vertices in the order of their ids, repeatedly.
     All,
-    /// A vertex at random for each walk.
+    /// A random vertex for each walk.
     Random,
-    /// These, in this order.
+    /// These vertices in this order, repeatedly.
     Listed(Vec<VertexId>),
 }
 
 impl Starts {
-    /// Whether any vertex may be one.
+    /// Whether any vertex may be a start.
     pub(super) fn is_anywhere(&self) -> bool {
         !matches!(self, Self::Listed(_))
     }
 }
 
-/// What a walk does at a vertex that has no neighbour to go to.
+/// What a walk does at a vertex without a possible neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeadEnds {
-    /// It ends there and is shorter than the others.
+    /// It ends there.
     #[default]
     End,
-    /// It goes on from its start; it ends only if that is the dead end.
+    /// It continues from its start; it ends only if its start is the dead end.
     Restart,
 }
 
-/// Which walks to take.
+/// Parameters of random walks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct WalkConfig {
-    /// How many.
+    /// Number of walks.
     pub walkers: u64,
-    /// From where.
+    /// Where they start.
     pub starts: Starts,
-    /// Steps of each walk, at most.
+    /// The most steps of a walk.
     pub steps: u32,
     /// Probability of going back to the start instead of to a neighbour, 0 to 1.
     pub restart: f64,
-    /// node2vec: going back to the vertex before is 1/p as likely as to a common neighbour.
+    /// node2vec: the vertex before is 1/p as likely as a common neighbour.
     pub p: f64,
-    /// node2vec: going away from the vertex before is 1/q as likely as to a common neighbour.
+    /// node2vec: a vertex that is not a common neighbour is 1/q as likely as one.
     pub q: f64,
-    /// What happens where there is no neighbour.
+    /// What happens at a vertex without a neighbour.
     pub dead_ends: DeadEnds,
-    /// Whether neighbours are proposed in proportion to the weights of the edges instead of all
-    /// alike.
+    /// Whether neighbours are chosen in proportion to the weights of their edges.
     pub weighted: bool,
-    /// Walks are a function of the graph, these settings and this number.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -101,7 +101,7 @@ impl WalkConfig {
         self.p != 1.0 || self.q != 1.0
     }
 
-    /// An error that names the parameter that makes no sense for `graph`.
+    /// Returns an error for a parameter that is out of range for `graph`.
     pub(super) fn check(&self, graph: &Graph) -> Result<()> {
         let wrong = |parameter, given: String, expected: &str| {
             Err(AlgoError::Parameter { parameter, given, expected: expected.to_owned() })
@@ -141,7 +141,7 @@ impl WalkConfig {
     }
 }
 
-/// Refuses a graph by whose weights no walk can go.
+/// Refuses graphs without weights or with negative ones.
 fn check_walk_weights(graph: &Graph) -> Result<()> {
     if !graph.is_weighted() {
         return Err(AlgoError::Unsupported {
@@ -153,26 +153,26 @@ fn check_walk_weights(graph: &Graph) -> Result<()> {
     check_weights(graph, "walks by weight need weights that are not negative; import others")
 }
 
-/// What becomes of a proposal.
+/// The verdict on a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Taken,
     Refused,
-    /// It is taken if it is a neighbour of the vertex before, and refused if not; or the reverse.
+    /// Accepted if whether it is a neighbour of the vertex before equals `neighbour`.
     TakenIf {
         neighbour: bool,
     },
 }
 
-/// The settings as the steps ask for them.
+/// The parameters, prepared for steps.
 #[derive(Debug)]
 pub(super) struct Rule<'a> {
     config: &'a WalkConfig,
     vertices: u64,
     pub ranks: Ranks,
-    /// Where walks start anywhere.
+    /// Unless starts are listed.
     by_rank: Option<Vertices>,
-    /// Chance to take a proposal: the vertex before, its neighbours, others. The largest is 1.
+    /// Acceptance probabilities: of the vertex before, its neighbours, others. The largest is 1.
     back: f64,
     common: f64,
     away: f64,
@@ -180,7 +180,7 @@ pub(super) struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    /// Memory that it takes.
+    /// Bytes of the rule.
     pub fn bytes_for(config: &WalkConfig, graph: &Graph) -> u64 {
         Ranks::bytes_for(graph) * if config.starts.is_anywhere() { 2 } else { 1 }
     }
@@ -214,7 +214,7 @@ impl<'a> Rule<'a> {
         draw(self.config.seed, walk, step, trial)
     }
 
-    /// Where a walk starts.
+    /// The start of a walk.
     #[inline]
     pub fn start(&self, walk: u64) -> VertexId {
         let rank = match &self.config.starts {
@@ -225,26 +225,26 @@ impl<'a> Rule<'a> {
         self.by_rank.as_ref().map_or(rank, |vertices| vertices.of(rank))
     }
 
-    /// Whether a step goes back to the start; `draw` is of its trial 0.
+    /// Whether a step goes back to the start; `draw` gives its trial 0.
     #[inline]
     pub fn restarts(&self, draw: impl FnOnce() -> Draw) -> bool {
         self.config.restart > 0.0 && unit(draw().restart) < self.config.restart
     }
 
-    /// Whether a walk that finds no neighbour at `at` goes on from `start`.
+    /// Whether a walk at the dead end `at` continues from `start`.
     pub fn leaves_dead_end(&self, at: VertexId, start: VertexId) -> bool {
         self.config.dead_ends == DeadEnds::Restart && at != start
     }
 
-    /// Which entry of a list of `degree` is proposed where all are alike.
+    /// The entry of a list of `degree` that is proposed without weights.
     #[inline]
     pub fn position(&self, draw: &Draw, degree: u64) -> u64 {
         below(draw.position, degree)
     }
 
-    /// Whether `target` is taken by a walk that came from `before` over a list of `degree`
-    /// entries: rejection sampling as in KnightKing (SOSP 2019), which asks for an edge only where
-    /// the answer matters.
+    /// Whether a walk that came from `before` accepts `target`, of a list of `degree` entries:
+    /// rejection sampling as in KnightKing (SOSP 2019), which tests an edge only if the result
+    /// matters.
     #[inline]
     pub fn verdict(&self, draw: &Draw, target: VertexId, before: VertexId, degree: u64) -> Verdict {
         if !self.second_order || before == NONE || degree == 1 {

@@ -1,18 +1,17 @@
-//! Walks wait at pages; pages come in file order, and each moves all walks that wait for it.
+//! Walks that wait at pages: pages are read in file order, and each moves all walks that wait for
+//! it.
 //!
-//! A walk goes on as far as it can on a page, then waits for its next one. The file is swept in
-//! windows, some 64 to a sweep, and a walk whose next page lies further on moves again in the same
-//! sweep: on a graph without locality a walk takes two steps a sweep, where walks that step
-//! together read the same pages for each step.
+//! A walk moves on a page as far as it can, then waits for its next page. A sweep over the file has
+//! about 64 windows, and a walk whose next page lies further on moves again in the same sweep: on a
+//! graph without locality two steps a sweep, where walks in lockstep read the pages for each step.
 //!
-//! Memory: a walk is 16 bytes, 28 where it remembers its past. Walks lie in small chunks, one
-//! chain of chunks for each bucket of pages, so that appending needs no locks but those of full
-//! chunks.
+//! Memory: 16 bytes a walk, 28 with a history. Walks lie in small chunks, a list of chunks for each
+//! bucket of pages, so only full chunks take a lock.
 //!
-//! Sources: GraphWalker (ATC 2020) for walks that wait at blocks and go on while theirs is in
-//! memory; NosWalker (ASPLOS 2023) for walks that do not step together. Position by position, not
-//! list by list: [`super::long`]. Where edges have weights, a page comes with those that its walks
-//! need: [`super::weigh`].
+//! Sources: GraphWalker (ATC 2020) for walks that wait at blocks and move while theirs is in
+//! memory; NosWalker (ASPLOS 2023) for walks at different steps. The entry of a long list is found
+//! without reading the list: [`super::long`]. A page comes with the weights that its walks need:
+//! [`super::weigh`].
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,89 +26,89 @@ use super::long::{Contradiction, LongLists};
 use super::past::Past;
 use super::rule::{Rule, Verdict};
 use super::waiting::{CHUNK, Chunk, Outbox, Waiting, Walker, chunk_bytes};
-use super::weigh::{Choice, There, Weighing, contradiction, hull};
+use super::weigh::{Choice, PageWeights, Weighing, contradiction, hull};
 use crate::report::Result;
 
-/// Windows of a sweep while there are walks enough for it.
+/// Windows of a sweep, if there are enough walks.
 pub(super) const WINDOWS: usize = 64;
 
-/// Walks that a window moves at least, if there are so many: fewer would leave the device idle.
+/// The fewest walks of a window, if there are as many: fewer would leave the device idle.
 pub(super) const WINDOW_MIN: usize = 2048;
 
-/// Whether a file of so many pages can be swept: waiting walks number pages in 32 bits.
+/// Whether a file of `pages` can be swept: waiting walks number pages in 32 bits.
 pub(super) fn can_sweep(pages: u64) -> bool {
     pages < u64::from(u32::MAX)
 }
 
-/// Walks that a window moves at most.
+/// The most walks of a window.
 fn window_max(rows: usize) -> usize {
     (rows / 4).max(2 * WINDOW_MIN)
 }
 
-/// Memory of a batch of `rows` walks over `pages`.
+/// Bytes of a batch of `rows` walks over `pages`.
 pub(super) fn state_bytes<P: Past>(rows: u64, pages: u64, workers: usize, weighted: bool) -> u64 {
     let walker = size_of::<Walker<P>>() as u64;
     let window = window_max(rows as usize) as u64;
-    // A window of so many pages is at least as crowded.
+    // A larger window has at least as many walks as pages.
     let tasks = size_of::<PageTask>() as u64 * window.min(pages);
     let counts = size_of::<u32>() as u64 * (pages + 1);
-    let long_pages = if P::ASKS || !weighted { pages } else { 0 };
+    let long_pages = if P::TESTS_EDGES || !weighted { pages } else { 0 };
     chunk_bytes::<P>(rows, pages, workers)
         + window * walker
         + tasks
         + counts
-        + LongLists::bytes(long_pages, P::ASKS)
+        + LongLists::bytes(long_pages, P::TESTS_EDGES)
 }
 
-/// Everything that moves a walk.
+/// Moves walks.
 struct Mover<'a, 'g, P> {
     adjacency: &'a Adjacency,
     directed: bool,
     rule: &'a Rule<'a>,
     log: Log<'a>,
     long: &'a LongLists,
-    /// Where steps go by weight.
+    /// For weighted walks.
     weighing: &'a mut Option<Weighing<'g>>,
     waiting: &'a Waiting<P>,
     contradiction: &'a AtomicBool,
 }
 
-/// A page at which walks wait, with the weights that are there.
+/// A page at which walks wait, with its weights.
 struct Stop<'s, 'p> {
     page: &'s Page<'p>,
     number: u64,
-    there: Option<There<'s>>,
+    weights: Option<PageWeights<'s>>,
 }
 
-/// What became of a walk on a page.
+/// The state of a walk after a move.
 enum Moved {
-    /// It goes on, at the page that it names.
+    /// It continues on the page that it names.
     On,
-    /// It waits, be it for the same page.
+    /// It waits, possibly for the same page.
     Waits,
-    /// It is at its end.
+    /// It has ended.
     Done,
 }
 
-/// Serves the walks of one window, sorted by page.
-struct Serve<'a, 'g, P> {
+/// Moves the walks of one window, sorted by page.
+struct MoveWalks<'a, 'g, P> {
     mover: &'a Mover<'a, 'g, P>,
     walkers: &'a [Walker<P>],
 }
 
-impl<P: Past> Serve<'_, '_, P> {
-    fn serve(&self, outbox: &mut Outbox<P>, mut stop: Stop<'_, '_>, task: PageTask) {
-        let learns = P::ASKS || self.mover.weighing.is_none();
+impl<P: Past> MoveWalks<'_, '_, P> {
+    fn move_all(&self, outbox: &mut Outbox<P>, mut stop: Stop<'_, '_>, task: PageTask) {
+        let learns = P::TESTS_EDGES || self.mover.weighing.is_none();
         if learns && self.mover.long.learn(task.page, stop.page).is_err() {
             return self.mover.contradiction.store(true, Ordering::Relaxed);
         }
         for walker in &self.walkers[task.from as usize..task.to as usize] {
-            self.mover.serve(outbox, &mut stop, *walker);
+            self.mover.move_walk(outbox, &mut stop, *walker);
         }
     }
 }
 
-impl<P: Past> Kernel for Serve<'_, '_, P> {
+impl<P: Past> Kernel for MoveWalks<'_, '_, P> {
     type Local = Outbox<P>;
 
     fn local(&self) -> Outbox<P> {
@@ -118,12 +117,12 @@ impl<P: Past> Kernel for Serve<'_, '_, P> {
 
     fn entries(&self, page: &Page<'_>, task: PageTask) -> Range<usize> {
         if task.from == task.to {
-            // No walk waits: the page is to stay in memory, and so are its weights.
+            // No walk waits: the page is only to be cached, and so are its weights.
             return 0..page.entries().len();
         }
         let Some(weighing) = &*self.mover.weighing else { return 0..0 };
         let walkers = &self.walkers[task.from as usize..task.to as usize];
-        let entries = |walker: &Walker<P>| match walker.past.question() {
+        let entries = |walker: &Walker<P>| match walker.past.edge_test() {
             Some(_) => 0..0,
             None => weighing.entries(page, task.page, walker.at, || self.mover.word(walker)),
         };
@@ -133,8 +132,9 @@ impl<P: Past> Kernel for Serve<'_, '_, P> {
     fn page(&self, outbox: &mut Outbox<P>, page: &Page<'_>, purpose: &Purpose<'_>) {
         let Purpose { task, weights, .. } = purpose.clone();
         let mut sums = std::mem::take(&mut outbox.sums);
-        let there = weights.map(|(entries, weights)| There::new(entries, weights, &mut sums));
-        self.serve(outbox, Stop { page, number: task.page, there }, task);
+        let weights =
+            weights.map(|(entries, weights)| PageWeights::new(entries, weights, &mut sums));
+        self.move_all(outbox, Stop { page, number: task.page, weights }, task);
         outbox.sums = sums;
     }
 }
@@ -149,21 +149,21 @@ impl<P: Past> Mover<'_, '_, P> {
         let at = self.rule.start(self.walk(row));
         let mut walker = Walker { page: 0, row, step: 1, at, past: P::default() };
         self.log.at(&mut outbox.log, row, 0, at);
-        if matches!(self.set_out(outbox, &mut walker), Moved::On) {
+        if matches!(self.next_step(outbox, &mut walker), Moved::On) {
             self.waiting.push(outbox, walker);
         }
     }
 
-    /// What decides which entry is proposed next.
+    /// The random word that selects the next entry.
     fn word(&self, walker: &Walker<P>) -> u64 {
         self.rule.draw(self.walk(walker.row), walker.step, walker.past.trial()).position
     }
 
-    /// Moves a walk as far as this page takes it.
-    fn serve(&self, outbox: &mut Outbox<P>, stop: &mut Stop<'_, '_>, mut walker: Walker<P>) {
+    /// Moves a walk as far as it can on this page.
+    fn move_walk(&self, outbox: &mut Outbox<P>, stop: &mut Stop<'_, '_>, mut walker: Walker<P>) {
         loop {
-            let moved = match walker.past.question() {
-                Some(question) => self.answer(outbox, stop.page, &mut walker, question),
+            let moved = match walker.past.edge_test() {
+                Some(edge) => self.test_edge(outbox, stop.page, &mut walker, edge),
                 None => self.propose(outbox, stop, &mut walker),
             };
             match moved {
@@ -177,7 +177,7 @@ impl<P: Past> Mover<'_, '_, P> {
         }
     }
 
-    /// Proposes an entry of the list, if this page has it.
+    /// Proposes an entry of the list, if it is on this page.
     fn propose(
         &self,
         outbox: &mut Outbox<P>,
@@ -199,21 +199,21 @@ impl<P: Past> Mover<'_, '_, P> {
             Verdict::Taken => return Ok(self.arrive(outbox, walker, target)),
             Verdict::Refused => {
                 walker.past.refuse();
-                // By weight the next proposal may lie elsewhere.
+                // With weights the next proposal may be on another page.
                 if self.weighing.is_some() {
                     walker.page = self.page_of_proposal(walker);
                 }
             }
             Verdict::TakenIf { .. } => {
                 let before = walker.past.before();
-                // An edge of an undirected graph is in both lists. The candidate's is on the page
-                // that a walk needs next if it goes there; a short list has but one page to ask.
+                // An edge of an undirected graph is in both lists. The candidate's list is needed
+                // next if the walk goes there; a short list has only one page to read.
                 let is_short = |v| {
                     let pages = self.adjacency.pages_of(v);
                     pages.start() == pages.end()
                 };
                 let at_candidate = !self.directed && (is_short(target) || !is_short(before));
-                walker.past.ask(target, at_candidate);
+                walker.past.set_edge_test(target, at_candidate);
                 let (vertex, key) = if at_candidate { (target, before) } else { (before, target) };
                 let pages = self.adjacency.pages_of(vertex);
                 walker.page = self.long.page_of_target(&pages, key) as u32;
@@ -222,15 +222,15 @@ impl<P: Past> Mover<'_, '_, P> {
         Ok(Moved::On)
     }
 
-    /// The entry that is proposed, or where it lies.
+    /// The proposed entry, or its page.
     fn choose(
         &self,
         stop: &mut Stop<'_, '_>,
         list: &List<'_>,
         walker: &Walker<P>,
     ) -> std::result::Result<Choice, Contradiction> {
-        if let (Some(weighing), Some(there)) = (&*self.weighing, &mut stop.there) {
-            return weighing.choose(there, stop.page, stop.number, walker.at, self.word(walker));
+        if let (Some(weighing), Some(weights)) = (&*self.weighing, &mut stop.weights) {
+            return weighing.choose(weights, stop.page, stop.number, walker.at, self.word(walker));
         }
         if list.degree == 0 {
             return Ok(Choice::DeadEnd);
@@ -246,8 +246,8 @@ impl<P: Past> Mover<'_, '_, P> {
         if guess == stop.number { Err(Contradiction) } else { Ok(Choice::At(guess)) }
     }
 
-    /// Answers whether the candidate and the vertex before have an edge, if this page can.
-    fn answer(
+    /// Tests whether the candidate and the vertex before have an edge, if this page suffices.
+    fn test_edge(
         &self,
         outbox: &mut Outbox<P>,
         page: &Page<'_>,
@@ -290,7 +290,7 @@ impl<P: Past> Mover<'_, '_, P> {
         outbox.log.tally.steps += 1;
         self.log.at(&mut outbox.log, walker.row, walker.step, target);
         walker.step += 1;
-        self.set_out(outbox, walker)
+        self.next_step(outbox, walker)
     }
 
     fn go_back(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) {
@@ -308,11 +308,11 @@ impl<P: Past> Mover<'_, '_, P> {
             return Moved::Done;
         }
         self.go_back(outbox, walker);
-        self.set_out(outbox, walker)
+        self.next_step(outbox, walker)
     }
 
-    /// Takes the steps that need no page; then sets its page.
-    fn set_out(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
+    /// Takes the restarts that come next, which need no page; then sets the walk's page.
+    fn next_step(&self, outbox: &mut Outbox<P>, walker: &mut Walker<P>) -> Moved {
         while walker.step <= self.rule.steps() {
             if !self.rule.restarts(|| self.rule.draw(self.walk(walker.row), walker.step, 0)) {
                 walker.page = self.page_of_proposal(walker);
@@ -323,8 +323,8 @@ impl<P: Past> Mover<'_, '_, P> {
         Moved::Done
     }
 
-    /// Where the entry lies that is proposed next; the first page of a long list whose length is
-    /// not known.
+    /// The page of the entry that is proposed next; the first page of a long list of unknown
+    /// length.
     fn page_of_proposal(&self, walker: &Walker<P>) -> u32 {
         if let Some(weighing) = &*self.weighing {
             return weighing.page_of(walker.at, || self.word(walker)) as u32;
@@ -348,7 +348,7 @@ pub(super) struct Sweeps<'a, 'g, P> {
     engine: &'a Engine,
     mover: Mover<'a, 'g, P>,
     rows: u32,
-    /// Whether this sweep is the first, which leaves pages in memory.
+    /// Whether this is the first sweep, which fills the cache.
     fills: bool,
     walkers: Vec<Walker<P>>,
     tasks: Vec<PageTask>,
@@ -356,7 +356,7 @@ pub(super) struct Sweeps<'a, 'g, P> {
     taken: Vec<Chunk<P>>,
 }
 
-/// Takes all steps of walks `0..rows` of the batch of `log`.
+/// Moves walks `0..rows` of the batch of `log` to their ends.
 pub(super) fn run<P: Past>(
     engine: &Engine,
     rule: &Rule<'_>,
@@ -366,8 +366,8 @@ pub(super) fn run<P: Past>(
 ) -> Result<Tally> {
     let graph = engine.graph();
     let adjacency = graph.adjacency(Direction::Out).expect("every graph has out-lists");
-    let long_pages = if P::ASKS || weighing.is_none() { adjacency.pages() } else { 0 };
-    let long = LongLists::new(graph, long_pages, P::ASKS)?;
+    let long_pages = if P::TESTS_EDGES || weighing.is_none() { adjacency.pages() } else { 0 };
+    let long = LongLists::new(graph, long_pages, P::TESTS_EDGES)?;
     let waiting = Waiting::new(adjacency.pages());
     let contradiction = AtomicBool::new(false);
     let mover = Mover {
@@ -410,7 +410,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
                 self.fills = false;
                 continue;
             }
-            // A bucket that was too full is taken up again.
+            // A bucket that did not fit is continued in the next window.
             bucket = if self.gather(&window) { window.end } else { window.end - 1 };
             let outboxes = self.visit(format!("sweep {sweep}"))?;
             outboxes.into_iter().for_each(|outbox| self.mover.waiting.put_back(outbox));
@@ -430,16 +430,16 @@ impl<P: Past> Sweeps<'_, '_, P> {
             .sum())
     }
 
-    /// Serves the walks of a window.
+    /// Moves the walks of a window.
     fn visit(&mut self, label: String) -> Result<Vec<Outbox<P>>> {
         let Self { engine, mover, walkers, tasks, .. } = self;
         if let Some(weighing) = &mut *mover.weighing {
-            // Sums are made once for all walks at a vertex.
+            // Sorted by vertex, so that sums are computed once per vertex.
             for same in walkers.chunk_by_mut(|a, b| a.page == b.page) {
                 same.sort_unstable_by_key(|walker| walker.at);
             }
             let is_long = |walker: &&Walker<P>| {
-                let asks = walker.past.question().is_some();
+                let asks = walker.past.edge_test().is_some();
                 !asks && weighing.runs_on(walker.page.into(), walker.at)
             };
             let mut long: Vec<VertexId> = Vec::new();
@@ -449,14 +449,14 @@ impl<P: Past> Sweeps<'_, '_, P> {
                 }
             }
             weighing.learn(engine, long)?;
-            let kernel = Serve { mover, walkers };
+            let kernel = MoveWalks { mover, walkers };
             return Ok(engine.visit_weighted_pages(label, Direction::Out, tasks, &kernel)?);
         }
-        let kernel = Serve { mover, walkers };
+        let kernel = MoveWalks { mover, walkers };
         Ok(engine.visit_pages(label, Direction::Out, tasks, &kernel)?)
     }
 
-    /// Puts all walks where they start.
+    /// Starts all walks.
     fn start(&self) {
         let parts = self.engine.config().threads as u32;
         let part_rows = self.rows.div_ceil(parts).max(1);
@@ -470,7 +470,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
         });
     }
 
-    /// The next buckets, from `first` on, with walks enough; empty where no walk waits there.
+    /// The next buckets, from `first` on, with enough walks; empty if no walk waits there.
     fn window(&self, counts: &[usize], first: usize, alive: usize) -> std::ops::Range<usize> {
         let enough = (alive / WINDOWS).clamp(WINDOW_MIN, self.walkers.capacity() / 2);
         let Some(start) = (first..counts.len()).find(|&bucket| counts[bucket] > 0) else {
@@ -489,7 +489,7 @@ impl<P: Past> Sweeps<'_, '_, P> {
         start..counts.len()
     }
 
-    /// Sorts the walks of a window by page. False where some had to wait.
+    /// Sorts the walks of a window by page. False if some did not fit.
     fn gather(&mut self, window: &std::ops::Range<usize>) -> bool {
         let waiting = self.mover.waiting;
         let mut room = self.walkers.capacity();
@@ -516,8 +516,9 @@ impl<P: Past> Sweeps<'_, '_, P> {
         all
     }
 
-    /// The pages that walks wait for. A crowded window brings all its pages as long as they are to
-    /// stay in memory: a page that is missing there is read with its neighbours ever after.
+    /// Lists the pages that walks wait for. In the first sweep a window with many walks reads all
+    /// its pages as far as they will be cached: a page missing in the cache would be read with its
+    /// neighbours in every later sweep.
     fn list_tasks(&mut self, window: std::ops::Range<u64>) {
         let pages = self.mover.adjacency.pages();
         let kept = (pages as f64 * self.engine.cached_fraction()) as u64;

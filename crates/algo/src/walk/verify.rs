@@ -1,4 +1,4 @@
-//! Walks again, one by one, each step from the whole list and straight from the definition.
+//! The serial verifier: takes walks again, each step from the complete list and by the definition.
 
 use cenote_engine::{Direction, Graph, VertexId, Weight};
 
@@ -9,18 +9,17 @@ use super::rule::{DeadEnds, NONE, Starts, WalkConfig};
 use crate::ranks::{Ranks, Vertices};
 use crate::report::{AlgoError, Result};
 
-/// Steps that are walked again, about: each reads a whole list.
+/// About how many steps are verified; each reads a whole list.
 const STEPS: u64 = 20_000;
 
-/// Whether walk number `walk` is one of those to be verified: all of few, a sample of many, spread
-/// evenly.
+/// Whether walk number `walk` is verified: all of few walks, an even sample of many.
 pub fn is_sampled(config: &WalkConfig, walk: u64) -> bool {
     let steps = config.walkers.saturating_mul(u64::from(config.steps) + 1);
     walk.is_multiple_of(steps.div_ceil(STEPS).max(1))
 }
 
-/// Walks each of `rows`, a walk's number and its vertices, again, and asserts that the vertices are
-/// the same, up to the last.
+/// Takes each walk of `rows`, a walk's number and its vertices, again, and asserts that the
+/// vertices are the same.
 pub fn verify<'a>(
     graph: &Graph,
     config: &WalkConfig,
@@ -52,14 +51,14 @@ pub fn verify<'a>(
     Ok(())
 }
 
-/// Reads lists; holds that of the present vertex, in the order of the ids, and of the one before.
+/// Reads the lists of the current vertex, in the order of the ids, and of the one before.
 struct Lists<'a> {
     graph: &'a Graph,
     scale: Scale,
     ranks: Ranks,
     by_rank: Vertices,
     list: Vec<VertexId>,
-    /// Shares of the present vertex's neighbours in the proposals: 1 where none has a weight.
+    /// Shares of the current vertex's neighbours in the proposals; 1 without weights.
     shares: Vec<u128>,
     before: Vec<VertexId>,
 }
@@ -113,7 +112,7 @@ impl Lists<'_> {
         Ok(())
     }
 
-    /// The entry that a number below the sum of all shares falls to.
+    /// The entry that a random word selects, by shares.
     fn proposal(&self, word: u64) -> VertexId {
         let mut drawn = below_total(word, self.shares.iter().sum());
         for (target, share) in self.list.iter().zip(&self.shares) {
@@ -125,7 +124,7 @@ impl Lists<'_> {
         unreachable!("it is below the sum")
     }
 
-    /// An entry of the present list, by rejection.
+    /// An entry of the current list, by rejection.
     fn choose(
         &mut self,
         config: &WalkConfig,

@@ -1,5 +1,5 @@
-//! Where walks wait for their pages: in small chunks, one chain of chunks for each bucket of pages,
-//! so that appending needs no locks but those of full chunks.
+//! Queues of waiting walks: small chunks, a list of chunks for each bucket of pages, so only full
+//! chunks take a lock.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +9,10 @@ use super::log::{Log, LogPart};
 use super::past::Past;
 use super::weigh::Sums;
 
-/// Parts of the file in which walks wait.
+/// Parts of the file with a queue each.
 const BUCKETS: u64 = 128;
 
-/// Walks of a chunk.
+/// Walks per chunk.
 pub(super) const CHUNK: usize = 128;
 
 /// A walk that waits for a page.
@@ -20,7 +20,7 @@ pub(super) const CHUNK: usize = 128;
 pub(super) struct Walker<P> {
     pub page: u32,
     pub row: u32,
-    /// The step that it is about to take.
+    /// The number of its next step.
     pub step: u32,
     pub at: VertexId,
     pub past: P,
@@ -28,7 +28,7 @@ pub(super) struct Walker<P> {
 
 pub(super) type Chunk<P> = Vec<Walker<P>>;
 
-/// Memory of the chunks of so many walks.
+/// Bytes of the chunks of `rows` walks.
 pub(super) fn chunk_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64 {
     let buckets = BUCKETS.min(pages.max(1));
     let chunk = CHUNK as u64 * size_of::<Walker<P>>() as u64 + size_of::<Chunk<P>>() as u64;
@@ -37,14 +37,14 @@ pub(super) fn chunk_bytes<P: Past>(rows: u64, pages: u64, workers: usize) -> u64
     chunks * chunk
 }
 
-/// One worker's walks on their way to chunks, and its part of the log.
+/// One worker's open chunks, its part of the log, and its buffer for sums.
 pub(super) struct Outbox<P> {
     open: Vec<Chunk<P>>,
     pub log: LogPart,
     pub sums: Sums,
 }
 
-/// Where walks wait between windows.
+/// The waiting walks between windows.
 pub(super) struct Waiting<P> {
     pub pages_per_bucket: u64,
     full: Vec<Mutex<Vec<Chunk<P>>>>,
@@ -72,7 +72,7 @@ impl<P: Past> Waiting<P> {
         lock(&self.free).pop().unwrap_or_else(|| Vec::with_capacity(CHUNK))
     }
 
-    /// An outbox for one worker; [`Waiting::put_back`] takes it again.
+    /// An outbox for one worker, to be returned with [`Waiting::put_back`].
     pub fn outbox(&self, log: &Log<'_>) -> Outbox<P> {
         let fresh = || Outbox {
             open: self.full.iter().map(|_| Vec::new()).collect(),
@@ -98,7 +98,7 @@ impl<P: Past> Waiting<P> {
         }
     }
 
-    /// Walks that wait in each bucket.
+    /// The number of walks in each bucket.
     pub fn counts(&self) -> Vec<usize> {
         let idle = lock(&self.idle);
         let count = |(bucket, full): (usize, &Mutex<Vec<Chunk<P>>>)| {
@@ -108,7 +108,7 @@ impl<P: Past> Waiting<P> {
         self.full.iter().enumerate().map(count).collect()
     }
 
-    /// Takes the chunks of a bucket until `room` walks are taken.
+    /// Takes chunks of a bucket until there may be no room for another; returns how many walks.
     pub fn take(&self, bucket: usize, mut room: usize, into: &mut Vec<Chunk<P>>) -> usize {
         let mut taken = 0;
         let mut take = |chunk: Chunk<P>| {
@@ -140,7 +140,7 @@ impl<P: Past> Waiting<P> {
         }
     }
 
-    /// What the workers have, when no walk waits any more.
+    /// The outboxes of the workers, when no walk waits any more.
     pub fn end(&self) -> Vec<Outbox<P>> {
         std::mem::take(&mut *lock(&self.idle))
     }

@@ -1,4 +1,4 @@
-//! Which entry of a list a step proposes, by weight.
+//! Weighted choice of the entry that a step proposes.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::hubs::Hubs;
 use super::long::Contradiction;
 use crate::report::{AlgoError, Result};
 
-/// What steps by weight know of the graph.
+/// The state of weighted steps: the known long lists.
 #[derive(Debug)]
 pub(super) struct Weighing<'a> {
     adjacency: &'a Adjacency,
@@ -20,38 +20,38 @@ pub(super) struct Weighing<'a> {
     hubs: Hubs,
 }
 
-/// Where the entry lies that a draw chooses from a list of which a piece is on a page.
+/// The location of the entry that a draw selects from a list with a piece on a page.
 enum Place {
-    /// Among these, which are the whole list.
+    /// In this range, which is the whole list.
     List(Range<usize>),
-    /// Among these, which are a part of a long list: where the sum of their weights is above this.
+    /// In this range, a part of a long list, at this sum of weights within it.
     Part(Range<usize>, u128),
-    /// Nowhere: the list weighs nothing.
+    /// Nowhere: all weights of the list are 0.
     Nowhere,
-    /// On another page; on the first one where a long list is not known yet.
+    /// On another page; on the first one if the long list is unknown.
     At(u64),
 }
 
-/// What came of a draw.
+/// The result of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// This neighbour is proposed.
     Target(VertexId),
-    /// There is none to go to.
+    /// No neighbour can be proposed.
     DeadEnd,
-    /// It lies on this page, or its weight does not lie among those that are here.
+    /// The entry is on this page, or its weight is not among those that were read.
     At(u64),
 }
 
 impl<'a> Weighing<'a> {
-    /// Knows no long list yet.
+    /// Initially no long list is known.
     pub fn new(graph: &'a Graph) -> Result<Self> {
         let adjacency = graph.adjacency(Direction::Out).expect("every graph has out-lists");
         graph.load_weights(Direction::Out)?;
         Ok(Self { adjacency, scale: Scale::new(graph), hubs: Hubs::default() })
     }
 
-    /// Memory beside the walks: long lists, copies that wait for weights.
+    /// Bytes of long lists, sums, and copies that wait for weights.
     pub fn bytes(graph: &Graph, config: &EngineConfig) -> Result<u64> {
         let (column, adjacency) =
             (graph.load_weights(Direction::Out)?, graph.adjacency(Direction::Out));
@@ -61,7 +61,7 @@ impl<'a> Weighing<'a> {
         Ok(Hubs::bytes(adjacency, column) + visits + 2 * sums)
     }
 
-    /// Pages that are read to know the long lists, if walks come to all of them.
+    /// Pages read to load all long lists.
     pub fn pages_to_learn(graph: &Graph) -> u64 {
         match (graph.adjacency(Direction::Out), graph.weights(Direction::Out)) {
             (Some(adjacency), Some(column)) => Hubs::pages(adjacency, column),
@@ -98,8 +98,8 @@ impl<'a> Weighing<'a> {
         Place::Part(entries, drawn - part.before)
     }
 
-    /// The page at which a walk is to wait for what `word` draws; the first of a long list that is
-    /// not known yet.
+    /// The page at which a walk waits for the entry that `word` selects; the first page of a long
+    /// list that is unknown.
     pub fn page_of(&self, vertex: VertexId, word: impl FnOnce() -> u64) -> u64 {
         let pages = self.adjacency.pages_of(vertex);
         if pages.start() == pages.end() {
@@ -113,7 +113,7 @@ impl<'a> Weighing<'a> {
         }
     }
 
-    /// The entries of page `number` whose weights decide what `word` draws, by their places.
+    /// The entries of page `number` whose weights decide what `word` selects.
     pub fn entries(
         &self,
         page: &Page<'_>,
@@ -127,10 +127,10 @@ impl<'a> Weighing<'a> {
         }
     }
 
-    /// Chooses from a list of which a piece is on page `number`.
+    /// Chooses from a list with a piece on page `number`.
     pub fn choose(
         &self,
-        there: &mut There<'_>,
+        weights: &mut PageWeights<'_>,
         page: &Page<'_>,
         number: u64,
         vertex: VertexId,
@@ -143,10 +143,10 @@ impl<'a> Weighing<'a> {
             Place::Nowhere => return Ok(Choice::DeadEnd),
             Place::At(page) => return Ok(Choice::At(page)),
         };
-        if entries.start < there.entries.start || entries.end > there.entries.end {
+        if entries.start < weights.entries.start || entries.end > weights.entries.end {
             return Ok(Choice::At(number));
         }
-        let sums = there.sums_of(self.scale, entries.clone())?;
+        let sums = weights.sums_of(self.scale, entries.clone())?;
         let total = sums.last().copied().unwrap_or(0);
         if drawn.is_none() && total == 0 {
             return Ok(Choice::DeadEnd);
@@ -154,12 +154,12 @@ impl<'a> Weighing<'a> {
         let index = index_of(sums, drawn.unwrap_or_else(|| below_total(word, total)));
         match page.entries()[entries].get(index) {
             Some(target) => Ok(Choice::Target(*target)),
-            // The weights are not those that were summed up before.
+            // The weights differ from those of the known sums.
             None => Err(Contradiction),
         }
     }
 
-    /// Whether the list of `vertex`, which has a piece on this page, runs over to the next.
+    /// Whether the list of `vertex`, which has a piece on this page, continues on the next.
     pub fn runs_on(&self, page: u64, vertex: VertexId) -> bool {
         let next = page + 1;
         next < self.adjacency.pages()
@@ -167,7 +167,7 @@ impl<'a> Weighing<'a> {
             && self.adjacency.vertices_in(next).start == vertex
     }
 
-    /// Learns the long ones among the lists of these vertices, so far as they are not known.
+    /// Loads the long lists among those of `vertices` that are not known.
     pub fn learn(&mut self, engine: &Engine, mut vertices: Vec<VertexId>) -> Result<()> {
         vertices.sort_unstable();
         vertices.dedup();
@@ -175,15 +175,14 @@ impl<'a> Weighing<'a> {
             let pages = self.adjacency.pages_of(*v);
             pages.start() != pages.end() && self.hubs.get(*v).is_none()
         });
-        let unknown = vertices;
-        match self.hubs.learn(engine, self.scale, &unknown)? {
+        match self.hubs.load(engine, self.scale, &vertices)? {
             Ok(()) => Ok(()),
             Err(Contradiction) => Err(contradiction(engine.graph())),
         }
     }
 }
 
-/// Pages that say different things of the same list.
+/// The error for pages that contradict each other.
 pub(super) fn contradiction(graph: &Graph) -> AlgoError {
     AlgoError::Contradiction {
         file: graph.file().to_string(),
@@ -191,23 +190,23 @@ pub(super) fn contradiction(graph: &Graph) -> AlgoError {
     }
 }
 
-/// The weights that are there beside a page.
+/// The weights of entries of a page.
 #[derive(Debug)]
-pub(super) struct There<'a> {
+pub(super) struct PageWeights<'a> {
     entries: Range<usize>,
     weights: Weights<'a>,
-    /// Sums of the entries that were asked for last.
+    /// Prefix sums of the entries used last.
     sums: &'a mut Sums,
 }
 
-/// Sums of weights, kept from walk to walk.
+/// Prefix sums of weights, reused for walks at the same vertex.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     of: Range<usize>,
     sums: Vec<u128>,
 }
 
-impl<'a> There<'a> {
+impl<'a> PageWeights<'a> {
     /// The weights of these entries of a page.
     pub fn new(entries: Range<usize>, weights: Weights<'a>, sums: &'a mut Sums) -> Self {
         sums.of = 0..0;

@@ -87,9 +87,9 @@ fn agree(lists: &[Vec<u32>], directed: bool, memory_bytes: u64) -> Vec<u64> {
         for threads in 1..=3 {
             let found = run(&graph, strategy, threads, memory_bytes);
             for v in 0..lists.len() as u32 {
-                let told = (found.level(v), found.parent(v));
+                let actual = (found.level(v), found.parent(v));
                 let expected = (levels[v as usize], parents[v as usize]);
-                assert_eq!(told, expected, "vertex {v}, {strategy}, {threads} threads");
+                assert_eq!(actual, expected, "vertex {v}, {strategy}, {threads} threads");
             }
             steps.push(found.run.stats.steps);
         }

@@ -15,9 +15,9 @@ use cenote_algo::{
 };
 use cenote_engine::{EngineConfig, EngineError, Graph};
 
-type Told = fn(&Graph, &EngineConfig) -> Result<Estimate>;
+type Estimator = fn(&Graph, &EngineConfig) -> Result<Estimate>;
 
-const ALGORITHMS: [(&str, Told); 15] = [
+const ALGORITHMS: [(&str, Estimator); 15] = [
     ("betweenness", |g, c| betweenness::estimate(g, c, &BetweennessConfig::default())),
     ("bfs", |g, c| bfs::estimate(g, c, &BfsConfig::default())),
     ("cdlp", |g, c| cdlp::estimate(g, c, &CdlpConfig::default())),
@@ -36,8 +36,8 @@ const ALGORITHMS: [(&str, Told); 15] = [
 ];
 
 /// The budget that the error names; `None` where this one does.
-fn suggested(told: Result<Estimate>, memory_bytes: u64, case: &str) -> Option<u64> {
-    match told {
+fn suggested(estimate: Result<Estimate>, memory_bytes: u64, case: &str) -> Option<u64> {
+    match estimate {
         Ok(estimate) => {
             assert!(estimate.memory.total_bytes() <= memory_bytes, "{case}");
             assert!(estimate.used_bytes_at_least <= estimate.used_bytes, "{case}");
@@ -63,15 +63,16 @@ fn a_budget_too_small_names_one_that_is_accepted_at_once() {
     for directed in [false, true] {
         let graph = Plain::of(40_000, &pairs, directed).stored();
         for strategy in STRATEGIES {
-            for (name, told) in ALGORITHMS {
+            for (name, estimate) in ALGORITHMS {
                 for memory_bytes in [1, 1 << 20, 3 << 20, 6 << 20] {
                     let case = format!("{name} {strategy} directed {directed} {memory_bytes}");
                     let given = config(strategy, 2).memory_bytes(memory_bytes);
-                    let Some(enough) = suggested(told(&graph, &given), memory_bytes, &case) else {
+                    let Some(enough) = suggested(estimate(&graph, &given), memory_bytes, &case)
+                    else {
                         continue;
                     };
                     let given = given.memory_bytes(enough);
-                    assert_eq!(suggested(told(&graph, &given), enough, &case), None, "{case}");
+                    assert_eq!(suggested(estimate(&graph, &given), enough, &case), None, "{case}");
                 }
             }
         }

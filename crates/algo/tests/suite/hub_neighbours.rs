@@ -54,8 +54,8 @@ fn searches_find_the_same_levels_with_hub_neighbours() {
                 let expected = bfs::run(&without, config.clone(), &bfs).unwrap();
                 let found = bfs::run(&with, config.clone(), &bfs).unwrap();
                 bfs::verify(&with, &found).unwrap();
-                let told = |b: &bfs::Bfs| (b.reached, b.depth, b.ended_early);
-                assert_eq!(told(&found), told(&expected), "{case}");
+                let summary = |b: &bfs::Bfs| (b.reached, b.depth, b.ended_early);
+                assert_eq!(summary(&found), summary(&expected), "{case}");
                 for v in 0..plain.vertices() {
                     let of = |b: &bfs::Bfs| (b.level(v), b.parent(v));
                     assert_eq!(of(&found), of(&expected), "{case}, vertex {v}");

@@ -5,7 +5,7 @@ use cenote_algo::AlgoError;
 use cenote_algo::kcore::{self, Kcore, KcoreConfig};
 use cenote_engine::{EngineConfig, Strategy};
 
-/// Takes away whoever has fewer than k neighbours left, for k = 1, 2, 3, ...
+/// Removes the vertices with fewer than k remaining neighbours, for k = 1, 2, 3, ...
 fn cores_by_definition(graph: &Plain) -> Vec<u32> {
     let mut lists = graph.lists.clone();
     if graph.directed {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::plain::STRATEGIES;
 use cenote_algo::AlgoError;
 use cenote_algo::sssp::{self, Distance, SsspConfig};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
@@ -11,8 +12,6 @@ use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, Strategy};
 use cenote_store::format::Codec;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
-
-const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 
 struct Random(u64);
 

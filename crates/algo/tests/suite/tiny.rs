@@ -51,7 +51,7 @@ fn levels_and_parents_of_a_star_with_a_tail() {
 }
 
 #[test]
-fn the_smallest_of_several_parents_is_told() {
+fn the_smallest_of_several_parents_is_reported() {
     // 0 to {1, 2, 3}, and all of these to 4.
     let graph = stored(&[vec![1, 2, 3], vec![0, 4], vec![0, 4], vec![0, 4], vec![1, 2, 3]], false);
     for strategy in STRATEGIES {

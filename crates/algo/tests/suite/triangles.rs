@@ -48,7 +48,7 @@ fn counted(graph: &Arc<Graph>, config: EngineConfig) -> triangles::Triangles {
         .unwrap();
     let total = triangles::run(graph, config, &TrianglesConfig::default()).unwrap();
     assert_eq!(found.triangles, total.triangles);
-    assert_eq!(total.of(0), None, "nobody asked");
+    assert_eq!(total.of(0), None, "not requested");
     found
 }
 

@@ -30,7 +30,7 @@ fn philox(key: [u64; 2], mut c: [u64; 4]) -> [u64; 4] {
     c
 }
 
-fn words(config: &WalkConfig, walk: u64, step: u32, trial: u64) -> [u64; 4] {
+pub(crate) fn words(config: &WalkConfig, walk: u64, step: u32, trial: u64) -> [u64; 4] {
     let key = [config.seed, u64::from_le_bytes(*b"walks\0\0\0")];
     philox(key, [walk, u64::from(step), trial, 0])
 }
@@ -39,7 +39,7 @@ fn below(word: u64, bound: usize) -> usize {
     ((u128::from(word) * bound as u128) >> 64) as usize
 }
 
-fn unit(word: u64) -> f64 {
+pub(crate) fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1u64 << 53) as f64
 }
 
@@ -98,10 +98,10 @@ fn one_step(
 // Graphs
 
 /// A small generator for test graphs.
-struct Random(u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         (self.0 >> 33) % bound
     }
@@ -139,11 +139,15 @@ fn random_bound(vertices: u32) -> u64 {
     u64::from(vertices) / 2
 }
 
-fn engine(strategy: Strategy, threads: usize) -> EngineConfig {
+pub(crate) fn engine(strategy: Strategy, threads: usize) -> EngineConfig {
     EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads)
 }
 
-fn walked(graph: &Arc<Graph>, config: EngineConfig, walk: &WalkConfig) -> (Walks, Vec<Vec<u32>>) {
+pub(crate) fn walked(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    walk: &WalkConfig,
+) -> (Walks, Vec<Vec<u32>>) {
     let mut rows = Vec::new();
     let mut sink = |walk, row: &[u32]| {
         assert_eq!(walk, rows.len() as u64);

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::plain::STRATEGIES;
+use crate::walk::{Random, engine, unit, walked, words};
 use cenote_algo::AlgoError;
-use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig, Walks};
+use cenote_algo::walk::{self, DeadEnds, Starts, WalkConfig};
 use cenote_device::backend::sim::{SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
 use cenote_engine::{EngineConfig, EngineError, Strategy};
 use cenote_store::format::Codec;
 use cenote_store::{Counts, Graph, GraphSpec, GraphWriter, IdsSource, Weight, WeightType};
 
-const STRATEGIES: [Strategy; 3] = [Strategy::Auto, Strategy::Block, Strategy::Vertex];
 const KINDS: [WeightType; 4] = [WeightType::F32, WeightType::F64, WeightType::U32, WeightType::I64];
 
 /// Neighbours and weights; of floating-point types in quarters, which are exact.
@@ -74,27 +75,6 @@ fn stored(lists: &Lists, directed: bool, kind: WeightType, codec: Codec) -> Arc<
 // ------------------------------------------------------------------------------------------------
 // The second implementation
 
-/// Philox4x64-10, from its paper.
-fn philox(key: [u64; 2], mut c: [u64; 4]) -> [u64; 4] {
-    for round in 0..10u64 {
-        let k0 = key[0].wrapping_add(round.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        let k1 = key[1].wrapping_add(round.wrapping_mul(0xBB67_AE85_84CA_A73B));
-        let a = u128::from(c[0]) * 0xD2E7_470E_E14C_6C93;
-        let b = u128::from(c[2]) * 0xCA5A_8263_9512_1157;
-        c = [(b >> 64) as u64 ^ c[1] ^ k0, b as u64, (a >> 64) as u64 ^ c[3] ^ k1, a as u64];
-    }
-    c
-}
-
-fn words(config: &WalkConfig, walk: u64, step: u32, trial: u64) -> [u64; 4] {
-    let key = [config.seed, u64::from_le_bytes(*b"walks\0\0\0")];
-    philox(key, [walk, u64::from(step), trial, 0])
-}
-
-fn unit(word: u64) -> f64 {
-    (word >> 11) as f64 / (1u64 << 53) as f64
-}
-
 fn one_walk(lists: &Lists, config: &WalkConfig, walk: u64) -> Vec<u32> {
     let start = match &config.starts {
         Starts::All => (walk % lists.len() as u64) as u32,
@@ -154,16 +134,6 @@ fn one_step(
 // ------------------------------------------------------------------------------------------------
 // Graphs
 
-/// A small generator for test graphs.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// Vertices of very unequal degree and weights, some without a neighbour, some with edges of weight
 /// 0 alone, some with a loop; three hubs whose lists run over pages, one of which weighs nothing.
 fn random_lists(seed: u64, vertices: u32, directed: bool) -> Lists {
@@ -195,23 +165,6 @@ fn random_lists(seed: u64, vertices: u32, directed: bool) -> Lists {
         lists[vertices as usize / 3].values_mut().for_each(|weight| *weight = 0);
     }
     lists
-}
-
-fn engine(strategy: Strategy, threads: usize) -> EngineConfig {
-    EngineConfig::with_memory(64 << 20).strategy(strategy).threads(threads)
-}
-
-fn walked(graph: &Arc<Graph>, config: EngineConfig, walk: &WalkConfig) -> (Walks, Vec<Vec<u32>>) {
-    let mut rows = Vec::new();
-    let mut sink = |walk, row: &[u32]| {
-        assert_eq!(walk, rows.len() as u64);
-        rows.push(row.to_vec());
-        Ok(())
-    };
-    let folder = std::env::temp_dir();
-    let output = Output { folder: &folder, sink_bytes: 0, sink: &mut sink };
-    let walks = walk::run(graph, config, walk, Some(output)).unwrap();
-    (walks, rows)
 }
 
 fn by_weight() -> WalkConfig {

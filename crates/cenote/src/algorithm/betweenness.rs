@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::{Central, TOP, ids_of};
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::keys::Keys;
 use crate::run::{Algorithm, Answer, Column, Job, Run};
 
@@ -33,26 +32,26 @@ impl Run<'_, Betweenness> {
         self
     }
 
-    /// Searches from so many vertices instead, chosen at random.
+    /// Searches from this many random vertices instead.
     pub fn samples(mut self, samples: u64, seed: u64) -> Self {
         self.algorithm.samples = Some((samples, seed));
         self
     }
 
-    /// What is made of the sums over the sources [default: nothing].
+    /// How the sums over the sources are scaled [default: unscaled].
     pub fn scale(mut self, scale: Scale) -> Self {
         self.algorithm.scale = scale;
         self
     }
 }
 
-/// Centrality in a few numbers.
+/// Summary of a betweenness run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BetweennessSummary {
     /// Sources, each counted once.
     pub sources: u64,
-    /// Searches that went side by side, at most.
+    /// The most searches that ran side by side.
     pub batch: usize,
     /// The vertices of highest betweenness.
     pub top: Vec<Central>,
@@ -82,25 +81,7 @@ impl Algorithm for Betweenness {
         Ok(BetweennessConfig::default().sources(sources).scale(self.scale))
     }
 
-    fn estimate(config: &BetweennessConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(betweenness::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut BetweennessConfig, job: &Job<'_>) -> Result<betweenness::Betweenness> {
-        Ok(betweenness::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(
-        _: &BetweennessConfig,
-        graph: &StoredGraph,
-        found: &betweenness::Betweenness,
-    ) -> Result<()> {
-        Ok(betweenness::verify(graph, found)?)
-    }
-
-    fn engine_run(found: &betweenness::Betweenness) -> &cenote_algo::Run {
-        &found.run
-    }
+    calls!(betweenness: estimate(config) run(config) verify());
 
     fn summary(
         _: &BetweennessConfig,

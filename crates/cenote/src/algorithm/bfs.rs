@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::Target;
 use super::ends::{Ends, FromSeveral, Search};
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Breadth-first search: levels and parents; [`cenote_algo::bfs`].
@@ -30,28 +29,28 @@ impl Search for Bfs {
 impl FromSeveral for Bfs {}
 
 impl Run<'_, Bfs> {
-    /// Whether parents are found too: the neighbour on the level before with the smallest id.
+    /// Whether to find parents: the neighbour on the level before with the smallest id.
     pub fn parents(mut self, parents: bool) -> Self {
         self.algorithm.parents = parents;
         self
     }
 }
 
-/// A finished search in a few numbers.
+/// Summary of a breadth-first search.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BfsSummary {
-    /// The first of the sources.
+    /// The first source.
     pub source: Id,
-    /// Different sources.
+    /// Number of different sources.
     pub sources: u64,
-    /// Whether the source is the vertex of largest degree, for want of another.
+    /// Whether the source is the default, the vertex of largest degree.
     pub source_chosen: bool,
     /// Vertices reached.
     pub reached: u64,
     /// The largest level.
     pub depth: u32,
-    /// Whether all targets were reached, and nothing behind the last was looked at.
+    /// Whether the search ended because all targets were reached.
     pub ended_early: bool,
     /// The targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,21 +68,7 @@ impl Algorithm for Bfs {
         Ok(BfsConfig::default().sources(sources).targets(targets).parents(self.parents))
     }
 
-    fn estimate(config: &BfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(bfs::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut BfsConfig, job: &Job<'_>) -> Result<bfs::Bfs> {
-        Ok(bfs::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(_: &BfsConfig, graph: &StoredGraph, bfs: &bfs::Bfs) -> Result<()> {
-        Ok(bfs::verify(graph, bfs)?)
-    }
-
-    fn engine_run(bfs: &bfs::Bfs) -> &cenote_algo::Run {
-        &bfs.run
-    }
+    calls!(bfs: estimate(config) run(config) verify());
 
     fn summary(config: &BfsConfig, ids: &Ids, bfs: &bfs::Bfs) -> Result<BfsSummary> {
         let mut targets = Target::all(ids, &config.targets, |v| bfs.level(v).is_some())?;
@@ -115,7 +100,7 @@ impl Algorithm for Bfs {
     }
 }
 
-/// The source that a summary names: the first given, else the one that was used.
+/// The source that a summary names: the first given one, or the default.
 pub(super) fn first(given: &[VertexId], used: &[VertexId]) -> VertexId {
     *given.first().unwrap_or(&used[0])
 }

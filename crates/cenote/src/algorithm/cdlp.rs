@@ -5,7 +5,6 @@ use cenote_store::{Id, Ids};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Communities by label propagation; [`cenote_algo::cdlp`].
@@ -15,14 +14,14 @@ pub struct Cdlp {
 }
 
 impl Run<'_, Cdlp> {
-    /// Iterations; fewer are done where nothing changes any more [default: 10].
+    /// The most iterations; fewer if no label changes any more [default: 10].
     pub fn iterations(mut self, iterations: u32) -> Self {
         self.algorithm.config.iterations = iterations;
         self
     }
 }
 
-/// Communities in a few numbers.
+/// Summary of a label propagation.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CdlpSummary {
@@ -48,21 +47,7 @@ impl Algorithm for Cdlp {
         Ok(self.config)
     }
 
-    fn estimate(config: &CdlpConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(cdlp::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut CdlpConfig, job: &Job<'_>) -> Result<cdlp::Cdlp> {
-        Ok(cdlp::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(config: &CdlpConfig, graph: &StoredGraph, cdlp: &cdlp::Cdlp) -> Result<()> {
-        Ok(cdlp::verify(graph, config, cdlp)?)
-    }
-
-    fn engine_run(cdlp: &cdlp::Cdlp) -> &cenote_algo::Run {
-        &cdlp.run
-    }
+    calls!(cdlp: estimate(config) run(config) verify(config));
 
     fn iterations(cdlp: &cdlp::Cdlp) -> u64 {
         cdlp.iterations.into()

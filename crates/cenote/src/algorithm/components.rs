@@ -5,14 +5,13 @@ use cenote_store::{Id, Ids};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job};
 
 /// Weakly connected components; [`cenote_algo::wcc`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wcc;
 
-/// Components in a few numbers.
+/// Summary of weakly connected components.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct WccSummary {
@@ -34,21 +33,7 @@ impl Algorithm for Wcc {
         Ok(())
     }
 
-    fn estimate(_: &(), job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(wcc::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(_: &mut (), job: &Job<'_>) -> Result<wcc::Wcc> {
-        Ok(wcc::run(job.graph, job.engine.clone())?)
-    }
-
-    fn verify(_: &(), graph: &StoredGraph, wcc: &wcc::Wcc) -> Result<()> {
-        Ok(wcc::verify(graph, wcc)?)
-    }
-
-    fn engine_run(wcc: &wcc::Wcc) -> &cenote_algo::Run {
-        &wcc.run
-    }
+    calls!(wcc: estimate() run() verify());
 
     fn summary(_: &(), ids: &Ids, wcc: &wcc::Wcc) -> Result<WccSummary> {
         let largest_label = wcc.largest_label.map(|v| ids.id_of(v)).transpose()?;
@@ -64,7 +49,7 @@ impl Algorithm for Wcc {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scc;
 
-/// Strong components in a few numbers.
+/// Summary of strongly connected components.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SccSummary {
@@ -88,21 +73,7 @@ impl Algorithm for Scc {
         Ok(())
     }
 
-    fn estimate(_: &(), job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(scc::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(_: &mut (), job: &Job<'_>) -> Result<scc::Scc> {
-        Ok(scc::run(job.graph, job.engine.clone())?)
-    }
-
-    fn verify(_: &(), graph: &StoredGraph, scc: &scc::Scc) -> Result<()> {
-        Ok(scc::verify(graph, scc)?)
-    }
-
-    fn engine_run(scc: &scc::Scc) -> &cenote_algo::Run {
-        &scc.run
-    }
+    calls!(scc: estimate() run() verify());
 
     fn summary(_: &(), ids: &Ids, scc: &scc::Scc) -> Result<SccSummary> {
         let largest_label = scc.largest_label.map(|v| ids.id_of(v)).transpose()?;

@@ -16,7 +16,7 @@ use crate::graph::StoredGraph;
 use crate::output::table;
 use crate::run::{Algorithm, Column, Job, Run};
 
-/// Depth-first search in any order; [`cenote_algo::dfs::pseudo`].
+/// Pseudo-DFS: depth-first search in no fixed order; [`cenote_algo::dfs::pseudo`].
 #[derive(Clone, Debug, Default)]
 pub struct PseudoDfs {
     ends: Ends,
@@ -48,7 +48,7 @@ impl Run<'_, PseudoDfs> {
         self
     }
 
-    /// Stacks at most, each with one request in flight [default: from the depth].
+    /// The most stacks, each with one request in flight [default: from the depth].
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.algorithm.visit.stacks = Some(stacks.max(1));
         self
@@ -59,27 +59,27 @@ impl Run<'_, PseudoDfs> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DfsOrder {
-    /// Any: many stacks at once.
+    /// Any order: many stacks in parallel.
     Pseudo,
     /// The smallest unvisited neighbour first.
     Lexicographic,
 }
 
-/// A finished search in a few numbers.
+/// Summary of a depth-first search.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct DfsSummary {
     /// The order of visits.
     pub order: DfsOrder,
-    /// Where it started.
+    /// The source.
     pub source: Id,
-    /// Whether that is the vertex of largest degree, for want of another.
+    /// Whether the source is the default, the vertex of largest degree.
     pub source_chosen: bool,
-    /// Vertices reached; none where a search in no fixed order ended early.
+    /// Vertices reached; none if a pseudo-DFS ended early.
     pub reached: Option<u64>,
-    /// Whether all targets were reached, and the search ended there.
+    /// Whether the search ended because all targets were reached.
     pub ended_early: bool,
-    /// Edges down to the deepest vertex (lexicographic).
+    /// Depth of the search tree, in edges (lexicographic).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
     /// The targets.
@@ -98,25 +98,7 @@ impl Algorithm for PseudoDfs {
         Ok(PseudoDfsConfig::default().source(source).targets(targets).asynchronous(self.visit))
     }
 
-    fn estimate(_: &PseudoDfsConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(pseudo::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(config: &mut PseudoDfsConfig, job: &Job<'_>) -> Result<pseudo::PseudoDfs> {
-        Ok(pseudo::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(
-        config: &PseudoDfsConfig,
-        graph: &StoredGraph,
-        dfs: &pseudo::PseudoDfs,
-    ) -> Result<()> {
-        Ok(pseudo::verify(graph, config, dfs)?)
-    }
-
-    fn engine_run(dfs: &pseudo::PseudoDfs) -> &cenote_algo::Run {
-        &dfs.run
-    }
+    calls!(pseudo: estimate() run(config) verify(config));
 
     fn summary(config: &PseudoDfsConfig, ids: &Ids, dfs: &pseudo::PseudoDfs) -> Result<DfsSummary> {
         Ok(DfsSummary {
@@ -160,25 +142,7 @@ impl Algorithm for LexicographicDfs {
         Ok(LexicographicConfig::default().source(source).targets(targets))
     }
 
-    fn estimate(_: &LexicographicConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(lexicographic::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(config: &mut LexicographicConfig, job: &Job<'_>) -> Result<Lexicographic> {
-        Ok(lexicographic::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(
-        config: &LexicographicConfig,
-        graph: &StoredGraph,
-        dfs: &Lexicographic,
-    ) -> Result<()> {
-        Ok(lexicographic::verify(graph, config, dfs)?)
-    }
-
-    fn engine_run(dfs: &Lexicographic) -> &cenote_algo::Run {
-        &dfs.run
-    }
+    calls!(lexicographic: estimate() run(config) verify(config));
 
     fn summary(config: &LexicographicConfig, ids: &Ids, dfs: &Lexicographic) -> Result<DfsSummary> {
         Ok(DfsSummary {

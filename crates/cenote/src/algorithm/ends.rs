@@ -1,4 +1,4 @@
-//! Where searches start and end: what they share of their builders.
+//! Sources and targets of searches: the part that their builders share.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::keys::Keys;
 use crate::run::{Job, Run};
 
-/// From where and to which vertices.
+/// Sources and targets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ends {
     pub(super) sources: Keys,
@@ -16,18 +16,18 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Sources and targets.
+    /// The vertices of sources and targets.
     pub(super) fn vertices(&self, job: &Job<'_>) -> Result<(Vec<VertexId>, Vec<VertexId>)> {
         Ok((job.vertices(&self.sources)?, job.vertices(&self.targets)?))
     }
 
-    /// The same of a search from one source.
+    /// As [`Ends::vertices`], for a search from one source.
     pub(super) fn one_source(&self, job: &Job<'_>) -> Result<(Option<VertexId>, Vec<VertexId>)> {
         let (sources, targets) = self.vertices(job)?;
         Ok((sources.first().copied(), targets))
     }
 
-    /// The files that name them.
+    /// The files with their ids.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         [self.sources.files(), self.targets.files()].concat()
     }
@@ -35,18 +35,18 @@ impl Ends {
 
 /// An algorithm that searches from sources for targets.
 pub(super) trait Search {
-    /// Whether it has one source: then the last that is given counts.
+    /// Whether it has only one source, the last given one.
     const FROM_ONE: bool = true;
 
     fn ends(&mut self) -> &mut Ends;
 }
 
-/// One that may have several sources.
+/// A search that may have several sources.
 pub(super) trait FromSeveral: Search {}
 
 #[expect(private_bounds, reason = "the searches of this library")]
 impl<A: Search> Run<'_, A> {
-    /// Adds a source, by the user's id; where a search has only one, sets it [default: the vertex
+    /// Adds a source, by the user's id; if the search has only one, sets it [default: the vertex
     /// of largest degree].
     pub fn source(mut self, id: impl ToString) -> Self {
         let sources = &mut self.algorithm.ends().sources;
@@ -57,7 +57,7 @@ impl<A: Search> Run<'_, A> {
         self
     }
 
-    /// Adds a target: the search ends when the answers for all of them are known.
+    /// Adds a target: the search ends when the results for all targets are known.
     pub fn target(mut self, id: impl ToString) -> Self {
         self.algorithm.ends().targets.push(id);
         self

@@ -5,7 +5,6 @@ use cenote_store::Ids;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Core numbers, or the members of one k-core; [`cenote_algo::kcore`].
@@ -22,19 +21,19 @@ impl Run<'_, Kcore> {
     }
 }
 
-/// Cores in a few numbers.
+/// Summary of a k-core decomposition.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct KcoreSummary {
-    /// The k that was given.
+    /// The given k.
     pub k: Option<u32>,
     /// Vertices in the k-core.
     pub members: Option<u64>,
     /// The largest core number.
     pub degeneracy: Option<u32>,
-    /// Vertices that have it.
+    /// Vertices with the largest core number.
     pub innermost: Option<u64>,
-    /// How many vertices have which core number.
+    /// The number of vertices of each core number.
     pub shells: Option<Vec<Shell>>,
 }
 
@@ -43,7 +42,7 @@ pub struct KcoreSummary {
 pub struct Shell {
     /// The core number.
     pub core: u32,
-    /// How many they are.
+    /// How many vertices have it.
     pub vertices: u64,
 }
 
@@ -57,21 +56,7 @@ impl Algorithm for Kcore {
         Ok(self.config)
     }
 
-    fn estimate(config: &KcoreConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(kcore::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut KcoreConfig, job: &Job<'_>) -> Result<kcore::Kcore> {
-        Ok(kcore::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(_: &KcoreConfig, graph: &StoredGraph, kcore: &kcore::Kcore) -> Result<()> {
-        Ok(kcore::verify(graph, kcore)?)
-    }
-
-    fn engine_run(kcore: &kcore::Kcore) -> &cenote_algo::Run {
-        &kcore.run
-    }
+    calls!(kcore: estimate(config) run(config) verify());
 
     fn iterations(kcore: &kcore::Kcore) -> u64 {
         kcore.rounds

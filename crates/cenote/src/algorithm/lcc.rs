@@ -5,18 +5,17 @@ use cenote_store::Ids;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job};
 
 /// Local clustering coefficients; [`cenote_algo::lcc`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lcc;
 
-/// Coefficients in one number.
+/// Summary of the local clustering coefficients.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct LccSummary {
-    /// Of the coefficients of all vertices.
+    /// Mean coefficient of all vertices.
     pub mean: f64,
 }
 
@@ -30,21 +29,7 @@ impl Algorithm for Lcc {
         Ok(())
     }
 
-    fn estimate(_: &(), job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(lcc::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(_: &mut (), job: &Job<'_>) -> Result<lcc::Lcc> {
-        Ok(lcc::run(job.graph, job.engine.clone())?)
-    }
-
-    fn verify(_: &(), graph: &StoredGraph, lcc: &lcc::Lcc) -> Result<()> {
-        Ok(lcc::verify(graph, lcc)?)
-    }
-
-    fn engine_run(lcc: &lcc::Lcc) -> &cenote_algo::Run {
-        &lcc.run
-    }
+    calls!(lcc: estimate() run() verify());
 
     fn iterations(lcc: &lcc::Lcc) -> u64 {
         lcc.chunks()

@@ -5,7 +5,6 @@ use cenote_store::Ids;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// A maximal independent set; [`cenote_algo::mis`].
@@ -15,14 +14,14 @@ pub struct Mis {
 }
 
 impl Run<'_, Mis> {
-    /// Seed of the priorities: another seed, another set.
+    /// Seed of the priorities, and so of the choice of the set.
     pub fn seed(mut self, seed: u64) -> Self {
         self.algorithm.config.seed = seed;
         self
     }
 }
 
-/// A set in a few numbers.
+/// Summary of a maximal independent set.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MisSummary {
@@ -44,21 +43,7 @@ impl Algorithm for Mis {
         Ok(self.config)
     }
 
-    fn estimate(_: &MisConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(mis::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(config: &mut MisConfig, job: &Job<'_>) -> Result<mis::Mis> {
-        Ok(mis::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(config: &MisConfig, graph: &StoredGraph, mis: &mis::Mis) -> Result<()> {
-        Ok(mis::verify(graph, config, mis)?)
-    }
-
-    fn engine_run(mis: &mis::Mis) -> &cenote_algo::Run {
-        &mis.run
-    }
+    calls!(mis: estimate() run(config) verify(config));
 
     fn iterations(mis: &mis::Mis) -> u64 {
         mis.rounds

@@ -1,7 +1,48 @@
-//! The algorithms, one file each: its parameters, its answer, and how that is written and reported.
+//! The algorithms, one file each: parameters, result, output columns and summary.
 //!
 //! [`Graph`] has a method for each, which begins a [`Run`]. Definitions, sources
 //! and costs are in the modules of [`cenote_algo`].
+
+/// In an [`Algorithm`](crate::run::Algorithm), the calls of a module of [`cenote_algo`]: `config`
+/// in the brackets of the functions that take it.
+macro_rules! calls {
+    (@config $config:expr) => {
+        $config
+    };
+    (
+        $module:ident:
+        estimate($($estimate:ident)?) run($($run:ident)?) verify($($verify:ident)?)
+    ) => {
+        fn estimate(
+            config: &Self::Config,
+            job: &crate::run::Job<'_>,
+        ) -> crate::Result<cenote_algo::Estimate> {
+            let _ = config;
+            Ok($module::estimate(job.graph, &job.engine $(, calls!(@$estimate config))?)?)
+        }
+
+        fn run(
+            config: &mut Self::Config,
+            job: &crate::run::Job<'_>,
+        ) -> crate::Result<Self::Output> {
+            let _ = &config;
+            Ok($module::run(job.graph, job.engine.clone() $(, calls!(@$run config))?)?)
+        }
+
+        fn verify(
+            config: &Self::Config,
+            graph: &crate::graph::StoredGraph,
+            output: &Self::Output,
+        ) -> crate::Result<()> {
+            let _ = config;
+            Ok($module::verify(graph $(, calls!(@$verify config))?, output)?)
+        }
+
+        fn engine_run(output: &Self::Output) -> &cenote_algo::Run {
+            &output.run
+        }
+    };
+}
 
 mod betweenness;
 mod bfs;
@@ -41,7 +82,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::run::Run;
 
-/// Vertices of largest value that a summary names.
+/// How many vertices of largest value a summary names.
 const TOP: usize = 10;
 
 impl Graph {
@@ -60,12 +101,12 @@ impl Graph {
         Run::new(self, Cdlp::default())
     }
 
-    /// Depth-first search in any order: what can be reached.
+    /// Pseudo-DFS: which vertices can be reached.
     pub fn dfs(&self) -> Run<'_, PseudoDfs> {
         Run::new(self, PseudoDfs::default())
     }
 
-    /// Depth-first search as the serial search does it: preorder, parents and postorder.
+    /// Depth-first search in lexicographic order: preorder, parents and postorder.
     pub fn lexicographic_dfs(&self) -> Run<'_, LexicographicDfs> {
         Run::new(self, LexicographicDfs::default())
     }
@@ -121,7 +162,7 @@ impl Graph {
     }
 }
 
-/// Vertices of largest value, by the user's ids.
+/// The same vertices by the user's ids.
 fn ids_of<T>(ids: &Ids, top: Vec<(VertexId, T)>) -> Result<Vec<(Id, T)>> {
     top.into_iter().map(|(vertex, value)| Ok((ids.id_of(vertex)?, value))).collect()
 }
@@ -129,7 +170,7 @@ fn ids_of<T>(ids: &Ids, top: Vec<(VertexId, T)>) -> Result<Vec<(Id, T)>> {
 /// A vertex and its rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ranked {
-    /// What the user calls it.
+    /// The user's id.
     pub vertex: Id,
     /// Its rank.
     pub rank: f64,
@@ -138,7 +179,7 @@ pub struct Ranked {
 /// A vertex and its betweenness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Central {
-    /// What the user calls it.
+    /// The user's id.
     pub vertex: Id,
     /// Its betweenness.
     pub betweenness: f64,

@@ -8,11 +8,10 @@ use serde::Serialize;
 
 use super::{Ranked, TOP, ids_of};
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::keys::Keys;
 use crate::run::{Algorithm, Answer, Column, Job, Run};
 
-/// Iterations at most where a tolerance is to be met and no number is given.
+/// The default limit of iterations with a tolerance.
 const TOLERANCE_ITERATIONS_MAX: u32 = 1000;
 
 /// PageRank by power iteration; [`cenote_algo::pagerank`].
@@ -24,7 +23,7 @@ pub struct PageRank {
 }
 
 impl Run<'_, PageRank> {
-    /// Iterations; with a tolerance the most that are done [default: 10, with a tolerance 1000].
+    /// The most iterations [default: 10, with a tolerance 1000].
     pub fn iterations(mut self, iterations: u32) -> Self {
         self.algorithm.iterations = Some(iterations);
         self
@@ -42,7 +41,7 @@ impl Run<'_, PageRank> {
         self
     }
 
-    /// Adds a vertex that the surfer starts at and goes back to [default: all].
+    /// Adds a vertex where the surfer starts and to which it returns [default: all].
     pub fn personalize(mut self, id: impl ToString) -> Self {
         self.algorithm.personalize.push(id);
         self
@@ -54,20 +53,20 @@ impl Run<'_, PageRank> {
         self
     }
 
-    /// Which definition [default: the standard one].
+    /// The definition of PageRank [default: the standard one].
     pub fn variant(mut self, variant: Variant) -> Self {
         self.algorithm.config.variant = variant;
         self
     }
 }
 
-/// Ranks in a few numbers.
+/// Summary of a PageRank run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PageRankSummary {
     /// Iterations done.
     pub iterations: u32,
-    /// Whether the tolerance was met; none where none was set.
+    /// Whether the tolerance was met; none without a tolerance.
     pub converged: Option<bool>,
     /// Change of the ranks in the last iteration, summed over all vertices.
     pub change: Option<f64>,
@@ -103,25 +102,7 @@ impl Algorithm for PageRank {
         Ok(config.personalize(personalize))
     }
 
-    fn estimate(config: &PageRankConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(pagerank::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut PageRankConfig, job: &Job<'_>) -> Result<pagerank::PageRank> {
-        Ok(pagerank::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(
-        config: &PageRankConfig,
-        graph: &StoredGraph,
-        ranks: &pagerank::PageRank,
-    ) -> Result<()> {
-        Ok(pagerank::verify(graph, config, ranks)?)
-    }
-
-    fn engine_run(ranks: &pagerank::PageRank) -> &cenote_algo::Run {
-        &ranks.run
-    }
+    calls!(pagerank: estimate(config) run(config) verify(config));
 
     fn iterations(ranks: &pagerank::PageRank) -> u64 {
         ranks.iterations.into()

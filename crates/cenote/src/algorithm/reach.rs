@@ -24,17 +24,17 @@ impl Search for Reach {
     }
 }
 
-/// What can be reached.
+/// Summary of a reachability search.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ReachSummary {
-    /// Where the way starts.
+    /// The source.
     pub source: Id,
-    /// Whether that is the vertex of largest degree, for want of another.
+    /// Whether the source is the default, the vertex of largest degree.
     pub source_chosen: bool,
     /// Whether all targets can be reached.
     pub reachable: bool,
-    /// Whether the search went from both ends.
+    /// Whether the search ran from both ends.
     pub bidirectional: bool,
     /// The targets.
     pub targets: Vec<Target>,
@@ -51,21 +51,7 @@ impl Algorithm for Reach {
         Ok(ReachConfig::default().source(source).targets(targets))
     }
 
-    fn estimate(_: &ReachConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(reach::estimate(job.graph, &job.engine)?)
-    }
-
-    fn run(config: &mut ReachConfig, job: &Job<'_>) -> Result<reach::Reach> {
-        Ok(reach::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(config: &ReachConfig, graph: &StoredGraph, reach: &reach::Reach) -> Result<()> {
-        Ok(reach::verify(graph, config, reach)?)
-    }
-
-    fn engine_run(reach: &reach::Reach) -> &cenote_algo::Run {
-        &reach.run
-    }
+    calls!(reach: estimate() run(config) verify(config));
 
     fn summary(config: &ReachConfig, ids: &Ids, reach: &reach::Reach) -> Result<ReachSummary> {
         let mut targets = Target::all(ids, &config.targets, |_| true)?;

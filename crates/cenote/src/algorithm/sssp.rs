@@ -10,7 +10,6 @@ use super::Target;
 use super::bfs::first;
 use super::ends::{Ends, FromSeveral, Search};
 use crate::error::Result;
-use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Column, Job, Run};
 
 /// Shortest paths over weighted edges; [`cenote_algo::sssp`].
@@ -38,40 +37,40 @@ impl Run<'_, Sssp> {
         self
     }
 
-    /// Whether parents are found too: over which vertex with the smallest id a shortest path comes.
+    /// Whether to find parents: of the vertices before on shortest paths, the smallest id.
     pub fn parents(mut self, parents: bool) -> Self {
         self.algorithm.parents = parents;
         self
     }
 }
 
-/// A finished search in a few numbers.
+/// Summary of a shortest-path search.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SsspSummary {
-    /// The first of the sources.
+    /// The first source.
     pub source: Id,
-    /// Different sources.
+    /// Number of different sources.
     pub sources: u64,
-    /// Whether the source is the vertex of largest degree, for want of another.
+    /// Whether the source is the default, the vertex of largest degree.
     pub source_chosen: bool,
     /// Vertices reached.
     pub reached: u64,
-    /// Of the vertices at the largest distance the one with the smallest id.
+    /// The vertex at the largest distance, of several the one with the smallest id.
     pub farthest: Id,
     /// Its distance.
     #[serde(serialize_with = "number")]
     pub distance_max: Distance,
-    /// The bucket width that was used.
+    /// The bucket width.
     pub delta: f64,
-    /// Buckets that were worked off.
+    /// Buckets processed.
     pub buckets: u64,
     /// The targets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetDistance>,
 }
 
-/// A target and how far it is.
+/// A target and its distance.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetDistance {
     /// The target.
@@ -82,7 +81,7 @@ pub struct TargetDistance {
     pub distance: Option<Distance>,
 }
 
-/// An integer where weights are integers.
+/// An integer, or a float if weights are floats.
 fn number<S: Serializer>(distance: &Distance, serializer: S) -> Result<S::Ok, S::Error> {
     match distance {
         Distance::Integer(distance) => serializer.serialize_u64(*distance),
@@ -115,21 +114,7 @@ impl Algorithm for Sssp {
             .parents(self.parents))
     }
 
-    fn estimate(config: &SsspConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(sssp::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut SsspConfig, job: &Job<'_>) -> Result<sssp::Sssp> {
-        Ok(sssp::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(_: &SsspConfig, graph: &StoredGraph, sssp: &sssp::Sssp) -> Result<()> {
-        Ok(sssp::verify(graph, sssp)?)
-    }
-
-    fn engine_run(sssp: &sssp::Sssp) -> &cenote_algo::Run {
-        &sssp.run
-    }
+    calls!(sssp: estimate(config) run(config) verify());
 
     fn summary(config: &SsspConfig, ids: &Ids, sssp: &sssp::Sssp) -> Result<SsspSummary> {
         let mut targets = Target::all(ids, &config.targets, |v| sssp.distance(v).is_some())?;

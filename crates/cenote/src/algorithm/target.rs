@@ -1,28 +1,28 @@
-//! What a search found of its targets.
+//! The result of a search for a target.
 
 use cenote_store::{Id, Ids, VertexId};
 use serde::Serialize;
 
 use crate::error::Result;
 
-/// What became of a target.
+/// The result of a search for a target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Target {
-    /// What the user calls it.
+    /// The user's id.
     pub target: Id,
     /// Whether it can be reached.
     pub reachable: bool,
-    /// Least number of edges to it, where the search finds that.
+    /// The least number of edges to it, if the search finds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
-    /// The vertices on the way, the target among them, where the search finds them.
+    /// The vertices of a path to it, if the search finds them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<Id>>,
 }
 
 impl Target {
-    /// What `reachable` says of each target.
+    /// All targets, with the result of `reachable`.
     pub(super) fn all(
         ids: &Ids,
         targets: &[VertexId],
@@ -35,7 +35,7 @@ impl Target {
         targets.iter().map(of).collect()
     }
 
-    /// Adds the way.
+    /// Sets the path.
     pub(super) fn set_path(&mut self, ids: &Ids, path: Option<Vec<VertexId>>) -> Result<()> {
         if let Some(path) = path {
             let path = path.into_iter().map(|v| Ok(ids.id_of(v)?));

@@ -18,22 +18,22 @@ pub struct Triangles {
 }
 
 impl Run<'_, Triangles> {
-    /// Whether the triangles of each vertex are counted too, 8 bytes a vertex.
+    /// Whether to count the triangles of each vertex (8 bytes a vertex).
     pub fn per_vertex(mut self, per_vertex: bool) -> Self {
         self.algorithm.config.per_vertex = per_vertex;
         self
     }
 }
 
-/// Triangles in a few numbers.
+/// Summary of a triangle count.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TrianglesSummary {
     /// Triangles of the graph.
     pub triangles: u64,
-    /// Share of the pairs of neighbours that are neighbours themselves.
+    /// Fraction of the pairs of neighbours that are adjacent.
     pub transitivity: f64,
-    /// Parts of the oriented lists that were in memory one after the other.
+    /// Chunks of oriented lists, each of which took a pass over the graph.
     pub chunks: u64,
 }
 
@@ -47,25 +47,7 @@ impl Algorithm for Triangles {
         Ok(self.config)
     }
 
-    fn estimate(config: &TrianglesConfig, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
-        Ok(triangles::estimate(job.graph, &job.engine, config)?)
-    }
-
-    fn run(config: &mut TrianglesConfig, job: &Job<'_>) -> Result<triangles::Triangles> {
-        Ok(triangles::run(job.graph, job.engine.clone(), config)?)
-    }
-
-    fn verify(
-        _: &TrianglesConfig,
-        graph: &StoredGraph,
-        found: &triangles::Triangles,
-    ) -> Result<()> {
-        Ok(triangles::verify(graph, found)?)
-    }
-
-    fn engine_run(found: &triangles::Triangles) -> &cenote_algo::Run {
-        &found.run
-    }
+    calls!(triangles: estimate(config) run(config) verify());
 
     fn iterations(found: &triangles::Triangles) -> u64 {
         found.chunks
@@ -80,7 +62,7 @@ impl Algorithm for Triangles {
         Ok(TrianglesSummary { triangles, transitivity, chunks: found.chunks })
     }
 
-    /// Empty where the triangles of each vertex were not asked for.
+    /// Empty unless triangles were counted per vertex.
     fn columns(found: &triangles::Triangles) -> Vec<Column<'_>> {
         let column = || Column::count("triangles", |v| found.of(v));
         found.has_counts().then(column).into_iter().collect()

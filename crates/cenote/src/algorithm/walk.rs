@@ -26,14 +26,14 @@ pub struct Walk {
 /// Where walks start.
 #[derive(Clone, Debug, Default)]
 pub enum StartsAt {
-    /// At all vertices, one after another.
+    /// All vertices, one after another.
     #[default]
     All,
-    /// At vertices chosen at random.
+    /// Random vertices.
     Random,
-    /// At this vertex, by the user's id.
+    /// This vertex, by the user's id.
     Vertex(String),
-    /// At the vertices of a file, one id a line.
+    /// The vertices of a file, one id a line.
     File(PathBuf),
 }
 
@@ -44,7 +44,7 @@ impl Run<'_, Walk> {
         self
     }
 
-    /// Walks altogether [default: one from each start].
+    /// Number of walks [default: one from each start].
     pub fn walkers(mut self, walkers: u64) -> Self {
         self.algorithm.walkers = Some(walkers);
         self
@@ -81,13 +81,13 @@ impl Run<'_, Walk> {
         self
     }
 
-    /// What a walk does where there is no out-neighbour [default: it ends].
+    /// What a walk does at a vertex without an out-neighbour [default: it ends].
     pub fn dead_ends(mut self, dead_ends: DeadEnds) -> Self {
         self.algorithm.config.dead_ends = dead_ends;
         self
     }
 
-    /// Whether walks go to each neighbour in proportion to the weight of the edge.
+    /// Whether neighbours are chosen in proportion to the weights of the edges.
     pub fn weighted(mut self, weighted: bool) -> Self {
         self.algorithm.config.weighted = weighted;
         self
@@ -100,12 +100,12 @@ impl Run<'_, Walk> {
     }
 }
 
-/// What walks did; the walks themselves went to the run's `out`.
+/// The result of walks; the walks themselves are in the run's `out`.
 #[derive(Debug)]
 pub struct WalkAnswer {
     walks: Walks,
     corpus_bytes: Option<u64>,
-    /// Those to be verified, if any.
+    /// The walks to verify, if any.
     sampled: Option<Vec<(u64, Vec<VertexId>)>>,
 }
 
@@ -117,38 +117,38 @@ impl Deref for WalkAnswer {
     }
 }
 
-/// Walks in a few numbers.
+/// Summary of random walks.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct WalkSummary {
-    /// Walks.
+    /// Number of walks.
     pub walkers: u64,
     /// Steps along edges.
     pub steps: u64,
     /// Steps back to the start.
     pub restarts: u64,
-    /// Walks that met a vertex without a neighbour to go to.
+    /// Walks that ended at a vertex without a neighbour.
     pub dead_ends: u64,
-    /// A hash of all walks, the same for the same walks in whatever order they were taken.
+    /// A hash of all walks, independent of their order.
     pub fingerprint: String,
-    /// Batches that the walks were taken in.
+    /// Batches of walks.
     pub batches: u64,
     /// Bytes that the walks took on disk before they became rows.
     pub spill_bytes: u64,
     /// Bytes of the file with the walks.
     pub corpus_bytes: Option<u64>,
-    /// Walks that were walked again.
+    /// Number of walks verified.
     pub walks_verified: Option<usize>,
 }
 
-/// The walks to take, and the file for them.
+/// The parameters of the walks, and the output file.
 #[derive(Debug)]
 pub struct WalkJob {
     walk: WalkConfig,
     file: Option<CorpusFile>,
 }
 
-/// Where the walks go: to the file, and those to be verified to memory too.
+/// Receives the walks: writes them to the file, and collects those to verify.
 struct Collect {
     file: Option<CorpusFile>,
     sampled: Option<Vec<(u64, Vec<VertexId>)>>,
@@ -242,7 +242,7 @@ impl Algorithm for Walk {
         })
     }
 
-    /// The run has written the walks.
+    /// None: the run itself writes the walks.
     fn columns(_: &WalkAnswer) -> Vec<Column<'_>> {
         Vec::new()
     }
@@ -259,7 +259,7 @@ impl Algorithm for Walk {
     }
 }
 
-/// The folder for what is kept on the way: beside the result.
+/// The folder for temporary files: that of the output.
 fn folder_of(out: Option<&Path>) -> PathBuf {
     match out.map(|path| path.parent().unwrap_or(Path::new(""))) {
         None => std::env::temp_dir(),

@@ -1,9 +1,9 @@
-//! Writes the edges of a graph, as text or as Parquet.
+//! Writes the edges of a graph as text or Parquet.
 //!
-//! Each edge comes once: on an undirected graph from its smaller end (by the user's ids). Edges
-//! come in the order of their lists and then of the entries, so the same graph always gives the
-//! same bytes. The ids of all vertices are in memory meanwhile: 8 bytes each for integers, the text
-//! for strings, and 4 more where the vertices do not lie in the order of their ids.
+//! Each edge is written once: on an undirected graph from its smaller end (by the user's ids).
+//! Edges are in the order of the lists and their entries, so the output is deterministic. The ids
+//! of all vertices are in memory: 8 bytes each for integers, the text for strings, and 4 more if
+//! the vertices are not in the order of their ids.
 
 mod parquet;
 
@@ -19,9 +19,8 @@ use cenote_store::ids::{IdRef, IdTable};
 
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Writes one edge a line, source, target and, where there is one, weight with tabs between them,
-/// in the user's own ids. An id with white space, or one that starts like a comment, could not be
-/// read again: an error.
+/// Writes one edge a line: source, target and, if there is one, weight, separated by tabs, in the
+/// user's ids. An id with white space, or one that looks like a comment, is an error.
 pub fn export_text(
     graph: &Graph,
     out: &mut dyn Write,
@@ -51,7 +50,7 @@ pub fn export_text(
     Ok(report)
 }
 
-/// Before the first line is written: every id can be read again from a line of text.
+/// Checks that every id can be read again from a line of text.
 fn check_text_ids(graph: &Graph, ids: &IdTable) -> Result<()> {
     for vertex in 0..graph.vertices() as VertexId {
         let IdRef::String(id) = ids.get(vertex) else { return Ok(()) };
@@ -74,7 +73,7 @@ fn put_id(buffer: &mut Vec<u8>, id: IdRef<'_>) {
     }
 }
 
-/// Decimal digits, faster than by `write!`.
+/// Writes decimal digits, faster than `write!`.
 pub(crate) fn put_integer(buffer: &mut Vec<u8>, mut integer: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();

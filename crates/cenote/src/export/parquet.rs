@@ -22,9 +22,9 @@ use cenote_store::ids::{IdRef, IdTable};
 use cenote_store::superblock::IdKind;
 use cenote_store::{VertexId, Weight, WeightType};
 
-/// Edges that wait in memory for a row group.
+/// Edges of a row group, which are collected in memory.
 const GROUP_EDGES: usize = 1 << 20;
-/// Values that are converted at a time.
+/// Values converted at a time.
 const BATCH_VALUES: usize = 1 << 13;
 
 const INTEGERS: &str = "required int64 source (INTEGER(64,false));
@@ -44,7 +44,7 @@ fn schema_of(is_strings: bool, weights: Option<WeightType>) -> String {
     format!("message edges {{ {ids} {weight} }}")
 }
 
-/// Writes a Parquet file with one row per edge, in the user's own ids.
+/// Writes a Parquet file with one row per edge, in the user's ids.
 pub fn export_parquet(
     graph: &Graph,
     out: impl Write + Send,
@@ -79,7 +79,7 @@ pub fn export_parquet(
     Ok(report)
 }
 
-/// Edges that wait for their row group, and their weights, if they have any.
+/// The edges of a row group, and their weights, if they have any.
 #[derive(Default)]
 struct Group {
     edges: Vec<[VertexId; 2]>,
@@ -113,7 +113,7 @@ fn write_group<W: Write + Send>(
     rows.close().map(drop).map_err(parquet_error)
 }
 
-/// The column of weights, which are all of one type; none where there are none.
+/// Writes the column of weights, which are all of one type; nothing without weights.
 fn write_weights<W: Write + Send>(
     rows: &mut SerializedRowGroupWriter<'_, W>,
     weights: &[Weight],
@@ -141,7 +141,7 @@ fn write_column<T: DataType, W: Write + Send>(
     mut values: impl Iterator<Item = T::T>,
 ) -> Result<()> {
     let column = rows.next_column().map_err(parquet_error)?;
-    let mut column = column.expect("the schema has a column more");
+    let mut column = column.expect("the schema has another column");
     let mut batch = Vec::with_capacity(BATCH_VALUES);
     loop {
         batch.clear();
@@ -153,7 +153,7 @@ fn write_column<T: DataType, W: Write + Send>(
     }
 }
 
-/// A failed write keeps its cause, such as a full disk or a closed pipe.
+/// Keeps the cause of a failed write, such as a full disk or a closed pipe.
 fn parquet_error(error: ParquetError) -> StoreError {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

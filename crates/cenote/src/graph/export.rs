@@ -1,4 +1,4 @@
-//! The edges of a graph, written out again.
+//! Export of a graph's edges.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,21 +9,21 @@ use crate::export::{ExportReport, export_parquet, export_text};
 use crate::output::OutputFile;
 use crate::watch::Watch;
 
-/// The edges of a graph, to be written: each comes once, with the user's ids, and with its weight
-/// if it has one.
+/// An export of a graph's edges: each is written once, with the user's ids, and with its weight if
+/// it has one.
 #[derive(Debug)]
 pub struct Export<'g> {
     graph: &'g Graph,
     watch: Watch,
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exported {
     /// Edges.
     pub edges: u64,
-    /// Vertices without an edge: a list of edges cannot say that they exist.
+    /// Vertices without an edge, which an edge list cannot represent.
     pub isolated: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
@@ -34,14 +34,14 @@ impl<'g> Export<'g> {
         Self { graph, watch: Watch::default() }
     }
 
-    /// Ends the export with [`Error::Cancelled`] when `cancel` answers yes.
+    /// Ends the export with [`Error::Cancelled`] when `cancel` returns true.
     pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.watch.set_cancel(cancel);
         self
     }
 
-    /// Writes a file, `.txt` or `.tsv` text or `.parquet`; it appears under its name when it is
-    /// whole. `progress` is called with the pages that are done and the pages in all.
+    /// Writes a file, `.txt`, `.el` or `.tsv` text or `.parquet`; it appears under its name when it
+    /// is complete. `progress` is called with the pages done and the total pages.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for another ending, or a path that must not be replaced.
@@ -71,10 +71,10 @@ impl<'g> Export<'g> {
         Ok(Exported { edges, isolated, file_bytes: sink.to.finish()? })
     }
 
-    /// Writes text: an edge a line, source, target and weight with tabs between them.
+    /// Writes text: an edge a line, source, target and weight separated by tabs.
     ///
     /// # Errors
-    /// What `out` or the graph's file says.
+    /// `out` or the graph's file fails.
     pub fn write_text(
         &self,
         out: impl Write,
@@ -88,7 +88,7 @@ impl<'g> Export<'g> {
     }
 }
 
-/// A sink that fails once the export was cancelled.
+/// A writer that fails once the export was cancelled.
 struct Cancellable<'w, W> {
     to: W,
     watch: &'w Watch,

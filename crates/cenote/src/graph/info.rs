@@ -1,4 +1,4 @@
-//! What a graph holds, from its first page and indexes.
+//! Description of a graph, from its first page and indexes.
 
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
 use cenote_store::{Id, Weight, WeightSummary};
@@ -8,7 +8,7 @@ use super::Graph;
 use crate::error::Result;
 use crate::tiers::status::{self, TierStatus};
 
-/// What a graph holds.
+/// Description of a graph.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Info {
@@ -18,7 +18,7 @@ pub struct Info {
     pub edges: u64,
     /// Entries of lists.
     pub stored_edges: u64,
-    /// Pages of lists; what an algorithm reads.
+    /// Pages of lists.
     pub pages: u64,
     /// Bytes of a page.
     pub page_size: u32,
@@ -36,11 +36,22 @@ pub struct Info {
     pub weights: Option<WeightInfo>,
     /// How lists are encoded.
     pub codec: &'static str,
-    /// Whether the neighbours of largest degree of each vertex are stored apart.
+    /// Whether the neighbours of largest degree of each vertex are stored in a section of their
+    /// own.
     pub hub_neighbours: bool,
     /// Version of the file format.
     pub format_version: u32,
-    /// What the user's ids are: `dense`, `integer` or `string`.
+    /// Number of the commit: 1 after the import.
+    pub epoch: u64,
+    /// Vertices that updates have appended.
+    pub appended_vertices: u64,
+    /// Edges that the log adds or deletes and that the lists do not have yet so.
+    pub logged_changes: u64,
+    /// Bytes of the file that the log takes.
+    pub log_bytes: u64,
+    /// Pages of the file that updates have freed and not used again.
+    pub free_pages: u64,
+    /// Kind of the user's ids: `dense`, `integer` or `string`.
     pub ids: &'static str,
     /// Order of the vertices.
     pub order: &'static str,
@@ -60,7 +71,7 @@ pub struct Info {
     pub degree_max_vertex: Option<Id>,
     /// Parts of the file.
     pub sections: Vec<SectionInfo>,
-    /// What lies on which tier, of a graph over several drives.
+    /// The tiers, of a graph over several drives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tiers: Option<Vec<TierStatus>>,
 }
@@ -71,7 +82,7 @@ pub struct Info {
 pub struct WeightInfo {
     /// `f32`, `f64`, `u32` or `i64`.
     pub r#type: &'static str,
-    /// The smallest; none where there is no edge.
+    /// The smallest; none without edges.
     pub min: Option<Weight>,
     /// The largest.
     pub max: Option<Weight>,
@@ -90,13 +101,13 @@ impl From<&WeightSummary> for WeightInfo {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SectionInfo {
-    /// What it holds.
+    /// Its name.
     pub name: &'static str,
-    /// Where it starts.
+    /// Its first page.
     pub first_page: u64,
-    /// Its length.
+    /// Its length in pages.
     pub pages: u64,
-    /// What is counted in it.
+    /// Items in it.
     pub items: u64,
 }
 
@@ -104,6 +115,8 @@ impl Info {
     pub(super) fn of(graph: &Graph) -> Result<Self> {
         let superblock = graph.stored().superblock();
         let mut info = Self::new(superblock);
+        info.free_pages = graph.stored().free_pages();
+        info.logged_changes = graph.stored().logged_changes();
         if superblock.vertices > 0 {
             info.degree_max_vertex = Some(graph.ids()?.id_of(superblock.degree_max_vertex)?);
         }
@@ -134,6 +147,12 @@ impl Info {
             codec: superblock.codec().name(),
             hub_neighbours: superblock.has_hub_neighbours(),
             format_version: superblock.format_version,
+            epoch: superblock.epoch,
+            appended_vertices: superblock.appended(),
+            logged_changes: 0,
+            log_bytes: (superblock.log.end - superblock.log.start)
+                * u64::from(superblock.page_bytes),
+            free_pages: 0,
             ids: match superblock.ids {
                 IdKind::Dense => "dense",
                 IdKind::Integers => "integer",

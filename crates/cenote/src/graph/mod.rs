@@ -1,9 +1,9 @@
-//! A stored graph under its path: one file, or tiers.
+//! A stored graph: one file, or tiers.
 //!
-//! - [`OpenOptions`]: how it is opened
-//! - [`Info`]: what it holds
+//! - [`OpenOptions`]: options to open it
+//! - [`Info`]: its description
 //! - [`Neighbors`]: the lists of single vertices
-//! - [`Export`]: its edges, written out again
+//! - [`Export`]: its edges
 
 mod export;
 mod info;
@@ -31,12 +31,16 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
+use crate::update::Update;
 
-/// The graph as the engine and a caller's own kernels see it.
+/// How often a check that found a fault is repeated if a writer has the graph open.
+const CHECK_RETRIES: u32 = 2;
+
+/// The graph for the engine and a caller's own kernels.
 pub use cenote_store::Graph as StoredGraph;
 
-/// An open graph. Dropped or [closed](Self::close), it gives its files, locks and threads back; an
-/// answer of it keeps the files open as long as the answer lives.
+/// An open graph. Dropping or [closing](Self::close) it releases its files, locks and threads; an
+/// answer keeps the files open as long as the answer lives.
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) path: PathBuf,
@@ -48,34 +52,42 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Opens a graph: one file, or tiers whose pages move from now on as their policy says.
+    /// Opens a graph: one file, or tiers, whose pages then move as their policy decides.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where it is no graph or a damaged one, [`Error::Locked`] where another
-    /// process, or another [`Graph`] of this one, moves its pages.
+    /// [`Error::Corrupt`] if it is not a graph or damaged, [`Error::Locked`] if another process, or
+    /// another [`Graph`] of this one, moves its pages.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         OpenOptions::default().open(path)
     }
 
-    /// Options to open a graph with: `Graph::options().migration(false).open(path)`.
+    /// Options to open a graph: `Graph::options().migration(false).open(path)`.
     pub fn options() -> OpenOptions {
         OpenOptions::default()
     }
 
-    /// Verifies every byte of a graph, even of one that cannot be opened; reads only. `progress` is
-    /// called with the pages that are done and the pages in all.
+    /// Verifies every byte of a graph, even of one that cannot be opened; only reads. `progress` is
+    /// called with the pages done and the total pages.
     ///
     /// # Errors
-    /// The file could not be read. Its faults are in the report.
+    /// The file could not be read. Faults of the graph are in the report.
     pub fn check(
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport> {
         let opening = Opening::new(path.as_ref(), Access::Read, &DriveOptions::default())?;
+        let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
+        // The lock keeps all pages; a superblock may be torn because it is being written.
+        for _ in 0..CHECK_RETRIES {
+            let report = check_device(Arc::clone(&opening.device), progress)?;
+            if report.is_whole() || !has_writer() {
+                return Ok(report);
+            }
+        }
         Ok(check_device(opening.device, progress)?)
     }
 
-    /// Where it lies.
+    /// The path of its file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -90,12 +102,12 @@ impl Graph {
         self.stored.superblock().edges
     }
 
-    /// What should be known of how it was opened.
+    /// Warnings from opening it.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// The profile by which requests are planned; of tiers that of the slowest.
+    /// The profile for planning requests; for tiers, that of the slowest.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -111,12 +123,12 @@ impl Graph {
     /// The vertex that the user calls `id`.
     ///
     /// # Errors
-    /// [`Error::UnknownVertex`] where there is none.
+    /// [`Error::UnknownVertex`] if there is none.
     pub fn vertex_of(&self, id: impl ToString) -> Result<VertexId> {
         crate::keys::vertex_of(&self.stored, &self.ids()?, &id.to_string(), "")
     }
 
-    /// The graph as the engine sees it.
+    /// The graph for the engine.
     pub fn stored(&self) -> &Arc<StoredGraph> {
         &self.stored
     }
@@ -124,14 +136,14 @@ impl Graph {
     /// An engine for the caller's own kernels, planned for the graph's drive.
     ///
     /// # Errors
-    /// [`Error::MemoryBudget`] where the budget does not hold what it needs.
+    /// [`Error::MemoryBudget`] if the budget is too small.
     pub fn engine(&self, config: EngineConfig, needs: &Needs) -> Result<Engine> {
         self.allow_depth(config.depth.unwrap_or(0));
         let config = config.profile(self.profile.clone());
         Ok(Engine::new(Arc::clone(&self.stored), config, needs)?)
     }
 
-    /// Allows so many reads at once, where that is more than the drive is known to serve.
+    /// Raises the limit of reads in flight to `depth`, if the profile's is lower.
     pub(crate) fn allow_depth(&self, depth: usize) {
         for budget in self.budgets.iter().filter(|budget| budget.limit(Op::Read) < depth) {
             budget.set_limits(depth, budget.limit(Op::Write));
@@ -143,12 +155,21 @@ impl Graph {
         Neighbors::new(self)
     }
 
-    /// The edges, to be written out again.
+    /// An export of the edges.
     pub fn export(&self) -> Export<'_> {
         Export::new(self)
     }
 
-    /// What it holds.
+    /// Opens the graph of this path for changes. This [`Graph`] stays as it is; one that is opened
+    /// after a commit has the changes.
+    ///
+    /// # Errors
+    /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
+    pub fn update(&self) -> Result<Update> {
+        Update::open(&self.path)
+    }
+
+    /// Its description.
     ///
     /// # Errors
     /// The id of the vertex of largest degree cannot be read.
@@ -156,16 +177,16 @@ impl Graph {
         Info::of(self)
     }
 
-    /// The tiers it lies on; none where it is one file.
+    /// Its tiers; none for one file.
     pub fn tiers(&self) -> Option<&TieredGraph> {
         TieredGraph::of(&self.stored)
     }
 
-    /// Ends migration, keeps what the tiers' policy has learned, and gives back what the graph
-    /// holds. Dropping does the same and cannot report an error.
+    /// Stops migration, saves what the tiers' policy has learned, and releases the graph's
+    /// resources. Dropping does the same but cannot report an error.
     ///
     /// # Errors
-    /// Moving pages ended early, or what was learned could not be kept.
+    /// Migration failed, or the state of the policy could not be saved.
     pub fn close(self) -> Result<()> {
         self.tiers().map_or(Ok(()), TieredGraph::stop_moving)
     }

@@ -1,5 +1,5 @@
-//! The lists of many vertices: read by all threads with many requests in flight, given in the order
-//! in which they were asked for.
+//! Look-ups of the lists of many vertices: read by all threads with many requests in flight, passed
+//! to the caller in the given order.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -16,23 +16,22 @@ use crate::keys::{IdLines, vertex_of};
 use crate::memory::{size, threads_default};
 use crate::watch::Watch;
 
-/// Vertices that one thread looks up at once.
+/// Vertices that one thread looks up at a time.
 const WINDOW_VERTICES: usize = 4096;
 
-/// Memory of an entry of a list: as it came and put together, while as much is given of the lists
-/// before.
+/// Bytes per entry of a list: as read and assembled, while the lists before are passed on.
 const ENTRY_BYTES: u64 = 16;
 
-/// Memory of a weighted entry of the one list that is given: weights, and put into order.
+/// Bytes per entry of a weighted list: also weights, and sorted copies.
 const WEIGHTED_ENTRY_BYTES: u64 = 64;
 
-/// Lists of less are read whatever the budget says.
+/// Smaller lists are read whatever the budget.
 const LIST_BYTES_FREE: u64 = 8 << 20;
 
-/// Memory for lists and pages unless said otherwise.
+/// Default memory for lists and pages.
 const MEMORY_BYTES: u64 = 256 << 20;
 
-/// The lists of single vertices.
+/// A look-up of the lists of single vertices.
 #[derive(Debug)]
 pub struct Neighbors<'g> {
     graph: &'g Graph,
@@ -57,27 +56,26 @@ impl<'g> Neighbors<'g> {
         }
     }
 
-    /// Which neighbours [default: those that edges lead to].
+    /// The direction of the lists [default: out].
     pub fn direction(mut self, direction: Direction) -> Self {
         self.direction = direction;
         self
     }
 
-    /// Threads that read, 1 to 512 [default: one per core].
+    /// Reading threads, 1 to 512 [default: one per core].
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.clamp(1, THREADS_MAX);
         self
     }
 
-    /// Memory for pages that are read and lists that are given, bytes [default: 256 MiB]. One list
-    /// may take 8 MiB whatever is said. [`OpenOptions::lookups`](super::OpenOptions::lookups) makes
-    /// room for the pages.
+    /// Memory for pages and lists, in bytes [default: 256 MiB]. One list may take 8 MiB in any
+    /// case. [`OpenOptions::lookups`](super::OpenOptions::lookups) reserves the part for pages.
     pub fn memory(mut self, memory_bytes: u64) -> Self {
         self.memory_bytes = memory_bytes;
         self
     }
 
-    /// Ends with [`Error::Cancelled`] when `cancel` answers yes.
+    /// Ends with [`Error::Cancelled`] when `cancel` returns true.
     pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.watch.set_cancel(cancel);
         self
@@ -89,19 +87,18 @@ impl<'g> Neighbors<'g> {
         self
     }
 
-    /// Adds the vertices of a file, an id a line; `-` is standard input. It is read bit by bit.
+    /// Adds the vertices of a file, an id a line, which is streamed; `-` is standard input.
     pub fn of_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Some(path.into());
         self
     }
 
-    /// Calls `visit` with each vertex that was named and its list, in the order in which they were
-    /// named: `of` first, then the file.
+    /// Calls `visit` with each given vertex and its list, in the given order: `of` first, then the
+    /// file.
     ///
     /// # Errors
-    /// [`Error::UnknownVertex`]; [`Error::Unsupported`] where the graph does not store the
-    /// direction; [`Error::MemoryBudget`] where one list takes more than there is; what `visit`
-    /// gives back.
+    /// [`Error::UnknownVertex`]; [`Error::Unsupported`] if the graph does not store the direction;
+    /// [`Error::MemoryBudget`] if one list does not fit; errors of `visit`.
     pub fn for_each<E: From<Error>>(
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,
@@ -115,14 +112,14 @@ impl<'g> Neighbors<'g> {
             return Err(Error::Unsupported(reason.into()).into());
         }
         let ids = graph.ids().map_err(Error::from)?;
-        let mut asked = self.asked()?;
+        let mut requested = self.requested()?;
         std::thread::scope(|scope| {
             let readers = (0..self.threads).map(|_| Reader::start(scope, graph, self.direction));
             let readers = readers.collect::<Result<Vec<_>>>()?;
             let (mut carried, mut batch) = (None, Vec::new());
             loop {
-                // The next lists are on their way while these are given.
-                let next = self.next_batch(&ids, &mut asked, &mut carried)?;
+                // The next lists are read while these are passed on.
+                let next = self.next_batch(&ids, &mut requested, &mut carried)?;
                 parts(&readers, &next).for_each(|(reader, part)| reader.submit(part));
                 for (reader, part) in parts(&readers, &batch) {
                     for (&vertex, list) in part.iter().zip(reader.receive()?) {
@@ -138,7 +135,7 @@ impl<'g> Neighbors<'g> {
         })
     }
 
-    /// The neighbours of all vertices that were named, list after list.
+    /// The neighbours of all given vertices, list after list.
     ///
     /// # Errors
     /// As [`for_each`](Self::for_each).
@@ -156,12 +153,12 @@ impl<'g> Neighbors<'g> {
         Ok(lists)
     }
 
-    fn asked(&self) -> Result<Asked<'_>> {
+    fn requested(&self) -> Result<Requested<'_>> {
         let file = self.file.as_deref().map(IdLines::open).transpose()?;
-        Ok(Asked { given: self.ids.iter(), file })
+        Ok(Requested { given: self.ids.iter(), file })
     }
 
-    /// Most memory that the list of a vertex takes.
+    /// The most memory that the list of a vertex takes.
     fn bytes_of(&self, vertex: VertexId) -> u64 {
         let graph = self.graph.stored();
         let Some(lists) = graph.adjacency(self.direction) else { return 0 };
@@ -170,11 +167,11 @@ impl<'g> Neighbors<'g> {
         entries * if graph.is_weighted() { WEIGHTED_ENTRY_BYTES } else { ENTRY_BYTES }
     }
 
-    /// The vertices that are read next. One whose list does not fit any more is carried over.
+    /// The vertices to read next. One whose list does not fit is carried over.
     fn next_batch(
         &self,
         ids: &Ids,
-        asked: &mut Asked<'_>,
+        requested: &mut Requested<'_>,
         carried: &mut Option<VertexId>,
     ) -> Result<Vec<VertexId>> {
         let graph = self.graph.stored();
@@ -185,7 +182,7 @@ impl<'g> Neighbors<'g> {
             self.watch.check()?;
             let next = match carried.take() {
                 Some(vertex) => Some(vertex),
-                None => asked.next(graph, ids)?,
+                None => requested.next(graph, ids)?,
             };
             let Some(vertex) = next else { break };
             let list_bytes = self.bytes_of(vertex);
@@ -214,13 +211,13 @@ impl<'g> Neighbors<'g> {
     }
 }
 
-/// Ids as they come: those given, then the lines of a file.
-struct Asked<'a> {
+/// The requested ids: those given, then the lines of a file.
+struct Requested<'a> {
     given: std::slice::Iter<'a, String>,
     file: Option<IdLines>,
 }
 
-impl Asked<'_> {
+impl Requested<'_> {
     /// The next vertex; none after the last.
     fn next(&mut self, graph: &StoredGraph, ids: &Ids) -> Result<Option<VertexId>> {
         if let Some(id) = self.given.next() {
@@ -232,7 +229,7 @@ impl Asked<'_> {
     }
 }
 
-/// Each reader's part of a batch.
+/// Divides a batch among the readers.
 fn parts<'a>(
     readers: &'a [Reader],
     batch: &'a [VertexId],
@@ -241,10 +238,10 @@ fn parts<'a>(
     readers.iter().zip(batch.chunks(share))
 }
 
-/// A thread that reads lists, and keeps its queue to the device.
+/// A thread that reads lists with its own queue to the device.
 struct Reader {
-    asked: Sender<Vec<VertexId>>,
-    found: Receiver<cenote_store::Result<Vec<Vec<VertexId>>>>,
+    requests: Sender<Vec<VertexId>>,
+    results: Receiver<cenote_store::Result<Vec<Vec<VertexId>>>>,
 }
 
 impl Reader {
@@ -253,36 +250,36 @@ impl Reader {
         graph: &'env StoredGraph,
         direction: Direction,
     ) -> Result<Self> {
-        let ((asked, orders), (results, found)) =
+        let ((requests, received), (sent, results)) =
             (mpsc::channel::<Vec<VertexId>>(), mpsc::channel());
         let read = move || {
             let mut lookup = None;
-            for vertices in orders {
+            for vertices in received {
                 if lookup.is_none() {
                     match graph.lookup() {
                         Ok(made) => lookup = Some(made),
-                        Err(error) => drop(results.send(Err(error))),
+                        Err(error) => drop(sent.send(Err(error))),
                     }
                 }
                 let Some(lookup) = &mut lookup else { continue };
-                if results.send(lookup.read(direction, &vertices)).is_err() {
+                if sent.send(lookup.read(direction, &vertices)).is_err() {
                     break;
                 }
             }
         };
         let refused = "cannot start the threads that read lists: give fewer `threads`";
         Builder::new().spawn_scoped(scope, read).map_err(Error::io(refused))?;
-        Ok(Self { asked, found })
+        Ok(Self { requests, results })
     }
 
     fn submit(&self, vertices: &[VertexId]) {
-        // A reader that is gone has panicked, which `receive` reports.
-        let _ = self.asked.send(vertices.to_vec());
+        // If the reader has panicked, `receive` reports it.
+        let _ = self.requests.send(vertices.to_vec());
     }
 
     fn receive(&self) -> Result<Vec<Vec<VertexId>>> {
-        let found = self.found.recv();
-        Ok(found.map_err(|_| Error::Device("a thread that reads lists ended early".into()))??)
+        let lists = self.results.recv();
+        Ok(lists.map_err(|_| Error::Device("a thread that reads lists ended early".into()))??)
     }
 }
 
@@ -323,7 +320,7 @@ impl<'a> NeighborList<'a> {
         Ok(Self { ids, vertex, ranks: ranks.into(), weights })
     }
 
-    /// The vertex, as the user calls it.
+    /// The user's id of the vertex.
     ///
     /// # Errors
     /// Its id cannot be read.
@@ -336,16 +333,16 @@ impl<'a> NeighborList<'a> {
         self.ranks.len()
     }
 
-    /// A weight for each neighbour of a weighted graph; else none.
+    /// The weights of the edges; empty if the graph has none.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
     }
 
-    /// Calls `visit` with each neighbour and the weight of the edge, if it has one. Ids are read as
-    /// they are visited: a long list is never in memory with them.
+    /// Calls `visit` with each neighbour and the weight of the edge, if it has one. Ids are
+    /// streamed, so the ids of a long list are never all in memory.
     ///
     /// # Errors
-    /// What `visit` gives back, or an id cannot be read.
+    /// Errors of `visit`, or an id cannot be read.
     pub fn for_each<E: From<StoreError>>(
         &self,
         mut visit: impl FnMut(IdRef<'_>, Option<Weight>) -> Result<(), E>,

@@ -1,7 +1,8 @@
-//! How a graph is opened.
+//! Options for opening a graph.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
@@ -15,22 +16,25 @@ use cenote_store::superblock::{SectionKind, Superblock};
 use super::{Graph, StoredGraph};
 use crate::drive::{DriveOptions, FileOnDrive, Warning};
 use crate::error::Result;
+use crate::lock::{LockedDevice, ReaderLock};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
 
-/// Part of the memory of look-ups that lists take, and as much as pages do.
+/// Lists take `1 / LISTS_SHARE` of the memory of look-ups, and so do pages.
 pub(super) const LISTS_SHARE: u64 = 2;
 
-/// Reads in flight of look-ups, over all threads: those that the drive serves at once, within these
-/// bounds.
+/// Bounds of the reads in flight of look-ups, over all threads; within them, the drive's k_r.
 const READS_MIN: usize = 16;
 const READS_MAX: usize = 256;
 
-/// Frames of a thread for each of its reads: what it may have pinned, and as much again so that it
-/// finds room.
+/// How long and how often an open waits for the end of the write of a superblock.
+const COMMIT_RETRY_INTERVAL: Duration = Duration::from_millis(2);
+const COMMIT_RETRIES: u32 = 50;
+
+/// Frames per read of a thread: those it may pin, and as many again to find a free one.
 const FRAMES_PER_READ: usize = 4;
 
-/// How a graph is opened; the defaults are the good choice.
+/// Options for opening a graph.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     migration: bool,
@@ -45,27 +49,27 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Whether pages of a graph over tiers move between them while it is open [default: yes]. While
-    /// they move no other process and no other [`Graph`] can read it.
+    /// Whether pages of a graph over tiers move between them while it is open [default: yes].
+    /// Meanwhile no other process and no other [`Graph`] can read it.
     pub fn migration(mut self, migration: bool) -> Self {
         self.migration = migration;
         self
     }
 
-    /// Which system interface moves the bytes [default: io_uring, or threads where it is refused].
+    /// The system interface for I/O [default: io_uring, or threads where it is refused].
     pub fn backend(mut self, backend: BackendChoice) -> Self {
         self.drives.backend = backend;
         self
     }
 
-    /// By which profile requests are planned [default: the one that was measured of the drive].
+    /// The profile for planning requests [default: the measured one of the drive].
     pub fn profile(mut self, profile: Profile) -> Self {
         self.drives.profile = Some(profile);
         self
     }
 
-    /// Makes room for [`Graph::neighbors`] of many vertices: so many bytes, for pages and lists, of
-    /// so many threads, 1 to 512.
+    /// Reserves memory, in bytes, for pages and lists of [`Graph::neighbors`] with `threads`, 1 to
+    /// 512.
     pub fn lookups(mut self, memory_bytes: u64, threads: usize) -> Self {
         self.lookups = Some((memory_bytes, threads.clamp(1, THREADS_MAX)));
         self
@@ -78,31 +82,40 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
         let access = if self.migration { Access::Move } else { Access::Read };
-        let Opening { device, profile, mut warnings, budgets } =
+        let Opening { device, profile, mut warnings, budgets, lock } =
             Opening::new(path, access, &self.drives)?;
-        let stored = match self.lookups {
-            None => StoredGraph::open(device)?,
+        let stored = read_steadily(lock.as_deref(), || match self.lookups {
+            None => StoredGraph::open(Arc::clone(&device)),
             Some((memory_bytes, threads)) => {
                 let free = memory_bytes.saturating_sub(device.memory_bytes() as u64);
                 let plan = |superblock: &_| lookups(superblock, &profile, free, threads);
-                StoredGraph::open_with(device, plan)?
+                StoredGraph::open_with(Arc::clone(&device), plan)
             }
-        };
+        })?;
+        // What a writer is about to write is not cut off.
+        let cut =
+            stored.cut_flush_fault().filter(|_| !lock.as_ref().is_some_and(|l| l.has_writer()));
+        if let Some(lock) = lock {
+            lock.narrow(stored.superblock().epoch)?;
+        }
         warnings.extend(stored.other_slot_fault().map(|fault| Warning::DamagedSlot {
             fault: fault.to_string(),
             epoch: stored.superblock().epoch,
         }));
+        warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.to_string() }));
         let (path, stored) = (path.to_owned(), Arc::new(stored));
         Ok(Graph { path, stored, profile, warnings, budgets })
     }
 }
 
-/// The device of a graph, before the graph on it is read: a file, or several on tiers.
+/// The device of a graph, before the graph is read: a file, or tiers.
 pub(super) struct Opening {
     pub device: Arc<dyn Device>,
     pub profile: Profile,
     pub warnings: Vec<Warning>,
     pub budgets: Vec<Arc<IoBudget>>,
+    /// The lock of a file, held by its device: on all epochs until it is narrowed.
+    pub lock: Option<Arc<ReaderLock>>,
 }
 
 impl Opening {
@@ -111,15 +124,42 @@ impl Opening {
             let graph = TieredGraph::open(path, access, drives)?;
             let (profile, members) = (graph.profile().clone(), graph.members());
             let (warnings, budgets) = (members.warnings.clone(), members.budgets.clone());
-            return Ok(Self { device: Arc::new(graph), profile, warnings, budgets });
+            return Ok(Self { device: Arc::new(graph), profile, warnings, budgets, lock: None });
         }
-        let FileOnDrive { device, drive, budget } = drives.open(path, true)?;
-        let warnings = drive.warning.into_iter().collect();
-        Ok(Self { device, profile: drive.profile, warnings, budgets: vec![budget] })
+        let (lock, warning, file) = loop {
+            let (lock, warning) = ReaderLock::take(path);
+            let file = drives.open(path, true)?;
+            // An import may have replaced the graph between the lock and the device.
+            if lock.as_ref().is_none_or(|lock| lock.is_of(path)) {
+                break (lock.map(Arc::new), warning, file);
+            }
+        };
+        let FileOnDrive { mut device, drive, budget } = file;
+        if let Some(lock) = &lock {
+            device = Arc::new(LockedDevice::new(device, Arc::clone(lock)));
+        }
+        let warnings = drive.warning.into_iter().chain(warning).collect();
+        Ok(Self { device, profile: drive.profile, warnings, budgets: vec![budget], lock })
     }
 }
 
-/// Look-ups of `threads` threads within `free` bytes.
+/// Opens a graph, again where a writer replaced a superblock while it was read.
+fn read_steadily(
+    lock: Option<&ReaderLock>,
+    open: impl Fn() -> cenote_store::Result<StoredGraph>,
+) -> cenote_store::Result<StoredGraph> {
+    for _ in 0..COMMIT_RETRIES {
+        let opened = open();
+        let is_torn = opened.as_ref().map_or(true, |graph| graph.other_slot_fault().is_some());
+        if !is_torn || !lock.is_some_and(ReaderLock::has_writer) {
+            return opened;
+        }
+        std::thread::sleep(COMMIT_RETRY_INTERVAL);
+    }
+    open()
+}
+
+/// The configuration for look-ups of `threads` threads within `free` bytes.
 fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize) -> LookupConfig {
     let page_bytes = superblock.page_bytes as usize;
     let free = free.saturating_sub(index_bytes(superblock));
@@ -131,7 +171,7 @@ fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize
     LookupConfig::default().frames(frames.max(least as u64)).read_depth(read_depth)
 }
 
-/// What the page indexes of a graph take in memory, about.
+/// About how many bytes the page indexes of a graph take in memory.
 fn index_bytes(superblock: &Superblock) -> u64 {
     let indexes = [SectionKind::OutIndex, SectionKind::InIndex];
     let sections = indexes.into_iter().filter_map(|kind| superblock.section(kind));

@@ -1,4 +1,4 @@
-//! Builds graph files from edges: in files, on standard input, in memory.
+//! Builds graph files from edges in files, on standard input or in memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,16 +11,16 @@ use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Codec, Order, WeightType};
 
-use crate::memory::{self, MemorySize};
+use crate::memory::MemorySize;
 use crate::tiers::kept;
 use crate::tiers::spec::{self, TierArg};
 use crate::tiers::workspace::{self, TieredWorkspace};
 
-/// Takes the present phase, the bytes done in it, and its total of bytes if that is known.
+/// Called with the current phase, the bytes done in it, and its total bytes if known.
 type OnProgress<'a> = Box<dyn FnMut(Phase, u64, Option<u64>) + Send + 'a>;
 type IsCancelled<'a> = Box<dyn Fn() -> bool + Sync + 'a>;
 
-/// An import: what to read, and how the graph is to be.
+/// An import: its inputs and the properties of the graph.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,8 +65,8 @@ impl<'a> Import<'a> {
         Self::default()
     }
 
-    /// Adds edges that are made on the way: `(source, target)` or `(source, target, weight)`, where
-    /// ids are integers or strings. They are taken once, and spilled to disk.
+    /// Adds the edges of an iterator: `(source, target)` or `(source, target, weight)` with integer
+    /// or string ids. They are spilled to disk.
     pub fn edges<I>(self, edges: I) -> Self
     where
         I: IntoIterator<Item: Edge, IntoIter: Send + 'a>,
@@ -74,18 +74,18 @@ impl<'a> Import<'a> {
         self.input(Edges::iter(edges))
     }
 
-    /// Adds edges in memory, which need not be spilled.
+    /// Adds edges in memory, which are not spilled.
     pub fn slice<E: Edge + Sync>(self, edges: &'a [E]) -> Self {
         self.input(Edges::slice(edges))
     }
 
-    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are taken
-    /// once, and spilled. [`ArrowBatches`] says which columns are used, and chooses others.
+    /// Adds the batches of a reader, such as one of the Arrow C data interface. They are spilled to
+    /// disk. [`ArrowBatches`] selects the columns.
     pub fn arrow(self, reader: impl arrow_array::RecordBatchReader + Send + 'a) -> Self {
         self.input(ArrowBatches::new(reader))
     }
 
-    /// Adds a file, whose ending says its format.
+    /// Adds a file, whose extension is its format.
     pub fn path(self, path: impl Into<PathBuf>) -> Self {
         self.input(InputSpec::new(path))
     }
@@ -101,7 +101,7 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// An edge leads from its source to its target, and not back.
+    /// Makes the graph directed.
     pub fn directed(mut self) -> Self {
         self.config.directed = true;
         self
@@ -113,7 +113,7 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// Stores the weights of edges as this type; of a repeated edge the smallest.
+    /// Stores weights as this type; a repeated edge keeps its smallest weight.
     pub fn weights(mut self, kind: WeightType) -> Self {
         self.config.weights = Some(kind);
         self
@@ -131,19 +131,19 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// What the ids are [default: integers if all of them are].
+    /// The kind of ids [default: integers if all of them are].
     pub fn ids(mut self, ids: IdKind) -> Self {
         self.config.ids = ids;
         self
     }
 
-    /// In which order the vertices lie [default: that of their ids].
+    /// The order of the vertices [default: that of their ids].
     pub fn order(mut self, order: Order) -> Self {
         self.config.order = order;
         self
     }
 
-    /// Memory to work in, such as `512MiB` or `25%` of the machine's.
+    /// Memory budget, such as `512MiB` or `25%` of the machine's.
     pub fn memory(mut self, size: impl ToString) -> Self {
         self.memory = size.to_string();
         self
@@ -155,19 +155,19 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// How lists are encoded.
+    /// The encoding of lists.
     pub fn codec(mut self, codec: Codec) -> Self {
         self.config.codec = codec;
         self
     }
 
-    /// Whether hub neighbours are stored.
+    /// Whether to store hub neighbours.
     pub fn hub_neighbours(mut self, choice: HubNeighboursChoice) -> Self {
         self.config.hub_neighbours = choice;
         self
     }
 
-    /// Threads that work [default: one for each core].
+    /// Worker threads [default: one for each core].
     pub fn threads(mut self, threads: usize) -> Self {
         self.config.threads = threads;
         self
@@ -179,13 +179,13 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// Folder of temporary files [default: that of the graph file].
+    /// Folder for temporary files [default: that of the graph file].
     pub fn temp_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.config.temp_dir = Some(folder.into());
         self
     }
 
-    /// Spreads the graph over several drives, the fastest first: `NAME=FOLDER[:CAPACITY]` of each.
+    /// Spreads the graph over several drives, the fastest first: `NAME=FOLDER[:CAPACITY]` for each.
     pub fn tier(mut self, tier: impl ToString) -> Self {
         self.tiers.push(tier.to_string());
         self
@@ -197,19 +197,19 @@ impl<'a> Import<'a> {
         self
     }
 
-    /// What moves between tiers at once: a power of two from 4KiB to 1MiB.
+    /// The unit of migration between tiers: a power of two from 4KiB to 1MiB.
     pub fn tier_block(mut self, size: impl ToString) -> Self {
         self.tier_block = size.to_string();
         self
     }
 
-    /// Calls this with the phase, the bytes of it that are done, and all of its bytes, if known.
+    /// Calls `report` with the phase, the bytes done in it, and its total bytes, if known.
     pub fn progress(mut self, report: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(report));
         self
     }
 
-    /// Stops the import soon after this returns true.
+    /// Stops the import soon after `is_cancelled` returns true.
     pub fn cancel(mut self, is_cancelled: impl Fn() -> bool + Sync + 'a) -> Self {
         self.is_cancelled = Some(Box::new(is_cancelled));
         self
@@ -250,13 +250,9 @@ impl<'a> Import<'a> {
     pub fn memory_bytes(&self) -> Result<usize> {
         let wrong =
             |reason: String| ImportError::Options(format!("`memory` {}: {reason}", self.memory));
-        let bytes =
-            match self.memory.parse::<MemorySize>().map_err(wrong)? {
-                MemorySize::Bytes(bytes) => bytes,
-                percent => percent.bytes_of(memory::machine_bytes().ok_or_else(|| {
-                    wrong("the machine's memory is unknown: give bytes".to_owned())
-                })?),
-            };
+        let size: MemorySize = self.memory.parse().map_err(wrong)?;
+        let unknown = || wrong("the machine's memory is unknown: give bytes".to_owned());
+        let bytes = size.bytes_of_machine().ok_or_else(unknown)?;
         usize::try_from(bytes).map_err(|_| wrong("it is too large".to_owned()))
     }
 
@@ -285,7 +281,7 @@ fn parameter(error: impl std::fmt::Display) -> ImportError {
     ImportError::Options(format!("{error:#}"))
 }
 
-/// Where the tiers are full, another output does not help.
+/// Replaces a remedy that does not help if the tiers are full.
 fn more_tiers(error: ImportError) -> ImportError {
     match error {
         ImportError::Full { device, role, written, needed, remedy: "out" } => {

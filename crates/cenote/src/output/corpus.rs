@@ -1,9 +1,8 @@
-//! A corpus of walks in a file, one walk a row, in the user's own ids, row after row as they come.
+//! A corpus of walks in a file, one walk a row, in the user's ids; rows are streamed.
 //!
-//! - `.txt`: ids with a space between, one walk a line; `.txt.zst` the same, compressed
+//! - `.txt`: ids separated by spaces, one walk a line; `.txt.zst` the same, compressed
 //! - `.parquet`: one column, `walk`, a list of ids
-//! - `.npy`: an array of 64-bit integers, one walk a row; a walk that ended early is filled up
-//!   with -1
+//! - `.npy`: an array of 64-bit integers, one walk a row; shorter walks are padded with -1
 
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -27,18 +26,18 @@ use crate::error::{Error, Result};
 use crate::export::put_integer;
 use crate::graph::StoredGraph;
 
-/// Bytes collected before they are written.
+/// Size of write buffers.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Vertices of a Parquet row group: what one holds while it is collected is a few MiB.
+/// Vertices of a Parquet row group, which takes a few MiB in memory.
 const GROUP_VERTICES: usize = 1 << 18;
 
-/// Compression of `.txt.zst`, the usual level.
+/// The default level of zstd.
 const ZSTD_LEVEL: i32 = 3;
 
 type Written<T = ()> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// What a corpus file looks like.
+/// The format of a corpus file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
@@ -67,7 +66,7 @@ impl Format {
     }
 }
 
-/// Whether the ending of `path` names a format.
+/// Checks that the extension of `path` is a format.
 pub fn check(path: &Path) -> Result<()> {
     Format::of(path).map(drop)
 }
@@ -95,8 +94,8 @@ impl fmt::Debug for CorpusFile {
 }
 
 impl CorpusFile {
-    /// Begins the file of `walkers` walks of at most `columns` vertices. Refuses what could not be
-    /// written before anything runs.
+    /// Creates the file for `walkers` walks of at most `columns` vertices. Refuses ids that the
+    /// format cannot represent.
     pub fn create(
         path: &Path,
         inputs: &[impl AsRef<Path>],
@@ -108,7 +107,7 @@ impl CorpusFile {
         if format == Format::Npy && strings {
             return Err(Error::input(path, "npy has no place for names: write .parquet or .txt"));
         }
-        // Walks name vertices in random order: from memory, not page by page.
+        // In memory, because walks visit vertices in random order.
         let names = graph.ids()?.load()?;
         if matches!(format, Format::Text | Format::TextZstd) && strings {
             no_spaces(path, &names, graph)?;
@@ -119,7 +118,7 @@ impl CorpusFile {
         Ok(Self { names, rows, text: Vec::new(), path: path.to_owned() })
     }
 
-    /// Memory that it takes: the ids of all vertices, and what is collected.
+    /// Bytes of the ids of all vertices, and of buffers.
     pub fn memory_bytes(&self) -> u64 {
         let collected = match &self.rows {
             Rows::Text(_) | Rows::TextZstd(_) | Rows::Npy { .. } => 2 * BUFFER_BYTES,
@@ -161,7 +160,7 @@ impl CorpusFile {
         Ok(())
     }
 
-    /// Gives the file its name. Returns its size in bytes.
+    /// Completes the file. Returns its size in bytes.
     pub fn finish(self) -> Result<u64> {
         self.rows.finish().map_err(|failure| failed(&self.path, failure))?.finish()
     }
@@ -202,7 +201,7 @@ impl Rows {
     }
 }
 
-/// A line could not be cut into ids again.
+/// Refuses ids with white space, which separates ids in text.
 fn no_spaces(path: &Path, names: &IdTable, graph: &StoredGraph) -> Result<()> {
     for v in 0..graph.vertices() as VertexId {
         let name = names.get(v).to_string();
@@ -223,7 +222,7 @@ fn line(file: &mut impl Write, names: &IdTable, walk: &[VertexId], text: &mut Ve
         }
         text.push(b' ');
     }
-    // A walk has a start, so there is a space to take back.
+    // A walk has at least its start, so there is a trailing space.
     text.pop();
     text.push(b'\n');
     Ok(file.write_all(text)?)
@@ -240,7 +239,7 @@ fn integer(id: IdRef<'_>) -> u64 {
 struct ParquetRows<T: DataType> {
     writer: SerializedFileWriter<OutputFile>,
     values: Vec<T::T>,
-    /// 0 where a row begins, 1 where it goes on.
+    /// 0 where a row begins, 1 within a row.
     repetitions: Vec<i16>,
     definitions: Vec<i16>,
 }

@@ -1,8 +1,8 @@
-//! Where answers go: files that appear under their names only when they are whole.
+//! Output files, which appear under their names only when they are complete.
 //!
 //! - [`OutputFile`]: a file that is being written, or a stream
-//! - [`partial`]: a file that appears under its name only when it is whole
-//! - [`table`]: the answer of every vertex, as Parquet, CSV or npy
+//! - [`partial`]: a file that is renamed when it is complete
+//! - [`table`]: the values of all vertices, as Parquet, CSV or npy
 //! - [`corpus`]: walks, as text, Parquet or npy
 
 pub(crate) mod corpus;
@@ -18,13 +18,13 @@ use cenote_import::output::{Occupant, occupant};
 use self::partial::PartialFile;
 use crate::error::{Error, Result};
 
-/// An output that is being written. A new file appears under its name when it is whole; into a
-/// pipe, a terminal or `/dev/null` bytes go as they come.
+/// An output. A new file appears under its name when it is complete; a pipe, a terminal or
+/// `/dev/null` is streamed to.
 #[derive(Debug)]
 pub enum OutputFile {
     /// A new file, which may replace a regular one.
     New(PartialFile),
-    /// What lies at the path cannot be replaced, but written to.
+    /// A stream, which is not replaced.
     Stream {
         /// The stream.
         file: File,
@@ -36,12 +36,11 @@ pub enum OutputFile {
 }
 
 impl OutputFile {
-    /// Begins an output. Only regular files are replaced, and never one of `inputs`, whatever its
-    /// names.
+    /// Creates an output. Replaces only regular files, and never one of `inputs`, under any name.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a path that must not be written to, [`Error::Io`] for one that
-    /// cannot be.
+    /// [`Error::InvalidInput`] for a path that must not be replaced, [`Error::Io`] for one that
+    /// cannot be written to.
     pub fn create(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<Self> {
         if check(path, inputs)? != Occupant::Stream {
             return Ok(Self::New(PartialFile::create(path)?));
@@ -52,10 +51,10 @@ impl OutputFile {
         Ok(Self::Stream { file, name, bytes: 0 })
     }
 
-    /// Gives a new file its name. Returns the bytes written.
+    /// Completes the output. Returns the bytes written.
     ///
     /// # Errors
-    /// [`Error::Io`]; then there is no file.
+    /// [`Error::Io`]; then a new file does not appear.
     pub fn finish(self) -> Result<u64> {
         match self {
             Self::New(file) => file.finish(),
@@ -87,7 +86,7 @@ impl Write for OutputFile {
     }
 }
 
-/// What lies at the path of an output; refuses what must not be written to.
+/// The kind of file at the path of an output; an error if it must not be written to.
 pub(crate) fn check(path: &Path, inputs: &[impl AsRef<Path>]) -> Result<Occupant> {
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     occupant(path, &inputs).map_err(|refused| Error::InvalidInput(refused.to_string()))

@@ -1,4 +1,4 @@
-//! A file that appears under its name only when it is whole.
+//! Files that appear under their names only when they are complete.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// How the unfinished files of `out` are called beside it: this name, or longer.
+/// The prefix of the names of unfinished files for `out`.
 pub fn partial_name(out: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(out.file_name().unwrap_or_default());
@@ -15,7 +15,7 @@ pub fn partial_name(out: &Path) -> OsString {
     name
 }
 
-/// A new file beside its final place. Dropped before [`PartialFile::finish`], it is removed.
+/// A new file beside its final path. Removed if dropped before [`PartialFile::finish`].
 #[derive(Debug)]
 pub struct PartialFile {
     path: PathBuf,
@@ -36,7 +36,7 @@ impl PartialFile {
         Ok(Self { path: path.to_owned(), partial, file: Some(file), is_finished: false })
     }
 
-    /// Gives the file its name. Returns its size in bytes.
+    /// Syncs and renames the file. Returns its size in bytes.
     pub fn finish(mut self) -> Result<u64> {
         let failed = || Error::io(format!("cannot finish {}", self.path.display()));
         let file = self.file.take().expect("open until finished");
@@ -65,7 +65,7 @@ impl Write for PartialFile {
 impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Nothing better can be done here than to try.
+            // A failure cannot be reported here.
             let _ = std::fs::remove_file(&self.partial);
         }
     }

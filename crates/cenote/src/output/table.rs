@@ -1,8 +1,7 @@
-//! The answer of every vertex in a file, keyed by the user's own ids: Parquet, CSV or npy.
+//! The values of all vertices in a file, keyed by the user's ids: Parquet, CSV or npy.
 //!
-//! Columns: `vertex`, then the algorithm's. What a vertex does not have (the level of one that was
-//! not reached) is null in Parquet, empty in CSV and -1 in npy (not
-//! a number, where the column holds numbers with fractions).
+//! Columns: `vertex`, then the algorithm's. A missing value (the level of an unreached vertex) is
+//! null in Parquet, empty in CSV and -1 in npy (NaN in columns of floats).
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -25,40 +24,40 @@ use crate::error::{Error, Result};
 use crate::graph::StoredGraph;
 use crate::watch::Watch;
 
-/// Rows that are formatted at a time.
+/// Rows formatted at a time.
 const BATCH: u32 = 1 << 16;
 
 type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
 
-/// A column of the answer.
+/// A column of values.
 pub enum Column<'a> {
-    /// Whole numbers, where there is one.
+    /// Optional integers.
     Count(&'static str, Get<'a, Option<u64>>),
-    /// A vertex, shown as the user calls it.
+    /// Optional vertices, written as the user's ids.
     Vertex(&'static str, Get<'a, Option<VertexId>>),
-    /// Numbers.
+    /// Floating-point numbers.
     Real(&'static str, Get<'a, f64>),
-    /// A number that not every vertex has.
+    /// Optional floating-point numbers.
     Measure(&'static str, Get<'a, Option<f64>>),
 }
 
 impl<'a> Column<'a> {
-    /// Whole numbers, where there is one.
+    /// Optional integers.
     pub fn count(name: &'static str, get: impl Fn(VertexId) -> Option<u64> + 'a) -> Self {
         Column::Count(name, Box::new(get))
     }
 
-    /// Vertices, shown as the user calls them.
+    /// Optional vertices, written as the user's ids.
     pub fn vertex(name: &'static str, get: impl Fn(VertexId) -> Option<VertexId> + 'a) -> Self {
         Column::Vertex(name, Box::new(get))
     }
 
-    /// Numbers.
+    /// Floating-point numbers.
     pub fn real(name: &'static str, get: impl Fn(VertexId) -> f64 + 'a) -> Self {
         Column::Real(name, Box::new(get))
     }
 
-    /// Numbers, where there is one.
+    /// Optional floating-point numbers.
     pub fn measure(name: &'static str, get: impl Fn(VertexId) -> Option<f64> + 'a) -> Self {
         Column::Measure(name, Box::new(get))
     }
@@ -73,12 +72,12 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Why a writer failed: an I/O error keeps what passed through it.
+/// An error of a writer.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Written<T = ()> = std::result::Result<T, Failure>;
 type Format = fn(OutputFile, &Table<'_>) -> Written<OutputFile>;
 
-/// Whether answers of this graph can be written to `path`. Asked before a run, not after it.
+/// Checks, before a run, that values of this graph can be written to `path`.
 pub fn check(path: &Path, graph: &StoredGraph) -> Result<()> {
     let is_npy = std::ptr::fn_addr_eq(writer_of(path)?, write_npy as Format);
     if is_npy && graph.superblock().ids == IdKind::Strings {
@@ -102,7 +101,7 @@ fn writer_of(path: &Path) -> Result<Format> {
     })
 }
 
-/// Writes the columns for every vertex; the ending of `path` names the format, CSV for a stream
+/// Writes the columns for every vertex; the format is the extension of `path`, CSV for a stream
 /// without one. Returns the bytes written.
 pub fn write(
     path: &Path,
@@ -113,7 +112,7 @@ pub fn write(
 ) -> Result<u64> {
     let format = writer_of(path)?;
     let ids = graph.ids()?;
-    // Columns of vertices are looked up in random order: from memory, not page by page.
+    // In memory, because columns of vertices are looked up in random order.
     let names = match columns.iter().any(|column| matches!(column, Column::Vertex(..))) {
         true => Some(ids.load()?),
         false => None,
@@ -124,7 +123,7 @@ pub fn write(
     written.map_err(|failure| failed(path, failure))?.finish()
 }
 
-/// The error of a writer of `path`, as this library reports it.
+/// Converts the error of a writer of `path`.
 pub(super) fn failed(path: &Path, failure: Failure) -> Error {
     let context = format!("cannot write {}", path.display());
     let failure = match failure.downcast::<Error>() {
@@ -148,7 +147,7 @@ pub(super) fn failed(path: &Path, failure: Failure) -> Error {
     }
 }
 
-/// What is written.
+/// The values and the ids to write.
 struct Table<'a> {
     ids: &'a Ids,
     names: Option<IdTable>,
@@ -162,7 +161,7 @@ impl Table<'_> {
         self.names.as_ref().expect("loaded where a column holds vertices").get(v)
     }
 
-    /// Ranges of vertices, until the run is cancelled.
+    /// Batches of vertices; an error if the run is cancelled.
     fn batches(&self) -> impl Iterator<Item = Result<std::ops::Range<VertexId>>> + '_ {
         (0..self.vertices).step_by(BATCH as usize).map(|first| {
             self.watch.check()?;
@@ -232,7 +231,7 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
         let batch = batch?;
         let mut group = writer.next_row_group()?;
         let mut ids = IdValues::new(names);
-        // The vertices in the order of their ids.
+        // In the order of their ids.
         let mut batch_vertices = Vec::with_capacity(batch.len());
         table.ids.for_each(batch, |v, id| -> Written {
             ids.push(Some(id));
@@ -264,7 +263,7 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     Ok(writer.into_inner()?)
 }
 
-/// A column of numbers, with gaps where it is optional.
+/// Writes a column of numbers, with nulls if it is optional.
 fn write_numbers<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     numbers: impl Iterator<Item = Option<f64>> + Clone,
@@ -279,11 +278,11 @@ fn write_numbers<W: Write + Send>(
     Ok(())
 }
 
-/// Values of an id column, with gaps.
+/// Values of an id column, with nulls.
 struct IdValues {
     integers: Vec<i64>,
     strings: Vec<ByteArray>,
-    /// 1 where there is a value, 0 where not.
+    /// 1 where there is a value, otherwise 0.
     present: Vec<i16>,
     names: bool,
 }
@@ -323,7 +322,7 @@ impl IdValues {
 // ------------------------------------------------------------------------------------------------
 // npy
 
-/// A structured array; the vertex as unsigned, other columns as signed 64-bit integers or f64.
+/// Writes a structured array: the vertex as `u64`, other columns as `i64` or `f64`.
 fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let fields = table.columns.iter().map(|column| {
         let code =

@@ -1,4 +1,4 @@
-//! What a run found.
+//! The answer of a run.
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::graph::StoredGraph;
 use crate::output::table;
 use crate::watch::Watch;
 
-/// The answer of a run. Dereferences to the algorithm's own result, whose slices have one item per
+/// The answer of a run. Dereferences to the algorithm's result, whose slices have one item per
 /// vertex; [`ids`](Self::ids) maps vertices to the user's ids.
 #[derive(Debug)]
 pub struct Answer<A: Algorithm> {
@@ -33,12 +33,12 @@ impl<A: Algorithm> Deref for Answer<A> {
 }
 
 impl<A: Algorithm> Answer<A> {
-    /// What the run did.
+    /// Statistics of the run.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The answer in a few numbers and ids.
+    /// A summary of the answer.
     ///
     /// # Errors
     /// Ids cannot be read.
@@ -46,7 +46,7 @@ impl<A: Algorithm> Answer<A> {
         A::summary(&self.config, &self.ids()?, &self.output)
     }
 
-    /// What the run did and found, as `cenote run --json` prints it.
+    /// Statistics and summary, as `cenote run --json` prints them.
     ///
     /// # Errors
     /// Ids cannot be read.
@@ -62,7 +62,7 @@ impl<A: Algorithm> Answer<A> {
         Ok(self.graph.ids()?)
     }
 
-    /// What the user calls a vertex.
+    /// The user's id of a vertex.
     ///
     /// # Errors
     /// There is no such vertex, or its id cannot be read.
@@ -73,17 +73,17 @@ impl<A: Algorithm> Answer<A> {
     /// The vertex that the user calls `id`.
     ///
     /// # Errors
-    /// [`Error::UnknownVertex`](crate::Error::UnknownVertex) where there is none.
+    /// [`Error::UnknownVertex`](crate::Error::UnknownVertex) if there is none.
     pub fn vertex_of(&self, id: impl ToString) -> Result<VertexId> {
         crate::keys::vertex_of(&self.graph, &self.ids()?, &id.to_string(), "")
     }
 
-    /// Writes the answer of every vertex, keyed by the user's ids, as `.parquet`, `.csv` or `.npy`.
-    /// The file appears under its name when it is whole. Returns the bytes written.
+    /// Writes the values of all vertices, keyed by the user's ids, as `.parquet`, `.csv` or `.npy`.
+    /// The file appears under its name when it is complete. Returns the bytes written.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`](crate::Error::InvalidInput) where the ending names no format, the
-    /// path may not be replaced, or the answer has nothing for every vertex.
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput) if the extension is not a format, the
+    /// path must not be replaced, or the algorithm has no values per vertex.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<u64> {
         let path = path.as_ref();
         table::check(path, &self.graph)?;
@@ -95,7 +95,7 @@ impl<A: Algorithm> Answer<A> {
         table::write(path, &self.inputs, &self.graph, &columns, &self.watch)
     }
 
-    /// As [`write`](Self::write), where the algorithm did not write the answer itself.
+    /// As [`write`](Self::write), unless the algorithm itself has written its output.
     pub(super) fn write_prepared(&self, path: &Path) -> Result<()> {
         if !A::columns(&self.output).is_empty() {
             self.write(path)?;

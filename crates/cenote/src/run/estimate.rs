@@ -1,32 +1,32 @@
-//! What a run will need.
+//! Estimates of the memory, reads and time of a run.
 
 use cenote_engine::EngineConfig;
 use serde::Serialize;
 
 use crate::memory::peak_rss_bytes;
 
-/// Threads and what runs use of the program's code and an estimate does not.
+/// Memory of threads and program code that is in use only during a run.
 const PROGRAM_MORE_BYTES: u64 = 2 << 20;
 
-/// What a run will need: memory, bytes to read, time of the device.
+/// Estimated memory, reads and device time of a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Estimate {
     /// The algorithm.
     pub algorithm: &'static str,
-    /// Memory that the run may take.
+    /// The memory budget.
     pub memory_budget_bytes: u64,
-    /// Memory of the process at its peak: what the run uses of its plan, and the program.
+    /// Peak memory of the process: what the run uses of its plan, and the program.
     pub memory_bytes: u64,
-    /// The same, if as little is read as may be.
+    /// Peak memory if the run reads as little as possible.
     pub memory_bytes_at_least: u64,
-    /// The same, if all of the plan is used.
+    /// Peak memory if the run uses all of its plan.
     pub memory_bytes_at_most: u64,
-    /// What would just do: everything but cached pages and optional memory.
+    /// The smallest sufficient budget, without cached pages and optional memory.
     pub memory_bytes_min: u64,
-    /// What the program itself takes beside its budget.
+    /// Memory of the program beside the budget.
     pub program_bytes: u64,
-    /// Where the memory goes, and what is read.
+    /// How the budget is divided, and what is read.
     #[serde(flatten)]
     pub plan: cenote_algo::Estimate,
 }
@@ -38,7 +38,7 @@ impl Estimate {
         estimate: cenote_algo::Estimate,
     ) -> Self {
         let plan = &estimate.memory;
-        // The index, which this process has read too, is in the plan.
+        // The index, which this process has loaded too, is in the plan.
         let program_bytes = peak_rss_bytes().saturating_sub(plan.index_bytes) + PROGRAM_MORE_BYTES;
         Self {
             algorithm,

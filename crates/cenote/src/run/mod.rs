@@ -1,10 +1,10 @@
-//! A run of an algorithm on a graph: how it is to be done, and its answer.
+//! Runs of algorithms on a graph.
 //!
 //! - [`Run`]: the builder that all algorithms share
-//! - [`Algorithm`]: what an algorithm adds to it
-//! - [`Answer`]: what a run found, by the user's ids
-//! - [`Stats`], [`Report`]: what a run did
-//! - [`Estimate`]: what it will need
+//! - [`Algorithm`]: parameters, result and summary of an algorithm
+//! - [`Answer`]: the result of a run, with the user's ids
+//! - [`Stats`], [`Report`]: statistics of a run
+//! - [`Estimate`]: estimated memory, reads and time
 
 mod answer;
 mod estimate;
@@ -31,15 +31,15 @@ pub use crate::output::table::Column;
 pub use crate::watch::Progress;
 use crate::watch::Watch;
 
-/// What an algorithm adds to a [`Run`]: its parameters, its answer and how that is reported.
+/// The parameters, result and summary of an algorithm.
 pub trait Algorithm: fmt::Debug + Sized {
     /// Its name in reports.
     const NAME: &'static str;
-    /// Its parameters, with vertices instead of ids.
+    /// Its parameters, with ids resolved to vertices.
     type Config: fmt::Debug;
-    /// What it finds.
+    /// Its result.
     type Output: fmt::Debug;
-    /// What it finds in a few numbers and ids.
+    /// A summary of its result, with the user's ids.
     type Summary: Serialize + fmt::Debug;
 
     /// Resolves ids and checks parameters.
@@ -48,25 +48,25 @@ pub trait Algorithm: fmt::Debug + Sized {
     /// [`Error::UnknownVertex`], [`Error::Parameter`].
     fn config(&self, job: &Job<'_>) -> Result<Self::Config>;
 
-    /// What a run will need.
+    /// Estimates a run.
     ///
     /// # Errors
-    /// As of the run.
+    /// As [`Algorithm::run`].
     fn estimate(config: &Self::Config, job: &Job<'_>) -> Result<cenote_algo::Estimate>;
 
-    /// Runs it.
+    /// Runs the algorithm.
     ///
     /// # Errors
     /// [`Error::MemoryBudget`], [`Error::Cancelled`], [`Error::Corrupt`], [`Error::Device`].
     fn run(config: &mut Self::Config, job: &Job<'_>) -> Result<Self::Output>;
 
-    /// Checks the answer by a plain serial algorithm.
+    /// Checks the result with a serial algorithm.
     ///
     /// # Errors
     /// [`Error::Wrong`].
     fn verify(config: &Self::Config, graph: &StoredGraph, output: &Self::Output) -> Result<()>;
 
-    /// What the engine did.
+    /// Statistics of the engine.
     fn engine_run(output: &Self::Output) -> &cenote_algo::Run;
 
     /// Iterations, rounds or steps, as the algorithm counts them.
@@ -74,20 +74,20 @@ pub trait Algorithm: fmt::Debug + Sized {
         Self::engine_run(output).stats.steps
     }
 
-    /// The answer in a few numbers and ids.
+    /// A summary of the result.
     ///
     /// # Errors
     /// Ids cannot be read.
     fn summary(config: &Self::Config, ids: &Ids, output: &Self::Output) -> Result<Self::Summary>;
 
-    /// The answer of every vertex; empty where there is none, or it was written by the run.
+    /// The values of all vertices; empty if there are none, or if the run has written its output.
     fn columns(output: &Self::Output) -> Vec<Column<'_>>;
 
-    /// Prepares for an answer that goes to a file; refuses one that could not.
+    /// Prepares for writing the output to `path`, before the run.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where parameters and a file of every vertex's answer cannot be
-    /// combined, [`Error::InvalidInput`] where the path names no format.
+    /// [`Error::Parameter`] if the parameters exclude an output, [`Error::InvalidInput`] if the
+    /// extension of the path is not a format.
     fn prepare_output(&mut self, path: &Path, graph: &StoredGraph) -> Result<()> {
         output::table::check(path, graph)
     }
@@ -98,7 +98,7 @@ pub trait Algorithm: fmt::Debug + Sized {
     }
 }
 
-/// An algorithm on a graph, about to be run. Made by [`Graph::bfs`] and its like.
+/// An algorithm on a graph with its options; made by [`Graph::bfs`] and the like.
 #[derive(Debug)]
 pub struct Run<'g, A> {
     graph: &'g Graph,
@@ -112,11 +112,11 @@ pub struct Run<'g, A> {
     verify: bool,
     out: Option<PathBuf>,
     watch: Watch,
-    /// The first parameter that could not be understood.
+    /// The first parameter that could not be parsed.
     failed: Option<Error>,
 }
 
-/// What an algorithm gets to run with.
+/// The inputs of an algorithm for one run.
 #[derive(Debug)]
 pub struct Job<'r> {
     pub(crate) graph: &'r Arc<StoredGraph>,
@@ -150,14 +150,14 @@ impl<'g, A: Algorithm> Run<'g, A> {
         }
     }
 
-    /// Memory for everything that the run keeps: bytes, or text such as `256MiB` or `10%`, which is
-    /// of the graph's pages [default: half of the machine's memory].
+    /// Memory budget of the run: bytes, or text such as `256MiB`, or `10%` of the graph's pages
+    /// [default: half of the machine's memory].
     pub fn memory(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
         self.memory = self.size(size);
         self
     }
 
-    /// Memory for cached pages at most, within the budget [default: what the budget leaves].
+    /// The most memory for cached pages, within the budget [default: what the budget leaves].
     pub fn cache(mut self, size: impl TryInto<MemorySize, Error: Into<Error>>) -> Self {
         self.cache = self.size(size);
         self
@@ -173,13 +173,13 @@ impl<'g, A: Algorithm> Run<'g, A> {
         }
     }
 
-    /// Threads that work, 1 to 512 [default: one per core].
+    /// Worker threads, 1 to 512 [default: one per core].
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// How pages are fetched [default: planned by the drive's profile].
+    /// How pages are read [default: planned by the drive's profile].
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
@@ -197,33 +197,32 @@ impl<'g, A: Algorithm> Run<'g, A> {
         self
     }
 
-    /// Checks the answer by a plain serial algorithm; takes memory beyond the budget, and time.
+    /// Checks the result with a serial algorithm; takes memory beyond the budget, and time.
     pub fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Writes the answer to a file when it is there. A path that could not be written to is refused
-    /// before anything runs.
+    /// Writes the answer to a file. A path that cannot be written to is refused before the run.
     pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
         self.out = Some(path.into());
         self
     }
 
-    /// Is called some times a second while the run reads.
+    /// Calls `progress` several times a second while the run reads.
     pub fn progress(mut self, progress: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.watch.set_progress(progress);
         self
     }
 
-    /// Ends the run with [`Error::Cancelled`] when `cancel` answers yes. All threads call it, many
+    /// Ends the run with [`Error::Cancelled`] when `cancel` returns true. All threads call it, many
     /// times a second.
     pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.watch.set_cancel(cancel);
         self
     }
 
-    /// What the run will need, without running it.
+    /// Estimates the run.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -237,8 +236,8 @@ impl<'g, A: Algorithm> Run<'g, A> {
     /// Runs the algorithm.
     ///
     /// # Errors
-    /// A parameter or an id is wrong, the budget is too small, the graph is damaged, a device
-    /// failed, the run was cancelled, or the answer could not be written.
+    /// A wrong parameter or id, a too small budget, a damaged graph, a failed device, cancellation,
+    /// or an output that cannot be written.
     pub fn run(mut self) -> Result<Answer<A>> {
         self.prepare()?;
         let mut job = self.job()?;
@@ -302,7 +301,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
     }
 }
 
-/// Files that no answer of a run may replace.
+/// Files that the output of a run must not replace.
 fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
     let mut inputs = algorithm.inputs();
     inputs.push(graph.path().to_owned());

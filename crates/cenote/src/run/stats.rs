@@ -1,4 +1,4 @@
-//! What a run did.
+//! Statistics of a run.
 
 use std::time::Instant;
 
@@ -10,17 +10,17 @@ use crate::memory::peak_rss_bytes;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::kept::Done;
 
-/// What a run did and found.
+/// Statistics and summary of a run.
 #[derive(Debug, Serialize)]
 pub struct Report<'a, S> {
-    /// What it did.
+    /// The statistics.
     #[serde(flatten)]
     pub stats: &'a Stats,
-    /// What it found, in a few numbers and ids.
+    /// The summary of the result.
     pub result: S,
 }
 
-/// What a run did.
+/// Statistics of a run.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Stats {
@@ -30,51 +30,51 @@ pub struct Stats {
     pub vertices: u64,
     /// Edges of the graph, as the user counts them.
     pub edges: u64,
-    /// Time of the run.
+    /// Seconds of the run.
     pub seconds: f64,
     /// Iterations, rounds or steps, as the algorithm counts them.
     pub iterations: u64,
     /// Bytes read.
     pub bytes_read: u64,
-    /// Requests for them.
+    /// Read requests.
     pub read_requests: u64,
-    /// Bytes read in a second.
+    /// Bytes read per second.
     pub bytes_per_second: f64,
-    /// The most memory that the process ever had.
+    /// Peak resident memory of the process.
     pub peak_rss_bytes: u64,
-    /// Memory that the run was allowed.
+    /// Memory budget of the run.
     pub memory_budget_bytes: u64,
     /// Processor time of the whole process while it ran, all threads.
     pub cpu_seconds: f64,
-    /// What the profile says that the drive moves with the requests of `auto`, whatever the
-    /// strategy of this run.
+    /// Bytes per second that the profile predicts for the requests of `auto`, whatever the
+    /// strategy.
     pub bytes_per_second_possible: f64,
-    /// How pages were fetched.
+    /// How pages were read.
     pub strategy: String,
-    /// Threads that worked.
+    /// Worker threads.
     pub threads: usize,
-    /// Which system interface moved the bytes.
+    /// The system interface for I/O.
     pub backend: &'static str,
-    /// Bytes of a request at most.
+    /// The most bytes of a request.
     pub request_bytes: usize,
-    /// Requests in flight at most.
+    /// Requests in flight.
     pub depth: usize,
-    /// Whether the drive was never measured.
+    /// Whether the drive has no measured profile.
     pub profile_assumed: bool,
     /// Bytes of the graph's list pages.
     pub page_bytes: u64,
     /// Bytes read over bytes of the graph's list pages.
     pub passes: f64,
-    /// Share of the pages that the cache could hold.
+    /// Fraction of the pages that the cache could hold.
     pub cached_fraction: f64,
-    /// Where the memory went.
+    /// How the memory budget was divided.
     pub memory_plan: MemoryPlan,
-    /// What moved between the tiers of the graph since it was opened.
+    /// Migration between the tiers of the graph since it was opened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migration: Option<Done>,
-    /// Whether the answer was checked by the serial verifier.
+    /// Whether the result was checked by the serial verifier.
     pub verified: bool,
-    /// Each step, where that was asked for.
+    /// The record of each step, with `explain`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepRecord>,
 }
@@ -90,7 +90,7 @@ impl Stopwatch {
         Self { started: Instant::now(), cpu_seconds: cpu_seconds() }
     }
 
-    /// What the run of a job did since the start.
+    /// The statistics of a job since the start.
     pub fn stop<A: Algorithm>(&self, job: &Job<'_>, output: &A::Output) -> Stats {
         let seconds = self.started.elapsed().as_secs_f64();
         let (run, graph, config) = (A::engine_run(output), job.graph, &job.engine);

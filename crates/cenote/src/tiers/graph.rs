@@ -1,4 +1,4 @@
-//! The device under a graph over tiers: reads it, and moves its blocks meanwhile.
+//! The device of a graph over tiers, which also runs the migration of its blocks.
 
 use std::any::Any;
 use std::fs::File;
@@ -17,13 +17,13 @@ use super::spec::named_file;
 use crate::drive::DriveOptions;
 use crate::error::{Error, Result};
 
-/// Blocks that are moved together at most.
+/// The most blocks that are moved together.
 pub const BATCH: usize = 64;
 
-/// Seed of policies that choose at random.
+/// Seed of randomised policies.
 const SEED: u64 = 1;
 
-/// Policies see nothing of larger requests: those are of passes, and say nothing of any block.
+/// Larger requests are not recorded for policies: they belong to full passes.
 const RECORDED_BYTES_MAX: u64 = 32 << 10;
 
 /// A graph's tiers, as one device.
@@ -31,8 +31,8 @@ const RECORDED_BYTES_MAX: u64 = 32 << 10;
 pub struct TieredGraph {
     members: Members,
     moving: Mutex<Option<Moving>>,
-    /// Memory of the policy and of what moves, whether it moves in this run or not: so an estimate
-    /// is that of the run.
+    /// Memory of the policy and of migration, counted even if this run does not migrate, so that
+    /// an estimate is that of the run.
     worker_bytes: usize,
 }
 
@@ -41,12 +41,12 @@ struct Moving {
     worker: Worker,
     kept: Kept,
     graph: PathBuf,
-    /// The map, as it is locked.
+    /// The locked map.
     map: Arc<File>,
 }
 
 impl TieredGraph {
-    /// Opens the graph `path`; where blocks may move, they do from now on.
+    /// Opens the graph `path`; with [`Access::Move`], starts migration.
     pub fn open(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
         let members = Members::open(path, access, drives)?;
         let kept = Kept::find(path, &members.device.header().id)?;
@@ -60,27 +60,27 @@ impl TieredGraph {
         Ok(Self { members, moving: Mutex::new(moving), worker_bytes })
     }
 
-    /// The tiers under a graph; none under one in one file.
+    /// The tiers of a graph; none for a graph in one file.
     pub fn of(graph: &Graph) -> Option<&Self> {
         let device: &dyn Any = graph.device().as_ref();
         device.downcast_ref()
     }
 
-    /// The files it is made of.
+    /// The files of the tiers.
     pub fn members(&self) -> &Members {
         &self.members
     }
 
-    /// The profile by which requests are planned: that of the slowest tier, on which most lies.
+    /// The profile for planning requests: that of the slowest tier, which holds most blocks.
     pub fn profile(&self) -> &Profile {
         self.members.profiles.last().expect("a graph has two tiers or more")
     }
 
-    /// Ends migration and keeps what the policy has learned; the graph can still be read, and from
-    /// now on by others, too. Does nothing where nothing moves.
+    /// Stops migration and saves the state of the policy; the graph can still be read, also by
+    /// others. Does nothing without migration.
     ///
     /// # Errors
-    /// What was learned could not be kept, or moving had failed.
+    /// The state could not be saved, or migration had failed.
     pub fn stop_moving(&self) -> Result<()> {
         let Some(moving) = lock(&self.moving).take() else { return Ok(()) };
         let stopped = moving.stop();
@@ -88,7 +88,7 @@ impl TieredGraph {
         stopped.and(shared.map_err(Error::io("cannot share the lock of the graph")))
     }
 
-    /// What was moved so far; none where nothing may move.
+    /// Migration so far; none without migration.
     pub fn moved(&self) -> Option<Done> {
         lock(&self.moving).as_ref().map(|moving| moving.worker.report().into())
     }
@@ -98,12 +98,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether nothing will ever move.
+/// Whether the policy never moves blocks.
 fn is_still(config: &WorkerConfig) -> bool {
     config.policy.name() == "static"
 }
 
-/// How blocks of a graph move; the state is still to be filled in.
+/// The configuration of migration, without the policy's state.
 pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
     Ok(WorkerConfig {
         policy: kept.policy(),
@@ -116,7 +116,7 @@ pub fn worker_config(members: &Members, kept: &Kept) -> Result<WorkerConfig> {
 }
 
 impl Moving {
-    /// None for a policy that never moves anything.
+    /// Starts migration; none for a policy that never moves blocks.
     fn start(
         path: &Path,
         members: &Members,
@@ -140,20 +140,20 @@ impl Moving {
         Ok(Some(Self { worker, kept, graph, map }))
     }
 
-    /// Ends the thread and keeps what was learned.
+    /// Stops the thread and saves the state of the policy.
     fn stop(mut self) -> Result<()> {
         let (report, state) = self.worker.stop()?;
         self.kept.add(report.into());
         self.kept.state = Some(state);
         if !is_same(&self.map, &self.graph) {
-            // An import has replaced the graph: what was learned is of no use for the new one.
+            // An import has replaced the graph, for which this state is useless.
             return Ok(());
         }
         self.kept.save()
     }
 }
 
-/// A policy that weighs costs moves nothing to a tier that is no faster.
+/// Warns if a tier is no faster than the next: a policy that weighs costs then moves nothing.
 fn warn_of_speeds(path: &Path, members: &Members, config: &WorkerConfig) {
     if !config.policy.weighs_costs() {
         return;

@@ -1,8 +1,8 @@
-//! What a policy has learned of a graph, from run to run: `GRAPH.policy`.
+//! The saved state of a policy: `GRAPH.policy`.
 //!
-//! A line of JSON says whose it is and what was done so far; behind it lies the policy's state, as
-//! [`Worker::stop`](cenote_tier::device::Worker::stop) gave it, which carries its own checksum.
-//! The file may be lost: then the policy begins anew, and says so.
+//! A line of JSON with the graph, the policy and totals, followed by the state from
+//! [`Worker::stop`](cenote_tier::device::Worker::stop), which has its own checksum. If the file is
+//! lost, the policy starts without state, with a warning.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,15 +19,15 @@ use super::members;
 use crate::error::{Error, Result};
 use crate::output::partial::PartialFile;
 
-/// The policy of graphs that name none.
+/// The default policy.
 pub const POLICY: &str = "payback";
 
 const FORMAT: u32 = 1;
 
-/// The first line has fewer bytes.
+/// The most bytes of the first line.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// What a policy has learned, and which policy.
+/// The policy of a graph and its saved state.
 #[derive(Clone, Debug)]
 pub struct Kept {
     path: PathBuf,
@@ -43,7 +43,7 @@ struct About {
     /// The id of the graph's set of tiers.
     graph: String,
     policy: String,
-    /// The map file that the import of the graph made: a copy of it does not own the tiers.
+    /// Identity of the map file that the import made: a copy of it does not own the tiers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     map: Option<String>,
     #[serde(flatten)]
@@ -57,20 +57,20 @@ impl From<WorkerReport> for Done {
     }
 }
 
-/// What moved: in one run, or since the graph was imported.
+/// Totals of migration: in one run, or since the graph was imported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// Accesses that the policy heard of.
+    /// Accesses reported to the policy.
     pub accesses: u64,
-    /// Blocks that were moved.
+    /// Blocks moved.
     pub moved: u64,
-    /// Moves that were dropped, because the block was written meanwhile or there was no room.
+    /// Moves cancelled, because the block was written meanwhile or there was no space.
     pub dropped: u64,
-    /// Moves that a device's fault prevented.
+    /// Moves that failed with a device error.
     pub failed: u64,
 }
 
-/// A policy by its name; one that cannot be used on a real graph is refused.
+/// Parses the name of a policy; refuses those that only replays can use.
 pub fn policy(name: &str) -> Result<PolicySpec, String> {
     let spec: PolicySpec = name.parse().map_err(|e: cenote_tier::TierError| e.to_string())?;
     if spec.wants_oracle() {
@@ -80,7 +80,7 @@ pub fn policy(name: &str) -> Result<PolicySpec, String> {
 }
 
 impl Kept {
-    /// Of a graph on which nothing has run yet.
+    /// The initial state for a graph.
     pub fn new(graph: &Path, id: &SetId, policy: &PolicySpec) -> Self {
         let about = About {
             format: FORMAT,
@@ -92,14 +92,14 @@ impl Kept {
         Self { path: path_of(graph), about, state: None }
     }
 
-    /// Of a graph that was just imported: its map file owns the tiers.
+    /// The initial state for an imported graph, whose map file owns the tiers.
     pub fn of_import(graph: &Path, id: &SetId, policy: &PolicySpec) -> Self {
         let mut new = Self::new(graph, id, policy);
         new.about.map = identity(graph);
         new
     }
 
-    /// Whether the map file `graph` is the one that its import made, and no copy.
+    /// Whether the map file `graph` is the one that its import made, not a copy.
     pub fn owns_tiers(graph: &Path) -> bool {
         let Ok(file) = File::open(path_of(graph)) else { return false };
         let mut line = Vec::new();
@@ -108,7 +108,7 @@ impl Kept {
         about.is_some_and(|about| about.map.is_some() && about.map == identity(graph))
     }
 
-    /// What is kept of a graph. Where it cannot be used the policy begins anew, with a warning.
+    /// The saved state for a graph. If it cannot be used, warns and starts without state.
     pub fn find(graph: &Path, id: &SetId) -> Result<Self> {
         let new = Self::new(graph, id, &policy(POLICY).map_err(Error::InvalidInput)?);
         match new.read() {
@@ -128,7 +128,7 @@ impl Kept {
         let mut file = BufReader::new(File::open(&self.path).map_err(text)?);
         let mut line = Vec::new();
         (&mut file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).map_err(text)?;
-        // The state is read only once the line says that the file is ours: another may be long.
+        // The state, which may be long, is read only after the line was checked.
         let mut kept = self.parse(&line)?;
         let mut state = Vec::new();
         file.read_to_end(&mut state).map_err(text)?;
@@ -136,7 +136,7 @@ impl Kept {
         Ok(kept)
     }
 
-    /// What the first line says.
+    /// Parses the first line.
     fn parse(&self, line: &[u8]) -> Result<Self, String> {
         let line = line.strip_suffix(b"\n").ok_or("it is damaged")?;
         let about: About = serde_json::from_slice(line).map_err(|_| "it is damaged".to_owned())?;
@@ -150,12 +150,12 @@ impl Kept {
         Ok(Self { path: self.path.clone(), about, state: None })
     }
 
-    /// The policy that decides.
+    /// The policy.
     pub fn policy(&self) -> PolicySpec {
         policy(&self.about.policy).expect("it was parsed when it was kept")
     }
 
-    /// Another policy decides from now on; it begins anew.
+    /// Changes the policy; a different one starts without state.
     pub fn change_policy(&mut self, policy: &PolicySpec) {
         if self.about.policy != policy.name() {
             policy.name().clone_into(&mut self.about.policy);
@@ -163,12 +163,12 @@ impl Kept {
         }
     }
 
-    /// What was done so far.
+    /// Totals so far.
     pub fn done(&self) -> Done {
         self.about.done
     }
 
-    /// Adds what a worker did.
+    /// Adds the totals of a run.
     pub fn add(&mut self, done: Done) {
         let all = &mut self.about.done;
         all.accesses += done.accesses;
@@ -177,7 +177,7 @@ impl Kept {
         all.failed += done.failed;
     }
 
-    /// Writes it; the file before is there until the new one is whole.
+    /// Replaces the file atomically.
     pub fn save(&self) -> Result<()> {
         let cannot = || Error::io(format!("cannot write {}", self.path.display()));
         let mut file = PartialFile::create(&self.path)?;
@@ -197,19 +197,19 @@ fn identity(path: &Path) -> Option<String> {
     Some(format!("{}-{}", file.ino(), made.map_or(0, |time| time.as_nanos())))
 }
 
-/// The file beside a graph, not beside a link to it.
+/// The path of the policy's file, beside the graph itself if `graph` is a link.
 pub fn path_of(graph: &Path) -> PathBuf {
     let mut name = members::behind_link(graph).into_os_string();
     name.push(".policy");
     name.into()
 }
 
-/// An id as people see it.
+/// An id in hexadecimal.
 pub fn hexadecimal(id: &SetId) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A new id.
+/// A random id.
 pub fn random_id() -> Result<SetId> {
     let mut id = SetId::default();
     let found = rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty());

@@ -1,4 +1,4 @@
-//! The files that make up a graph over tiers: found, locked, opened.
+//! The files of a graph over tiers: finds, locks and opens them.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{ErrorKind, Read};
@@ -20,43 +20,43 @@ use super::spec::named_files;
 use crate::drive::{Drive, DriveOptions, FileOnDrive, Warning};
 use crate::error::{Error, Result};
 
-/// How long a reader waits for a process that moves pages: a second.
-const NAP: Duration = Duration::from_millis(50);
-const PATIENCE_NAPS: u32 = 20;
+/// A reader waits up to a second for a process that moves pages.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
+const LOCK_RETRIES: u32 = 20;
 
-/// Why a graph cannot even be read.
+/// The reason of [`Error::Locked`] while pages move.
 const IS_MOVING: &str = "another process is moving the graph's pages, or another open graph of \
     this one: wait until that ends, or open it there without `migration`";
 
-/// What is done with a graph.
+/// How a graph is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Its pages are read and stay where they are. Others may do the same.
+    /// Its pages are read and not moved. Others may also read.
     Read,
-    /// Blocks move, too. Only one process may do that, and no other may read meanwhile.
+    /// Blocks are moved, too. No other process may access the graph meanwhile.
     Move,
 }
 
-/// A graph's tiers, open.
+/// The open tiers of a graph.
 #[derive(Debug)]
 pub struct Members {
     /// The tiers as one device.
     pub device: TieredDevice,
-    /// What is possible: less than was asked for where the files cannot be written or are in use.
+    /// The access: only reads if the files cannot be written or are in use.
     pub access: Access,
-    /// Of each tier, from the fastest.
+    /// The profile of each tier, from the fastest.
     pub profiles: Vec<Profile>,
     /// What is missing or wrong with the profiles.
     pub warnings: Vec<Warning>,
     /// The I/O budget of each tier's drive.
     pub budgets: Vec<Arc<IoBudget>>,
-    /// Holds the lock while it is open.
+    /// The locked map.
     pub lock: Arc<File>,
 }
 
 /// Whether a file is the map of a graph over tiers.
 pub fn is_map(path: &Path) -> bool {
-    // A pipe would wait for its other end; what opens the graph reports what is wrong with it.
+    // Opening a pipe would block; other faults are reported when the graph is opened.
     if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return false;
     }
@@ -67,7 +67,7 @@ pub fn is_map(path: &Path) -> bool {
 
 /// Refuses a graph in one file.
 pub fn require_map(path: &Path) -> Result<()> {
-    // What opens the graph reports why a file cannot be opened.
+    // A file that cannot be opened is reported when the graph is opened.
     if is_map(path) || File::open(path).is_err() {
         return Ok(());
     }
@@ -75,11 +75,11 @@ pub fn require_map(path: &Path) -> Result<()> {
 }
 
 impl Members {
-    /// Opens all members of the graph `path`. Requests at each tier share the budget of its drive.
+    /// Opens all members of the graph `path`. Requests to a tier share the budget of its drive.
     pub fn open(path: &Path, access: Access, options: &DriveOptions) -> Result<Self> {
         let (file, access) = lock(path, access)?;
         let members = Self::open_with(path, file, access, options)?;
-        // An import may have put another graph here between the lock and the reads.
+        // An import may have replaced the graph between the lock and the reads.
         if !members.is_here(path) {
             return Err(Error::locked(
                 path,
@@ -124,7 +124,7 @@ impl Members {
         Ok(Opened { device, drives, budgets })
     }
 
-    /// What the tiers can do for requests of a block.
+    /// The performance of the tiers for requests of one block.
     pub fn speeds(&self) -> Result<Vec<TierSpec>> {
         let block_bytes = u64::from(self.device.header().block_bytes);
         let speed = |profile: &Profile| Ok(speed(&profile.model(), block_bytes)?);
@@ -183,30 +183,30 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     Ok((file, Access::Read))
 }
 
-/// Takes a shared lock; waits a little for a process that moves pages and may soon be done.
+/// Takes a shared lock; waits a second at most for a process that moves pages.
 fn lock_shared(file: &File) -> Result<(), TryLockError> {
-    for _ in 0..PATIENCE_NAPS {
+    for _ in 0..LOCK_RETRIES {
         match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(NAP),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
             done => return done,
         }
     }
     file.try_lock_shared()
 }
 
-/// Whether an error says that a file may be read only.
+/// Whether an error means that a file is read-only.
 fn is_refusal(error: &Error) -> bool {
     let refused = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
     matches!(error, Error::Io { source, .. } if refused.contains(&source.kind()))
 }
 
-/// The file that a path names, which may be a link.
+/// The path itself, or the target of a link.
 pub fn behind_link(path: &Path) -> PathBuf {
     let behind = path.is_symlink().then(|| path.canonicalize().ok()).flatten();
     behind.unwrap_or_else(|| path.to_owned())
 }
 
-/// The file of a tier: where it was made, or beside the graph.
+/// The file of a tier: where it was created, or beside the graph.
 fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
     if file.exists() {
         return Ok(file.to_owned());
@@ -221,8 +221,8 @@ fn find(graph: &Path, name: &str, file: &Path) -> Result<PathBuf> {
     Err(Error::input(graph, reason))
 }
 
-/// A device as policies see it. A request takes as long as one alone, or as one of k at once where
-/// that is longer: a drive that is held back by its rate answers the first requests soon.
+/// The performance of a drive for policies. The time of a request is that of one alone, or that at
+/// concurrency k if it is longer: a drive limited by its rate answers the first requests fast.
 fn speed(model: &DeviceModel, block_bytes: u64) -> Result<TierSpec, cenote_tier::TierError> {
     let size = model.at(block_bytes);
     let us = |op| size.us_qd1(op).max(f64::from(size.k(op)) * 1e6 / size.iops_max(op));
@@ -230,7 +230,7 @@ fn speed(model: &DeviceModel, block_bytes: u64) -> Result<TierSpec, cenote_tier:
     TierSpec::new(us(Op::Read), alpha, size.k_r.clamp(1, 4096), size.k_w.clamp(1, 4096))
 }
 
-/// Bytes that are moved in the time that one more request takes: a gap of so many is read through.
+/// Bytes moved in the time of one more request: gaps of up to this size are read.
 fn gap_bytes(model: &DeviceModel) -> u64 {
     const SMALL: u64 = 4096;
     const LARGE: u64 = 256 << 10;
@@ -240,9 +240,8 @@ fn gap_bytes(model: &DeviceModel) -> u64 {
     gap.saturating_sub(SMALL).min(1 << 20) / SMALL * SMALL
 }
 
-/// The files of the tiers of a graph that an import replaces, where they are now; those that are
-/// gone are left out. None of a graph in one file, or where there is none. Of a link only the link
-/// is replaced: the graph behind it keeps its tiers.
+/// The existing files of the tiers of a graph that an import replaces. None for a graph in one file
+/// or no graph. None for a link, which is replaced without the graph behind it.
 pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     if graph.is_symlink() || !is_map(graph) {
         return Ok(Vec::new());
@@ -250,7 +249,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     let map = file::open(graph, &file::OpenOptions::reading())?;
     let header = match TieredDevice::describe(map.as_ref()) {
         Ok(header) => header,
-        // To replace it is what one does with a damaged graph.
+        // A damaged graph may be replaced.
         Err(error) => {
             tracing::warn!("{error}: the files of its tiers stay where they are");
             return Ok(Vec::new());
@@ -259,7 +258,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for (tier, (name, file)) in named_files(&header).into_iter().enumerate() {
         let Ok(found) = find(graph, name, file) else { continue };
-        // A file of that name may be another graph's by now.
+        // By now the file may belong to another graph.
         if is_member(&found, &header, tier) {
             files.push(found);
         }

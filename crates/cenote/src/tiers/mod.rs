@@ -1,14 +1,14 @@
-//! A graph over several devices: its pages lie on tiers and move between them while it is used.
+//! A graph over several devices: its blocks lie on tiers and move between them.
 //!
-//! - [`spec`]: what `--tier` says
-//! - [`members`]: the files that make up such a graph, found and locked
-//! - [`kept`]: what a policy has learned, from run to run
-//! - [`graph`]: the device under a run, with the thread that moves blocks
-//! - [`status`]: what lies on which tier
-//! - [`workspace`]: where an import puts one
+//! - [`spec`]: parses `--tier`
+//! - [`members`]: the files of such a graph: finds, locks and opens them
+//! - [`kept`]: the saved state of a policy
+//! - [`graph`]: the device of the graph, with the thread that moves blocks
+//! - [`status`]: the use of each tier
+//! - [`workspace`]: the files of an import
 //!
-//! The graph file holds the map of blocks to tiers; each tier is a file of its own in the folder
-//! that `--tier` named; `GRAPH.policy` beside the graph file holds what the policy has learned.
+//! The graph file holds the map of blocks to tiers; each tier is a file in the folder given by
+//! `--tier`; `GRAPH.policy` beside the graph file holds the state of the policy.
 
 pub mod graph;
 pub mod kept;

@@ -1,4 +1,4 @@
-//! `--tier NAME=DIR[:CAPACITY]`.
+//! Parses `--tier NAME=DIR[:CAPACITY]`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use crate::memory::{MemorySize, size};
 
 const EXPECTED: &str = "expected NAME=DIR or NAME=DIR:CAPACITY, such as fast=/nvme:20GiB";
 
-/// One tier as the user describes it.
+/// One tier as given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierArg {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// Where its file goes.
+    /// The folder of its file.
     pub folder: PathBuf,
-    /// Bytes of its file at most; none for what is free there.
+    /// The most bytes of its file; none for all free space.
     pub capacity_bytes: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ impl FromStr for TierArg {
         if name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {
             return Err(format!("a tier's name has 1 to 32 letters, digits, - or _: {EXPECTED}"));
         }
-        // A folder may have colons in its name.
+        // A folder's name may contain colons.
         let (folder, capacity) = match place.rsplit_once(':') {
             Some((folder, capacity)) if !capacity.contains('/') => (folder, Some(capacity)),
             _ => (place, None),
@@ -51,7 +51,7 @@ impl FromStr for TierArg {
     }
 }
 
-/// Whether the tiers can make a graph together.
+/// Checks that the tiers can form a graph.
 pub fn check(tiers: &[TierArg]) -> Result<()> {
     let wrong = |reason| Err(Error::parameter("tier", reason));
     if !(2..=TIERS_MAX).contains(&tiers.len()) {
@@ -71,13 +71,13 @@ pub fn check(tiers: &[TierArg]) -> Result<()> {
     Ok(())
 }
 
-/// Whether blocks may have so many bytes.
+/// Whether a block may have this size.
 pub fn can_be_block(bytes: u32) -> bool {
     bytes.is_power_of_two() && (4 << 10..=1 << 20).contains(&bytes)
 }
 
 impl TierArg {
-    /// Bytes that its file may have: as it says, or what is free now.
+    /// The most bytes of its file: as given, or all free space.
     pub fn bytes(&self) -> Result<u64> {
         let free = free_bytes(&self.folder)?;
         let Some(bytes) = self.capacity_bytes else { return Ok(free) };
@@ -90,20 +90,20 @@ impl TierArg {
         Err(Error::parameter("tier", reason))
     }
 
-    /// The folder, from the root on.
+    /// The absolute path of the folder.
     pub fn folder(&self) -> Result<PathBuf> {
         self.folder.canonicalize().map_err(Error::io(self.folder.display().to_string()))
     }
 }
 
-/// Bytes that a user may take in a folder.
+/// Free bytes of a folder.
 fn free_bytes(folder: &Path) -> Result<u64> {
     let cannot = Error::io(format!("cannot find what is free in {}", folder.display()));
     let space = rustix::fs::statvfs(folder).map_err(|error| cannot(error.into()))?;
     Ok(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
-/// What a set calls a tier: its name and its file.
+/// The name of a tier in its set: its name and its file.
 pub fn member_name(name: &str, file: &Path) -> Result<String> {
     let wrong = |reason| Err(Error::input(file, reason));
     let Some(path) = file.to_str() else {
@@ -118,7 +118,7 @@ pub fn member_name(name: &str, file: &Path) -> Result<String> {
     Ok(name)
 }
 
-/// The same back, for the tiers of a set: names and files, from the fastest.
+/// Names and files of the tiers of a set, from the fastest; the inverse of [`member_name`].
 pub fn named_files(header: &SetHeader) -> Vec<(&str, &Path)> {
     header.tiers.iter().map(named_file).collect()
 }

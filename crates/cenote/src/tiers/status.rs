@@ -1,4 +1,4 @@
-//! What lies on which tier.
+//! The use of each tier of a graph.
 
 use cenote_device::profile::Profile;
 use cenote_tier::device::TierUse;
@@ -18,28 +18,28 @@ pub struct TierStatus {
     pub name: String,
     /// Its file.
     pub file: String,
-    /// Bytes of the graph that lie there.
+    /// Bytes of the graph in it.
     pub used_bytes: u64,
-    /// Bytes of the graph that could lie there.
+    /// Its capacity in bytes.
     pub capacity_bytes: u64,
-    /// Blocks that lie there.
+    /// Blocks of the graph in it.
     pub blocks: u64,
-    /// Time of a read of a block, as its drive's profile says.
+    /// Time to read a block, by its drive's profile, in microseconds.
     pub read_us: f64,
     /// The cost of a write in reads.
     pub alpha: f64,
-    /// Reads that its drive serves at once.
+    /// Read concurrency of its drive.
     pub k_r: u32,
-    /// Writes that its drive serves at once.
+    /// Write concurrency of its drive.
     pub k_w: u32,
-    /// Whether its drive was never measured.
+    /// Whether its drive has no measured profile.
     pub profile_assumed: bool,
 }
 
 /// All tiers of a graph, from the fastest.
 ///
 /// # Errors
-/// A drive's profile describes no tier.
+/// A drive's profile cannot describe a tier.
 pub fn tiers(members: &Members) -> Result<Vec<TierStatus>> {
     let header = members.device.header();
     let block_bytes = u64::from(header.block_bytes);

@@ -1,4 +1,4 @@
-//! Where an import puts a graph over tiers.
+//! The files of an import of a graph over tiers.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,8 +20,8 @@ use super::spec::{TierArg, member_name, named_files};
 use crate::error::Result;
 use crate::output::partial::partial_name;
 
-/// The files of a new graph: all of them appear under their names only when they are whole, the
-/// graph file last.
+/// The files of a new graph. They appear under their names only when all are complete, the graph
+/// file last.
 pub struct TieredWorkspace {
     map: FileWorkspace,
     out: PathBuf,
@@ -29,12 +29,12 @@ pub struct TieredWorkspace {
     block_bytes: u32,
     policy: PolicySpec,
     tiers: Vec<NewTier>,
-    /// Of the graph that is replaced.
+    /// Files of the graph that is replaced.
     replaced: Vec<PathBuf>,
     is_published: AtomicBool,
 }
 
-/// A tier's file, before and after.
+/// A tier's new file.
 struct NewTier {
     member_name: String,
     path: PathBuf,
@@ -60,8 +60,8 @@ impl TieredWorkspace {
     }
 }
 
-/// The files of the tiers of a graph that an import replaces. Those of a copied map stay: the graph
-/// that it was copied from still names them.
+/// The files of the tiers of a graph that an import replaces, except those of a copied map, which
+/// the original graph still uses.
 pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     let files = members::files_of_replaced(graph)?;
     if files.is_empty() || Kept::owns_tiers(graph) {
@@ -78,7 +78,7 @@ pub fn files_of_replaced(graph: &Path) -> Result<Vec<PathBuf>> {
     Ok(Vec::new())
 }
 
-/// The files of tiers that killed imports of a graph file have left behind.
+/// The files of tiers that killed imports of a graph file left behind.
 pub fn abandoned_tiers(out: &Path) -> Vec<PathBuf> {
     let folder = match out.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -88,7 +88,7 @@ pub fn abandoned_tiers(out: &Path) -> Vec<PathBuf> {
     maps.iter().filter(|map| members::is_map(map)).flat_map(|map| tiers_of(map)).collect()
 }
 
-/// The files that an unfinished map names, finished or not.
+/// The tier files of an unfinished map, finished or not.
 fn tiers_of(map: &Path) -> Vec<PathBuf> {
     let header = file::open(map, &OpenOptions::reading())
         .ok()
@@ -106,8 +106,8 @@ fn tiers_of(map: &Path) -> Vec<PathBuf> {
 }
 
 impl NewTier {
-    /// Its name carries part of the graph's id: a graph that is replaced keeps its files until the
-    /// new one is whole.
+    /// Its file's name contains part of the graph's id, so a replaced graph keeps its files until
+    /// the new one is complete.
     fn new(tier: &TierArg, out: &Path, id: &SetId) -> Result<Self> {
         let folder = tier.folder()?;
         let mut name = out.file_name().unwrap_or_default().to_owned();
@@ -168,7 +168,7 @@ impl Workspace for TieredWorkspace {
         if let Err(error) = Kept::of_import(&self.out, &self.id, &self.policy).save() {
             tracing::warn!("{error}: the graph is whole, and has the policy {}", kept::POLICY);
         }
-        // The graph that they belonged to is no more.
+        // The replaced graph no longer exists.
         self.replaced.iter().for_each(|path| drop(fs::remove_file(path)));
         Ok(())
     }
@@ -180,7 +180,7 @@ impl Drop for TieredWorkspace {
             return;
         }
         for path in self.tiers.iter().flat_map(|tier| [&tier.partial, &tier.path]) {
-            // Gone already is as good.
+            // It may not exist.
             let _ = fs::remove_file(path);
         }
     }

@@ -117,7 +117,7 @@ impl Write for Broken {
 }
 
 #[test]
-fn closed_pipe_is_told_apart_from_other_faults() {
+fn closed_pipe_is_distinguished_from_other_faults() {
     let edges: Vec<_> = (0..50_000).map(|v| (v, v + 1)).collect();
     let graph = TestGraph::undirected(50_001, &edges).store();
     let is_pipe = |error: StoreError| match error {

@@ -8,3 +8,4 @@ mod export_and_import;
 mod graphs;
 mod import;
 mod library;
+mod update;

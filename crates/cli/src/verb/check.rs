@@ -41,7 +41,7 @@ struct Fault<'a> {
     message: &'a str,
 }
 
-/// Checks and reports.
+/// Checks the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     let name = path.display().to_string();

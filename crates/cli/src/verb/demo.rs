@@ -1,7 +1,7 @@
-//! `cenote demo`: the whole way on real input, in a minute or two.
+//! `cenote demo`: import, profile and algorithms on real input, in a minute or two.
 //!
-//! Every step is this same command run anew, as a user would run it, so that each has a peak
-//! memory of its own; its JSON makes the table.
+//! Every step runs this same command in a new process, so that each has its own peak memory; the
+//! table is made from their JSON.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,33 +15,33 @@ use crate::cancel;
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
 
-/// Debian's package dependencies: facts, so they may travel with the program.
+/// Debian's package dependencies.
 const DEBIAN: &[u8] = include_bytes!("../../data/debian-depends.tsv.zst");
 
-/// What a run keeps per vertex at most, and beside it, bytes.
+/// The most bytes of a run's state: per vertex, and fixed.
 const STATE_PER_VERTEX: u64 = 24;
 const STATE_FIXED: u64 = 32 << 20;
 
-/// Show the whole way: import, profile, BFS, components, PageRank within a small memory budget
+/// Show all steps: import, profile, BFS, components, PageRank within a small memory budget
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   cenote demo
   cenote demo --scale 24 --dir big-demo --keep")]
 pub struct Args {
-    /// Folder to work in; made if it is missing
+    /// Folder to work in; created if missing
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     dir: PathBuf,
     /// The generated graph has 2^SCALE vertices and 16 times as many edges
     #[arg(long, value_name = "SCALE", default_value_t = 22,
           value_parser = clap::value_parser!(u32).range(10..=28))]
     scale: u32,
-    /// Keep the graphs, to play with them
+    /// Keep the graphs
     #[arg(long)]
     keep: bool,
 }
 
-/// Runs it.
+/// Runs the demo.
 pub fn run(args: &Args) -> Result<Outcome> {
     let started = Instant::now();
     std::fs::create_dir_all(&args.dir)
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let outcome = demo.play(args.scale);
     if !args.keep {
         for name in FILES {
-            // Whatever of them is there goes; a failure to remove is no failure of the demo.
+            // A file may be missing, and a failure to remove it does not matter.
             let _ = std::fs::remove_file(args.dir.join(name));
         }
         let _ = std::fs::remove_dir(&args.dir);
@@ -143,7 +143,7 @@ impl Demo<'_> {
         ))
     }
 
-    /// Shows the step as a user would type it, does it, and gives what it printed as JSON, or null.
+    /// Prints the step as a command, runs it, and returns its JSON output, or null.
     fn step(&self, args: &[&str]) -> Result<Value> {
         cancel::check()?;
         output::line(format!("  $ cenote {}", args.join(" ")))?;
@@ -169,7 +169,7 @@ fn number(json: &Value, field: &str) -> u64 {
     json[field].as_u64().unwrap_or(0)
 }
 
-/// A tenth of the graph, or what the largest vertex state takes.
+/// A tenth of the graph, or the largest vertex state.
 fn budget(info: &Value) -> u64 {
     let state = STATE_PER_VERTEX * number(info, "vertices") + STATE_FIXED;
     (number(info, "page_bytes") / 10).max(state)

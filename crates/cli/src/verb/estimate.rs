@@ -1,4 +1,4 @@
-//! `cenote estimate`: the memory and the bytes that a run will need, without running it.
+//! `cenote estimate`: estimates the memory and reads of a run, without running it.
 
 use anyhow::Result;
 use cenote::run::Estimate;
@@ -13,7 +13,7 @@ use crate::verb::run::{
     triangles, walk,
 };
 
-/// Report the memory and the bytes that a run will need
+/// Estimate the memory and the bytes that a run needs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -79,7 +79,7 @@ struct EstimateOf<P: clap::Args> {
     params: P,
 }
 
-/// Estimates.
+/// Prints the estimate.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Algorithm::Betweenness(args) => args.estimate(&args.params),
@@ -121,7 +121,7 @@ impl<P: clap::Args> EstimateOf<P> {
     }
 }
 
-/// `about`, with its range where that is wider than a tenth.
+/// `about`, with its range if that is wider than a tenth.
 fn ranged(about: u64, at_least: u64, at_most: u64) -> String {
     if at_least < about - about / 10 || at_most > about + about / 10 {
         format!("{}, {} to {}", size(about), size(at_least), size(at_most))
@@ -130,7 +130,7 @@ fn ranged(about: u64, at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// Prints an estimate for people.
+/// Prints an estimate as text.
 fn print(estimate: &Estimate) -> Result<()> {
     let (plan, memory) = (&estimate.plan, &estimate.plan.memory);
     let peak = ranged(

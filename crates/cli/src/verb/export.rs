@@ -1,4 +1,4 @@
-//! `cenote export`: the edges of a graph, written out again.
+//! `cenote export`: writes the edges of a graph.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,10 @@ use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
-/// Write the edges of a graph out again
+/// Write the edges of a graph to a file
 ///
-/// Each edge comes once, with the ids that it had in the input, and with its weight if it has one.
-/// Without --out the edges go to standard output as text: source, target and weight with tabs
-/// between them.
+/// Each edge is written once, with the ids of the input, and with its weight if it has one. Without
+/// --out the edges go to standard output as text: source, target and weight separated by tabs.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,7 +33,7 @@ pub struct Args {
     report: Report,
 }
 
-/// What was written.
+/// The report.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     out: &'a Path,
@@ -72,7 +71,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A list of edges cannot say that such vertices exist.
+/// Warns of vertices that an edge list cannot represent.
 fn warn_of_isolated(graph: &Graph, isolated: u64) {
     if isolated > 0 {
         tracing::warn!(

@@ -48,7 +48,7 @@ Example:
         /// Edges per vertex
         #[arg(long, value_name = "N", default_value_t = 16)]
         edge_factor: u64,
-        /// Leave the labels as they grow: vertex 0 is the greatest hub
+        /// Do not shuffle vertex numbers: vertex 0 is the largest hub
         #[arg(long)]
         no_permute: bool,
         #[command(flatten)]
@@ -72,7 +72,7 @@ Example:
         #[command(flatten)]
         to: To,
     },
-    /// Barabási–Albert: who has many neighbours gets more
+    /// Barabási–Albert: vertices with many neighbours get more
     #[command(after_help = "\
 Example:
   cenote generate ba --vertices 1000000 --edges-per-vertex 8 --out ba.parquet")]
@@ -80,7 +80,7 @@ Example:
         /// Number of vertices
         #[arg(long, value_name = "N")]
         vertices: u64,
-        /// Edges that each vertex after the first brings along
+        /// Edges of each vertex after the first to earlier vertices
         #[arg(long, value_name = "N", default_value_t = 8)]
         edges_per_vertex: u64,
         #[command(flatten)]
@@ -113,7 +113,7 @@ Example:
         /// Nearest neighbours of a vertex, an even number
         #[arg(long, value_name = "K", default_value_t = 10)]
         neighbors: u64,
-        /// The chance of an edge to become a shortcut, 0 to 1
+        /// Probability of an edge to become a shortcut, 0 to 1
         #[arg(long, value_name = "P", default_value_t = 0.1)]
         probability: f64,
         #[command(flatten)]
@@ -141,7 +141,7 @@ struct To {
     report: Report,
 }
 
-/// What was generated.
+/// The report.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     out: &'a Path,
@@ -179,7 +179,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
 }
 
 impl Kind {
-    /// The model with its parameters checked, and where it goes.
+    /// The model with checked parameters, and the output.
     fn source(&self) -> Result<(Box<dyn EdgeSource>, &To)> {
         Ok(match *self {
             Self::Kron { scale, edge_factor, no_permute, random: Random { seed }, ref to } => {

@@ -1,4 +1,4 @@
-//! `cenote import`: from edge lists, however they are written, to a graph file.
+//! `cenote import`: builds a graph file from edge lists.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +20,9 @@ use crate::verb::Outcome;
 
 /// Build a graph file from edge lists
 ///
-/// The endings of the inputs tell their formats: .txt .el .e edges, .csv, .tsv, .adjlist adjacency
-/// lists, .mtx Matrix Market, .graph METIS, .v vertices, .parquet, .u32 and .u64 little-endian
-/// pairs; .gz and .zst behind them are unpacked. Several inputs make one graph.
+/// The extensions of the inputs give their formats: .txt .el .e edges, .csv, .tsv, .adjlist
+/// adjacency lists, .mtx Matrix Market, .graph METIS, .v vertices, .parquet, .u32 and .u64
+/// little-endian pairs; .gz and .zst after them are unpacked. Several inputs make one graph.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,16 +41,16 @@ pub struct Args {
     /// Graph file to write
     #[arg(long, value_name = "GRAPH")]
     out: PathBuf,
-    /// Format of the inputs, where their endings do not tell
+    /// Format of the inputs, if their extensions do not give it
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
     format: Option<Format>,
-    /// An edge joins both ends alike (the default)
+    /// Edges have no direction (the default)
     #[arg(long, conflicts_with = "directed")]
     undirected: bool,
-    /// An edge leads from source to target
+    /// Edges lead from source to target
     #[arg(long)]
     directed: bool,
-    /// Store the edges that lead to a vertex, too
+    /// Also store the in-edges of each vertex
     #[arg(long, requires = "directed")]
     in_edges: bool,
     /// Store repeated edges as often as they occur
@@ -65,11 +65,11 @@ pub struct Args {
     /// Column of the target
     #[arg(long, value_name = "COLUMN")]
     target_column: Option<String>,
-    /// Store the weights of edges, as this type; of a repeated edge the smallest stays
+    /// Store the weights of edges, as this type; a repeated edge keeps its smallest weight
     ///
     /// Text: the third column, or `{'weight': ...}` as NetworkX writes it. CSV, TSV and Parquet:
-    /// the column `weight` or `w`, else the one that is left. Matrix Market: the values. METIS: the
-    /// edge weights. With --keep-duplicates every repeat keeps its own.
+    /// the column `weight` or `w`, else the only remaining one. Matrix Market: the values. METIS:
+    /// the edge weights. With --keep-duplicates every repeat keeps its own.
     #[arg(long, value_name = "f32|f64|u32|i64", value_parser = named(&WeightType::NAMES))]
     weights: Option<WeightType>,
     /// Column of the weights: its number from 1, or its name in CSV, TSV and Parquet
@@ -78,7 +78,7 @@ pub struct Args {
     /// Whether the first line of CSV and TSV names the columns
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&HEADERS))]
     header: Header,
-    /// What the vertex ids are
+    /// Kind of the vertex ids
     #[arg(
         long,
         value_name = "auto|integer|string",
@@ -86,8 +86,8 @@ pub struct Args {
         value_parser = named(&ID_KINDS)
     )]
     ids: IdKind,
-    /// Order of the vertices on disk: that of their ids, descending degree, that in which a
-    /// breadth-first search meets them, or shuffled
+    /// Order of the vertices on disk: that of their ids, by descending degree, of a breadth-first
+    /// search, or shuffled
     #[arg(
         long,
         value_name = "natural|degree|bfs|random",
@@ -95,10 +95,10 @@ pub struct Args {
         value_parser = named(&ORDERS)
     )]
     order: Order,
-    /// Where the shuffle of `--order random` starts from
+    /// Seed of `--order random`
     #[arg(long, value_name = "N", default_value = "1")]
     seed: u64,
-    /// Memory to work in; a percentage is of the machine's
+    /// Memory budget; a percentage is of the machine's memory
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: MemorySize,
     /// Page size of the graph file: 4KiB to 64KiB, a power of two
@@ -107,19 +107,19 @@ pub struct Args {
     /// How lists are encoded: raw, 4 bytes an entry, or packed, gaps of few bits
     #[arg(long, value_name = "raw|packed", default_value = "raw", value_parser = named(&CODECS))]
     codec: Codec,
-    /// Store the three neighbours of largest degree of each vertex apart, 12 bytes a vertex:
-    /// searches and components then read little else. auto: from a mean degree of 24 on
+    /// Store the three neighbours of largest degree of each vertex, 12 bytes a vertex: searches and
+    /// components then read little else. auto: from a mean degree of 24 on
     #[arg(long, value_name = "auto|yes|no", default_value = "auto", value_parser = named(&CHOICES))]
     hub_neighbours: HubNeighboursChoice,
-    /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY; give
-    /// it again for each. Pages then move as the policy says
+    /// Spread the graph over several drives, the fastest first: NAME=DIR or NAME=DIR:CAPACITY, once
+    /// for each. Pages then move as the policy decides
     #[arg(long = "tier", value_name = "NAME=DIR[:CAPACITY]", value_parser = tier)]
     tiers: Vec<String>,
     /// The policy that decides which pages lie on which tier, as in `cenote tier replay`
     #[arg(long, value_name = "POLICY", default_value = kept::POLICY, value_parser = policy)]
     #[arg(requires = "tiers")]
     tier_policy: String,
-    /// What moves between tiers at once: 4KiB to 1MiB, a power of two
+    /// The unit of migration between tiers: 4KiB to 1MiB, a power of two
     #[arg(long, value_name = "SIZE", default_value = "16KiB", requires = "tiers")]
     tier_block: MemorySize,
     /// Folder of temporary files [default: that of the graph file]
@@ -134,7 +134,7 @@ pub struct Args {
     report: Report,
 }
 
-/// What was imported.
+/// The report.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     out: &'a Path,
@@ -144,7 +144,7 @@ struct Summary<'a> {
     memory_budget_bytes: usize,
 }
 
-/// Imports and reports.
+/// Imports the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let guard = Guard::new(&args.out);
     let bar = Progress::new("import", None, Unit::Bytes);
@@ -173,7 +173,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
 }
 
 /// The message of a library error, with flags in place of its parameters.
-fn with_flags(error: ImportError) -> anyhow::Error {
+pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
     const PARAMETERS: [&str; 17] = [
         "memory",
         "temp_dir",
@@ -247,7 +247,7 @@ impl Args {
     }
 }
 
-/// Applies an option that is a flag.
+/// Sets an option if its flag is given.
 fn set<'a>(
     import: Import<'a>,
     is_set: bool,
@@ -256,12 +256,12 @@ fn set<'a>(
     if is_set { change(import) } else { import }
 }
 
-/// A tier as it was written, if it can be one.
+/// Checks the syntax of a tier.
 fn tier(text: &str) -> Result<String, String> {
     text.parse::<TierArg>().map(|_| text.to_owned())
 }
 
-/// The name of a policy, if there is one of this name.
+/// Checks the name of a policy.
 fn policy(name: &str) -> Result<String, String> {
     kept::policy(name).map(|_| name.to_owned())
 }
@@ -283,8 +283,8 @@ const ORDERS: [(&str, Order); 4] = [
     ("random", Order::Random { seed: 0 }),
 ];
 
-/// A parser of a few names, which help and messages list.
-fn named<T: Copy + Send + Sync + 'static>(
+/// A parser for named values, which help and messages list.
+pub(super) fn named<T: Copy + Send + Sync + 'static>(
     names: &'static [(&'static str, T)],
 ) -> impl clap::builder::TypedValueParser<Value = T> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};

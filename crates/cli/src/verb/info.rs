@@ -1,4 +1,4 @@
-//! `cenote info`: what a graph file holds, from its first page and indexes.
+//! `cenote info`: describes a graph file, from its first page and indexes.
 
 use anyhow::Result;
 use cenote::graph::{Info, WeightInfo};
@@ -59,6 +59,10 @@ fn print(info: &Info) -> Result<()> {
         ("codec", info.codec.to_owned()),
         ("hub_neighbours", if info.hub_neighbours { "yes" } else { "no" }.to_owned()),
         ("format version", info.format_version.to_string()),
+        ("epoch", count(info.epoch)),
+        ("appended", format!("{} vertices", count(info.appended_vertices))),
+        ("log", format!("{} changes", count(info.logged_changes))),
+        ("free pages", count(info.free_pages)),
     ];
     if let Some(WeightInfo { r#type, min: Some(min), max: Some(max), mean, .. }) = &info.weights {
         facts.push(("weights", format!("{type}, {min} to {max}, mean {mean:.6}")));

@@ -1,17 +1,19 @@
 //! One file per verb: its flags, its work, its report.
 //!
-//! - [`generate`]: make a graph of a chosen model
+//! - [`generate`]: generate a graph of a model
 //! - [`import`]: build a graph file from edge lists
+//! - [`update`]: add and delete edges of a graph
+//! - [`merge`]: merge the changes of the log into the lists
 //! - [`info`]: describe a graph file
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
-//! - [`demo`]: the whole way on real input
+//! - [`demo`]: all steps on real input
 //! - [`profile`]: measure the drive under a path
-//! - [`estimate`]: tell the memory and the bytes that a run will need
-//! - [`neighbors`]: print one vertex's list
-//! - [`export`]: write the edges out again
+//! - [`estimate`]: estimate the memory and reads of a run
+//! - [`neighbors`]: print the lists of vertices
+//! - [`export`]: write the edges
 //! - [`pool`]: replay page loads through the buffer pool
-//! - [`tier`]: replay page loads through several tiers
+//! - [`tier`]: graphs over several tiers: status, migration, replays
 //! - `replays`: what the two replays share
 
 mod check;
@@ -21,12 +23,14 @@ mod export;
 mod generate;
 mod import;
 mod info;
+mod merge;
 mod neighbors;
 mod pool;
 mod profile;
 mod replays;
 mod run;
 mod tier;
+mod update;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -34,17 +38,19 @@ use clap::Subcommand;
 /// How a verb ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what was asked.
+    /// Success.
     Done,
     /// It answered no: a check found a fault, a target was not reached.
     AnsweredNo,
 }
 
-/// What `cenote` can do.
+/// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Generate(generate::Args),
     Import(import::Args),
+    Update(update::Args),
+    Merge(merge::Args),
     Info(info::Args),
     Check(check::Args),
     Run(run::Args),
@@ -58,11 +64,13 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Does it.
+    /// Runs the verb.
     pub fn run(&self) -> Result<Outcome> {
         match self {
             Self::Generate(args) => generate::run(args),
             Self::Import(args) => import::run(args),
+            Self::Update(args) => update::run(args),
+            Self::Merge(args) => merge::run(args),
             Self::Info(args) => info::run(args),
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),

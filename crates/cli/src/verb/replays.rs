@@ -1,4 +1,4 @@
-//! What `pool replay` and `tier replay` share: flags of loads, lists, the bar, parameters as flags.
+//! What `pool replay` and `tier replay` share: flags of loads, lists of choices, the progress bar.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -18,14 +18,14 @@ use crate::args::bytes;
 use crate::cancel;
 use crate::progress::{Progress, Unit};
 
-/// Flags of the loads of both replays.
+/// Flags of loads.
 #[derive(Debug, clap::Args)]
 pub struct LoadFlags {
-    /// Accesses, at most those of a trace [default of made loads: 2000000 for a pool, 200000 on a
-    /// file, 1000000 for tiers]
+    /// Accesses, at most those of a trace [default of generated loads: 2000000 for a pool, 200000
+    /// on a file, 1000000 for tiers]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
     ops: Option<u64>,
-    /// The same seed gives the same load, and on tiers the same first placement
+    /// Seed of the load, and on tiers of the initial placement
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Exponent of zipf
@@ -34,13 +34,13 @@ pub struct LoadFlags {
     /// Bytes of a page
     #[arg(long, value_name = "SIZE", default_value = "4096")]
     page_bytes: MemorySize,
-    /// How the traces are written [default: by their names]
+    /// Format of the traces [default: by their names]
     #[arg(long, value_name = "FORMAT")]
     format: Option<TraceFormat>,
 }
 
 impl LoadFlags {
-    /// Sets what the flags say.
+    /// Sets the flags' values.
     pub fn set(&self, load: &mut LoadConfig) -> Result<()> {
         (load.ops, load.seed, load.skew) = (self.ops, self.seed, self.skew);
         load.page_bytes = bytes("--page-bytes", self.page_bytes)?;
@@ -49,9 +49,9 @@ impl LoadFlags {
     }
 }
 
-/// A choice of which `all` can be named.
+/// A value of a [`List`].
 pub trait Choice: Clone + PartialEq + FromStr<Err: Display> {
-    /// All that can be chosen.
+    /// All values.
     fn all() -> Vec<Self>;
 }
 
@@ -79,7 +79,7 @@ impl Choice for PolicySpec {
     }
 }
 
-/// Some of them, separated by commas, or `all`; each once.
+/// Values separated by commas, or `all`; each once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List<T>(pub Vec<T>);
 
@@ -116,7 +116,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     Err("expected a share such as 0.9 or 90%".to_owned())
 }
 
-/// Replays with a bar, until Ctrl-C; parameters in an error are spelled as flags.
+/// Replays with a progress bar, until Ctrl-C; errors name flags in place of parameters.
 pub fn with_bar<T>(
     replay: impl FnOnce(Control<'_>) -> std::result::Result<T, ReplayError>,
 ) -> Result<T> {
@@ -135,7 +135,7 @@ pub fn with_bar<T>(
     replay(control).map_err(|error| anyhow!(flags(&error.to_string())))
 }
 
-/// A message whose parameters in backticks become flags: `n_w` in backticks is `--n-w`.
+/// Replaces parameters in backticks by flags: `n_w` by --n-w.
 fn flags(message: &str) -> String {
     let mut text = String::new();
     for (place, piece) in message.split('`').enumerate() {

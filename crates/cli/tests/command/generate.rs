@@ -1,14 +1,12 @@
 //! `cenote generate`.
 
-use serde_json::Value;
-
-use crate::Bench;
+use crate::{Bench, parse};
 
 #[test]
 fn a_small_grid_is_written_as_text() {
     let bench = Bench::new();
-    let told = bench.succeed("generate grid --rows 2 --cols 3 --out grid.txt");
-    assert!(told.starts_with("grid.txt: 7 edges over 6 vertices, 28 B in "), "{told}");
+    let printed = bench.succeed("generate grid --rows 2 --cols 3 --out grid.txt");
+    assert!(printed.starts_with("grid.txt: 7 edges over 6 vertices, 28 B in "), "{printed}");
     let text = std::fs::read_to_string(bench.path("grid.txt")).unwrap();
     assert_eq!(text, "0 1\n1 2\n0 3\n1 4\n2 5\n3 4\n4 5\n");
     assert_eq!(bench.names(), ["grid.txt"]);
@@ -17,8 +15,8 @@ fn a_small_grid_is_written_as_text() {
 #[test]
 fn the_summary_is_typed() {
     let bench = Bench::new();
-    let told = bench.succeed("generate kron --scale 8 --edge-factor 4 --out kron.u32 --json");
-    let summary: Value = serde_json::from_str(&told).unwrap();
+    let printed = bench.succeed("generate kron --scale 8 --edge-factor 4 --out kron.u32 --json");
+    let summary = parse(&printed);
     assert_eq!(summary["vertices"], 256);
     assert_eq!(summary["edges"], 1024);
     assert_eq!(summary["file_bytes"], 8192);

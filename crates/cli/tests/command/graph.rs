@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Bench, text};
+use crate::{Bench, parse, text};
 
 /// Two triangles that share a vertex, a repeated edge, a loop, a comment.
 const EDGES: &str = "# a comment\n10 20\n20 30\n30 10\n10 40\n40 50\n50 10\n20 10\n40 40\n";
@@ -11,19 +11,14 @@ const EDGES: &str = "# a comment\n10 20\n20 30\n30 10\n10 40\n40 50\n50 10\n20 1
 fn imported(flags: &str) -> (Bench, Value) {
     let bench = Bench::new();
     std::fs::write(bench.path("edges.txt"), EDGES).unwrap();
-    let told = bench.succeed(&format!("import edges.txt --out graph.cenote --json {flags}"));
+    let printed = bench.succeed(&format!("import edges.txt --out graph.cenote --json {flags}"));
     assert_eq!(bench.names(), ["edges.txt", "graph.cenote"]);
-    (bench, parse(&told))
-}
-
-fn parse(told: &str) -> Value {
-    assert_eq!(told.matches('\n').count(), 1, "{told}");
-    serde_json::from_str(told).unwrap()
+    (bench, parse(&printed))
 }
 
 #[test]
 fn import_counts_what_it_found() {
-    let (_, told) = imported("");
+    let (_, printed) = imported("");
     for (field, value) in [
         ("vertices", 5),
         ("edges", 6),
@@ -32,10 +27,10 @@ fn import_counts_what_it_found() {
         ("self_loops", 1),
         ("input_edges", 8),
     ] {
-        assert_eq!(told[field], value, "{field}: {told}");
+        assert_eq!(printed[field], value, "{field}: {printed}");
     }
-    assert!(told["seconds"].as_f64().unwrap() > 0.0);
-    assert!(told["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
+    assert!(printed["seconds"].as_f64().unwrap() > 0.0);
+    assert!(printed["peak_rss_bytes"].as_u64().unwrap() > 1 << 20);
 }
 
 #[test]
@@ -64,10 +59,13 @@ fn a_damaged_commit_slot_is_a_warning_of_every_verb_that_opens_the_graph() {
     std::fs::write(&path, bytes).unwrap();
     for args in ["info graph.cenote", "run bfs graph.cenote", "neighbors graph.cenote 10"] {
         let output = bench.run(args);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "cenote {args}: {told}");
-        assert!(told.contains("page 1 (superblock, bytes 4096..8192)"), "cenote {args}: {told}");
-        assert!(told.contains("a newer commit may be lost"), "cenote {args}: {told}");
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "cenote {args}: {printed}");
+        assert!(
+            printed.contains("page 1 (superblock, bytes 4096..8192)"),
+            "cenote {args}: {printed}"
+        );
+        assert!(printed.contains("a newer commit may be lost"), "cenote {args}: {printed}");
     }
     assert_eq!(bench.run("check graph.cenote").status.code(), Some(1));
 }
@@ -93,8 +91,8 @@ fn info_counts_the_lists_of_both_directions() {
 fn neighbors_speak_the_ids_of_the_input() {
     let (bench, _) = imported("");
     assert_eq!(bench.succeed("neighbors graph.cenote 10"), "20\n30\n40\n50\n");
-    let told = parse(&bench.succeed("neighbors graph.cenote 40 --json"));
-    assert_eq!(told, json!({"vertex": 40, "degree": 2, "neighbors": [10, 50]}));
+    let printed = parse(&bench.succeed("neighbors graph.cenote 40 --json"));
+    assert_eq!(printed, json!({"vertex": 40, "degree": 2, "neighbors": [10, 50]}));
     let message = bench.fail("neighbors graph.cenote 11");
     assert!(message.contains("no vertex `11`"), "{message}");
     let message = bench.fail("neighbors graph.cenote libc6");
@@ -110,21 +108,21 @@ fn no_order_of_the_vertices_shows_outside() {
         ("--order bfs", "bfs", json!(null)),
         ("--order random --seed 3", "random", json!(3)),
     ] {
-        let (bench, told) = imported(flags);
-        assert_eq!(told["order"], order);
+        let (bench, printed) = imported(flags);
+        assert_eq!(printed["order"], order);
         let info = parse(&bench.succeed("info graph.cenote --json"));
         assert_eq!((&info["order"], &info["order_seed"]), (&json!(order), &seed));
         assert_eq!(info["degree_max_vertex"], 10);
         assert!(bench.succeed("info graph.cenote").contains(order));
         bench.succeed("check graph.cenote");
         assert_eq!(bench.succeed("neighbors graph.cenote 10"), "20\n30\n40\n50\n");
-        let told = bench.succeed("export graph.cenote");
-        let mut lines: Vec<_> = told.lines().collect();
+        let printed = bench.succeed("export graph.cenote");
+        let mut lines: Vec<_> = printed.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines, edges.lines().collect::<Vec<_>>());
         bench.succeed("run wcc graph.cenote --out wcc.csv");
-        let told = std::fs::read_to_string(bench.path("wcc.csv")).unwrap();
-        assert_eq!(told, "vertex,component\n10,10\n20,10\n30,10\n40,10\n50,10\n");
+        let printed = std::fs::read_to_string(bench.path("wcc.csv")).unwrap();
+        assert_eq!(printed, "vertex,component\n10,10\n20,10\n30,10\n40,10\n50,10\n");
     }
 }
 
@@ -135,8 +133,8 @@ fn names_come_back_as_names() {
     bench.succeed("import names.txt --directed --in-edges --out names.cenote");
     assert_eq!(bench.succeed("neighbors names.cenote libc6"), "libgcc\n");
     assert_eq!(bench.succeed("neighbors names.cenote libc6 --in"), "bash\nzsh\n");
-    let told = parse(&bench.succeed("neighbors names.cenote bash --json"));
-    assert_eq!(told, json!({"vertex": "bash", "degree": 1, "neighbors": ["libc6"]}));
+    let printed = parse(&bench.succeed("neighbors names.cenote bash --json"));
+    assert_eq!(printed, json!({"vertex": "bash", "degree": 1, "neighbors": ["libc6"]}));
     let edges = "bash\tlibc6\nlibc6\tlibgcc\nzsh\tlibc6\n";
     assert_eq!(bench.succeed("export names.cenote"), edges);
 }
@@ -202,8 +200,8 @@ fn every_export_imports_to_the_same_bytes() {
 #[test]
 fn check_answers_yes_no_or_error() {
     let (bench, _) = imported("");
-    let told = bench.succeed("check graph.cenote");
-    assert!(told.starts_with("graph.cenote: whole, all "), "{told}");
+    let printed = bench.succeed("check graph.cenote");
+    assert!(printed.starts_with("graph.cenote: whole, all "), "{printed}");
     assert_eq!(parse(&bench.succeed("check graph.cenote --json"))["whole"], true);
 
     let mut bytes = std::fs::read(bench.path("graph.cenote")).unwrap();
@@ -215,8 +213,8 @@ fn check_answers_yes_no_or_error() {
     assert_eq!(text(&output.stderr), "");
     let output = bench.run("check torn.cenote --json");
     assert_eq!(output.status.code(), Some(1));
-    let told = parse(&text(&output.stdout));
-    assert_eq!((&told["whole"], &told["faults"][0]["page"]), (&json!(false), &json!(1)));
+    let printed = parse(&text(&output.stdout));
+    assert_eq!((&printed["whole"], &printed["faults"][0]["page"]), (&json!(false), &json!(1)));
 
     let message = bench.fail("check missing.cenote");
     assert!(message.contains("missing.cenote"), "{message}");

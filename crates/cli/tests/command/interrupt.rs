@@ -70,9 +70,9 @@ fn import_ends_and_leaves_nothing() {
         // The handler must be there before the signal comes.
         std::thread::sleep(Duration::from_millis(20 + milliseconds));
         let status = signal(&mut child, Signal::INT);
-        let told = text(&child.wait_with_output().unwrap().stderr);
-        assert_eq!(status.code(), Some(130), "after {milliseconds} ms: {told}");
-        assert_eq!(told, "cenote: interrupted\n");
+        let message = text(&child.wait_with_output().unwrap().stderr);
+        assert_eq!(status.code(), Some(130), "after {milliseconds} ms: {message}");
+        assert_eq!(message, "cenote: interrupted\n");
         assert_eq!(bench.names(), before, "left behind after {milliseconds} ms");
     }
 }

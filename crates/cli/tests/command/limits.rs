@@ -67,8 +67,8 @@ fn graphs() -> Bench {
 /// What is wrong with a run that did not end by itself in time, or with a panic, or whose error is
 /// not one line of some length.
 fn fault(line: &str, output: &Output) -> Option<String> {
-    let told = text(&output.stderr);
-    let errors: Vec<&str> = told.lines().filter(|line| !line.contains("warning: ")).collect();
+    let message = text(&output.stderr);
+    let errors: Vec<&str> = message.lines().filter(|line| !line.contains("warning: ")).collect();
     let is_one = |errors: &[&str]| {
         errors.len() == 1 && errors[0].starts_with("cenote: ") && errors[0].len() < 400
     };
@@ -77,8 +77,8 @@ fn fault(line: &str, output: &Output) -> Option<String> {
         Some(2) => is_one(&errors),
         _ => false,
     };
-    let told: String = told.chars().take(400).collect();
-    (!is_well).then(|| format!("cenote {line}: {}: {told}", output.status))
+    let message: String = message.chars().take(400).collect();
+    (!is_well).then(|| format!("cenote {line}: {}: {message}", output.status))
 }
 
 fn expect_none(faults: &[String]) {

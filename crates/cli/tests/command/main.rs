@@ -8,6 +8,7 @@
 //! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
 //! - [`tiers`]: graphs over several drives
+//! - [`update`]: changes from files and from standard input
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
@@ -21,10 +22,12 @@ mod outputs;
 mod peaks;
 mod pool;
 mod tiers;
+mod update;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder of its own and the command in it.
@@ -66,15 +69,15 @@ impl Bench {
         message.trim_end().to_owned()
     }
 
-    /// The same for a run that may warn first, such as of a drive that nobody measured.
+    /// The same for a run that may warn first, such as of a drive without a profile.
     fn fail_quietly(&self, args: &str) -> String {
         let output = self.run(args);
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "cenote {args}: {told}");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "cenote {args}: {message}");
         assert_eq!(text(&output.stdout), "", "cenote {args}");
         let known = |line: &&str| line.contains("warning: ") || line.contains("numbered by first");
-        let errors: Vec<&str> = told.lines().filter(|line| !known(line)).collect();
-        assert_eq!(errors.len(), 1, "cenote {args}: {told}");
+        let errors: Vec<&str> = message.lines().filter(|line| !known(line)).collect();
+        assert_eq!(errors.len(), 1, "cenote {args}: {message}");
         errors[0].to_owned()
     }
 
@@ -106,6 +109,12 @@ fn names(folder: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// The value of a report, which is one line of JSON.
+fn parse(report: &str) -> Value {
+    assert_eq!(report.matches('\n').count(), 1, "{report}");
+    serde_json::from_str(report).unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {

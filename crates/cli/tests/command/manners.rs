@@ -90,8 +90,8 @@ fn stderr_is_silent_where_it_is_no_terminal() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
     assert!(child.wait().unwrap().success());
-    assert_eq!(told, "");
+    assert_eq!(message, "");
 }

@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use serde_json::Value;
-
-use crate::Bench;
+use crate::{Bench, parse};
 
 /// What a process has beside its budget: the program, its stacks, what the allocator keeps.
 const PROGRAM_BYTES: u64 = 32 << 20;
@@ -52,8 +50,7 @@ fn bench() -> (Bench, [u32; 2]) {
 
 /// The peak of `cenote ARGS`, which must not be more than its budget and the program.
 fn peak(bench: &Bench, args: &str, mebibytes: u64) -> u64 {
-    let report = bench.succeed(&format!("{args} --memory {mebibytes}MiB --json"));
-    let report: Value = serde_json::from_str(&report).unwrap();
+    let report = parse(&bench.succeed(&format!("{args} --memory {mebibytes}MiB --json")));
     let number = |name: &str| report[name].as_u64().unwrap();
     assert_eq!(number("memory_budget_bytes"), mebibytes << 20, "{args}");
     let peak = number("peak_rss_bytes");

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use crate::{Bench, text};
+use crate::{Bench, parse, text};
 
 /// A tenth of the paper's setting.
 const TENTH: &str = "--pages 34406 --frames 2000 --ops 200000";
@@ -13,9 +13,8 @@ const TENTH: &str = "--pages 34406 --frames 2000 --ops 200000";
 const SMALL: &str = "--pages 512 --frames 32 --ops 3000";
 
 fn rows(bench: &Bench, args: &str) -> Vec<Value> {
-    let told = bench.succeed(&format!("pool replay {args} --json"));
-    let told: Value = serde_json::from_str(&told).unwrap();
-    told["rows"].as_array().unwrap().clone()
+    let report = parse(&bench.succeed(&format!("pool replay {args} --json")));
+    report["rows"].as_array().unwrap().clone()
 }
 
 /// The row of a writer.
@@ -31,9 +30,9 @@ fn number(row: &Value, name: &str) -> f64 {
 fn rows_have_the_fields_that_scripts_read() {
     let bench = Bench::new();
     let args = format!("pool replay --workload ms --policy lru --device sim:p4510 {SMALL} --json");
-    let told: Value = serde_json::from_str(&bench.succeed(&args)).unwrap();
-    assert_eq!(told["device"], "sim:p4510");
-    let rows = told["rows"].as_array().unwrap();
+    let report = parse(&bench.succeed(&args));
+    assert_eq!(report["device"], "sim:p4510");
+    let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 4, "a row for each writer");
     for row in rows {
         for name in ["workload", "policy", "writer", "prefetch", "device"] {
@@ -70,15 +69,15 @@ fn every_combination_is_a_line_of_the_table() {
 #[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     let bench = Bench::new();
-    let told = |seed: u32| {
+    let printed = |seed: u32| {
         bench.succeed(&format!(
             "pool replay --workload ms,zipf --policy all --prefetch both --device sim:p4510 \
              {SMALL} --seed {seed} --json"
         ))
     };
-    let first = told(3);
-    assert_eq!(first, told(3));
-    assert_ne!(first, told(4));
+    let first = printed(3);
+    assert_eq!(first, printed(3));
+    assert_ne!(first, printed(4));
 }
 
 #[test]
@@ -194,9 +193,9 @@ fn traces_of_every_format_are_replayed() {
     for name in names {
         let args = format!("{name} --policy lru --frames 2 --device sim:p4510");
         let output = bench.run(&format!("pool replay {args} --json"));
-        let told = text(&output.stderr);
-        assert!(told.contains("3 pages are numbered by first access"), "{name}: {told}");
-        assert_eq!(output.status.code(), Some(0), "{name}: {told}");
+        let message = text(&output.stderr);
+        assert!(message.contains("3 pages are numbered by first access"), "{name}: {message}");
+        assert_eq!(output.status.code(), Some(0), "{name}: {message}");
         let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
         let row = &rows["rows"][0];
         assert_eq!((&row["workload"], &row["pages"]), (&name.into(), &3.into()), "{row}");

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{Bench, names, text};
+use crate::{Bench, names, parse, text};
 
 /// Half of a graph of 8 MiB fits the fast tier, and some blocks more.
 const TIERS: &str = "--tier fast=fast:4200KiB --tier slow=slow";
@@ -30,7 +30,7 @@ fn bench() -> Bench {
 }
 
 fn status(bench: &Bench) -> Value {
-    serde_json::from_str(&bench.succeed("tier status graph.cenote --json")).unwrap()
+    parse(&bench.succeed("tier status graph.cenote --json"))
 }
 
 fn blocks(status: &Value, tier: usize) -> u64 {
@@ -48,8 +48,8 @@ fn member(bench: &Bench, tier: &str) -> PathBuf {
 fn algorithms_answer_as_on_one_file_while_pages_move() {
     let bench = tiered("--tier-policy tlru");
     bench.succeed("check graph.cenote");
-    let told = bench.succeed("info graph.cenote");
-    assert!(told.contains("tiers           fast ") && told.contains("; slow "), "{told}");
+    let printed = bench.succeed("info graph.cenote");
+    assert!(printed.contains("tiers           fast ") && printed.contains("; slow "), "{printed}");
     let before = status(&bench);
     assert_eq!((&before["policy"], &before["moved"]), (&"tlru".into(), &0.into()));
     for run in [
@@ -72,9 +72,13 @@ fn algorithms_answer_as_on_one_file_while_pages_move() {
     assert_eq!(after["has_state"], true);
     assert_eq!(blocks(&after, 0) + blocks(&after, 1), after["blocks"].as_u64().unwrap());
     bench.succeed("check graph.cenote");
-    let told = bench.succeed("run bfs graph.cenote --source 1 --json --no-migration");
-    assert!(!told.contains("\"migration\""), "{told}");
-    assert_eq!(status(&bench)["accesses"], after["accesses"], "--no-migration tells no policy");
+    let printed = bench.succeed("run bfs graph.cenote --source 1 --json --no-migration");
+    assert!(!printed.contains("\"migration\""), "{printed}");
+    assert_eq!(
+        status(&bench)["accesses"],
+        after["accesses"],
+        "--no-migration reports to no policy"
+    );
     let export = |graph: &str| bench.succeed(&format!("export {graph}.cenote"));
     assert!(export("plain") == export("graph"), "another export from tiers");
 }
@@ -85,27 +89,25 @@ fn a_graph_can_be_put_into_order_again() {
     let message = bench.fail("tier rebalance graph.cenote");
     assert!(message.contains("learned nothing yet"), "{message}");
     bench.succeed("run bfs graph.cenote --strategy vertex --memory 12MiB");
-    let told: Value =
-        serde_json::from_str(&bench.succeed("tier rebalance graph.cenote --json")).unwrap();
-    assert_eq!((&told["dropped"], &told["failed"]), (&0.into(), &0.into()));
-    assert_eq!(told["moved"], told["planned"]);
+    let printed = parse(&bench.succeed("tier rebalance graph.cenote --json"));
+    assert_eq!((&printed["dropped"], &printed["failed"]), (&0.into(), &0.into()));
+    assert_eq!(printed["moved"], printed["planned"]);
     bench.succeed("check graph.cenote");
     // What is where it belongs stays there.
-    let again: Value =
-        serde_json::from_str(&bench.succeed("tier rebalance graph.cenote --json")).unwrap();
+    let again = parse(&bench.succeed("tier rebalance graph.cenote --json"));
     assert_eq!(again["planned"], 0, "{again}");
     bench.succeed("tier rebalance graph.cenote --by order");
     let message = bench.fail("tier rebalance graph.cenote --by order --policy tlfu");
     assert!(message.contains("--policy"), "{message}");
     bench.succeed("tier rebalance graph.cenote --policy tlfu");
-    let told = status(&bench);
-    assert_eq!((&told["policy"], &told["has_state"]), (&"tlfu".into(), &false.into()));
+    let printed = status(&bench);
+    assert_eq!((&printed["policy"], &printed["has_state"]), (&"tlfu".into(), &false.into()));
     assert!(bench.succeed("tier status graph.cenote").contains("nothing learned yet"));
     bench.succeed("check graph.cenote");
 }
 
 #[test]
-fn many_lists_are_told_in_the_order_asked_for() {
+fn many_lists_are_printed_in_the_given_order() {
     let bench = tiered("--tier-policy tlru");
     let known = bench.succeed("export plain.cenote");
     let known: HashSet<&str> = known.lines().flat_map(|line| line.split('\t')).collect();
@@ -119,13 +121,14 @@ fn many_lists_are_told_in_the_order_asked_for() {
         list.lines().for_each(|other| expected.push_str(&format!("{vertex}\t{other}\n")));
     }
     for flags in ["", "--threads 1", "--memory 1MiB --threads 3"] {
-        let told = bench.succeed(&format!("neighbors graph.cenote --from asked.txt {flags}"));
-        assert!(told.starts_with(&expected), "{flags}");
+        let printed = bench.succeed(&format!("neighbors graph.cenote --from asked.txt {flags}"));
+        assert!(printed.starts_with(&expected), "{flags}");
         let plain = bench.succeed(&format!("neighbors plain.cenote --from asked.txt {flags}"));
-        assert!(told == plain, "{flags}: another answer on tiers");
+        assert!(printed == plain, "{flags}: another answer on tiers");
     }
-    let told = bench.succeed(&format!("neighbors plain.cenote {} {} --json", asked[0], asked[1]));
-    assert_eq!(told.lines().count(), 2);
+    let printed =
+        bench.succeed(&format!("neighbors plain.cenote {} {} --json", asked[0], asked[1]));
+    assert_eq!(printed.lines().count(), 2);
     fs::write(bench.path("asked.txt"), "\n1\nnobody\n").unwrap();
     let output = bench.run("neighbors plain.cenote --from asked.txt");
     let message = text(&output.stderr);
@@ -133,7 +136,7 @@ fn many_lists_are_told_in_the_order_asked_for() {
 }
 
 #[test]
-fn a_tier_that_is_missing_or_foreign_is_told() {
+fn a_tier_that_is_missing_or_foreign_is_named() {
     let bench = tiered("--tier-policy tlru");
     let fast = member(&bench, "fast");
     let away = bench.path("away");
@@ -167,7 +170,7 @@ fn member_of(bench: &Bench, tier: &str) -> PathBuf {
 }
 
 #[test]
-fn a_cut_tier_is_told() {
+fn a_cut_tier_is_named() {
     let bench = tiered("");
     let slow = member(&bench, "slow");
     let file = File::options().write(true).open(&slow).unwrap();
@@ -183,8 +186,11 @@ fn what_was_learned_may_be_lost() {
     fs::write(bench.path("graph.cenote.policy"), "of no use").unwrap();
     let output = bench.run("run bfs graph.cenote");
     assert_eq!(output.status.code(), Some(0));
-    let told = text(&output.stderr);
-    assert!(told.contains("begins anew") && told.contains("graph.cenote.policy"), "{told}");
+    let printed = text(&output.stderr);
+    assert!(
+        printed.contains("begins anew") && printed.contains("graph.cenote.policy"),
+        "{printed}"
+    );
     // The line is whole, the state behind it is not.
     let path = bench.path("graph.cenote.policy");
     let mut kept = fs::read(&path).unwrap();
@@ -193,8 +199,8 @@ fn what_was_learned_may_be_lost() {
     bench.succeed("estimate bfs graph.cenote");
     let output = bench.run("run bfs graph.cenote");
     assert_eq!(output.status.code(), Some(0));
-    let told = text(&output.stderr);
-    assert!(told.contains("begins anew"), "{told}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("begins anew"), "{printed}");
     bench.succeed("check graph.cenote");
 }
 
@@ -210,8 +216,8 @@ fn one_process_moves_pages_and_nobody_reads_meanwhile() {
     bench.succeed("info graph.cenote");
     let output = bench.run("run bfs graph.cenote");
     assert_eq!(output.status.code(), Some(0));
-    let told = text(&output.stderr);
-    assert!(told.contains("no page of it moves in this run"), "{told}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("no page of it moves in this run"), "{printed}");
     let message = bench.fail_quietly("tier rebalance graph.cenote --by order");
     assert!(message.contains("cannot be moved now"), "{message}");
 }
@@ -273,9 +279,8 @@ fn a_graph_behind_a_link_keeps_its_policy_and_its_tiers() {
     fs::create_dir(bench.path("links")).unwrap();
     std::os::unix::fs::symlink(bench.path("graph.cenote"), bench.path("links/link.cenote"))
         .unwrap();
-    let told: Value =
-        serde_json::from_str(&bench.succeed("tier status links/link.cenote --json")).unwrap();
-    assert_eq!(told["policy"], "tlru");
+    let printed = parse(&bench.succeed("tier status links/link.cenote --json"));
+    assert_eq!(printed["policy"], "tlru");
     bench.succeed("run bfs links/link.cenote --strategy vertex --memory 12MiB");
     assert_eq!(names(&bench.path("links")), ["link.cenote"]);
     assert_eq!(status(&bench)["has_state"], true);

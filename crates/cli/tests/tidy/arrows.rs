@@ -146,10 +146,11 @@ fn rows(document: &str) -> BTreeSet<String> {
 #[test]
 fn every_dependency_has_its_licence_and_reason_in_the_document() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).expect(file);
-    let (used, told) = (dependencies(&read("Cargo.toml")), rows(&read("docs/dependencies.md")));
+    let (used, listed) = (dependencies(&read("Cargo.toml")), rows(&read("docs/dependencies.md")));
     assert!(used.len() > 5, "{used:?}");
     let mut faults = Vec::new();
-    faults.extend(used.difference(&told).map(|name| format!("docs/dependencies.md lacks {name}")));
-    faults.extend(told.difference(&used).map(|name| format!("nothing depends on {name}")));
+    faults
+        .extend(used.difference(&listed).map(|name| format!("docs/dependencies.md lacks {name}")));
+    faults.extend(listed.difference(&used).map(|name| format!("nothing depends on {name}")));
     expect_none(&faults);
 }

@@ -19,7 +19,7 @@ const MACHINE_PATHS: &[&str] = &["work", "home", "root", "Users"];
 /// Rooms that move bytes between memory and devices, and hand out parts of it.
 const TRUSTED: &[&str] = &["crates/device/", "crates/pool/"];
 
-/// Rooms whose time comes from the device's clock, so that a simulated device can tell it.
+/// Rooms whose time comes from the device's clock, so that a simulated device can provide it.
 const TIMELESS: &[&str] = &[
     "crates/pool/src/",
     "crates/tier/src/",
@@ -263,7 +263,7 @@ fn long_functions_are_measured() {
     assert_eq!(long_functions(&text), [("long".to_owned(), 71)]);
     let text = format!("    fn fits() {{\n{}    }}\n", &body[..13 * 68]);
     assert_eq!(long_functions(&text), []);
-    let text = format!("trait A {{\n    fn told();\n{body}    }}\n}}\n");
+    let text = format!("trait A {{\n    fn given();\n{body}    }}\n}}\n");
     assert_eq!(long_functions(&text), [], "a declaration has no length");
     assert_eq!(ratchet_faults("a.rs", &format!("fn f() {{\n{body}{body}}}\n")).len(), 1);
 }

@@ -1,8 +1,8 @@
 //! Opens a file or a raw block device for direct I/O, and picks the backend that serves it.
 //!
-//! io_uring is tried first. Containers and hardened kernels often refuse it; then workers with
-//! pread/pwrite serve the same requests, and one warning says why and what to do. A file system
-//! that refuses direct I/O (tmpfs) is used through the page cache, again with a warning.
+//! io_uring is tried first. Where a container or a hardened kernel refuses it, threads with
+//! pread/pwrite serve the requests, and one warning names cause and remedy. A file system that
+//! refuses direct I/O (tmpfs) is used through the page cache, also with a warning.
 
 use std::fs::{File, FileType, OpenOptions as StdOpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -21,10 +21,10 @@ use crate::clock::{Clock, RealClock};
 use crate::error::{DeviceError, Result};
 use crate::{Device, Queue, QueueConfig};
 
-/// Alignment where the kernel does not report one: it suits every drive in use.
+/// Alignment where the kernel does not report one.
 const BLOCK_BYTES_UNKNOWN: usize = 4096;
 
-/// Set to `off`, this environment variable refuses io_uring.
+/// Environment variable that disables io_uring if it is `off`.
 pub const IO_URING_SWITCH: &str = "CENOTE_IO_URING";
 
 /// How a device is opened.
@@ -32,16 +32,16 @@ pub const IO_URING_SWITCH: &str = "CENOTE_IO_URING";
 pub struct OpenOptions {
     /// Open for reading only; writes then fail with `EBADF`.
     pub read_only: bool,
-    /// Make the file if it is missing. An existing file keeps its contents.
+    /// Create the file if it is missing. An existing file keeps its contents.
     pub create: bool,
-    /// Pass by the page cache where the file system allows it.
+    /// Bypass the page cache where the file system allows it.
     pub direct: bool,
     /// The backend that moves the bytes.
     pub backend: BackendChoice,
 }
 
 impl Default for OpenOptions {
-    /// Direct reads and writes of an existing file, on the best backend there is.
+    /// Direct reads and writes of an existing file, on the best available backend.
     fn default() -> Self {
         Self { read_only: false, create: false, direct: true, backend: BackendChoice::Auto }
     }
@@ -53,7 +53,7 @@ impl OpenOptions {
         Self { read_only: true, ..Self::default() }
     }
 
-    /// Direct reads and writes of a file that is made if missing.
+    /// Direct reads and writes of a file that is created if missing.
     pub fn creating() -> Self {
         Self { create: true, ..Self::default() }
     }
@@ -62,7 +62,7 @@ impl OpenOptions {
 /// The backend that moves the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// io_uring where the kernel takes it, else threads, with a warning.
+    /// io_uring where the kernel allows it, else threads, with a warning.
     #[default]
     Auto,
     /// io_uring or an error.
@@ -74,7 +74,7 @@ pub enum BackendChoice {
 /// Opens the file or block device at `path`.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     let name = path.display().to_string();
-    // Before opening: to open a pipe would wait for its other end.
+    // Before opening, since opening a pipe would block.
     if let Ok(metadata) = path.metadata() {
         check_kind(metadata.file_type(), &name)?;
     }
@@ -92,14 +92,14 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     assemble(file, name, options, direct)
 }
 
-/// Makes a device of an open file, such as a spill file without a name in any directory. `name`
-/// is what errors call it. The file must be open for what `options` say; `create` is ignored.
+/// Makes a device of an open file, such as a spill file without a name. Errors call it `name`. The
+/// file must be open as `options` say; `create` is ignored.
 pub fn from_file(file: File, name: &str, options: &OpenOptions) -> Result<Arc<dyn Device>> {
     let direct = options.direct && set_direct(&file, true).is_ok();
     assemble(file, name.to_owned(), options, direct)
 }
 
-/// Makes a rename or a new name in the directory durable.
+/// Syncs a directory, which makes new names and renames in it durable.
 pub fn sync_directory(directory: &Path) -> Result<()> {
     let name = directory.display().to_string();
     let opened = File::open(directory).map_err(DeviceError::file(&name, "open"))?;
@@ -112,7 +112,7 @@ fn set_direct(file: &File, direct: bool) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, flags)?)
 }
 
-/// Refuses whatever has no bytes at offsets.
+/// Refuses all but regular files and block devices.
 fn check_kind(kind: FileType, name: &str) -> Result<()> {
     if kind.is_file() || kind.is_block_device() {
         return Ok(());
@@ -156,7 +156,7 @@ fn assemble(
     }))
 }
 
-/// The alignment of direct I/O: `None` where the file takes no direct I/O.
+/// The alignment of direct I/O; `None` where the file does not support it.
 fn direct_alignment(file: &File) -> io::Result<Option<usize>> {
     let wanted = StatxFlags::DIOALIGN | StatxFlags::BASIC_STATS;
     let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok();
@@ -169,12 +169,12 @@ fn direct_alignment(file: &File) -> io::Result<Option<usize>> {
     if file.metadata()?.file_type().is_block_device() {
         return Ok(Some(rustix::fs::ioctl_blksszget(file)? as usize));
     }
-    // Newer kernels let tmpfs be opened for direct I/O and then go through the page cache.
+    // Newer kernels open tmpfs for direct I/O but use the page cache.
     let is_tmpfs = rustix::fs::fstatfs(file.as_fd())?.f_type == libc::TMPFS_MAGIC;
     Ok(if is_tmpfs { None } else { Some(BLOCK_BYTES_UNKNOWN) })
 }
 
-/// Warns once per process: a program opens many files on one file system.
+/// Warns once per process.
 fn warn_buffered(name: &str) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
@@ -186,7 +186,7 @@ fn warn_buffered(name: &str) {
     }
 }
 
-/// Warns once per process, naming the cause and the remedy.
+/// Warns once per process of the cause and the remedy.
 fn warn_threads(reason: &str) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
@@ -194,7 +194,7 @@ fn warn_threads(reason: &str) {
     }
 }
 
-/// Whether io_uring serves this choice; an error if it must and cannot.
+/// Whether to use io_uring; an error if it was chosen and is not available.
 fn choose_uring(choice: BackendChoice, name: &str) -> Result<bool> {
     if choice == BackendChoice::Threads {
         return Ok(false);
@@ -213,7 +213,7 @@ fn choose_uring(choice: BackendChoice, name: &str) -> Result<bool> {
     }
 }
 
-/// Why io_uring cannot be used here, with the remedy; `None` where it works.
+/// Why io_uring is not available, with the remedy; `None` if it is.
 pub fn uring_refusal() -> Option<String> {
     if std::env::var_os(IO_URING_SWITCH).is_some_and(|value| value == "off") {
         return Some(format!("io_uring is disabled: unset {IO_URING_SWITCH}, which is `off`"));
@@ -246,7 +246,7 @@ struct FileDevice {
     target: Target,
     is_block_device: bool,
     choice: BackendChoice,
-    /// Cleared when a later queue is refused: a sandbox may close after the device was opened.
+    /// Cleared when the kernel refuses a queue later: a sandbox may start after opening.
     uring: AtomicBool,
 }
 
@@ -266,8 +266,8 @@ impl Device for FileDevice {
     }
 
     fn len_bytes(&self) -> Result<u64> {
-        // The end of a block device is where a seek to its end arrives; its metadata says zero.
-        // Transfers name their offset, so the shared position does not matter.
+        // The metadata of a block device reports zero, so seek to its end. Transfers name their
+        // offset, so the shared position does not matter.
         let measured = if self.is_block_device {
             self.target.file.as_ref().seek(SeekFrom::End(0))
         } else {
@@ -287,9 +287,9 @@ impl Device for FileDevice {
                 Ok(queue) => return Ok(Box::new(queue)),
                 Err(refusal) if self.choice == BackendChoice::Auto => {
                     warn_threads(&remedy(&refusal));
-                    // Want of memory passes; a sandbox does not open again.
-                    let will_pass = refusal.raw_os_error() == Some(libc::ENOMEM);
-                    self.uring.store(will_pass, Ordering::Relaxed);
+                    // Lack of memory is temporary; a sandbox is not.
+                    let is_temporary = refusal.raw_os_error() == Some(libc::ENOMEM);
+                    self.uring.store(is_temporary, Ordering::Relaxed);
                 }
                 Err(refusal) => return Err(self.error("open an io_uring queue on", refusal)),
             }

@@ -1,7 +1,7 @@
-//! The three devices behind one trait.
+//! The backends of [`Device`](crate::Device).
 //!
 //! - [`file`](mod@file): opens files and raw block devices, and picks one of the next two
-//! - `uring`: io_uring, one ring per queue; the fast way
+//! - `uring`: io_uring, one ring per queue
 //! - `threads`: pread/pwrite workers, where io_uring is refused
 //! - [`sim`]: a simulated device in virtual time, with seeded faults
 
@@ -17,7 +17,7 @@ use crate::DEPTH_MAX;
 use crate::clock::RealClock;
 use crate::error::{DeviceError, Result};
 
-/// What a queue needs to know of the file that it serves.
+/// An open file, as queues need it.
 #[derive(Debug)]
 struct Target {
     file: Arc<File>,
@@ -26,7 +26,6 @@ struct Target {
     clock: Arc<RealClock>,
 }
 
-/// Refuses a depth that no queue has.
 fn check_depth(device: &str, depth: usize) -> Result<()> {
     if (1..=DEPTH_MAX).contains(&depth) {
         return Ok(());

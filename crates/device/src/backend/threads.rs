@@ -1,7 +1,7 @@
-//! pread/pwrite workers: the same queue where io_uring is refused.
+//! A queue served by threads with pread/pwrite, where io_uring is refused.
 //!
-//! A queue starts workers as requests overlap, one per request in flight at most, so that the
-//! device sees the depth that was asked for. Workers and caller sleep on condition variables.
+//! A queue spawns workers as requests overlap, at most one per request in flight, so that the
+//! device sees the requested depth. Workers and caller sleep on condition variables.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,11 +17,11 @@ use crate::op::Op;
 use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Queue, QueueConfig};
 
-/// Most workers of one queue: beyond it the scheduler costs more than the drive gives. Deeper
-/// queues work, with this many requests at the device.
+/// Most workers of one queue; deeper queues have this many requests at the device. More would cost
+/// more scheduling than the drive gains.
 pub const WORKERS_MAX: usize = 512;
 
-/// A worker calls pread and little else.
+/// Stack of a worker, which calls little but pread.
 const STACK_BYTES: usize = 64 << 10;
 
 /// A request and the time of its submission.
@@ -30,19 +30,18 @@ struct Job {
     submitted_ns: u64,
 }
 
-/// A job and what became of it.
 struct Finished {
     job: Job,
     outcome: std::result::Result<usize, IoFault>,
 }
 
-/// What caller and workers share.
+/// Shared by caller and workers.
 #[derive(Default)]
 struct Exchange {
     jobs: VecDeque<Job>,
     finished: Vec<Finished>,
     workers_idle: usize,
-    /// Finished jobs that the sleeping caller wants to see before it is woken; 0 while awake.
+    /// Finished jobs after which to wake the sleeping caller; 0 while it is awake.
     wanted: usize,
     closing: bool,
 }
@@ -61,7 +60,6 @@ impl Shared {
     }
 }
 
-/// Workers over one file.
 pub(super) struct ThreadQueue {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -92,7 +90,7 @@ impl ThreadQueue {
         }
     }
 
-    /// Starts workers until every waiting job has one, as far as they may go.
+    /// Spawns workers until every waiting job has one, up to depth and [`WORKERS_MAX`].
     fn spawn_workers(&mut self, jobs_waiting: usize, workers_idle: usize) -> Result<()> {
         let wanted = self.workers.len() + jobs_waiting.saturating_sub(workers_idle);
         while self.workers.len() < wanted.min(self.depth).min(WORKERS_MAX) {
@@ -100,7 +98,7 @@ impl ThreadQueue {
             let builder = Builder::new().name("cenote-io".to_owned()).stack_size(STACK_BYTES);
             match builder.spawn(move || work(&shared)) {
                 Ok(worker) => self.workers.push(worker),
-                // Fewer workers do the same, only slower.
+                // Fewer workers also finish all jobs.
                 Err(_) if !self.workers.is_empty() => break,
                 Err(source) => {
                     let action = "start an I/O thread for";
@@ -112,7 +110,7 @@ impl ThreadQueue {
         Ok(())
     }
 
-    /// A batch of one needs no worker: the caller would only wait for it.
+    /// Runs a batch of one on the calling thread, which would only wait for a worker.
     fn run_here(&mut self, completions: &mut Vec<Completion>) {
         let request = self.pushed.pop().expect("one request was pushed");
         let submitted_ns = self.clock.now_ns();
@@ -139,7 +137,7 @@ impl Queue for ThreadQueue {
     }
 
     fn submit(&mut self) -> Result<()> {
-        // Without any worker an earlier submit failed to spawn one: try again rather than wait.
+        // Without workers, an earlier submit failed to spawn one: try again.
         let is_served = self.in_flight == 0 || !self.workers.is_empty();
         if self.pushed.is_empty() && is_served {
             return Ok(());
@@ -180,12 +178,12 @@ impl Queue for ThreadQueue {
 }
 
 impl Drop for ThreadQueue {
-    /// Workers finish what was submitted and leave; the buffers are theirs until then.
+    /// Waits until the workers, which own the buffers, have finished all jobs.
     fn drop(&mut self) {
         self.shared.lock().closing = true;
         self.shared.work.notify_all();
         for worker in self.workers.drain(..) {
-            // A worker that panicked has nothing more to give.
+            // A panic of a worker is ignored.
             let _ = worker.join();
         }
     }
@@ -196,7 +194,7 @@ fn complete(finished: Finished, now_ns: u64) -> Completion {
     finished.job.request.complete(finished.outcome, latency_ns)
 }
 
-/// A worker's life: take a job, do it, hand it back.
+/// The loop of a worker: takes jobs, runs them and returns them.
 fn work(shared: &Shared) {
     let mut exchange = shared.lock();
     loop {
@@ -219,7 +217,7 @@ fn work(shared: &Shared) {
     }
 }
 
-/// Moves the whole request; only the end of the file or an error stops it early.
+/// Transfers the whole request, up to the end of the file or an error.
 fn run(file: &File, mut job: Job, block_bytes: usize) -> Finished {
     let Request { op, offset, len, buffer, .. } = &mut job.request;
     let mut done = 0;
@@ -233,7 +231,7 @@ fn run(file: &File, mut job: Job, block_bytes: usize) -> Finished {
         match moved {
             Ok(bytes) => {
                 done += bytes;
-                // Nothing moved, or a piece of a block: the file ends here.
+                // Nothing or a partial block moved: the file ends here.
                 if bytes == 0 || !bytes.is_multiple_of(block_bytes) || done == *len {
                     break Ok(done);
                 }

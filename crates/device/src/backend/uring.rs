@@ -1,7 +1,7 @@
 //! io_uring: one ring per queue, a registered file, registered buffers.
 //!
-//! This is the hot path of every run. A request costs no allocation and no lock: it lies in a slab
-//! under the index that the kernel hands back, and one system call submits and waits for many.
+//! This is the hot path of every run. A request costs no allocation and no lock: it is kept in a
+//! slab under the index that the kernel returns, and one system call submits and waits for many.
 
 use std::fs::File;
 use std::io;
@@ -19,19 +19,19 @@ use crate::op::Op;
 use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Queue, QueueConfig};
 
-/// The kernel takes at most 1 GiB as one registered buffer.
+/// Most bytes that the kernel takes as one registered buffer.
 const REGISTERED_BYTES_MAX: usize = 1 << 30;
 
 /// The only registered file of a ring.
 const FILE: types::Fixed = types::Fixed(0);
 
-/// Whether the kernel lets this process make a ring.
+/// Checks that the kernel lets this process create a ring.
 pub(super) fn probe() -> io::Result<()> {
     build_ring(1).map(drop)
 }
 
-/// A ring with the cheapest completion path that this kernel knows: completions run in the
-/// waiting thread itself (6.1), without interrupting it (5.19), or as always.
+/// A ring with the cheapest completion path of this kernel: completions run in the waiting thread
+/// (Linux 6.1), run without interrupts (5.19), or the default.
 fn build_ring(depth: usize) -> io::Result<IoUring> {
     let entries = u32::try_from(depth).expect("depth is checked");
     let mut deferred = IoUring::builder();
@@ -47,31 +47,28 @@ fn build_ring(depth: usize) -> io::Result<IoUring> {
     Err(io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// Buffers that the kernel has pinned for this ring, in pieces of at most 1 GiB.
+/// An arena that is pinned for this ring, in pieces of at most 1 GiB.
 struct Registered {
     arena: Arc<Arena>,
     first_index: usize,
 }
 
-/// A request that was pushed and not yet reaped.
 struct Slot {
     request: Request,
-    /// Bytes already moved, where a short transfer is being resumed.
+    /// Bytes already moved, if a short transfer is being resumed.
     done: usize,
     submitted_ns: u64,
 }
 
-/// Bytes moved, or why not.
 type Outcome = std::result::Result<usize, IoFault>;
 
-/// One ring over one file.
 pub(super) struct UringQueue {
     ring: IoUring,
     slots: Vec<Option<Slot>>,
     free: Vec<u32>,
-    /// Pushed and not yet submitted: they get the time when they are.
+    /// Pushed and not yet submitted: their submission time is not set.
     pushed: Vec<u32>,
-    /// Short transfers whose rest goes back into the ring.
+    /// Short transfers that are to be resumed.
     short: Vec<u32>,
     registered: Vec<Registered>,
     device_name: String,
@@ -100,18 +97,18 @@ impl UringQueue {
         })
     }
 
-    /// Gives what is left of slot `index` to the ring.
+    /// Pushes the rest of slot `index` into the ring.
     #[inline]
     fn enqueue(&mut self, index: u32) {
         let slot = self.slots[index as usize].as_mut().expect("the slot was filled");
         let entry = entry_for(slot, &self.registered).user_data(u64::from(index));
-        // SAFETY: the entry points into a buffer that the slot owns. A slot is emptied only when
-        // the kernel has given its completion, and `drop` waits for that or leaks the slots.
+        // SAFETY: the entry points into a buffer that the slot owns. A slot is emptied only after
+        // the kernel has completed it, and `drop` waits for that or leaks the slots.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("a ring has an entry for every slot");
     }
 
-    /// Submits, and sleeps until `wait_for` completions lie in the ring.
+    /// Submits, and sleeps until `wait_for` completions are in the ring.
     fn enter(&self, wait_for: usize) -> Result<()> {
         loop {
             match self.ring.submit_and_wait(wait_for) {
@@ -129,8 +126,8 @@ impl UringQueue {
         }
     }
 
-    /// Sets the submission time of what was pushed: it goes to the kernel with the next call.
-    fn note_submission(&mut self) {
+    /// Sets the submission time of the requests that the next system call submits.
+    fn set_submission_time(&mut self) {
         if self.pushed.is_empty() {
             return;
         }
@@ -141,7 +138,7 @@ impl UringQueue {
         }
     }
 
-    /// Takes everything that is complete from the ring; short transfers go back into it.
+    /// Takes all completions from the ring and resumes short transfers.
     fn collect(&mut self, completions: &mut Vec<Completion>) -> usize {
         let before = completions.len();
         let mut now_ns = 0;
@@ -189,7 +186,7 @@ impl Queue for UringQueue {
         if self.pushed.is_empty() {
             return Ok(());
         }
-        self.note_submission();
+        self.set_submission_time();
         self.enter(0)
     }
 
@@ -199,13 +196,13 @@ impl Queue for UringQueue {
         if self.pushed.is_empty() {
             missing = missing.saturating_sub(self.collect(completions));
         } else {
-            self.note_submission();
+            self.set_submission_time();
         }
         let mut is_hint_followed = false;
         loop {
             let queue = self.ring.submission();
-            // The kernel's hint that it holds completions back until entered. It may stay set with
-            // nothing behind it (a worker raises it late), so it is worth one call, never a loop.
+            // The kernel hints that it holds completions back until entered. The hint may stay set
+            // without any (a worker sets it late), so it is followed once, not in a loop.
             let is_hinted = queue.taskrun() && !is_hint_followed;
             if missing == 0 && queue.is_empty() && !is_hinted {
                 return Ok(());
@@ -219,12 +216,12 @@ impl Queue for UringQueue {
 }
 
 impl Drop for UringQueue {
-    /// Completes what was pushed: the kernel may write to its buffers until then.
+    /// Completes all requests: the kernel may write to their buffers until then.
     fn drop(&mut self) {
         let mut completions = Vec::new();
         while self.in_flight() > 0 {
             if self.enter(self.in_flight()).is_err() {
-                // The kernel may still hold the buffers, so they must never be freed.
+                // The kernel may still use the buffers, so they are leaked.
                 std::mem::forget(std::mem::take(&mut self.slots));
                 return;
             }
@@ -233,7 +230,7 @@ impl Drop for UringQueue {
     }
 }
 
-/// Pins the arenas for the ring. A refusal costs some speed, nothing else.
+/// Pins the arenas for the ring. A refusal only costs speed.
 fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     let mut pieces = Vec::new();
     let mut registered = Vec::with_capacity(config.arenas.len());
@@ -252,16 +249,16 @@ fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     // SAFETY: the pieces cover the arenas' mappings, which `Registered` keeps alive for as long
     // as the ring.
     let pinned = unsafe { ring.submitter().register_buffers(&pieces) };
-    // Where rings count as locked memory too, the buffers must leave room for the next worker's.
+    // Where rings count as locked memory, the buffers must leave room for the next worker's ring.
     let refusal = pinned.and_then(|()| build_ring(config.depth)).err();
     let Some(refusal) = refusal else { return registered };
-    // An error means that nothing was registered in the first place.
+    // Fails if nothing was registered.
     let _ = ring.submitter().unregister_buffers();
     warn_unregistered(&refusal);
     Vec::new()
 }
 
-/// Logs once why buffers stay unregistered.
+/// Logs once why buffers are not registered.
 fn warn_unregistered(refusal: &io::Error) {
     static LOGGED: AtomicBool = AtomicBool::new(false);
     if !LOGGED.swap(true, Ordering::Relaxed) {
@@ -272,7 +269,7 @@ fn warn_unregistered(refusal: &io::Error) {
     }
 }
 
-/// The index under which the kernel knows `bytes` of a buffer at `address`.
+/// The kernel's index of the registered piece that holds all `len` bytes at address `at`.
 #[inline]
 fn registered_index(
     registered: &[Registered],
@@ -287,7 +284,7 @@ fn registered_index(
     if is_whole { u16::try_from(known.first_index + piece).ok() } else { None }
 }
 
-/// The kernel's work order for what is left of a slot.
+/// The submission entry for the rest of a slot.
 #[inline]
 fn entry_for(slot: &mut Slot, registered: &[Registered]) -> squeue::Entry {
     let request = &mut slot.request;
@@ -304,7 +301,7 @@ fn entry_for(slot: &mut Slot, registered: &[Registered]) -> squeue::Entry {
     }
 }
 
-/// What a completion means for its slot: `None` if the rest must be asked for again.
+/// The outcome of a slot after a completion; `None` if the rest must be submitted again.
 #[inline]
 fn advance(slot: &mut Slot, moved: i32, block_bytes: usize) -> Option<Outcome> {
     match usize::try_from(moved) {
@@ -312,8 +309,7 @@ fn advance(slot: &mut Slot, moved: i32, block_bytes: usize) -> Option<Outcome> {
         Err(_) => Some(Err(IoFault { errno: -moved })),
         Ok(bytes) => {
             slot.done += bytes;
-            // Nothing moved, or a piece of a block: the file ends here. Else the kernel stopped
-            // early, and the rest is still to come.
+            // Nothing or a partial block moved: the file ends here. Else the kernel stopped early.
             let ended = bytes == 0 || !bytes.is_multiple_of(block_bytes);
             (slot.done == slot.request.len || ended).then_some(Ok(slot.done))
         }

@@ -1,4 +1,4 @@
-//! Where more concurrency no longer pays: the one rule for presets and measurements.
+//! Saturation depth k and latency knee of a curve, for presets and measurements.
 
 /// The share of the maximal throughput that counts as saturated.
 pub const SATURATION_SHARE: f64 = 0.90;
@@ -8,12 +8,11 @@ pub const KNEE_FACTOR: f64 = 1.5;
 
 /// k: the smallest concurrency at which throughput reaches `share` of its maximum.
 ///
-/// `points` are (depth, requests per second), depths ascending. Noise is smoothed by the running
-/// maximum (more depth never counts as less), and between measured depths throughput is taken as
-/// a straight line. None without points.
+/// `points` are (depth, requests per second), depths ascending. The running maximum smooths noise;
+/// between measured depths throughput is interpolated linearly. `None` without points.
 pub fn saturation_depth(points: &[(u32, f64)], share: f64) -> Option<u32> {
     let best = points.iter().map(|p| p.1).fold(0.0, f64::max);
-    // Half of a millionth forgives rounding, no more.
+    // Tolerates rounding errors.
     let target = best * share * (1.0 - 5e-7);
     let mut before: Option<(f64, f64)> = None;
     let mut running = 0.0_f64;
@@ -33,7 +32,7 @@ pub fn saturation_depth(points: &[(u32, f64)], share: f64) -> Option<u32> {
 }
 
 /// The latency knee: the smallest measured depth whose median latency is more than
-/// [`KNEE_FACTOR`] times that of depth 1. None if there is none, or depth 1 was not measured.
+/// [`KNEE_FACTOR`] times that of depth 1. `None` without a knee or without depth 1.
 pub fn latency_knee(points: &[(u32, f64)]) -> Option<u32> {
     let alone = points.iter().find(|p| p.0 == 1)?.1;
     points.iter().find(|p| p.1 > KNEE_FACTOR * alone).map(|p| p.0)

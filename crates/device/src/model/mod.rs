@@ -1,17 +1,16 @@
-//! What a device can do, as plain data: the profiler writes it, the planner reads it and the
-//! simulated device obeys it.
+//! A device's performance as plain data: written by the profiler, read by the planner, obeyed by
+//! the simulated device.
 //!
 //! - [`DeviceModel`]: throughput and latency of a device by operation, size and concurrency
-//! - [`Pio`]: the Parametric I/O Model and its four application classes
+//! - [`Pio`]: the parameters of the Parametric I/O Model
 //! - [`preset`]: the devices of the papers
 //! - [`knee`]: the rule that finds k in a curve
 //!
-//! Alpha has two meanings here. Measured, it is the ratio of the greatest read and the
-//! greatest write bandwidth (dissertation 2.5.8); presets and profiles state that one. In PIO it
-//! is the cost of one write in reads. They agree only where k_r = k_w, so the ideal PIO device is
-//! a model of its own ([`DeviceModel::ideal`]), and a profile reports
-//! [`SizeModel::alpha_batch`] beside alpha: the ratio of the times of a full batch, which is the
-//! alpha of PIO.
+//! Alpha has two meanings. In presets and profiles it is the ratio of the greatest read and the
+//! greatest write bandwidth (dissertation 2.5.8). In PIO it is the cost of one write in reads. They
+//! agree only where k_r = k_w, so the ideal PIO device is a model of its own
+//! ([`DeviceModel::ideal`]), and a profile reports the alpha of PIO as
+//! [`SizeModel::alpha_batch`].
 
 pub mod knee;
 mod pio;
@@ -19,18 +18,18 @@ pub mod preset;
 
 use serde::{Deserialize, Serialize};
 
-pub use pio::{AppClass, Pio, idle_channels};
+pub use pio::Pio;
 
 use crate::op::Op;
 
-/// How the simulated device turns the model into time.
+/// How the simulated device computes latencies from the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// PIO to the letter: every request takes the same time, k of them run at once, the others
-    /// queue. Use [`DeviceModel::service_ns`] and [`DeviceModel::channels`].
+    /// As in PIO: every request takes the same time, k of them run at once, the others queue. Uses
+    /// [`DeviceModel::service_ns`] and [`DeviceModel::channels`].
     Ideal,
-    /// Latency grows with concurrency as the curves say. Use [`DeviceModel::latency_ns`].
+    /// Latency grows with concurrency by the curves. Uses [`DeviceModel::latency_ns`].
     Curve,
 }
 
@@ -39,11 +38,11 @@ pub enum Timing {
 pub struct DeviceModel {
     /// Short name, such as `optane-p4800x`.
     pub name: String,
-    /// Where the numbers come from, in a line.
+    /// Where the numbers come from, in one line.
     pub source: String,
-    /// How the simulator turns it into time.
+    /// How the simulator computes latencies.
     pub timing: Timing,
-    /// Parameters by size; sizes ascend, at least one.
+    /// Parameters by ascending size, at least one.
     pub sizes: Vec<SizeModel>,
     /// Throughput and latency by concurrency; empty for an ideal device.
     pub curves: Vec<Curve>,
@@ -77,7 +76,7 @@ pub struct Curve {
     pub op: Op,
     /// Bytes of a request.
     pub bytes: u64,
-    /// Points; depths ascend, at least one.
+    /// Points by ascending depth, at least one.
     pub points: Vec<CurvePoint>,
 }
 
@@ -129,14 +128,14 @@ impl SizeModel {
 }
 
 impl Curve {
-    /// Requests per second at a concurrency: a straight line between points, flat after the last,
-    /// in proportion before the first.
+    /// Requests per second at a concurrency: linear between points, constant after the last,
+    /// proportional before the first.
     pub fn iops(&self, depth: f64) -> f64 {
         line(self.points.iter().map(|p| (f64::from(p.depth), p.iops)), depth, true)
     }
 
-    /// Median latency in microseconds at a concurrency; after the last point it grows with the
-    /// queue, as throughput no longer does.
+    /// Median latency in microseconds at a concurrency; after the last point, where throughput is
+    /// constant, it grows with the queue.
     pub fn p50_us(&self, depth: f64) -> f64 {
         let inside = line(self.points.iter().map(|p| (f64::from(p.depth), p.p50_us)), depth, false);
         let last = self.points.last().map_or(depth, |p| f64::from(p.depth));
@@ -195,8 +194,8 @@ impl DeviceModel {
         Self::pio(&format!("{}-ideal", self.name), bytes, size.read_us_qd1, &size.pio(0))
     }
 
-    /// Parameters at any size: between two known sizes interpolated by the logarithm of the size,
-    /// below the smallest as there, above the largest at that one's bytes per second.
+    /// Parameters at any size: interpolated by the logarithm of the size between known sizes, those
+    /// of the smallest below it, and at the bytes per second of the largest above it.
     pub fn at(&self, bytes: u64) -> SizeModel {
         if self.timing == Timing::Ideal {
             return SizeModel { bytes, ..self.sizes[0] };
@@ -247,9 +246,9 @@ impl DeviceModel {
         self.iops(op, bytes, depth) * bytes as f64
     }
 
-    /// Mean latency of a request when `concurrency` requests of its kind (itself included) are in
-    /// flight, in nanoseconds, at least 1: by Little's law, so that a device that obeys it has
-    /// exactly the throughput of the model.
+    /// Mean latency in nanoseconds, at least 1, of a request when `concurrency` requests of its
+    /// kind (itself included) are in flight: by Little's law, so a device that obeys it has exactly
+    /// the throughput of the model.
     pub fn latency_ns(&self, op: Op, bytes: u64, concurrency: u32) -> u64 {
         let concurrency = concurrency.max(1);
         nanoseconds(f64::from(concurrency) * 1e6 / self.iops(op, bytes, concurrency))
@@ -270,8 +269,7 @@ impl DeviceModel {
         self.curves.iter().find(|c| c.op == op && c.bytes == bytes)
     }
 
-    /// Throughput at a known size: the curve where there is one, else a straight rise to the
-    /// maximum.
+    /// Throughput at a known size: by the curve, or else a linear rise to the maximum.
     fn iops_known(&self, op: Op, index: usize, depth: f64) -> f64 {
         let size = &self.sizes[index];
         match self.curve(op, size.bytes) {
@@ -280,7 +278,7 @@ impl DeviceModel {
         }
     }
 
-    /// Indexes of the known sizes around `bytes` and where between them it lies (0 to 1).
+    /// Indexes of the known sizes around `bytes`, and its position between them (0 to 1).
     fn around(&self, bytes: u64) -> (usize, usize, f64) {
         assert!(!self.sizes.is_empty(), "a model has at least one size");
         let above = self.sizes.partition_point(|s| s.bytes < bytes);
@@ -294,8 +292,8 @@ impl DeviceModel {
         (above - 1, above, (bytes as f64 / low).ln() / (high / low).ln())
     }
 
-    /// Parameters beyond the largest known size: the same bytes per second, one request longer by
-    /// the transfer of its additional bytes, k as Little's law then demands.
+    /// Parameters beyond the largest known size: the same bytes per second, a latency longer by the
+    /// transfer of the additional bytes, and k by Little's law.
     fn beyond(&self, bytes: u64) -> SizeModel {
         let last = *self.sizes.last().expect("a model has at least one size");
         let share = last.bytes as f64 / bytes as f64;
@@ -319,7 +317,7 @@ impl DeviceModel {
     }
 }
 
-/// Between two positive values by their logarithms: 0 is `low`, 1 is `high`.
+/// Interpolates two positive values by their logarithms: share 0 is `low`, 1 is `high`.
 fn mix_log(low: f64, high: f64, share: f64) -> f64 {
     if low == high {
         return low;

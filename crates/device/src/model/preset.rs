@@ -8,7 +8,7 @@ use super::knee::{SATURATION_SHARE, saturation_depth};
 use super::{Curve, CurvePoint, DeviceModel, SizeModel, Timing};
 use crate::op::Op;
 
-/// Which collection a preset belongs to.
+/// The source of a preset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collection {
     /// The parameters that the papers state.
@@ -22,7 +22,7 @@ pub enum Collection {
 pub struct Preset {
     /// Its name, such as `optane-p4800x`.
     pub name: &'static str,
-    /// The collection.
+    /// Its source.
     pub collection: Collection,
     build: fn() -> DeviceModel,
 }
@@ -177,8 +177,8 @@ impl Paper {
     }
 }
 
-/// A curve that starts at the latency of one request and saturates at k by our own rule: just
-/// over 90% of the maximum at k, all of it at 1.25 k.
+/// A curve that starts at the latency of one request and saturates at k: just over 90% of the
+/// maximum at k, all of it at 1.25 k.
 fn rise(op: Op, bytes: u64, us: f64, k: u32, iops_max: f64) -> Curve {
     let points = if k == 1 {
         vec![point(1, iops_max)]
@@ -193,15 +193,14 @@ fn rise(op: Op, bytes: u64, us: f64, k: u32, iops_max: f64) -> Curve {
     Curve { op, bytes, points }
 }
 
-/// A point whose latency follows from Little's law.
 fn point(depth: u32, iops: f64) -> CurvePoint {
     CurvePoint { depth, iops, p50_us: f64::from(depth) * 1e6 / iops }
 }
 
-/// Thousands of requests per second by concurrency: 1, 2, 3 and so on where it is [`EACH`].
+/// Concurrencies, and thousands of requests per second at each.
 type KiloIops = (&'static [u32], &'static [f64]);
 
-/// What was measured of a drive in 2024.
+/// The measurements of a drive in 2024.
 struct Measured {
     source: &'static str,
     read_4k: KiloIops,
@@ -212,13 +211,13 @@ struct Measured {
     sequential: (f64, f64),
 }
 
-/// Concurrencies of up to ten jobs, and the one at which the maximum was measured. A shorter list
-/// of figures ends earlier.
+/// One to ten jobs, and the concurrency at which the maximum was measured. Shorter lists of
+/// throughputs end earlier.
 const EACH: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 128];
 
-// Reads that 10 jobs do not saturate go on in a straight line to the maximum that the same drive
-// reached with 128 requests in flight. Writes of 8 KiB were logged at 4 KiB by mistake, so their
-// maximum is taken as half of the 4 KiB one where nothing better was logged.
+// Reads that 10 jobs do not saturate rise linearly to the maximum that the drive reached with 128
+// requests in flight. Writes of 8 KiB were logged at 4 KiB by mistake, so their maximum is taken as
+// half of the 4 KiB one where nothing better was logged.
 const OPTANE_2024: Measured = Measured {
     source: "measured 2024, fio 3.35: Optane P4800X",
     read_4k: (EACH, &[80.0, 151.0, 235.0, 301.0, 362.0, 419.0, 482.0, 531.0, 571.0, 591.0]),
@@ -282,8 +281,8 @@ impl Measured {
 
 const LARGE: u64 = 128 << 10;
 
-/// Requests of 128 KiB: the measured bandwidth; one alone takes as long as one of 4 KiB and the
-/// transfer, which was not measured.
+/// The curve of 128 KiB requests: the measured bandwidth; the latency at depth 1, which was not
+/// measured, is that of 4 KiB and the transfer.
 fn large(op: Op, (_, small_kiops): KiloIops, megabytes: f64) -> Curve {
     let iops_max = megabytes * 1e6 / LARGE as f64;
     let us = 1e3 / small_kiops[0] + 1e6 / iops_max;
@@ -295,7 +294,7 @@ fn large(op: Op, (_, small_kiops): KiloIops, megabytes: f64) -> Curve {
     Curve { op, bytes: LARGE, points }
 }
 
-/// Parameters by the rules from a read and a write curve of one size.
+/// The parameters that follow from a read and a write curve of one size.
 fn size_of_curves(curves: &[Curve], bytes: u64) -> SizeModel {
     let of = |op| {
         let curve = curves.iter().find(|c| c.op == op && c.bytes == bytes);

@@ -1,28 +1,27 @@
-//! The depth that a reader keeps, corrected while it runs.
+//! Hill climbing of a reader's depth while it runs.
 //!
-//! A profile is measured on a drive without other users. A drive that is shared, throttled or
-//! tired answers later, and then more requests have to be in flight for the same bytes per second;
-//! a drive may also be one on which fewer do better. So the reader climbs: it tries a depth for a
-//! while, and keeps it if more was done.
+//! A profile is measured on a drive without other users. On a drive that is shared, throttled or
+//! worn, latency is longer and the same throughput needs more requests in flight; on some drives
+//! fewer do better. So the reader tries a depth for a while, and keeps it if throughput rises.
 
-/// What a trial must gain to be kept: less is noise.
+/// Factor by which a trial must raise throughput to be kept: less is noise.
 const GAIN: f64 = 1.04;
 
 /// Requests of a window, at least.
 const WINDOW_REQUESTS: usize = 24;
 
-/// Windows that a depth is kept before another is tried, at first; twice as many after each trial
-/// that gained nothing.
+/// Windows for which a depth is kept before the next trial, at first; doubled after each trial that
+/// gained nothing.
 const SETTLED_WINDOWS: u32 = 4;
 
 /// Windows between trials, at most.
 const SETTLED_WINDOWS_MAX: u32 = 16;
 
-/// Share of its time that a reader waits for the device, below which the device is not what holds
-/// it up and trials would show nothing.
+/// If a reader waits for the device for less than this share of its time, the device is not the
+/// bottleneck and trials would show nothing.
 const WAITING_SHARE: f64 = 0.1;
 
-/// Depth of one reader.
+/// The depth of one reader.
 #[derive(Clone, Debug)]
 pub struct DepthControl {
     depth: usize,
@@ -30,11 +29,10 @@ pub struct DepthControl {
     phase: Phase,
     patience: u32,
     window: Option<Window>,
-    /// Requests that started at another depth and are not counted.
+    /// Requests still to come that started at another depth and are not counted.
     unsettled: usize,
 }
 
-/// What was done since a moment.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     started_ns: u64,
@@ -45,9 +43,9 @@ struct Window {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Keeps its depth for so many windows, then tries one that is deeper or not.
+    /// Keeps its depth for `windows`, then tries a greater or a smaller one.
     Settled { windows: u32, deeper_next: bool },
-    /// Tries a depth in place of `before`, with which `rate` was reached.
+    /// Tries a depth in place of `before`, which reached `rate`.
     Trial { before: usize, rate: f64, deeper: bool },
 }
 
@@ -72,8 +70,7 @@ impl DepthControl {
         }
     }
 
-    /// Records a request that has arrived; `work` is what it is worth, such as the seconds that
-    /// the profile gives it.
+    /// Records a request that has completed; `work` is its size, such as its predicted seconds.
     pub fn arrived(&mut self, now_ns: u64, work: f64) {
         if self.max == 1 {
             return;
@@ -117,7 +114,7 @@ impl DepthControl {
         }
     }
 
-    /// Tries the next depth in a direction, if there is one.
+    /// Tries the next greater or smaller depth, if there is one.
     fn attempt(&mut self, rate: f64, deeper: bool) {
         let before = self.depth;
         let next = if deeper { (2 * before).min(self.max) } else { before.div_ceil(2) };

@@ -1,16 +1,16 @@
-//! Runs of pages, from a stream of wanted ones.
+//! Extents: runs of pages from a stream of wanted pages.
 
 /// Consecutive pages that are read by one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// The first page.
     pub first_page: u64,
-    /// How many pages, at least one.
+    /// Pages, at least one.
     pub pages: u64,
 }
 
 impl Extent {
-    /// The page after the last one.
+    /// The page after the last.
     pub fn end_page(&self) -> u64 {
         self.first_page + self.pages
     }
@@ -41,7 +41,7 @@ impl<I: Iterator<Item = u64>> Iterator for Extents<'_, I> {
         let mut pages = 1;
         for page in self.wanted.by_ref() {
             debug_assert!(page >= first_page + pages - 1, "wanted pages ascend");
-            // A page before the first wraps to a huge length, and so begins an extent of its own.
+            // A page before the first wraps to a huge length, so it begins a new extent.
             let length = page.wrapping_sub(first_page).wrapping_add(1);
             if length > self.reach[pages as usize] {
                 self.next_page = Some(page);

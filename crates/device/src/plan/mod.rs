@@ -1,13 +1,13 @@
 //! Chooses extents and depth from a profile.
 //!
-//! - [`Plan`]: request size and depth that reach nearly the best bytes per second in the memory
-//!   given
+//! - [`Plan`]: request size and depth that come close to the best bytes per second within the
+//!   memory for buffers
 //! - [`Planner`]: turns ascending page numbers into extents: adjacent pages become one request,
 //!   and a gap is read through where that costs no more than a second request
 //! - [`DepthControl`]: corrects the depth of a reader while it runs
 //!
-//! The cost of a request of n pages is the reciprocal of the throughput that the profile shows
-//! for that size at the plan's depth: the time for which it occupies the device.
+//! The cost of a request of n pages is the time for which it occupies the device: the reciprocal of
+//! the profile's throughput for that size at the plan's depth.
 
 mod depth;
 mod extent;
@@ -19,13 +19,13 @@ use crate::model::DeviceModel;
 use crate::op::Op;
 use crate::profile::Profile;
 
-/// Nearly the best: smaller and shallower requests that reach this share are preferred.
+/// Smaller and shallower requests are preferred if they reach this share of the best throughput.
 const GOOD_SHARE: f64 = 0.95;
 
-/// Requests up to this size are preferred: larger ones hold up the work on what they bring.
+/// Requests up to this size are preferred: larger ones delay the processing of their pages.
 const MODERATE_BYTES: u64 = 256 << 10;
 
-/// Larger requests must be this much faster: less is within the noise of a quick profile.
+/// Larger requests must be faster by this factor: less is within the noise of a quick profile.
 const LARGE_GAIN: f64 = 1.3;
 
 /// Request sizes and depths to choose from.
@@ -39,18 +39,18 @@ pub struct Plan {
     pub request_bytes: usize,
     /// Requests in flight, over all workers.
     pub depth: usize,
-    /// Unwanted pages that are read through between two single pages.
+    /// Most unwanted pages between two single pages that one request reads through.
     pub gap_pages: u64,
 }
 
 impl Plan {
-    /// Memory that the buffers of all requests in flight take.
+    /// Bytes of the buffers of all requests in flight.
     pub fn buffer_bytes(&self) -> usize {
         self.request_bytes * self.depth
     }
 }
 
-/// Plans the reads of one device. Cheap to share: immutable once made.
+/// Plans the reads of one device. Immutable.
 #[derive(Clone, Debug)]
 pub struct Planner {
     plan: Plan,
@@ -58,16 +58,13 @@ pub struct Planner {
     model: DeviceModel,
     /// Seconds that a request of n pages occupies the device, at index n; 0 at index 0.
     cost: Box<[f64]>,
-    /// Greatest length in pages that an extent of n pages may grow to by taking one page more.
+    /// Greatest length in pages to which one more page may stretch an extent of n pages.
     reach: Box<[u64]>,
 }
 
 impl Planner {
     /// Plans reads of pages of `page_bytes` (a power of two) with at most `buffer_bytes` of
-    /// buffers over all `workers`.
-    ///
-    /// If the memory does not hold one page for each worker, the plan is that minimum all the
-    /// same; see [`Plan::buffer_bytes`].
+    /// buffers over all `workers`, but at least one page for each worker.
     pub fn new(profile: &Profile, page_bytes: usize, buffer_bytes: usize, workers: usize) -> Self {
         assert!(page_bytes.is_power_of_two(), "page sizes are powers of two");
         let model = profile.model();
@@ -112,8 +109,8 @@ impl Planner {
         self.cost[pages as usize]
     }
 
-    /// Seconds that `requests` moving `bytes` altogether take: at the plan's depth, or at the
-    /// concurrency that so few requests reach.
+    /// Seconds that `requests` of `bytes` in total take, at the plan's depth or, if there are
+    /// fewer, all at once.
     pub fn predicted_seconds(&self, requests: u64, bytes: u64) -> f64 {
         if requests == 0 {
             return 0.0;
@@ -123,7 +120,7 @@ impl Planner {
         requests as f64 / self.model.iops(Op::Read, mean_bytes, depth)
     }
 
-    /// Bytes per second that full-sized requests reach.
+    /// Bytes per second of full-sized requests.
     pub fn bytes_per_second(&self) -> f64 {
         self.model.bytes_per_second(
             Op::Read,
@@ -139,8 +136,8 @@ struct Choice {
     depth: u32,
 }
 
-/// The least memory (bytes x depth) that reaches [`GOOD_SHARE`] of the best bytes per second, and
-/// then as much depth as small requests profit from and the memory holds.
+/// The least memory (bytes x depth) that reaches [`GOOD_SHARE`] of the best bytes per second, with
+/// the depth then raised as far as small requests profit and the memory allows.
 fn choose(model: &DeviceModel, page: u64, buffer_bytes: u64, workers: u32) -> Choice {
     let fits = |bytes: u64, depth: u32| bytes * u64::from(depth) <= buffer_bytes;
     let candidates = |limit: u64| {
@@ -166,25 +163,25 @@ fn choose(model: &DeviceModel, page: u64, buffer_bytes: u64, workers: u32) -> Ch
     let Some(choice) = chosen else {
         return Choice { bytes: page, depth: workers };
     };
-    // Lone pages want more requests in flight than long extents do.
+    // Single pages need more requests in flight than long extents.
     let small = model.channels(Op::Read, page);
     let deeper = depths(workers).filter(|d| fits(choice.bytes, *d));
     let depth = deeper.take_while(|d| *d < small + workers).last().unwrap_or(0);
     Choice { depth: depth.max(choice.depth), ..choice }
 }
 
-/// Depths to choose from: the same for every worker, each next one about a quarter more.
+/// Depths to choose from: multiples of `workers`, each about a quarter more than the last.
 fn depths(workers: u32) -> impl Iterator<Item = u32> {
     let each = std::iter::successors(Some(1_u32), |d| Some(d + (d / 4).max(1)));
     let limit = DEPTH_MAX.max(workers);
     each.map(move |d| d * workers).take_while(move |d| *d <= limit)
 }
 
-/// Cost of requests of 1 to the plan's greatest number of pages, in seconds.
+/// Cost in seconds of requests of 1 to the plan's greatest number of pages.
 ///
-/// Measured figures wiggle. The table is made to rise with length, and no page more is made to
-/// cost more than a page of the longest request does: then merging adjacent pages always pays,
-/// and no set of extents costs more than reading everything.
+/// Measurements are noisy. The table is made to rise with length, and each additional page to cost
+/// no more than a page of the longest request: then merging adjacent pages always pays, and no set
+/// of extents costs more than reading everything.
 fn costs(model: &DeviceModel, page: u64, choice: Choice) -> Box<[f64]> {
     let pages = (choice.bytes / page) as usize;
     let measured = |n: usize| 1.0 / model.iops(Op::Read, n as u64 * page, choice.depth);
@@ -199,12 +196,12 @@ fn costs(model: &DeviceModel, page: u64, choice: Choice) -> Box<[f64]> {
     cost.into()
 }
 
-/// For each length in pages, the greatest length to which taking one more page may stretch it:
-/// as long as that costs no more than a request of its own for that page.
+/// For each length in pages, the greatest length to which one more page may stretch it: one that
+/// costs no more than a separate request for that page.
 fn reaches(cost: &[f64]) -> Box<[u64]> {
     let longest = cost.len() - 1;
     let reach = |length: usize| {
-        // Rounding must not forbid what the table allows.
+        // Tolerates rounding errors.
         let limit = (cost[length] + cost[1]) * (1.0 + 1e-9);
         cost.partition_point(|c| *c <= limit) - 1
     };

@@ -1,4 +1,4 @@
-//! One cell of a sweep: a number of requests of one kind kept in flight for a while.
+//! One cell of a sweep: keeps a number of requests of one kind in flight for a while.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::op::Op;
 use crate::request::{Completion, Request};
 use crate::{Device, LogHistogram, Queue, QueueConfig, random};
 
-/// What is kept in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) op: Op,
@@ -20,16 +19,15 @@ pub(super) struct Cell {
     pub(super) depth: u32,
 }
 
-/// What was measured of a cell.
 #[derive(Clone, Debug)]
 pub(super) struct CellResult {
     pub(super) iops: f64,
     pub(super) latencies: LogHistogram<128>,
-    /// Processor time of the issuing thread over elapsed time.
+    /// CPU time of the issuing thread over elapsed time.
     pub(super) cpu_share: f64,
 }
 
-/// A worker with its queue and buffers, kept over many cells: opening a queue pins its memory.
+/// A queue with its buffers, kept over many cells: opening a queue pins its memory.
 pub(super) struct Bench<'a> {
     device: &'a dyn Device,
     queue: Box<dyn Queue + 'a>,
@@ -40,7 +38,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// A worker for cells of at most `depth` requests of `bytes`.
+    /// For cells of at most `depth` requests of `bytes`.
     pub(super) fn open(
         device: &'a dyn Device,
         region: Range<u64>,
@@ -51,7 +49,7 @@ impl<'a> Bench<'a> {
         let (arena, mut free) = Arena::carve(bytes as usize, depth as usize)?;
         let mut random = Random::new(seed);
         for buffer in &mut free {
-            // Drives that compress or skip zeroes must not look fast.
+            // Random bytes: drives may compress others or skip zeros.
             random.fill(buffer);
         }
         let queue = device.queue(&QueueConfig { depth: depth as usize, arenas: vec![arena] })?;
@@ -88,8 +86,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Keeps the cell's requests in flight. Counting starts when the first `depth` requests are
-    /// done, and goes on for `seconds` and at least twice the depth, but never longer than eight
-    /// times that.
+    /// done and lasts `seconds` and at least 2 x `depth` requests, but at most 8 x `seconds`.
     pub(super) fn run(&mut self, cell: &Cell, seconds: f64, seed: u64) -> Result<CellResult> {
         let mut offsets = Offsets::new(cell, &self.region, seed);
         let (depth, least) = (u64::from(cell.depth), 2 * u64::from(cell.depth));
@@ -127,17 +124,16 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Starts one request by itself, as fio does. A batch that is submitted in one call reaches
-    /// some drives as a lump that they serve in turn: at depth 32 a virtual NVMe drive made 64,000
-    /// requests a second in batches of what had arrived, and 76,000 one by one.
+    /// Submits each request by itself, as fio does. Some drives serve a batch of one call in turn:
+    /// at depth 32 a virtual NVMe drive did 64,000 requests a second in batches, 76,000 one by one.
     fn issue(&mut self, cell: &Cell, offset: u64) -> Result<()> {
-        let buffer = self.free.pop().expect("a cell is no deeper than its worker");
+        let buffer = self.free.pop().expect("a cell is no deeper than its queue");
         let len = cell.bytes as usize;
         self.queue.push(Request { tag: 0, op: cell.op, offset, len, buffer });
         self.queue.submit()
     }
 
-    /// Waits for at least one request; reports the latency of each. Any fault ends the profile.
+    /// Waits for at least one request and passes on each latency. Any fault ends the profile.
     fn reap(&mut self, mut latency_ns: impl FnMut(u64)) -> Result<u64> {
         self.completions.clear();
         self.queue.reap(1, &mut self.completions)?;
@@ -159,7 +155,6 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Offsets of a cell's requests, aligned to their size.
 struct Offsets {
     start: u64,
     slots: u64,
@@ -193,7 +188,7 @@ impl Offsets {
     }
 }
 
-/// SplitMix64: small, fast, and the same everywhere.
+/// SplitMix64.
 pub(super) struct Random(u64);
 
 impl Random {
@@ -218,7 +213,7 @@ impl Random {
     }
 }
 
-/// Processor time of the calling thread, in nanoseconds.
+/// CPU time of the calling thread in nanoseconds.
 fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills the struct that the pointer names, and nothing else.

@@ -1,4 +1,4 @@
-//! What a sweep measures, and for how long.
+//! Configuration of a sweep.
 
 use super::data::{DEPTHS, SIZES};
 use crate::model::knee;
@@ -30,7 +30,7 @@ pub struct ProfileConfig {
     pub saturation_share: f64,
     /// Seed of the offsets and the written bytes.
     pub seed: u64,
-    /// Recorded in the profile.
+    /// Whether the profile is recorded as quick.
     pub quick: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A profile as data: what was measured, how, and on what.
+//! A profile as data: measurements, conditions and identity.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use super::identity::Identity;
 use crate::model::{Curve, CurvePoint, DeviceModel, SizeModel, Timing, knee};
 use crate::op::Op;
 
-/// Version of the JSON that this program writes and the newest that it reads.
+/// Version of the JSON format; newer ones are refused.
 pub const PROFILE_VERSION: u32 = 1;
 
-/// Depths that a profile is sampled at: powers of two from 1 to 128.
+/// Depths of a profile: powers of two from 1 to 128.
 pub const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Request sizes of a full profile: powers of two from 4 KiB to 1 MiB.
 pub const SIZES: [u64; 9] =
     [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
 
-/// What a device was measured to do.
+/// The measured performance of a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     /// Version of this JSON.
@@ -25,9 +25,9 @@ pub struct Profile {
     pub device: String,
     /// True if nothing was measured and the figures are a cautious guess.
     pub assumed: bool,
-    /// What distinguishes this device from others.
+    /// Identifies the device.
     pub identity: Identity,
-    /// How and on what state of the device it was measured.
+    /// How, and in which state of the device, it was measured.
     pub conditions: Conditions,
     /// Parameters by request size, ascending.
     pub sizes: Vec<SizeProfile>,
@@ -35,7 +35,7 @@ pub struct Profile {
     pub curves: Vec<CurveProfile>,
 }
 
-/// How a profile was made, and the state of the device then.
+/// How a profile was measured, and the state of the device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
@@ -55,7 +55,7 @@ pub struct Conditions {
     pub region_bytes: u64,
     /// True if the region was a scratch file, written in full before it was read.
     pub scratch: bool,
-    /// Seconds of requests before anything was counted. Writing the scratch file is not included.
+    /// Seconds of uncounted requests at the start, without writing the scratch file.
     pub warm_up_seconds: f64,
     /// Type of the file system, if any.
     pub filesystem: Option<String>,
@@ -63,9 +63,9 @@ pub struct Conditions {
     pub filesystem_bytes: Option<u64>,
     /// Share of the file system that was in use, 0 to 1: a full drive writes slower.
     pub filesystem_used_share: Option<f64>,
-    /// What a reader should know, such as why writes were not measured.
+    /// Remarks for the reader, such as why writes were not measured.
     pub notes: Vec<String>,
-    /// The rule that k was found by.
+    /// The rule by which k was found.
     pub k_rule: String,
 }
 
@@ -82,9 +82,9 @@ pub struct SizeProfile {
     pub k_r: u32,
     /// Write concurrency.
     pub k_w: Option<u32>,
-    /// Smallest depth at which the median read takes 1.5 times as long as one alone.
+    /// Smallest depth at which the median read takes 1.5 times as long as at depth 1.
     pub read_knee: Option<u32>,
-    /// Smallest depth at which the median write takes 1.5 times as long as one alone.
+    /// Smallest depth at which the median write takes 1.5 times as long as at depth 1.
     pub write_knee: Option<u32>,
     /// Random reads per second at most.
     pub read_iops_max: f64,
@@ -136,12 +136,12 @@ pub struct ProfilePoint {
     pub iops_max: f64,
     /// Median latency in microseconds.
     pub p50_us: f64,
-    /// Latency that 99% of requests stay below, in microseconds.
+    /// 99th percentile of the latency, in microseconds.
     pub p99_us: f64,
     /// Repetitions.
     pub repetitions: u32,
-    /// Processor time of the one issuing thread over elapsed time: near 1, it is the processor
-    /// and not the device that was measured.
+    /// CPU time of the issuing thread over elapsed time: near 1, the processor was the bottleneck
+    /// and not the device.
     #[serde(default)]
     pub cpu_share: f64,
 }
@@ -196,7 +196,7 @@ impl Profile {
         }
     }
 
-    /// Finds the parameters of each size in the curves. Sizes without random reads have none.
+    /// Finds the parameters of each size with random reads in the curves.
     pub fn summarise(curves: &[CurveProfile], share: f64) -> Vec<SizeProfile> {
         let mut bytes: Vec<u64> = curves.iter().map(|c| c.bytes).collect();
         bytes.sort_unstable();
@@ -204,7 +204,7 @@ impl Profile {
         bytes.into_iter().filter_map(|bytes| SizeProfile::of(curves, bytes, share)).collect()
     }
 
-    /// What makes this profile unusable, if anything: a file may hold any JSON.
+    /// Why this profile is unusable, if it is: a file may hold any JSON.
     pub fn fault(&self) -> Option<String> {
         if self.sizes.is_empty() {
             return Some("it holds no sizes".into());
@@ -294,7 +294,7 @@ impl SizeProfile {
 }
 
 impl Profile {
-    /// The profile that a device has which obeys `model`, without measuring it.
+    /// The profile of a device that obeys `model`, without measuring.
     pub fn of_model(model: &DeviceModel) -> Self {
         let mut curves = Vec::new();
         for op in [Op::Read, Op::Write] {
@@ -332,8 +332,8 @@ impl Profile {
         }
     }
 
-    /// A cautious guess for a drive that was not profiled: an NVMe drive of the lower middle
-    /// class, 100,000 reads of 4 KiB or 2 GB/s. Flagged as assumed, so that callers can say so.
+    /// A cautious guess for a drive that was not profiled, flagged as assumed: an NVMe drive of the
+    /// lower middle class, 100,000 reads of 4 KiB or 2 GB/s.
     pub fn assumed() -> Self {
         let sizes = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20].map(|bytes: u64| {
             let transfer_us = bytes as f64 / 2000.0;
@@ -363,7 +363,6 @@ impl Profile {
     }
 }
 
-/// The rule for k in words.
 pub(super) fn k_rule(share: f64) -> String {
     format!(
         "smallest depth that reaches {:.0}% of the maximal random throughput, curve smoothed by \

@@ -1,4 +1,4 @@
-//! What identifies a device, whatever path leads to it.
+//! Identifies the device under a path.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DeviceError, Result};
 
-/// A device's identity: the same for every path on it, and after a reboot if the drive has
-/// a serial number.
+/// A device's identity: the same for every path on it and, if the drive has a serial number, after
+/// a reboot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Identity {
-    /// Letters, digits, `-`, `_` and `.` only: names the profile's file.
+    /// Name of the profile's file: letters, digits, `-`, `_` and `.` only.
     pub key: String,
     /// The block device's name, such as `nvme0n1`; `None` for file systems without one.
     pub name: Option<String>,
@@ -33,13 +33,13 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An identity of nothing but a name: simulated and assumed devices.
+    /// The identity of a simulated or assumed device: only a name.
     pub fn named(name: &str) -> Self {
         Self { key: clean(name), ..Self::default() }
     }
 
-    /// The device under a file, a directory or a raw block device. A path that does not exist
-    /// yet belongs to its nearest existing parent.
+    /// The device of a file, a directory or a raw block device. A path that does not exist yet is
+    /// on the device of its nearest existing parent.
     pub fn of_path(path: &Path) -> Result<Self> {
         let existing = existing(path);
         let metadata = fs::metadata(&existing);
@@ -48,7 +48,7 @@ impl Identity {
             return Ok(of_block(metadata.rdev()).unwrap_or_else(|| bare(metadata.rdev())));
         }
         let mount = Mount::of(&existing, metadata.dev());
-        // btrfs, overlay and the like give an anonymous number; the mount may name the device.
+        // btrfs, overlay and others report an anonymous number; the mount may name the device.
         let source = mount.as_ref().and_then(|m| fs::metadata(&m.source).ok());
         let source = source.filter(|s| s.file_type().is_block_device()).map(|s| s.rdev());
         let mut identity = of_block(metadata.dev())
@@ -92,7 +92,7 @@ fn of_block(device: u64) -> Option<Identity> {
         filesystem: None,
         name: Some(name.clone()),
     };
-    // Virtual drives report no model and all the same serial number: their name has to help.
+    // Virtual drives report no model and share a serial number, so the name is added.
     let name = match (&identity.model, &identity.serial) {
         (Some(model), Some(serial)) => format!("{model}-{serial}"),
         (_, serial) => {
@@ -109,7 +109,7 @@ fn of_filesystem(path: &Path, mount: Option<&Mount>, device: u64) -> Identity {
     let kind = mount.map_or("filesystem", |m| m.kind.as_str());
     let fsid = rustix::fs::statvfs(path).map_or(0, |s| s.f_fsid);
     let id = match (fsid, mount) {
-        // tmpfs and overlay may have no id: their place has to do.
+        // tmpfs and overlay may have no id, so the mount point is used.
         (0, Some(mount)) => mount.target.display().to_string(),
         (0, None) => device.to_string(),
         (id, _) => format!("{id:x}"),
@@ -117,7 +117,7 @@ fn of_filesystem(path: &Path, mount: Option<&Mount>, device: u64) -> Identity {
     Identity { key: clean(&format!("{kind}-{id}")), ..Identity::default() }
 }
 
-/// A block device that sysfs does not show: only its number is known.
+/// A block device that is missing in sysfs: only its number is known.
 fn bare(device: u64) -> Identity {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     Identity::named(&format!("block-{major}-{minor}"))
@@ -129,7 +129,7 @@ fn attribute(drive: &Path, file: &str) -> Option<String> {
     if text.is_empty() { None } else { Some(text.to_owned()) }
 }
 
-/// What a file name may hold, with everything else as `-`.
+/// Replaces what a file name should not contain by `-`.
 fn clean(text: &str) -> String {
     let mut key = String::new();
     for c in text.chars() {
@@ -156,8 +156,8 @@ impl Mount {
         Self::find(&table, &path, device)
     }
 
-    /// The deepest mount point above `path`; among mounts on one point the last one hides the
-    /// others, unless only an earlier one has the device's number.
+    /// The deepest mount point above `path`; among mounts on one point the last one, unless only
+    /// an earlier one has the device's number.
     fn find(table: &str, path: &Path, device: u64) -> Option<Self> {
         let number = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
         let mut best: BTreeMap<(usize, bool, usize), Self> = BTreeMap::new();

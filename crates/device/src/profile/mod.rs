@@ -1,10 +1,10 @@
-//! Measures a device into a [`Profile`], keeps it, and finds it again.
+//! Measures devices into [`Profile`]s, and stores them.
 //!
 //! - [`profile`]: sweeps request sizes and depths on any [`Device`](crate::Device)
-//! - [`profile_path`]: the same on a path, with a scratch file of its own
-//! - [`Profile`]: what was measured, as data; the contract of `cenote profile --json`
-//! - [`Identity`]: identifies a device, whatever path leads to it
-//! - [`ProfileStore`]: saves profiles and finds them by the identity of a path's device
+//! - [`profile_path`]: the same on a path, with a scratch file
+//! - [`Profile`]: the measurements as data; the contract of `cenote profile --json`
+//! - [`Identity`]: identifies the device under any path
+//! - [`ProfileStore`]: saves profiles and finds them by the identity of a device
 
 mod cell;
 mod config;

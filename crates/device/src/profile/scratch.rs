@@ -1,4 +1,4 @@
-//! Profiles of paths: a scratch file in a directory, or reads of what is there.
+//! Profiles of paths: with a scratch file in a directory, or by reading a file or device.
 
 use std::fs::{self, File, OpenOptions as StdOpenOptions};
 use std::os::fd::AsFd;
@@ -16,13 +16,13 @@ use crate::backend::file::{self, OpenOptions};
 use crate::error::{DeviceError, Result};
 use crate::op::Op;
 
-/// Scratch bytes if nothing else is asked: larger than the caches of most drives' controllers.
+/// Default size of the scratch file: larger than the cache of most drives.
 pub const SCRATCH_BYTES: u64 = 1 << 30;
 
-/// The least scratch space that is worth measuring on.
+/// Least size of a scratch file.
 const SCRATCH_BYTES_MIN: u64 = 64 << 20;
 
-/// Requests that fill the scratch file.
+/// Size and depth of the requests that fill the scratch file.
 const FILL_BYTES: u64 = 1 << 20;
 const FILL_DEPTH: u32 = 16;
 
@@ -31,10 +31,10 @@ const FILL_SECONDS_QUICK: f64 = 4.0;
 
 /// Profiles the device under `path`.
 ///
-/// In a directory, a scratch file of `scratch_bytes` is made, without a name, so that it is gone
-/// when the process is, whatever ends it. It is preallocated and written in full before it is
-/// read (a quick profile makes do with what it can write in 4 seconds). A raw block device or a
-/// file is only read: nothing is ever written outside a scratch file.
+/// In a directory it creates a scratch file of `scratch_bytes` without a name, which vanishes when
+/// the process ends. The file is preallocated and written in full before it is read; a quick
+/// profile uses what it can write in 4 seconds. A raw block device or a file is only read: nothing
+/// is ever written outside a scratch file.
 pub fn profile_path(
     path: &Path,
     config: &ProfileConfig,
@@ -100,8 +100,8 @@ fn reads_only(
     Ok(profile)
 }
 
-/// The scratch size that fits: at most half of the free space. Refuses more than that where it was
-/// given.
+/// The scratch size: the given or default one, at most half of the free space. A given size that is
+/// larger is an error.
 fn fitting(directory: &Path, given: Option<u64>, notes: &mut Vec<String>) -> Result<u64> {
     let wanted = given.unwrap_or(SCRATCH_BYTES);
     let space = rustix::fs::statvfs(directory)
@@ -156,7 +156,7 @@ fn named_and_unlinked(directory: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Reserves the blocks, so that a full disk is known before an hour of measuring.
+/// Reserves the blocks, so that a full disk is found before measuring.
 fn preallocate(file: &File, bytes: u64, directory: &Path, notes: &mut Vec<String>) -> Result<()> {
     match rustix::fs::fallocate(file.as_fd(), rustix::fs::FallocateFlags::empty(), 0, bytes) {
         Ok(()) => Ok(()),
@@ -172,8 +172,7 @@ fn preallocate(file: &File, bytes: u64, directory: &Path, notes: &mut Vec<String
     }
 }
 
-/// Writes the scratch file in full. Blocks that were only reserved would read as zeroes without
-/// touching the drive.
+/// Writes the scratch file: reads of reserved blocks would not reach the drive.
 fn fill(
     device: &dyn Device,
     bytes: u64,

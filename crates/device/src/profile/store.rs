@@ -1,4 +1,4 @@
-//! Keeps profiles by the identity of their device, and finds them again from any path on it.
+//! A directory of profiles, found by the identity of a path's device.
 
 use std::ffi::OsString;
 use std::fs;
@@ -9,15 +9,14 @@ use super::data::{PROFILE_VERSION, Profile};
 use super::identity::Identity;
 use crate::error::{DeviceError, Result};
 
-/// A directory of profiles. Where no home directory is known there is none: such a store finds
-/// nothing and saves nothing.
+/// A directory of profiles. Without a home directory the user's store finds and saves nothing.
 #[derive(Clone, Debug)]
 pub struct ProfileStore {
     directory: Option<PathBuf>,
 }
 
 impl ProfileStore {
-    /// Profiles in a directory, which is made when the first one is saved.
+    /// Profiles in a directory, which is created when the first one is saved.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()) }
     }
@@ -34,7 +33,7 @@ impl ProfileStore {
         Self { directory: state.map(|state| state.join("cenote/profiles")) }
     }
 
-    /// The file that holds a device's profile, whether it exists or not.
+    /// The file of a device's profile, whether it exists or not.
     pub fn path_of(&self, identity: &Identity) -> Option<PathBuf> {
         Some(self.directory.as_ref()?.join(format!("{}.json", identity.key)))
     }
@@ -46,8 +45,8 @@ impl ProfileStore {
         })
     }
 
-    /// Makes the directory, and a file in it that is removed at once: what would keep a profile
-    /// from being saved is found before hours of measuring.
+    /// Checks that a profile can be saved, before hours of measuring: creates the directory and a
+    /// file in it, which is removed at once.
     pub fn check_writable(&self) -> Result<()> {
         let directory = self.directory()?;
         fs::create_dir_all(directory).map_err(DeviceError::file(directory.display(), "make"))?;
@@ -56,7 +55,7 @@ impl ProfileStore {
         written.map_err(DeviceError::file(directory.display(), "write profiles in"))
     }
 
-    /// Saves a profile under its identity, whole or not at all. Returns the file's path.
+    /// Saves a profile under its identity, atomically. Returns the file's path.
     pub fn save(&self, profile: &Profile) -> Result<PathBuf> {
         let directory = self.directory()?;
         let path = directory.join(format!("{}.json", profile.identity.key));
@@ -66,13 +65,13 @@ impl ProfileStore {
         text.push(b'\n');
         fs::create_dir_all(directory)
             .map_err(DeviceError::file(path.display(), "make the directory of"))?;
-        // The process id keeps two writers apart; the rename makes the whole file appear at once.
+        // The process id keeps two writers apart; the rename is atomic.
         let draft = path.with_extension(format!("{}.tmp", std::process::id()));
         let written = fs::File::create(&draft)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&draft, &path));
         if let Err(source) = written {
-            // The draft may not exist; the first fault is the one to report.
+            // The draft may not exist; the first error is reported.
             let _ = fs::remove_file(&draft);
             return Err(DeviceError::file(path.display(), "write")(source));
         }
@@ -95,8 +94,8 @@ impl ProfileStore {
         }
     }
 
-    /// The profile of the device that `path` lies on, or a cautious guess flagged as assumed: where
-    /// there is none, and, with a warning, where it cannot be used.
+    /// The profile of the device that `path` lies on, or a cautious guess, flagged as assumed, if
+    /// there is none or, with a warning, it cannot be used.
     ///
     /// # Errors
     /// Where `path` leads to no device.
@@ -109,7 +108,7 @@ impl ProfileStore {
     }
 }
 
-/// Reads a profile's JSON, and says what to do about one that cannot be used.
+/// Parses a profile's JSON; the errors name a remedy.
 fn parse(path: &Path, text: &[u8]) -> Result<Profile> {
     const REMEDY: &str = "delete it and run `cenote profile` again";
     #[derive(serde::Deserialize)]

@@ -1,4 +1,4 @@
-//! The sweep over sizes and depths, with more depths around k.
+//! The sweep over request sizes and depths, with additional depths around k.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -13,21 +13,20 @@ use crate::model::knee;
 use crate::op::Op;
 use crate::{Clock, Device, LogHistogram};
 
-/// Progress of a profile, reported before each step. The callback returns whether to go on.
+/// Progress of a profile, reported before each step.
 #[derive(Clone, Debug)]
 pub struct Progress {
     /// Steps done.
     pub done: u64,
-    /// Steps altogether; grows while k is narrowed down.
+    /// Steps in total; grows while k is narrowed down.
     pub total: u64,
-    /// What is being done.
+    /// The step that begins.
     pub step: String,
 }
 
-/// Reports progress to the caller; `false` ends the profile.
+/// Called with the progress; returns `false` to end the profile.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(&Progress) -> bool;
 
-/// All repetitions of a cell so far.
 struct Measured {
     cell: Cell,
     results: Vec<CellResult>,
@@ -45,10 +44,9 @@ struct Sweep<'a> {
     progress: ProgressFn<'a>,
 }
 
-/// Measures `device` within `region` (bytes). Reads and, if configured, writes fall on that
-/// region only; it should hold written data, since drives answer for unwritten blocks at once.
-///
-/// Works in the device's time: a simulated device is measured in virtual seconds.
+/// Measures `device` within `region` (bytes), by the device's clock. Reads and, if configured,
+/// writes fall on that region only; it should hold written data, since drives answer reads of
+/// unwritten blocks at once.
 pub fn profile(
     device: &dyn Device,
     region: Range<u64>,
@@ -143,8 +141,8 @@ fn check(
     Ok(())
 }
 
-/// The cells of one repetition: reads before writes, since a drive digests writes for a while;
-/// within these by depth, so that no size is measured in one stretch of good or bad luck.
+/// The cells of one repetition: reads before writes, since writes slow a drive down for a while;
+/// then by depth, so that a disturbance does not hit all cells of one size.
 fn cells(config: &ProfileConfig) -> Vec<Measured> {
     let mut cells = Vec::new();
     for op in [Op::Read, Op::Write].into_iter().filter(|op| config.ops.contains(op)) {
@@ -174,7 +172,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// All repetitions, each over all cells; every second one in reverse, so that slow drifts of
+    /// All repetitions over all cells, every second one in reverse, so that slow drifts of
     /// the device fall on all cells alike.
     fn repeat(&mut self) -> Result<()> {
         for repetition in 0..self.config.repetitions {
@@ -190,7 +188,7 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures depths between those around k until k is known within a tenth.
+    /// Measures more depths around k until k is known within a tenth.
     fn narrow(&mut self) -> Result<()> {
         for op in self.config.ops.clone() {
             for &bytes in &self.config.sizes {
@@ -232,8 +230,8 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Whether there is no time left, or a single round of the cell's requests would take four
-    /// times as long as a cell should: deeper queues show nothing more then.
+    /// Whether time is up, or one round of the cell's requests would take four times as long as a
+    /// cell should: deeper queues show nothing more then.
     fn too_slow(&self, index: usize) -> bool {
         let cell = self.cells[index].cell;
         let measured_before = !self.cells[index].results.is_empty();
@@ -297,7 +295,7 @@ impl Measured {
     }
 }
 
-/// The median of sorted values, of which there is at least one.
+/// The median of sorted values, at least one.
 fn median(values: &[f64]) -> f64 {
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { values[middle - 1].midpoint(values[middle]) }
@@ -311,14 +309,13 @@ pub(super) fn elapsed_seconds(clock: &dyn Clock, start_ns: u64) -> f64 {
     clock.now_ns().saturating_sub(start_ns) as f64 / 1e9
 }
 
-/// The date of a profile is for people, and no part of any result.
+/// The date of a profile, for information only.
 fn unix_seconds() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |d| d.as_secs())
 }
 
-/// The latency in microseconds that a share (0 to 1) of requests does not exceed, within 1%; 0 if
-/// none were counted.
+/// The quantile `share` (0 to 1) of latencies in microseconds, within 1%; 0 if none were counted.
 fn quantile_us(latencies: &LogHistogram<128>, share: f64) -> f64 {
     let middle =
         |bucket: RangeInclusive<u64>| (*bucket.start() as f64 + *bucket.end() as f64) / 2.0;

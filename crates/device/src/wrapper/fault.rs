@@ -1,8 +1,8 @@
-//! A failing drive: the simulator's faults over a real device.
+//! Fault injection: the simulator's faults over a real device.
 //!
-//! Without a volatile cache of its own it differs from the simulated device in three points: a
-//! lost write is lost at once, a torn write keeps leading blocks only, and after a power cut
-//! nothing comes back: every operation fails from then on.
+//! It has no volatile cache, so it differs from the simulated device in three points: a lost write
+//! is lost at once, a torn write keeps leading blocks only, and after a power cut every operation
+//! fails from then on.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -15,7 +15,7 @@ use crate::op::Op;
 use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Device, Queue, QueueConfig, Slab};
 
-/// A device that fails as its plan says.
+/// A device that fails according to its plan.
 #[derive(Debug)]
 pub struct FaultDevice {
     inner: Arc<dyn Device>,
@@ -23,7 +23,7 @@ pub struct FaultDevice {
 }
 
 impl FaultDevice {
-    /// Makes `inner` fail as `plan` says.
+    /// Injects the faults of `plan` into `inner`.
     pub fn new(inner: Arc<dyn Device>, plan: FaultPlan) -> Self {
         let state = FaultState::new(plan, inner.block_bytes().max(1));
         Self { inner, state: Arc::new(Mutex::new(state)) }
@@ -81,7 +81,7 @@ impl Layer for FaultDevice {
 struct Waiting {
     tag: u64,
     len: usize,
-    /// Bytes moved, by the completion's report, if the inner device moved all that it was given.
+    /// Bytes moved according to the completion, if the inner device moved all it was given.
     reported: usize,
 }
 
@@ -89,7 +89,7 @@ struct FaultQueue {
     inner: Box<dyn Queue>,
     state: Arc<Mutex<FaultState>>,
     waiting: Slab<Waiting>,
-    /// Requests that never reach the inner device.
+    /// Completions of requests that never reach the inner device.
     over: Vec<Completion>,
     block_bytes: usize,
 }

@@ -1,11 +1,10 @@
 //! Devices around devices.
 //!
-//! - [`Layer`]: what they have in common: they pass on what they do not change
+//! - [`Layer`]: passes on every call that a wrapper does not override
 //! - [`StatsDevice`]: counts requests and bytes, keeps latency histograms
-//! - [`BudgetDevice`]: no more requests at once than the device takes, over all its users
+//! - [`BudgetDevice`]: limits the requests in flight over all users of the device
 //! - [`ThrottleDevice`]: a slower drive, in real time
-//! - [`FaultDevice`]: a failing drive, by the simulator's
-//!   [`FaultPlan`](crate::backend::sim::FaultPlan)
+//! - [`FaultDevice`]: injects the faults of a [`FaultPlan`](crate::backend::sim::FaultPlan)
 
 pub mod budget;
 mod fault;
@@ -25,7 +24,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::{Device, Queue, QueueConfig};
 
-/// A device around another: what it does not define itself is as the inner device has it.
+/// A device around another: every method defaults to the inner device's.
 pub trait Layer: Any + Send + Sync + Debug {
     /// The device inside.
     fn inner(&self) -> &dyn Device;

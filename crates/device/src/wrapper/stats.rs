@@ -1,4 +1,4 @@
-//! Counts what passes through: requests, bytes, latencies.
+//! Counts requests and bytes, and records latencies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use crate::op::Op;
 use crate::request::{Completion, Request};
 use crate::{Device, LogHistogram, Queue, QueueConfig};
 
-/// Histogram, each known to one part in eight.
+/// A histogram of latencies, accurate to 1/8.
 pub type Histogram = LogHistogram<8>;
 
-/// A device that counts.
+/// A device that counts the requests to the device inside.
 #[derive(Debug)]
 pub struct StatsDevice {
     inner: Arc<dyn Device>,
@@ -34,7 +34,7 @@ struct OpCounters {
     latency: Box<[AtomicU64]>,
 }
 
-/// What passed so far, at one moment.
+/// A snapshot of the counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Reads that completed, failed ones included.
@@ -51,19 +51,19 @@ pub struct Stats {
     pub writes_failed: u64,
     /// Calls of sync.
     pub syncs: u64,
-    /// How long reads took.
+    /// Latencies of reads.
     pub read_latency: Histogram,
-    /// How long writes took.
+    /// Latencies of writes.
     pub write_latency: Histogram,
 }
 
 impl StatsDevice {
-    /// Counts what passes to `inner` from now on.
+    /// Counts the requests to `inner` from now on.
     pub fn new(inner: Arc<dyn Device>) -> Self {
         Self { inner, counters: Arc::default() }
     }
 
-    /// What passed so far. Numbers of requests still being reaped may be ahead of each other.
+    /// The counters so far. Those of requests that are being reaped may be ahead of each other.
     pub fn stats(&self) -> Stats {
         let Counters { read, write, syncs } = &*self.counters;
         Stats {
@@ -99,7 +99,7 @@ impl OpCounters {
 }
 
 impl Stats {
-    /// What passed since an earlier snapshot of the same device.
+    /// The counts since an earlier snapshot of the same device.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {

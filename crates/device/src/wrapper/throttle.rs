@@ -1,4 +1,4 @@
-//! A slower drive: fewer bytes per second, longer latency, in real time and asleep.
+//! A slower drive: fewer bytes per second and longer latency, in real time, by sleeping.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,31 +10,31 @@ use crate::error::Result;
 use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Device, Queue, QueueConfig, Slab};
 
-/// How slow.
+/// Limits of a [`ThrottleDevice`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Throttle {
     /// Bytes per second of all queues together; `None` for no limit.
     pub bytes_per_second: Option<u64>,
-    /// Added to every request.
+    /// Latency that is added to every request.
     pub latency: Duration,
 }
 
-/// A device in real time that answers no sooner than its [`Throttle`] says.
+/// A device that completes requests no sooner than its [`Throttle`] allows.
 #[derive(Debug)]
 pub struct ThrottleDevice {
     inner: Arc<dyn Device>,
-    line: Arc<Line>,
+    limiter: Arc<RateLimiter>,
 }
 
-/// The line that all bytes pass, one request after the other.
+/// Limits bytes per second: transfers follow one after the other.
 #[derive(Debug)]
-struct Line {
+struct RateLimiter {
     throttle: Throttle,
     free_at: Mutex<Instant>,
 }
 
-impl Line {
-    /// When a request that begins now is over.
+impl RateLimiter {
+    /// When a request that starts now may complete.
     fn ready_at(&self, bytes: usize, now: Instant) -> Instant {
         let Some(rate) = self.throttle.bytes_per_second else {
             return now + self.throttle.latency;
@@ -47,10 +47,13 @@ impl Line {
 }
 
 impl ThrottleDevice {
-    /// Slows `inner` down.
+    /// Throttles `inner`.
     pub fn new(inner: Arc<dyn Device>, throttle: Throttle) -> Self {
         assert_ne!(throttle.bytes_per_second, Some(0), "a rate of 0 would never end");
-        Self { inner, line: Arc::new(Line { throttle, free_at: Mutex::new(Instant::now()) }) }
+        Self {
+            inner,
+            limiter: Arc::new(RateLimiter { throttle, free_at: Mutex::new(Instant::now()) }),
+        }
     }
 }
 
@@ -62,7 +65,7 @@ impl Layer for ThrottleDevice {
     fn queue(&self, config: &QueueConfig) -> Result<Box<dyn Queue>> {
         Ok(Box::new(ThrottleQueue {
             inner: self.inner.queue(config)?,
-            line: Arc::clone(&self.line),
+            limiter: Arc::clone(&self.limiter),
             waiting: Slab::with_capacity(config.depth),
             held: Slab::with_capacity(config.depth),
             order: BinaryHeap::with_capacity(config.depth),
@@ -82,10 +85,10 @@ struct Waiting {
 
 struct ThrottleQueue {
     inner: Box<dyn Queue>,
-    line: Arc<Line>,
+    limiter: Arc<RateLimiter>,
     /// Requests in the inner queue.
     waiting: Slab<Waiting>,
-    /// Completions whose time has not come, and the order of their times.
+    /// Completions that are held back, and the order of their times.
     held: Slab<(Waiting, Completion)>,
     order: BinaryHeap<Reverse<(Instant, u64)>>,
     arrived: Vec<Completion>,
@@ -104,7 +107,7 @@ impl ThrottleQueue {
         Ok(())
     }
 
-    /// Gives out what is ready; returns how many.
+    /// Hands out the completions that are ready; returns how many.
     fn release(&mut self, completions: &mut Vec<Completion>) -> usize {
         let now = Instant::now();
         let before = completions.len();
@@ -134,7 +137,7 @@ impl Queue for ThrottleQueue {
     fn push(&mut self, request: Request) {
         assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
         let pushed_at = Instant::now();
-        let ready_at = self.line.ready_at(request.len, pushed_at);
+        let ready_at = self.limiter.ready_at(request.len, pushed_at);
         let tag = self.waiting.insert(Waiting { tag: request.tag, pushed_at, ready_at });
         self.inner.push(Request { tag, ..request });
     }
@@ -153,8 +156,8 @@ impl Queue for ThrottleQueue {
                 return Ok(());
             }
             match self.order.peek() {
-                // The next to be ready may still be inside; then this one comes first all the
-                // same, and late by less than the inner device's own latency.
+                // The next to be ready may still be in the inner queue. Then this one comes first,
+                // and that one is late by less than the inner device's own latency.
                 Some(Reverse((ready_at, _))) => {
                     std::thread::sleep(ready_at.saturating_duration_since(Instant::now()))
                 }

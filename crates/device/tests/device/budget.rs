@@ -349,7 +349,7 @@ fn reads_pass_writes_that_wait() {
 }
 
 #[test]
-fn time_waited_is_told_in_virtual_time() {
+fn time_waited_is_reported_in_virtual_time() {
     // Reads take 100 us; of six with two permits, two wait 100 us and two 200 us.
     let (device, budget, _) = watched(timing_only(), 2, 2);
     let mut queue = queue(&*device, 6);

@@ -1,4 +1,4 @@
-//! What a device promises, whoever moves the bytes.
+//! The contract of a device, on every backend.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -30,8 +30,11 @@ fn a_depth_that_no_queue_has_is_an_error_that_names_the_range() {
     for (name, device) in Devices::all().list {
         for depth in [0, 4097, 10_000, usize::MAX] {
             let error = device.queue(&QueueConfig::with_depth(depth)).map(drop).unwrap_err();
-            let told = error.to_string();
-            assert!(told.contains(&format!("{depth} is not within 1 to 4096")), "{name}: {told}");
+            let message = error.to_string();
+            assert!(
+                message.contains(&format!("{depth} is not within 1 to 4096")),
+                "{name}: {message}"
+            );
         }
         assert_eq!(device.queue(&QueueConfig::with_depth(4096)).unwrap().depth(), 4096, "{name}");
     }

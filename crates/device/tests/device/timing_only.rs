@@ -29,11 +29,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Everything that can be told of a run: times, lengths, operations, and every completion.
+/// Everything that can be observed of a run: times, lengths, operations, and every completion.
 fn run(config: SimConfig, steps: &[Step]) -> Vec<(u64, String)> {
     let device = SimDevice::new(config);
     let mut queue = device.queue(&QueueConfig::with_depth(20)).unwrap();
-    let (mut told, mut completions) = (Vec::new(), Vec::new());
+    let (mut events, mut completions) = (Vec::new(), Vec::new());
     for (tag, step) in (0..).zip(steps) {
         match *step {
             Step::Push { op, sector, sectors } => {
@@ -45,18 +45,18 @@ fn run(config: SimConfig, steps: &[Step]) -> Vec<(u64, String)> {
             Step::Reap(count) => {
                 queue.reap(count.min(queue.in_flight()), &mut completions).unwrap();
             }
-            Step::SetLen(bytes) => told.push((tag, format!("{:?}", device.set_len(bytes)))),
-            Step::Sync => told.push((tag, format!("{:?}", device.sync()))),
+            Step::SetLen(bytes) => events.push((tag, format!("{:?}", device.set_len(bytes)))),
+            Step::Sync => events.push((tag, format!("{:?}", device.sync()))),
             Step::Pass(ns) => device.sim_clock().advance(ns),
         }
         for done in completions.drain(..) {
             let heard = format!("{} {:?} {} ns", done.tag, done.result, done.latency_ns);
-            told.push((device.clock().now_ns(), heard));
+            events.push((device.clock().now_ns(), heard));
         }
         let len = device.len_bytes().map_err(|error| error.to_string());
-        told.push((device.clock().now_ns(), format!("{len:?} {}", device.operations())));
+        events.push((device.clock().now_ns(), format!("{len:?} {}", device.operations())));
     }
-    told
+    events
 }
 
 proptest! {

@@ -1,13 +1,11 @@
 //! Page by page: a stack holds the pages of active vertices.
 //!
-//! Of a page four things are known, each a flag, so that no worker waits for another:
-//! `pending` (of each vertex whose list starts here, whether it is active), `continued` (whether
-//! the piece of the list that runs into the page is active), `stacked` (it lies on a stack),
-//! `taken` (a worker reads or works at it). A worker that makes a list active sets its flag first
-//! and then `stacked`; one that pops a page clears `stacked` first and then looks what is active;
-//! one that is done with a page clears `taken` first and then looks again. So one of them sees
-//! whatever is active. Since flags say what is active, an entry on a stack may be out of date: it
-//! is passed over.
+//! The state of a page is lock-free flags: `pending` (for each vertex whose list starts in the
+//! page: it is active), `continued` (the piece that the page continues is active), `stacked` (the
+//! page lies on a stack), `taken` (a worker reads or processes it). To activate a list, a worker
+//! sets the list's flag before `stacked`; to pop a page, it clears `stacked` before it looks for
+//! active lists; to release a page, it clears `taken` before it looks again. So no active list is
+//! lost. Entries on stacks may be out of date; they are skipped.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -18,7 +16,7 @@ use cenote_store::{Adjacency, Decoded, List, Page, VertexId};
 
 use super::Plan;
 use super::flags::Flags;
-use super::queue::{Own, WorkQueue};
+use super::queue::{OwnStacks, WorkQueue};
 use super::residual::{Block, Residual};
 use super::stack::{Links, Stack};
 use crate::error::Result;
@@ -26,10 +24,10 @@ use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
 use crate::kernel::Kernel;
 
-/// Pages that a stack works off in memory before the worker looks at what has arrived.
+/// The most pages of a stack processed in memory before the worker polls.
 const STEP_PAGES: usize = 64;
 
-/// What the workers share.
+/// State that the workers share.
 pub(super) struct Shared<'a> {
     adjacency: &'a Adjacency,
     pending: Flags,
@@ -41,7 +39,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// The state, and a stack on which the sources wait.
+    /// The state, and a stack with the sources.
     pub fn new<K>(plan: &Plan<'a, K>, sources: &[VertexId]) -> Result<(Self, Stack)> {
         let adjacency = plan.adjacency;
         let (n, pages) = (plan.engine.graph.vertices() as u64, adjacency.pages());
@@ -59,12 +57,12 @@ impl<'a> Shared<'a> {
         Ok((shared, first))
     }
 
-    fn here(&self, page: u64) -> Here {
+    fn current(&self, page: u64) -> CurrentPage {
         let starting = self.starting_in(page);
         let runs_on = page + 1 < self.adjacency.pages() && self.adjacency.continues(page + 1);
         let end = if runs_on { starting.end.saturating_sub(1) } else { starting.end };
         let whole = starting.start..end;
-        Here { page, starting, whole }
+        CurrentPage { page, starting, whole }
     }
 
     /// Vertices whose lists start in a page.
@@ -78,60 +76,60 @@ impl<'a> Shared<'a> {
         self.continued.get(page) || self.pending.first_in(self.starting_in(page)).is_some()
     }
 
-    /// Whether it is active and has no residual lists in memory.
+    /// Whether a page is active and has no residual lists in memory.
     fn is_to_be_read(&self, page: u64) -> bool {
         self.residual.block(page).is_none() && self.is_active(page)
     }
 
-    /// Makes a list active. The page that the worker works at, `here`, needs no entry: the worker
-    /// looks at it again before it leaves.
-    fn activate(&self, v: VertexId, here: Option<&Here>, stack: &mut Stack) {
+    /// Makes a list active. The worker's current page is not pushed: the worker looks at it again
+    /// before it releases the page.
+    fn activate(&self, v: VertexId, current: Option<&CurrentPage>, stack: &mut Stack) {
         if !self.pending.set(u64::from(v))
-            || here.is_some_and(|here| here.whole.contains(&u64::from(v)))
+            || current.is_some_and(|current| current.whole.contains(&u64::from(v)))
         {
             return;
         }
-        let here = here.map(|here| here.page);
+        let current = current.map(|current| current.page);
         let pages = self.adjacency.pages_of(v);
-        self.put(*pages.start(), here, stack);
+        self.push(*pages.start(), current, stack);
         for page in pages.start() + 1..=*pages.end() {
             if self.continued.set(page) {
-                self.put(page, here, stack);
+                self.push(page, current, stack);
             }
         }
     }
 
-    fn put(&self, page: u64, here: Option<u64>, stack: &mut Stack) {
-        if here != Some(page) && self.stacked.set(page) {
+    fn push(&self, page: u64, current: Option<u64>, stack: &mut Stack) {
+        if current != Some(page) && self.stacked.set(page) {
             stack.push(&self.links, page);
         }
     }
 }
 
-/// The page that a worker works at.
-struct Here {
+/// The page that a worker processes.
+struct CurrentPage {
     page: u64,
-    /// Vertices that start in it.
+    /// Vertices whose lists start in it.
     starting: Range<u64>,
-    /// Vertices whose list is whole in it: all of `starting` but perhaps the last.
+    /// Vertices whose lists are complete in it: `starting`, perhaps without the last.
     whole: Range<u64>,
 }
 
 /// A stack whose request is in flight, and the pages that were taken for it, ascending.
 pub(super) struct Load {
     stack: Stack,
-    /// First page, and how many pages.
+    /// First page and number of pages.
     extent: (u64, u64),
     taken: Vec<u64>,
 }
 
-/// What became of a stack.
-enum Turn {
-    /// It needs this page, taken for it.
+/// What [`Worker::advance`] ended with.
+enum Advanced {
+    /// The stack needs this page, which has been taken.
     Needs(u64, Stack),
-    /// There is more to do in memory.
+    /// The stack has more pages.
     GoesOn(Stack),
-    /// It is empty.
+    /// The stack is empty.
     Ended,
 }
 
@@ -139,10 +137,10 @@ enum Turn {
 pub(super) struct Worker<'w, 'f, K: Kernel> {
     plan: &'w Plan<'w, K>,
     shared: &'w Shared<'w>,
-    /// The way to pages in memory, where extents are read.
+    /// For pages in memory, where extents are read.
     resident: Option<&'f Handle>,
     single: bool,
-    own: Own<'w>,
+    own: OwnStacks<'w>,
     pub local: K::Local,
     next: Vec<VertexId>,
     targets: Vec<u32>,
@@ -162,7 +160,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             shared,
             resident: reads.resident(),
             single: reads.is_single(),
-            own: Own::new(queue, plan.how.threshold),
+            own: OwnStacks::new(queue, plan.how.threshold),
             local: plan.kernel.local(),
             next: Vec::new(),
             targets: Vec::new(),
@@ -171,7 +169,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         }
     }
 
-    /// A stack has been worked at.
+    /// Returns a stack after work on it; ends the visit if the kernel is done.
     fn settle(&mut self, stack: Stack) {
         self.own.settle(stack, &self.shared.links);
         if self.plan.kernel.is_done(&mut self.local) {
@@ -179,11 +177,11 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         }
     }
 
-    /// Goes on with a stack up to a page that has to be read.
-    fn advance(&mut self, mut stack: Stack, counts: &mut Counts) -> Result<Turn> {
+    /// Processes the pages of a stack up to one that has to be read.
+    fn advance(&mut self, mut stack: Stack, counts: &mut Counts) -> Result<Advanced> {
         let shared = self.shared;
         for _ in 0..STEP_PAGES {
-            let Some(page) = stack.pop(&shared.links) else { return Ok(Turn::Ended) };
+            let Some(page) = stack.pop(&shared.links) else { return Ok(Advanced::Ended) };
             shared.stacked.clear(page);
             if !shared.is_active(page) || !shared.taken.set(page) {
                 continue;
@@ -191,7 +189,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             if !self.work_residual(page, &mut stack) {
                 let number = self.plan.physical(page);
                 let Some(bytes) = self.resident.and_then(|handle| handle.resident(number)) else {
-                    return Ok(Turn::Needs(page, stack));
+                    return Ok(Advanced::Needs(page, stack));
                 };
                 let mut decoded = std::mem::take(&mut self.decoded);
                 let view = shared.adjacency.reparse(page, &bytes, &mut decoded)?;
@@ -200,18 +198,18 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
             }
             counts.pages_cached += 1;
         }
-        Ok(Turn::GoesOn(stack))
+        Ok(Advanced::GoesOn(stack))
     }
 
-    /// The request that brings a taken page and, as an extent, what else is active nearby.
+    /// The request for a taken page and, as an extent, other active pages nearby.
     fn request(&mut self, page: u64, stack: Stack) -> Next<Load> {
         let shared = self.shared;
         let (extent, taken) = if self.single {
             ((page, 1), vec![page])
         } else {
             let extent = self.extent_around(page);
-            // What only lies between is taken too where it will be kept, so that no other worker
-            // reads it.
+            // Inactive pages between are taken too if their lists will be kept, so that no other
+            // worker reads them.
             let is_useful = |near| shared.is_to_be_read(near) || shared.residual.has_room_for(near);
             let is_taken =
                 |near: &u64| *near == page || (is_useful(*near) && shared.taken.set(*near));
@@ -223,7 +221,7 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         Next::Read(Extent { first_page, pages, load: Load { stack, extent, taken } }, active)
     }
 
-    /// The first page, and how many pages, of the best extent around an active page.
+    /// The first page and the number of pages of the best extent around an active page.
     fn extent_around(&self, page: u64) -> (u64, u64) {
         let (shared, graph) = (self.shared, &self.plan.engine.graph);
         let (planner, section) =
@@ -242,16 +240,16 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         (extent.first_page, extent.pages)
     }
 
-    /// Works at every page of a request that is ours or on which something waits by now, and keeps
-    /// what may become active later.
+    /// Processes the pages of a request that are taken, or active by now, and keeps the lists that
+    /// may become active later.
     fn work_extent(&mut self, load: &Load, stack: &mut Stack, pages: &Pages<'_>) -> Result<()> {
         let shared = self.shared;
         let mut taken = load.taken.iter().copied().peekable();
         let mut decoded = std::mem::take(&mut self.decoded);
         for page in load.extent.0..load.extent.0 + load.extent.1 {
-            let is_ours = taken.next_if_eq(&page).is_some();
+            let is_own = taken.next_if_eq(&page).is_some();
             let is_free = || shared.is_active(page) && shared.taken.set(page);
-            if !(is_ours || is_free()) {
+            if !(is_own || is_free()) {
                 continue;
             }
             let number = self.plan.physical(page);
@@ -270,12 +268,12 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         Ok(())
     }
 
-    /// Works at a taken page; whether what may become active on it later is in memory.
+    /// Processes a taken page; true if its residual lists are kept in memory.
     fn work_page(&mut self, page: u64, view: &Page<'_>, stack: &mut Stack, keep: bool) -> bool {
         let (shared, kernel) = (self.shared, self.plan.kernel);
-        let here = shared.here(page);
+        let current = shared.current(page);
         loop {
-            while self.dispatch(&here, stack, view) == Dispatched::Some {}
+            while self.dispatch(&current, stack, view) == Dispatched::Lists {}
             let may_become_active = |v| kernel.may_become_active(v);
             let is_kept =
                 keep && shared.residual.keep(page, view, may_become_active, &mut self.scratch);
@@ -286,16 +284,16 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         }
     }
 
-    /// Works at the residual lists of a taken page. False where it has to be read after all: it
-    /// is still taken then.
+    /// Processes the residual lists of a taken page. False if the page must be read: it then stays
+    /// taken.
     fn work_residual(&mut self, page: u64, stack: &mut Stack) -> bool {
         let shared = self.shared;
         let Some(block) = shared.residual.block(page) else { return false };
         let lists = Kept { block, number: shared.adjacency.first_page() + page };
-        let here = shared.here(page);
+        let current = shared.current(page);
         loop {
-            match self.dispatch(&here, stack, &lists) {
-                Dispatched::Some => continue,
+            match self.dispatch(&current, stack, &lists) {
+                Dispatched::Lists => continue,
                 Dispatched::Missing => return false,
                 Dispatched::Nothing => {}
             }
@@ -306,37 +304,42 @@ impl<'w, 'f, K: Kernel> Worker<'w, 'f, K> {
         }
     }
 
-    /// Brings to the kernel what is active on a taken page.
-    fn dispatch<L: Lists>(&mut self, here: &Here, stack: &mut Stack, lists: &L) -> Dispatched {
+    /// Passes the active lists of a taken page to the kernel.
+    fn dispatch<L: Lists>(
+        &mut self,
+        current: &CurrentPage,
+        stack: &mut Stack,
+        lists: &L,
+    ) -> Dispatched {
         let shared = self.shared;
         let mut targets = std::mem::take(&mut self.targets);
         let mut dispatched = Dispatched::Nothing;
-        if shared.continued.get(here.page) {
-            let v = shared.adjacency.vertices_in(here.page).start;
+        if shared.continued.get(current.page) {
+            let v = shared.adjacency.vertices_in(current.page).start;
             let Some(list) = lists.list(v, &mut targets) else { return Dispatched::Missing };
-            dispatched = Dispatched::Some;
-            if shared.continued.clear(here.page) {
-                self.expand(&list, here, stack);
+            dispatched = Dispatched::Lists;
+            if shared.continued.clear(current.page) {
+                self.expand(&list, current, stack);
             }
         }
-        let mut range = here.starting.clone();
+        let mut range = current.starting.clone();
         while let Some(v) = shared.pending.first_in(range.clone()) {
             range.start = v + 1;
             let vertex = VertexId::try_from(v).expect("vertex ids are u32");
             let Some(list) = lists.list(vertex, &mut targets) else { return Dispatched::Missing };
-            dispatched = Dispatched::Some;
+            dispatched = Dispatched::Lists;
             if shared.pending.clear(v) {
-                self.expand(&list, here, stack);
+                self.expand(&list, current, stack);
             }
         }
         self.targets = targets;
         dispatched
     }
 
-    fn expand(&mut self, list: &List<'_>, here: &Here, stack: &mut Stack) {
+    fn expand(&mut self, list: &List<'_>, current: &CurrentPage, stack: &mut Stack) {
         self.plan.kernel.expand(&mut self.local, list, &mut self.next);
         for v in self.next.drain(..) {
-            self.shared.activate(v, Some(here), stack);
+            self.shared.activate(v, Some(current), stack);
         }
     }
 }
@@ -349,9 +352,9 @@ impl<K: Kernel> Work for Worker<'_, '_, K> {
     fn next(&mut self, busy: bool, counts: &mut Counts) -> Result<Next<Load>> {
         let Some(stack) = self.own.next(busy) else { return Ok(Next::Nothing) };
         match self.advance(stack, counts)? {
-            Turn::Needs(page, stack) => return Ok(self.request(page, stack)),
-            Turn::GoesOn(stack) => self.settle(stack),
-            Turn::Ended => self.own.queue.retire(),
+            Advanced::Needs(page, stack) => return Ok(self.request(page, stack)),
+            Advanced::GoesOn(stack) => self.settle(stack),
+            Advanced::Ended => self.own.queue.retire(),
         }
         Ok(Next::Again)
     }
@@ -376,18 +379,18 @@ impl<K: Kernel> Work for Worker<'_, '_, K> {
     }
 }
 
-/// What [`Worker::dispatch`] found to do.
+/// What [`Worker::dispatch`] found.
 #[derive(PartialEq, Eq)]
 enum Dispatched {
     Nothing,
-    Some,
-    /// A list is active that is not here.
+    Lists,
+    /// An active list is not in memory.
     Missing,
 }
 
-/// Where the lists of a page are.
+/// The lists of a page in memory.
 trait Lists {
-    /// The piece of `v`'s list, if it is here; `targets` is memory to put it in.
+    /// The piece of `v`'s list, if it is in memory; `targets` is a buffer for it.
     fn list<'t>(&'t self, v: VertexId, targets: &'t mut Vec<u32>) -> Option<List<'t>>;
 }
 

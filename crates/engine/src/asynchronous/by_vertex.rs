@@ -1,5 +1,5 @@
-//! Vertex by vertex, as the paper's Algorithm 6: a stack holds vertices, pops one, fetches the
-//! pages of its list through the pool one after the other, and pushes what they make active.
+//! Vertex by vertex (CAVE, Algorithm 6): a stack pops a vertex, fetches the pages of its list
+//! through the pool one after the other, and pushes the vertices that become active.
 
 use std::sync::atomic::AtomicU32;
 
@@ -8,14 +8,14 @@ use cenote_store::{Decoded, List, VertexId};
 
 use super::Plan;
 use super::flags::Flags;
-use super::queue::{Own, WorkQueue};
+use super::queue::{OwnStacks, WorkQueue};
 use super::stack::{Links, Stack};
 use crate::error::Result;
 use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Work};
 use crate::kernel::Kernel;
 
-/// What the workers share.
+/// State that the workers share.
 pub(super) struct Shared {
     /// Vertices that lie on a stack.
     stacked: Flags,
@@ -39,8 +39,8 @@ impl Shared {
     }
 }
 
-/// A stack that is reading the list of a vertex: this page, and those up to the last.
-pub(super) struct Walk {
+/// A stack that reads the list of a vertex, from `page` to `last`.
+pub(super) struct ListRead {
     stack: Stack,
     vertex: VertexId,
     page: u64,
@@ -51,13 +51,12 @@ pub(super) struct Walk {
 pub(super) struct Worker<'w, K: Kernel> {
     plan: &'w Plan<'w, K>,
     shared: &'w Shared,
-    own: Own<'w>,
-    /// The lists that are being read. They stay where they are while requests carry their numbers.
-    walks: Vec<Walk>,
-    /// Numbers of walks that are over.
-    free: Vec<usize>,
-    /// Walks in the middle of a list that have to submit its next page.
-    going: Vec<usize>,
+    own: OwnStacks<'w>,
+    /// Lists being read, in slots: requests carry the slot.
+    list_reads: Vec<ListRead>,
+    free_slots: Vec<usize>,
+    /// Slots of lists whose next page is to be submitted.
+    unsubmitted: Vec<usize>,
     next: Vec<VertexId>,
     decoded: Decoded,
     pub local: K::Local,
@@ -68,20 +67,20 @@ impl<'w, K: Kernel> Worker<'w, K> {
         Self {
             plan,
             shared,
-            own: Own::new(queue, plan.how.threshold),
-            walks: Vec::new(),
-            free: Vec::new(),
-            going: Vec::new(),
+            own: OwnStacks::new(queue, plan.how.threshold),
+            list_reads: Vec::new(),
+            free_slots: Vec::new(),
+            unsubmitted: Vec::new(),
             next: Vec::new(),
             decoded: Decoded::new(),
             local: plan.kernel.local(),
         }
     }
 
-    /// The number of a walk that has a page to submit.
-    fn next_walk(&mut self, busy: bool) -> Option<usize> {
-        if let Some(walk) = self.going.pop() {
-            return Some(walk);
+    /// The slot of a list that has a page to submit.
+    fn next_slot(&mut self, busy: bool) -> Option<usize> {
+        if let Some(slot) = self.unsubmitted.pop() {
+            return Some(slot);
         }
         loop {
             let mut stack = self.own.next(busy)?;
@@ -92,13 +91,13 @@ impl<'w, K: Kernel> Worker<'w, K> {
             self.shared.stacked.clear(item);
             let vertex = VertexId::try_from(item).expect("vertex ids are u32");
             let pages = self.plan.adjacency.pages_of(vertex);
-            let walk = Walk { stack, vertex, page: *pages.start(), last: *pages.end() };
-            let number = self.free.pop().unwrap_or(self.walks.len());
-            match self.walks.get_mut(number) {
-                Some(place) => *place = walk,
-                None => self.walks.push(walk),
+            let read = ListRead { stack, vertex, page: *pages.start(), last: *pages.end() };
+            let slot = self.free_slots.pop().unwrap_or(self.list_reads.len());
+            match self.list_reads.get_mut(slot) {
+                Some(free) => *free = read,
+                None => self.list_reads.push(read),
             }
-            return Some(number);
+            return Some(slot);
         }
     }
 }
@@ -107,26 +106,26 @@ impl<K: Kernel> Work for Worker<'_, K> {
     type Load = usize;
 
     fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<usize>> {
-        Ok(self.next_walk(busy).map_or(Next::Nothing, |load| {
-            let first_page = self.plan.physical(self.walks[load].page);
+        Ok(self.next_slot(busy).map_or(Next::Nothing, |load| {
+            let first_page = self.plan.physical(self.list_reads[load].page);
             Next::Read(Extent { first_page, pages: 1, load }, 1)
         }))
     }
 
-    fn arrived(&mut self, number: usize, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
+    fn arrived(&mut self, slot: usize, pages: &Pages<'_>, _: &mut Counts) -> Result<()> {
         let (kernel, local, next) = (self.plan.kernel, &mut self.local, &mut self.next);
         let take = |list: &List<'_>| kernel.expand(local, list, next);
-        let walk = &mut self.walks[number];
-        let (page, vertices) = (walk.page, [walk.vertex]);
+        let read = &mut self.list_reads[slot];
+        let (page, vertices) = (read.page, [read.vertex]);
         let bytes = pages.page(self.plan.physical(page));
         self.plan.adjacency.reparse_lists(page, bytes, &vertices, &mut self.decoded, take)?;
-        self.next.drain(..).for_each(|v| self.shared.push(v, &mut walk.stack));
-        if walk.page < walk.last {
-            walk.page += 1;
-            self.going.push(number);
+        self.next.drain(..).for_each(|v| self.shared.push(v, &mut read.stack));
+        if read.page < read.last {
+            read.page += 1;
+            self.unsubmitted.push(slot);
         } else {
-            self.own.settle(std::mem::take(&mut walk.stack), &self.shared.links);
-            self.free.push(number);
+            self.own.settle(std::mem::take(&mut read.stack), &self.shared.links);
+            self.free_slots.push(slot);
         }
         if self.plan.kernel.is_done(&mut self.local) {
             self.own.queue.end();

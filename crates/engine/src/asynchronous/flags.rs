@@ -1,4 +1,4 @@
-//! Bits that workers set and clear to share what is to be done.
+//! Atomic flags of vertices and pages.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,8 +9,8 @@ use crate::error::Result;
 
 const BITS: u64 = u64::BITS as u64;
 
-/// A bit per vertex or page. Setting and clearing are read-modify-write in acquire-release order:
-/// what a worker did before it touched a bit is seen by a worker that touches the bit after it.
+/// A bit per vertex or page, set and cleared in acquire-release order: the writes of a worker
+/// before it changes a bit are visible to workers that change the bit later.
 #[derive(Debug)]
 pub(super) struct Flags {
     words: HugeVec<AtomicU64>,
@@ -30,14 +30,14 @@ impl Flags {
         self.words[(i / BITS) as usize].load(Ordering::Acquire) >> (i % BITS) & 1 == 1
     }
 
-    /// Sets a bit; whether this call did it.
+    /// Sets a bit; true if it was clear.
     #[inline(always)]
     pub fn set(&self, i: u64) -> bool {
         let bit = 1 << (i % BITS);
         self.words[(i / BITS) as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
-    /// Clears a bit; whether this call did it.
+    /// Clears a bit; true if it was set.
     #[inline(always)]
     pub fn clear(&self, i: u64) -> bool {
         let bit = 1 << (i % BITS);

@@ -1,20 +1,19 @@
-//! Asynchronous visits: lists that make other lists active, followed as they arrive.
+//! Asynchronous visits: the lists that a kernel activates are visited without steps.
 //!
-//! Where a visit brings the lists of one frontier and ends, [`Engine::visit_asynchronously`] goes
-//! on with whatever [`Kernel::expand`] adds, until nothing is left. What is to be done lies on
-//! many worklists, which are stacks. A stack waits for the page on its top while the others go on;
-//! one that has grown over a threshold is split while there may be more; a worker that has none is
-//! given one. So as many reads are in flight as there are stacks, up to the depth.
+//! [`Engine::visit_asynchronously`] continues with the vertices that [`Kernel::expand`] adds until
+//! none is left. Worklists are stacks. A stack waits for the page on its top while others go on; a
+//! stack above a threshold is split as long as more stacks are allowed; a worker without stacks
+//! gets one from another worker. So up to the depth, each stack has a read in flight.
 //!
-//! - [`by_vertex`]: strategy `vertex`, the paper's way: a stack holds vertices and fetches one
-//!   page of one vertex at a time
-//! - [`by_page`]: strategies `auto` and `block`: a stack holds the pages of active vertices, and a
-//!   page that has come serves all of them, whichever stack added them
-//! - [`stack`], [`queue`]: stacks, and where workers exchange them
-//! - [`flags`], [`residual`]: what is active on a page, and what of it stays in memory (`auto`)
+//! - [`by_vertex`]: strategy `vertex`, as in the paper: stacks of vertices, each fetching one page
+//!   of one vertex at a time
+//! - [`by_page`]: strategies `auto` and `block`: stacks of pages; a page that has arrived is
+//!   processed for all its active vertices, whichever stack added them
+//! - [`stack`], [`queue`]: stacks, and the queue that shares them among workers
+//! - [`flags`], [`residual`]: active vertices and pages, and the lists kept in memory (`auto`)
 //!
-//! Source: the CAVE paper, Algorithm 6, whose loop over a stack that is too large does not end
-//! while no stack is free; here such a stack stays whole and work goes on.
+//! Source: the CAVE paper, Algorithm 6. Its loop over a large stack spins while no stack is free;
+//! here such a stack is not split.
 
 mod by_page;
 mod by_vertex;
@@ -41,7 +40,7 @@ use stack::Links;
 /// Entries above which a stack is split, as in the paper's code.
 pub const SPLIT_THRESHOLD: u64 = 8;
 
-/// Stacks for each request in flight by default, with `auto`: some are worked at while others wait.
+/// Default stacks per request in flight with `auto`: some are processed while others wait.
 const STACKS_PER_REQUEST: usize = 2;
 
 /// How an asynchronous visit divides its work.
@@ -50,7 +49,7 @@ const STACKS_PER_REQUEST: usize = 2;
 pub struct AsynchronousConfig {
     /// A stack of more entries is split.
     pub threshold: u64,
-    /// Stacks at most, each with at most one request in flight; from the depth where not set.
+    /// The most stacks, each with at most one request in flight; unset: from the depth.
     pub stacks: Option<usize>,
 }
 
@@ -65,9 +64,9 @@ impl AsynchronousConfig {
 }
 
 impl Engine {
-    /// Bytes that [`Engine::visit_asynchronously`] takes: part of an algorithm's `state_bytes`.
-    /// With `auto` it also uses all of its `scratch_bytes`, up to [`Engine::residual_bytes`], not
-    /// to read a page again.
+    /// Bytes of [`Engine::visit_asynchronously`], to be counted in an algorithm's `state_bytes`.
+    /// With `auto` it also uses the `scratch_bytes`, up to [`Engine::residual_bytes`], so that it
+    /// need not read pages again.
     pub fn asynchronous_bytes(graph: &Graph, strategy: Strategy, direction: Direction) -> u64 {
         let n = graph.vertices() as u64;
         let pages = graph.adjacency(direction).map_or(0, Adjacency::pages);
@@ -81,19 +80,19 @@ impl Engine {
         }
     }
 
-    /// Bytes that all lists of `graph` take when they are kept in memory during a visit.
+    /// Bytes of all lists of `graph` if a visit keeps them in memory.
     pub fn residual_bytes(graph: &Graph, direction: Direction) -> u64 {
         let lists = graph.adjacency(direction);
         let (pages, entries) = lists.map_or((0, 0), |lists| (lists.pages(), lists.stored_edges()));
         Residual::bytes_of(graph.vertices() as u64, pages, entries)
     }
 
-    /// Brings the lists of `sources`, and of all vertices that [`Kernel::expand`] adds, to the
-    /// kernel, and gives back what each worker gathered. `label` names it in the records.
+    /// Passes the lists of `sources`, and of all vertices that [`Kernel::expand`] adds, to the
+    /// kernel, and returns the workers' locals. `label` names the visit in the records.
     ///
     /// # Errors
-    /// As [`Engine::visit`]; [`EngineError::Vertex`](crate::EngineError::Vertex) where a source is
-    /// none of the graph's.
+    /// As [`Engine::visit`]; [`EngineError::Vertex`](crate::EngineError::Vertex) if a source is not
+    /// in the graph.
     pub fn visit_asynchronously<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -126,7 +125,7 @@ impl Engine {
     }
 }
 
-/// What all workers of one visit share.
+/// Arguments that all workers of one visit share.
 struct Plan<'a, K> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
@@ -135,15 +134,17 @@ struct Plan<'a, K> {
 }
 
 impl<K> Plan<'_, K> {
-    /// Where a page of lists is on the device, and in the pool.
+    /// The physical number of a page of lists.
     fn physical(&self, page: u64) -> u64 {
         self.engine.graph.physical(self.adjacency.first_page() + page)
     }
 }
 
-/// A worker's work; if it fails, the others end too.
+/// Runs a worker; if it fails, the others end too.
 fn run<W: Work>(queue: &WorkQueue, reads: &mut Reads<'_>, mut worker: W) -> Result<W> {
     let ends_others = EndsOthers(queue);
+    // The number of active lists limits a visit more than the drive: other depths only cost time.
+    reads.keep_depth();
     reads.run(&mut worker)?;
     std::mem::forget(ends_others);
     Ok(worker)

@@ -1,4 +1,4 @@
-//! The work-sharing queue: stacks for workers that have none, how many there may be, and the end.
+//! The work-sharing queue: hands stacks to idle workers, limits their number, detects the end.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::stack::{Link, Links, Stack};
 
-/// How often a waiting worker looks whether the run is to stop.
-const LOOK_UP: Duration = Duration::from_millis(10);
+/// How often a waiting worker checks whether the run is to stop.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The stacks that no worker holds, and how many workers wait for one.
+/// Shared stacks, and how many workers wait for one.
 #[derive(Debug)]
 pub(super) struct WorkQueue {
     state: Mutex<State>,
     changed: Condvar,
-    /// Workers that wait less stacks that lie here; read without the lock as a hint.
+    /// Waiting workers minus shared stacks; a hint, read without the lock.
     waiting: AtomicUsize,
-    /// Stacks that exist.
+    /// All stacks, shared or held by workers.
     stacks: AtomicUsize,
     stacks_max: usize,
     workers: usize,
@@ -30,7 +30,7 @@ struct State {
 }
 
 impl WorkQueue {
-    /// `first` is the only stack to begin with.
+    /// A queue with one stack, `first`.
     pub fn new(workers: usize, stacks_max: usize, first: Stack) -> Self {
         Self {
             state: Mutex::new(State { stacks: vec![first], waiting: 0 }),
@@ -43,14 +43,13 @@ impl WorkQueue {
         }
     }
 
-    /// Takes a slot for another stack. Where none is free the stack stays whole until it has grown
-    /// further: no worker waits for a slot.
-    pub fn may_split(&self) -> bool {
+    /// Counts one more stack; false if there are `stacks_max` already. Never waits.
+    pub fn reserve(&self) -> bool {
         let more = |count| (count < self.stacks_max).then_some(count + 1);
         self.stacks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// A stack is empty: its slot is free.
+    /// Counts one stack less, after it has become empty.
     pub fn retire(&self) {
         self.stacks.fetch_sub(1, Ordering::Relaxed);
     }
@@ -60,7 +59,7 @@ impl WorkQueue {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether there is nothing more to do.
+    /// Whether the visit has ended.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -72,23 +71,23 @@ impl WorkQueue {
         self.changed.notify_all();
     }
 
-    /// Leaves a stack to others.
-    pub fn give(&self, stack: Stack) {
+    /// Shares a stack.
+    pub fn push(&self, stack: Stack) {
         let mut state = self.lock();
         state.stacks.push(stack);
-        self.note(&state);
+        self.update_hint(&state);
         self.changed.notify_one();
     }
 
-    /// A stack, if one lies here.
-    pub fn take(&self) -> Option<Stack> {
+    /// Takes a shared stack, if there is one.
+    pub fn pop(&self) -> Option<Stack> {
         let mut state = self.lock();
         let stack = state.stacks.pop();
-        self.note(&state);
+        self.update_hint(&state);
         stack
     }
 
-    /// Waits for a stack; None at the end, which comes when every worker waits, or stops.
+    /// Waits for a stack; None when `stopped`, or at the end, when every worker waits.
     pub fn wait(&self, stopped: impl Fn() -> bool) -> Option<Stack> {
         let mut state = self.lock();
         state.waiting += 1;
@@ -104,16 +103,16 @@ impl WorkQueue {
                 self.changed.notify_all();
                 break None;
             }
-            self.note(&state);
-            let woken = self.changed.wait_timeout(state, LOOK_UP);
+            self.update_hint(&state);
+            let woken = self.changed.wait_timeout(state, POLL_INTERVAL);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.waiting -= 1;
-        self.note(&state);
+        self.update_hint(&state);
         taken
     }
 
-    fn note(&self, state: &State) {
+    fn update_hint(&self, state: &State) {
         let waiting = state.waiting.saturating_sub(state.stacks.len());
         self.waiting.store(waiting, Ordering::Relaxed);
     }
@@ -123,7 +122,7 @@ impl WorkQueue {
     }
 }
 
-/// Ends the others' work too if a worker leaves by an error or a panic.
+/// Ends the visit for all workers when a worker fails or panics.
 pub(super) struct EndsOthers<'a>(pub &'a WorkQueue);
 
 impl Drop for EndsOthers<'_> {
@@ -132,40 +131,41 @@ impl Drop for EndsOthers<'_> {
     }
 }
 
-/// The stacks of one worker that can go on.
+/// The ready stacks of one worker.
 #[derive(Debug)]
-pub(super) struct Own<'a> {
+pub(super) struct OwnStacks<'a> {
     pub queue: &'a WorkQueue,
     pub ready: Vec<Stack>,
     threshold: u64,
 }
 
-impl<'a> Own<'a> {
+impl<'a> OwnStacks<'a> {
     /// A stack of more than `threshold` entries, at least 1, is split.
     pub fn new(queue: &'a WorkQueue, threshold: u64) -> Self {
         Self { queue, ready: Vec::new(), threshold: threshold.max(1) }
     }
 
-    /// A stack to go on with, if there is one. A worker that is `busy`, or has another stack, first
-    /// gives one to a worker that waits.
+    /// The next stack, if there is one. If another worker waits, a worker that is `busy` or has
+    /// several stacks shares one first.
     pub fn next(&mut self, busy: bool) -> Option<Stack> {
         let has_other = busy || self.ready.len() > 1;
         if has_other
             && self.queue.is_awaited()
             && let Some(stack) = self.ready.pop()
         {
-            self.queue.give(stack);
+            self.queue.push(stack);
         }
-        self.ready.pop().or_else(|| self.queue.take())
+        self.ready.pop().or_else(|| self.queue.pop())
     }
 
-    /// A stack has been worked at: splits it where it has grown too large, while there may be more.
+    /// Returns a stack after work on it; splits it above the threshold, up to the most stacks.
     pub fn settle<L: Link>(&mut self, mut stack: Stack, links: &Links<L>) {
-        while stack.len() > self.threshold && self.queue.may_split() {
+        while stack.len() > self.threshold && self.queue.reserve() {
             self.ready.push(stack.split(links));
         }
         self.ready.push(stack);
     }
+
     /// Waits for a stack of another worker; false at the end.
     pub fn wait(&mut self, stopped: impl Fn() -> bool) -> bool {
         let stack = self.queue.wait(stopped);

@@ -1,5 +1,5 @@
-//! The residual graph: of a page that has been worked at, the lists of those vertices that may
-//! still become active, side by side in memory, so that the page need not be read again.
+//! The residual graph: lists of processed pages whose vertices may still become active, kept in
+//! memory so that the pages need not be read again.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -15,22 +15,22 @@ const HEAD_SKIP: usize = 2;
 const HEAD_DEGREE: usize = 4;
 const TAIL_DEGREE: usize = 6;
 
-/// Blocks of 4-byte words, one a page at most. A block is written and read by the worker that has
-/// taken its page, which orders these accesses.
+/// Blocks of 4-byte words, at most one per page. Only the worker that has taken a page accesses its
+/// block.
 ///
-/// A block: number of entries; whether the first is the piece of a list that the page continues,
-/// that piece's position and list's length; length of the last entry's list, which the next page
-/// may continue; then for each entry its vertex and where its targets end; then the targets.
+/// A block: number of entries; whether the first entry is a piece that the page continues, its
+/// `skip` and `degree`; `degree` of the last entry, which the next page may continue; for each
+/// entry its vertex and the end of its targets; the targets.
 #[derive(Debug)]
 pub(super) struct Residual {
     words: HugeVec<AtomicU32>,
     used: AtomicU64,
-    /// For each page one more than where its block starts; 0 without a block.
+    /// For each page the start of its block plus one; 0 without a block.
     blocks: HugeVec<AtomicU64>,
 }
 
 impl Residual {
-    /// Space for `bytes` of lists of `pages`; none at all where `bytes` is 0.
+    /// Space for `bytes` of lists of `pages`.
     pub fn new(pages: u64, bytes: u64) -> Result<Self> {
         let pages = if bytes == 0 { 0 } else { pages };
         Ok(Self {
@@ -47,12 +47,12 @@ impl Residual {
 
     /// Bytes of the lists of all pages, if all are kept.
     pub fn bytes_of(vertices: u64, pages: u64, entries: u64) -> u64 {
-        // A list that runs over pages is in the block of each.
+        // A list that spans pages has an entry in the block of each.
         4 * ((HEADER as u64 + 2) * pages + 2 * vertices + entries)
     }
 
     /// Keeps the lists of `page`, number `number` in its section, whose vertices
-    /// `may_become_active`; `scratch` is memory to build in. False where they do not fit.
+    /// `may_become_active`, built in `scratch`; false if they do not fit.
     pub fn keep(
         &self,
         number: u64,
@@ -76,16 +76,15 @@ impl Residual {
         true
     }
 
-    /// Takes words only where they fit: giving words back afterwards would take them from workers
-    /// that took theirs in between.
+    /// Allocates words if they fit; returns the first.
     fn take(&self, len: u64) -> Option<u64> {
         let space = self.words.len() as u64;
         let with = |used| (len <= space - used).then_some(used + len);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()
     }
 
-    /// Whether a page is to be kept of which nothing is active yet: it has no block, and half of
-    /// the space is left for pages of which most is done.
+    /// Whether to keep a page without active lists: it has no block, and half of the space is
+    /// reserved for pages with active lists.
     pub fn has_room_for(&self, number: u64) -> bool {
         let used = self.used.load(Ordering::Relaxed);
         2 * used < self.words.len() as u64 && self.block(number).is_none()
@@ -98,9 +97,8 @@ impl Residual {
     }
 }
 
-/// Builds the block of those lists whose vertices may become active. Other workers make vertices
-/// active meanwhile, so `may_become_active` is called once for each: the entries say whose targets
-/// follow.
+/// Builds the block of the lists whose vertices may become active. Calls `may_become_active` once
+/// per list, since its result may change meanwhile.
 fn build<'a, I: Iterator<Item = List<'a>>>(
     lists: impl Fn() -> I,
     may_become_active: impl Fn(VertexId) -> bool,
@@ -161,8 +159,8 @@ impl Block<'_> {
         self.word(HEADER + 2 * i + 1) as usize
     }
 
-    /// The piece of `v`'s list, its targets copied to `targets`; None where it was not kept.
-    /// `page` is the page's number in the file.
+    /// The piece of `v`'s list, its targets copied to `targets`; None if it was not kept. `page` is
+    /// the page's number in the file.
     pub fn list<'t>(&self, v: VertexId, page: u64, targets: &'t mut Vec<u32>) -> Option<List<'t>> {
         let (mut low, mut high) = (0, self.entries());
         while low < high {

@@ -1,7 +1,6 @@
 //! Stacks of pages or vertices, linked through one array.
 //!
-//! An item lies on one stack at most, so a link for each is all the memory that all stacks take,
-//! however many there are and however they are split.
+//! An item lies on at most one stack, so one link per item is enough for any number of stacks.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,7 +9,7 @@ use cenote_device::HugeVec;
 
 use crate::error::Result;
 
-/// A place for the number of an item.
+/// A link: holds the number of an item.
 pub(super) trait Link: Zeroable + Sync {
     fn get(&self) -> u64;
     fn set(&self, item: u64);
@@ -36,7 +35,7 @@ impl Link for AtomicU64 {
     }
 }
 
-/// For each item that lies on a stack, the one below it.
+/// For each item on a stack, the item below it.
 #[derive(Debug)]
 pub(super) struct Links<L>(HugeVec<L>);
 
@@ -50,7 +49,7 @@ impl<L: Link> Links<L> {
     }
 }
 
-/// One stack. It is worked at by one worker at a time.
+/// A stack, used by one worker at a time.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
     top: u64,
@@ -75,7 +74,7 @@ impl Stack {
         Some(item)
     }
 
-    /// Takes the upper half away as a stack of its own.
+    /// Removes the upper half and returns it as a stack.
     pub fn split<L: Link>(&mut self, links: &Links<L>) -> Self {
         let half = self.len / 2;
         let upper = Self { top: self.top, len: half };

@@ -1,5 +1,5 @@
-//! The strategy `vertex`: CAVE's `ProcessQueue`. Each vertex submits its pages to the pool; a
-//! page that several vertices of this worker wait for is submitted once.
+//! The strategy `vertex` (CAVE's `ProcessQueue`): each vertex submits its pages to the pool; a page
+//! for which several vertices of a worker wait is submitted once.
 
 use cenote_pool::scan::Extent;
 use cenote_store::{Decoded, VertexId};
@@ -18,7 +18,7 @@ pub(super) struct ByVertex<'v, K: Kernel> {
     local: K::Local,
     decoded: Decoded,
     tasks: std::vec::IntoIter<PageTask>,
-    /// The present page, and its vertices that do not wait for it yet, last first.
+    /// The current page, and its active vertices that do not wait for it yet, in reverse order.
     page: u64,
     vertices: Vec<VertexId>,
     waiting: FxHashMap<u64, Vec<VertexId>>,
@@ -37,7 +37,7 @@ impl<'v, K: Kernel> ByVertex<'v, K> {
         }
     }
 
-    /// What was gathered.
+    /// Returns the decode buffer to `reads`, and the local.
     pub fn finish(self, reads: &mut Reads<'_>) -> K::Local {
         *reads.decoded = self.decoded;
         self.local

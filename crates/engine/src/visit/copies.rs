@@ -1,28 +1,27 @@
-//! Copies of active lists and of pages, which wait for their weights: how many bytes of them a
-//! worker may have, and where they are.
+//! Copies of active lists and pages that wait for their weights, and their memory limits.
 
 use std::ops::Range;
 
+use cenote_device::Slab;
 use cenote_store::{Adjacency, WeightColumn};
 
-use crate::fetch::Slots;
 use crate::tasks::PageTask;
 
-/// Copies of one request.
+/// The copies of one request.
 pub(crate) trait Copies: Default {
-    /// Whether there are any; false in visits without weights.
+    /// Whether the visit has weights, and so makes copies.
     const WAIT: bool = true;
 
-    /// Bytes that the copies of a page take at most.
+    /// The most bytes that the copies of a page take.
     fn cost_of_page(adjacency: &Adjacency, column: &WeightColumn, page: u64) -> u64;
 
-    /// The addresses of the weights that they wait for; none of the ranges is empty.
+    /// The addresses of the missing weights, as non-empty ranges.
     fn addresses(&self) -> impl Iterator<Item = Range<u64>>;
 
-    /// Puts them in the order of their addresses, which need not be that of their pages.
+    /// Sorts the copies by address, which need not be the order of their pages.
     fn sort(&mut self);
 
-    /// The pages of weights that they need, ascending, each once.
+    /// The pages of the missing weights, ascending, each once.
     fn weight_pages(&mut self, column: &WeightColumn) -> Vec<u64> {
         self.sort();
         let mut pages = Vec::new();
@@ -49,8 +48,7 @@ impl Copies for () {
     fn sort(&mut self) {}
 }
 
-/// Bytes that the copies of some pages take at most. Vectors grow by doubling, so twice what they
-/// hold.
+/// The most bytes that the copies of some pages take: twice their length, as vectors double.
 pub(super) fn cost_of<C: Copies>(
     adjacency: &Adjacency,
     column: &WeightColumn,
@@ -59,22 +57,21 @@ pub(super) fn cost_of<C: Copies>(
     2 * tasks.iter().map(|task| C::cost_of_page(adjacency, column, task.page)).sum::<u64>()
 }
 
-/// Copies that one worker may have waiting, as far as pages are not larger: what a fast drive
-/// brings in a millisecond.
+/// Bytes of copies that may wait in one worker: what a fast drive reads in a millisecond.
 const COPIES_BYTES: u64 = 2 << 20;
 
-/// Bytes of copies that one worker may have waiting: at least two of any page, and no more than all
-/// lists.
+/// The most bytes of copies that wait in one worker: [`COPIES_BYTES`], but at least two copies of
+/// any page, and no more than all lists.
 pub(super) fn bytes_max<C: Copies>(adjacency: &Adjacency, column: &WeightColumn) -> u64 {
-    let (mut dearest, mut all) = (0, 0);
+    let (mut cost_max, mut all) = (0, 0);
     for page in 0..adjacency.pages() {
         let cost = C::cost_of_page(adjacency, column, page);
-        (dearest, all) = (cost.max(dearest), all + cost);
+        (cost_max, all) = (cost.max(cost_max), all + cost);
     }
-    (4 * dearest).max(COPIES_BYTES).min(2 * all)
+    (4 * cost_max).max(COPIES_BYTES).min(2 * all)
 }
 
-/// Cuts ascending tasks where the copies of one extent would take more than half of that.
+/// Splits ascending tasks so that the copies of an extent take at most half of `bytes_max`.
 pub(super) fn groups<'t, C: Copies>(
     adjacency: &Adjacency,
     column: &WeightColumn,
@@ -94,34 +91,35 @@ pub(super) fn groups<'t, C: Copies>(
     groups
 }
 
-/// The copies of one worker that wait.
+/// The waiting copies of one worker.
 pub(super) struct Waiting<C> {
-    slots: Slots<(C, u64, usize)>,
-    /// Bytes of all copies, and of what is on its way to become some.
+    /// Copies, their bytes, and how many reads of weights they wait for.
+    slots: Slab<(C, u64, usize)>,
+    /// Bytes of all copies, including those of lists in flight.
     pub cost: u64,
 }
 
 impl<C> Waiting<C> {
     pub fn new() -> Self {
-        Self { slots: Slots::new(), cost: 0 }
+        Self { slots: Slab::with_capacity(0), cost: 0 }
     }
 
-    /// Sets copies aside for which `cost` is reserved; their place.
-    pub fn put(&mut self, copies: C, cost: u64) -> usize {
+    /// Stores copies for which `cost` is reserved; returns their slot.
+    pub fn insert(&mut self, copies: C, cost: u64) -> u64 {
         self.slots.insert((copies, cost, 0))
     }
 
-    /// How many reads of weights the copies wait for.
-    pub fn expect_parts(&mut self, place: usize, parts: usize) {
+    /// Sets how many reads of weights the copies wait for.
+    pub fn expect_parts(&mut self, place: u64, parts: usize) {
         self.slots.get_mut(place).2 = parts;
     }
 
-    pub fn get_mut(&mut self, place: usize) -> &mut C {
+    pub fn get_mut(&mut self, place: u64) -> &mut C {
         &mut self.slots.get_mut(place).0
     }
 
-    /// One of the reads is done.
-    pub fn part_done(&mut self, place: usize) {
+    /// Counts one read as done; after the last one, drops the copies.
+    pub fn part_done(&mut self, place: u64) {
         let (_, cost, parts) = self.slots.get_mut(place);
         *parts -= 1;
         if *parts == 0 {

@@ -1,5 +1,4 @@
-//! What a visit does with pages: lists and pages to a kernel at once ([`Plain`]), or copies that
-//! wait for their weights.
+//! Dispatch of pages: to a kernel at once ([`Plain`]), or to copies that wait for their weights.
 
 use cenote_store::{Adjacency, Decoded, List, VertexId, Weights};
 
@@ -17,16 +16,15 @@ pub(crate) struct Fetched<'a> {
     pub task: PageTask,
 }
 
-/// Where the pages of one visit go.
+/// Dispatches the pages of one visit.
 pub(crate) trait Dispatch: Sync {
     type Local: Send;
-    /// What waits for weights.
     type Copies: Copies;
 
     fn local(&self) -> Self::Local;
 
-    /// Takes a page of lists. With weights it copies what needs them, unless `now` has given them
-    /// to a list already; that takes the list and the address of its first entry.
+    /// Dispatches a page of lists. With weights, it copies lists or pages that need weights, unless
+    /// `now`, called with a list and the address of its first entry, has dispatched the list.
     fn page(
         &self,
         local: &mut Self::Local,
@@ -36,10 +34,10 @@ pub(crate) trait Dispatch: Sync {
         now: impl FnMut(&mut Self::Local, &List<'_>, u64) -> bool,
     ) -> Result<()>;
 
-    /// A list whose weights, from address `first` on, are in memory.
+    /// Dispatches the part of a list at `address` that has weights among those from `first` on.
     fn list(&self, _: &mut Self::Local, _: &List<'_>, _address: u64, _first: u64, _: Weights<'_>) {}
 
-    /// Weights, from address `first` on, for all that waits for them.
+    /// Gives weights, from address `first` on, to the copies that wait for them.
     fn weights(&self, _: &mut Self::Local, _: &mut Self::Copies, _first: u64, _: Weights<'_>) {}
 }
 
@@ -50,7 +48,7 @@ pub(crate) struct Plain<'a, K> {
 }
 
 impl<K: Kernel> Plain<'_, K> {
-    /// The lists of some vertices on a page.
+    /// Passes the lists of some vertices on a page to the kernel.
     pub fn lists(
         &self,
         local: &mut K::Local,

@@ -1,5 +1,5 @@
-//! A worker's way through a visit: pages of lists in file order, as extents or one by one; what is
-//! in memory while those are read; weights as soon as it is known which are needed.
+//! The work of one worker in a visit: reads pages of lists in file order, works at pages in memory
+//! meanwhile, and reads weights as soon as it is known which are needed.
 
 use std::collections::VecDeque;
 
@@ -15,22 +15,22 @@ use crate::explain::Counts;
 use crate::fetch::{Next, Pages, Reads, Work};
 use crate::tasks::PageTask;
 
-/// Pages found in memory that a worker sets aside before it works at some, so that its requests
-/// are submitted first; in a visit of few pages at most half of its share of them.
+/// The most pages in memory that a worker queues, so that requests are submitted before it works
+/// at them; in a visit of few pages, at most half of its share.
 const READY_MAX: u64 = 512;
 
-/// What an extent is for.
+/// The purpose of an extent.
 pub(super) struct Load {
-    /// Where the copies are that wait for these pages of weights; None for pages of lists.
-    copies: Option<usize>,
+    /// For pages of weights, the slot of the copies that wait for them; None for pages of lists.
+    copies: Option<u64>,
     tasks: Vec<PageTask>,
-    /// Bytes that the copies of these lists may take.
+    /// The most bytes that the copies of these lists take.
     cost: u64,
 }
 
 pub(super) struct Flow<'v, 'f, D: Dispatch> {
     visit: &'v Visit<'v, D>,
-    /// The way to pages in memory, where extents are read.
+    /// For pages in memory, where extents are read.
     resident: Option<&'f Handle>,
     single: bool,
     local: D::Local,
@@ -44,8 +44,11 @@ pub(super) struct Flow<'v, 'f, D: Dispatch> {
     copies: Waiting<D::Copies>,
     tasks: Vec<PageTask>,
     missing: Vec<PageTask>,
-    /// Task lists to be used again.
+    /// Empty task lists for reuse.
     spare: Vec<Vec<PageTask>>,
+    /// Whether a page was processed since the last chunk was taken. A worker that fills all of its
+    /// depth before that leaves the other workers little of a small visit.
+    processed: bool,
 }
 
 impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
@@ -67,10 +70,11 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             tasks: Vec::new(),
             missing: Vec::new(),
             spare: Vec::new(),
+            processed: true,
         }
     }
 
-    /// What was gathered.
+    /// Returns the decode buffer to `reads`, and the local.
     pub fn finish(self, reads: &mut Reads<'f>) -> D::Local {
         *reads.decoded = self.decoded;
         self.local
@@ -84,7 +88,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         !D::Copies::WAIT || self.copies.cost < self.visit.copies_max
     }
 
-    /// Takes chunks of active pages until there is something to do.
+    /// Takes chunks of active pages until there is work.
     fn fill(&mut self) {
         while !self.exhausted && self.lists.is_empty() && self.ready.len() < self.ready_max {
             self.take_chunk();
@@ -114,8 +118,8 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         self.missing = missing;
     }
 
-    /// Plans the reading of pages of a section; how many requests that takes.
-    fn plan(&mut self, tasks: &[PageTask], first_page: u64, copies: Option<usize>) -> usize {
+    /// Plans the requests for pages of a section; returns their number.
+    fn plan(&mut self, tasks: &[PageTask], first_page: u64, copies: Option<u64>) -> usize {
         let Visit { engine, adjacency, column, .. } = self.visit;
         let mut requests = 0;
         let into = if copies.is_some() { &mut self.weights } else { &mut self.lists };
@@ -157,12 +161,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         Ok(())
     }
 
-    fn weights_arrived(
-        &mut self,
-        place: usize,
-        tasks: &[PageTask],
-        pages: &Pages<'_>,
-    ) -> Result<()> {
+    fn weights_arrived(&mut self, place: u64, tasks: &[PageTask], pages: &Pages<'_>) -> Result<()> {
         let column = self.column();
         for task in tasks {
             let physical = self.visit.engine.graph.physical(column.first_page() + task.page);
@@ -181,15 +180,14 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
         Ok(())
     }
 
-    /// Keeps a page that was read where it is worth a frame; `place` counts pages of lists and then
-    /// those of weights.
+    /// Caches a page if [`Visit::is_kept`]; `place` counts pages of lists, then pages of weights.
     fn keep(&self, physical: u64, place: u64, bytes: &[u8]) {
         if let Some(handle) = self.resident.filter(|_| self.visit.is_kept(place)) {
             handle.insert_if_free(physical, bytes);
         }
     }
 
-    /// Gives copies what is in memory of their weights, and plans the reading of the rest.
+    /// Gives copies their weights in memory, and plans the requests for the others.
     fn submit_weights(&mut self, mut copies: D::Copies, cost: u64, counts: &mut Counts) {
         if !D::Copies::WAIT {
             return;
@@ -213,7 +211,7 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
             self.copies.cost -= cost;
             return;
         }
-        let place = self.copies.put(copies, cost);
+        let place = self.copies.insert(copies, cost);
         let parts = self.plan(&missing, column.first_page(), Some(place));
         self.copies.expect_parts(place, parts);
     }
@@ -222,8 +220,10 @@ impl<'v, 'f, D: Dispatch> Flow<'v, 'f, D> {
 impl<D: Dispatch> Work for Flow<'_, '_, D> {
     type Load = Load;
 
-    fn next(&mut self, _: bool, _: &mut Counts) -> Result<Next<Load>> {
-        self.fill();
+    fn next(&mut self, busy: bool, _: &mut Counts) -> Result<Next<Load>> {
+        if !busy || std::mem::take(&mut self.processed) {
+            self.fill();
+        }
         // Weights first, because copies wait for them.
         if let Some(extent) = self.weights.pop_front() {
             let active = extent.load.tasks.len() as u64;
@@ -242,6 +242,7 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
 
     fn arrived(&mut self, load: Load, pages: &Pages<'_>, counts: &mut Counts) -> Result<()> {
         let Load { copies, mut tasks, cost } = load;
+        self.processed = true;
         match copies {
             Some(place) => self.weights_arrived(place, &tasks, pages)?,
             None => self.lists_arrived(&tasks, cost, pages, counts)?,
@@ -252,20 +253,20 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
     }
 
     fn has_ready(&mut self, _: bool) -> bool {
-        self.fill();
         !self.ready.is_empty() && self.has_room_for_copies()
     }
 
-    /// A page of lists that is in memory: with its weights at once where they are too.
+    /// Dispatches a page of lists in memory, and at once the weights that are in memory too.
     fn ready(&mut self, counts: &mut Counts) -> Result<()> {
         let Some((task, bytes)) = self.ready.pop_front() else { return Ok(()) };
+        self.processed = true;
         counts.pages_cached += 1;
         let Visit { adjacency, dispatch, column, .. } = self.visit;
         let mut copies = D::Copies::default();
-        let mut memory = Memory { visit: self.visit, handle: self.resident, near: None };
+        let mut weights = ResidentWeights { visit: self.visit, handle: self.resident, last: None };
         let page = Fetched { adjacency, bytes: &bytes, task };
         let now = |local: &mut D::Local, list: &List<'_>, address| {
-            memory.list(local, list, address, counts)
+            weights.dispatch(local, list, address, counts)
         };
         dispatch.page(&mut self.local, page, &mut self.decoded, &mut copies, now)?;
         if let Some(column) = column {
@@ -284,17 +285,17 @@ impl<D: Dispatch> Work for Flow<'_, '_, D> {
     }
 }
 
-/// Lists in memory whose weights are in memory too.
-struct Memory<'v, 'f, D> {
+/// Dispatches lists in memory whose weights are in memory too.
+struct ResidentWeights<'v, 'f, D> {
     visit: &'v Visit<'v, D>,
     handle: Option<&'f Handle>,
     /// The page of weights that was used last.
-    near: Option<(u64, PageRef<'f>)>,
+    last: Option<(u64, PageRef<'f>)>,
 }
 
-impl<D: Dispatch> Memory<'_, '_, D> {
-    /// Gives a list to the kernel if all its weights are in memory; false if they are not.
-    fn list(
+impl<D: Dispatch> ResidentWeights<'_, '_, D> {
+    /// Passes a list to the kernel if all its weights are in memory; false if they are not.
+    fn dispatch(
         &mut self,
         local: &mut D::Local,
         list: &List<'_>,
@@ -304,15 +305,15 @@ impl<D: Dispatch> Memory<'_, '_, D> {
         let (Some(handle), Some(column)) = (self.handle, self.visit.column) else { return false };
         let places = column.pages_of(address..address + list.targets.len() as u64);
         let physical = |place| self.visit.engine.graph.physical(column.first_page() + place);
-        // All or nothing: a page that leaves meanwhile cannot take a part of the list with it.
-        let is_near = |place| self.near.as_ref().is_some_and(|(near, _)| *near == place);
-        let is_there = |place| is_near(place) || handle.resident(physical(place)).is_some();
-        if places.end - places.start > 4 || !places.clone().all(is_there) {
+        // All pages are pinned before the list is dispatched: one may be evicted meanwhile.
+        let is_last = |place| self.last.as_ref().is_some_and(|(last, _)| *last == place);
+        let is_resident = |place| is_last(place) || handle.resident(physical(place)).is_some();
+        if places.end - places.start > 4 || !places.clone().all(is_resident) {
             return false;
         }
-        let mut near = self.near.take();
-        let pages = places.map(|place| match near.take() {
-            Some((there, page)) if there == place => Some((place, page, false)),
+        let mut last = self.last.take();
+        let pages = places.map(|place| match last.take() {
+            Some((known, page)) if known == place => Some((place, page, false)),
             _ => Some((place, handle.resident(physical(place))?, true)),
         });
         let Some(pages) = pages.collect::<Option<Vec<_>>>() else { return false };
@@ -321,7 +322,7 @@ impl<D: Dispatch> Memory<'_, '_, D> {
             let weights = column.reparse(place, &page);
             let first = place * column.per_page() as u64;
             self.visit.dispatch.list(local, list, address, first, weights);
-            self.near = Some((place, page));
+            self.last = Some((place, page));
         }
         true
     }

@@ -1,15 +1,14 @@
-//! Visits: every list or page that is active comes to a kernel once.
+//! Visits: each active list or page is passed to a kernel once.
 //!
-//! - [`flow`]: a worker's way through a visit: planned extents, single pages, what is in memory
+//! - [`flow`]: the work of one worker: planned extents, single pages, pages in memory
 //! - [`by_vertex`]: the strategy `vertex`, where each vertex submits its pages
-//! - [`dispatch`]: where pages go
-//! - [`copies`]: what waits for weights, and how many bytes of it there may be;
-//!   [`weighted_lists`], [`weighted_pages`]: copies of lists and of pages
+//! - [`dispatch`]: passes pages to a kernel, or to copies that wait for weights
+//! - [`copies`]: copies and their limits; [`weighted_lists`], [`weighted_pages`]: of lists, of
+//!   pages
 //!
-//! The weights of a list lie in other pages, which are read too. The active
-//! part of a list waits in a copy until its weights arrive: so adjacency and weights stream through
-//! the same buffers in requests of their own, and no buffer waits for another. Where both are in
-//! memory nothing is copied.
+//! The weights of a list lie in pages of their own. The active part of a list waits in a copy until
+//! its weights arrive, so adjacency and weights stream through the same buffers in separate
+//! requests, and no buffer waits for another. If both are in memory nothing is copied.
 
 mod by_vertex;
 mod copies;
@@ -34,9 +33,9 @@ use flow::Flow;
 use weighted_lists::{ListCopies, WeightedLists};
 use weighted_pages::{PageCopies, WeightedPages};
 
-/// Bytes that a weighted visit of a direction takes beside the engine's buffers, to be counted in
-/// the state bytes of [`Needs`](crate::Needs); 0 where the graph has no weights. Loads the weight
-/// index, which is then part of the graph's own memory.
+/// Bytes of a weighted visit of a direction beside the engine's buffers, to be counted in the state
+/// bytes of [`Needs`](crate::Needs); 0 without weights. Loads the weight index, which then counts
+/// as memory of the graph.
 ///
 /// # Errors
 /// The weight index cannot be read.
@@ -48,7 +47,7 @@ pub fn weighted_bytes_for(
     bytes_for::<ListCopies>(graph, config, direction)
 }
 
-/// The same of a visit by pages.
+/// As [`weighted_bytes_for`], for [`Engine::visit_weighted_pages`].
 ///
 /// # Errors
 /// As [`weighted_bytes_for`].
@@ -57,7 +56,7 @@ pub fn weighted_pages_bytes_for(
     config: &EngineConfig,
     direction: Direction,
 ) -> Result<u64> {
-    // Beside its copies each worker has one more place for decoded pages.
+    // Each worker has one more buffer for decoded pages.
     let decoded = graph.adjacency(direction).map_or(0, Adjacency::decoded_bytes);
     Ok(bytes_for::<PageCopies>(graph, config, direction)? + config.threads as u64 * decoded as u64)
 }
@@ -70,26 +69,26 @@ fn bytes_for<C: Copies>(graph: &Graph, config: &EngineConfig, direction: Directi
     Ok(config.threads as u64 * copies::bytes_max::<C>(adjacency, column))
 }
 
-/// One visit as its workers see it.
+/// One visit, shared by its workers.
 pub(crate) struct Visit<'a, D> {
     engine: &'a Engine,
     adjacency: &'a Adjacency,
-    /// Of visits with weights.
+    /// In visits with weights.
     column: Option<&'a WeightColumn>,
     source: TaskSource<'a>,
     dispatch: D,
-    /// Bytes of copies that a worker may have waiting.
+    /// The most bytes of copies that wait in one worker.
     copies_max: u64,
 }
 
 impl Engine {
-    /// Brings every list of the `active` set to the kernel and gives back what each worker
-    /// gathered. `label` names the step in the records.
+    /// Passes every list of the `active` set to the kernel and returns the workers' locals.
+    /// `label` names the step in the records.
     ///
     /// # Errors
-    /// A page that cannot be read, or is damaged; [`EngineError::Missing`] where the graph has no
-    /// lists of the direction; [`EngineError::Busy`] from within a visit;
-    /// [`EngineError::ActiveSet`] where the set was made for another number of vertices.
+    /// A page that cannot be read or is damaged; [`EngineError::Missing`] if the graph has no lists
+    /// of the direction; [`EngineError::Busy`] from within a visit; [`EngineError::ActiveSet`] if
+    /// the set was made for another number of vertices.
     pub fn visit<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -113,12 +112,12 @@ impl Engine {
         })
     }
 
-    /// Brings each page of `tasks` to the kernel once and gives back what each worker gathered.
-    /// With the strategy `vertex` pages come as with `block`.
+    /// Passes each page of `tasks` to the kernel once and returns the workers' locals. The strategy
+    /// `vertex` reads as `block` does.
     ///
     /// # Errors
-    /// As [`Engine::visit`]; [`EngineError::Tasks`] where the tasks' pages do not ascend or are
-    /// none of the adjacency's.
+    /// As [`Engine::visit`]; [`EngineError::Tasks`] if the pages do not ascend or are beyond the
+    /// adjacency.
     pub fn visit_pages<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -133,11 +132,11 @@ impl Engine {
             .run(label.into())
     }
 
-    /// As [`Engine::visit`], with weights: brings every list of the `active` set to the kernel, and
-    /// the weights of its entries. With the strategy `vertex` pages come as with `block`.
+    /// As [`Engine::visit`], with the weights of each list's entries. The strategy `vertex` reads
+    /// as `block` does.
     ///
     /// # Errors
-    /// As [`Engine::visit`]; [`EngineError::Missing`] where the graph has no weights.
+    /// As [`Engine::visit`]; [`EngineError::Missing`] if the graph has no weights.
     pub fn visit_weighted<K: Kernel>(
         &self,
         label: impl Into<String>,
@@ -154,8 +153,7 @@ impl Engine {
             .run(label.into())
     }
 
-    /// As [`Engine::visit_pages`], with weights: brings each page of `tasks` to the kernel once,
-    /// with the weights of those of its entries that the kernel names.
+    /// As [`Engine::visit_pages`], with the weights of the entries that [`Kernel::entries`] names.
     ///
     /// # Errors
     /// As [`Engine::visit_pages`] and [`Engine::visit_weighted`].
@@ -201,14 +199,14 @@ impl Engine {
 }
 
 impl<D> Visit<'_, D> {
-    /// Where a page of lists is on the device, and in the pool.
+    /// The physical number of a page of lists.
     fn physical(&self, page: u64) -> PageId {
         self.engine.graph.physical(self.adjacency.first_page() + page)
     }
 
-    /// Whether a page that was read is worth a frame; `place` counts pages of lists and then those
-    /// of weights. Full passes keep whole chunks spread evenly over the file, so that on the next
-    /// pass there is always something to read beside what is in memory.
+    /// Whether to cache a page that was read; `place` counts pages of lists, then pages of weights.
+    /// Full passes cache whole chunks spread evenly over the file, so that the next pass always has
+    /// pages to read beside those in memory.
     fn is_kept(&self, place: u64) -> bool {
         if !self.source.is_whole_pass() {
             return true;

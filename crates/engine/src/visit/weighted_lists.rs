@@ -1,4 +1,4 @@
-//! Visits with weights by lists: the active lists of a page wait in a copy.
+//! Weighted visits of lists: the active lists of a page are copied and wait for their weights.
 
 use std::ops::Range;
 
@@ -19,12 +19,12 @@ struct Piece {
     degree: u64,
     /// Address of the weight of its first entry.
     address: u64,
-    /// Where its entries stand in the batch.
+    /// The start of its entries in [`ListCopies::targets`].
     start: u32,
     len: u32,
 }
 
-/// Pieces of one extent of lists, ascending.
+/// The active pieces of one extent, ascending.
 #[derive(Debug, Default)]
 pub(crate) struct ListCopies {
     pieces: Vec<Piece>,
@@ -64,7 +64,7 @@ impl Piece {
     }
 }
 
-/// Active lists go to a kernel.
+/// Dispatches active lists with their weights.
 pub(crate) struct WeightedLists<'a, K> {
     pub column: &'a WeightColumn,
     pub active: ActiveSet<'a>,
@@ -90,7 +90,7 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         let Fetched { adjacency, bytes, task } = page;
         let page = adjacency.reparse(task.page, bytes, decoded)?;
         let address = self.column.addresses_of(task.page).start;
-        let mut give = |list: &List<'_>, start: usize| {
+        let mut dispatch = |list: &List<'_>, start: usize| {
             let address = address + start as u64;
             if !list.targets.is_empty() && !now(local, list, address) {
                 copies.push(list, address);
@@ -99,21 +99,20 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
         if let Some(vertices) = self.active.list() {
             for &v in &vertices[task.from as usize..task.to as usize] {
                 let place = (v - page.first_vertex()) as usize;
-                give(&page.list(place), page.start(place));
+                dispatch(&page.list(place), page.start(place));
             }
             return Ok(());
         }
         let mut start = 0;
         for list in page.lists() {
             if self.active.contains(list.vertex) {
-                give(&list, start);
+                dispatch(&list, start);
             }
             start += list.targets.len();
         }
         Ok(())
     }
 
-    /// Gives the kernel the part of a list whose weights are there.
     fn list(
         &self,
         local: &mut K::Local,
@@ -140,8 +139,8 @@ impl<K: Kernel> Dispatch for WeightedLists<'_, K> {
     ) {
         let end = first + weights.len() as u64;
         let from = copies.pieces.partition_point(|piece| piece.addresses().end <= first);
-        let there = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
-        for &Piece { vertex, page, skip, degree, address, start, len } in there {
+        let covered = copies.pieces[from..].iter().take_while(|piece| piece.address < end);
+        for &Piece { vertex, page, skip, degree, address, start, len } in covered {
             let targets = &copies.targets[start as usize..][..len as usize];
             let list = List { vertex, page, skip, degree, targets };
             self.list(local, &list, address, first, weights);

@@ -1,5 +1,4 @@
-//! Visits with weights by pages, with the weights of some of their entries put together: for
-//! kernels that look about on a page.
+//! Weighted visits of pages: for kernels that need the weights of any entries of a page together.
 
 use std::ops::Range;
 
@@ -16,12 +15,12 @@ use crate::tasks::PageTask;
 #[derive(Debug)]
 struct PageCopy {
     task: PageTask,
-    /// Words, so that they are aligned as pages are.
+    /// In words, for the alignment of pages.
     bytes: Box<[u64]>,
     entries: Range<usize>,
     /// Address of the weight of the first of these entries.
     address: u64,
-    /// As they lie in the file, as far as they have come.
+    /// The weights that have arrived, as in the file.
     weights: Box<[u64]>,
     missing: u64,
 }
@@ -31,7 +30,7 @@ impl PageCopy {
         self.address..self.address + self.entries.len() as u64
     }
 
-    /// Takes what it needs of some weights. Whether it has all of them now.
+    /// Copies the weights it needs, of those from address `first` on; true if it now has all.
     fn fill(&mut self, first: u64, weights: Weights<'_>) -> bool {
         let active = self.addresses();
         let start = active.start.max(first);
@@ -65,7 +64,7 @@ impl Copies for PageCopies {
     }
 }
 
-/// Assembled pages go to a kernel, each for its task.
+/// Dispatches pages with all the weights they need, each for its task.
 pub(crate) struct WeightedPages<'a, K> {
     pub adjacency: &'a Adjacency,
     pub column: &'a WeightColumn,
@@ -73,7 +72,7 @@ pub(crate) struct WeightedPages<'a, K> {
 }
 
 impl<K: Kernel> WeightedPages<'_, K> {
-    fn give(&self, local: &mut PageLocal<K::Local>, copy: &PageCopy) {
+    fn dispatch(&self, local: &mut PageLocal<K::Local>, copy: &PageCopy) {
         let PageLocal { local, decoded } = local;
         let bytes = bytemuck::cast_slice(&copy.bytes);
         let page = self.adjacency.reparse(copy.task.page, bytes, decoded);
@@ -82,18 +81,14 @@ impl<K: Kernel> WeightedPages<'_, K> {
         let weights = &bytemuck::cast_slice(&copy.weights)[..len];
         let weights = Weights::from_bytes(self.column.kind(), weights);
         let weights = Some((copy.entries.clone(), weights));
-        self.kernel.page(
-            local,
-            &page,
-            &Purpose { active: ActiveSet::All, task: copy.task, weights },
-        );
+        let purpose = Purpose { active: ActiveSet::All, task: copy.task, weights };
+        self.kernel.page(local, &page, &purpose);
     }
 }
 
-/// A worker's own.
+/// The kernel's local of a worker, and its buffer for decoded copies.
 pub(crate) struct PageLocal<L> {
     pub local: L,
-    /// Where copies of packed pages are decoded.
     decoded: Decoded,
 }
 
@@ -149,7 +144,7 @@ impl<K: Kernel> Dispatch for WeightedPages<'_, K> {
         let from = copies.0.partition_point(|copy| copy.addresses().end <= first);
         for copy in copies.0[from..].iter_mut().take_while(|copy| copy.address < end) {
             if copy.fill(first, weights) {
-                self.give(local, copy);
+                self.dispatch(local, copy);
             }
         }
     }

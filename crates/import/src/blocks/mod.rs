@@ -1,8 +1,8 @@
-//! Cuts inputs into blocks and hands them to the workers.
+//! Cuts inputs into blocks, which workers parse.
 //!
-//! One thread reads, unpacks and cuts at line ends (or between pairs); workers parse. Every block
-//! knows its number and the line it begins with, so that of several faults the first one in the
-//! input is reported, whatever the timing.
+//! One thread reads, decompresses and cuts at line ends (or between pairs). Every block has a
+//! number and knows its first line, so that the first of several faults in the input is reported,
+//! whatever the timing.
 
 mod reader;
 
@@ -23,7 +23,6 @@ use crate::report::Progress;
 use crate::workers;
 use cenote_store::WeightType;
 
-/// A piece of input.
 pub(super) struct Block<'a> {
     pub input: usize,
     pub sequence: u64,
@@ -33,11 +32,10 @@ pub(super) struct Block<'a> {
     pub start: usize,
     pub end: usize,
     pub content: Content,
-    /// Memory beyond the usual size, for a long line.
+    /// Memory beyond the usual block size, for a long line.
     extra: Option<Held<'a>>,
 }
 
-/// What a pass over the inputs needs to know.
 pub(super) struct Pass<'a> {
     pub inputs: &'a [Input<'a>],
     pub budget: &'a Budget,
@@ -46,20 +44,19 @@ pub(super) struct Pass<'a> {
     pub block_bytes: usize,
     pub directed: bool,
     pub weights: Option<WeightType>,
-    /// The inputs that are copied for a second reading, and whether this is the second.
+    /// The inputs that are copied for a second pass, and whether this is the second.
     pub copies: &'a dyn OpenCopies,
     pub again: bool,
     pub meter: &'a Meter,
 }
 
-/// Counts bytes of the inputs while a pass runs.
+/// Counts bytes of the inputs during a pass.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// Read, as they lie.
+    /// Bytes read, before decompression.
     read: Arc<AtomicU64>,
-    /// Unpacked, and cut into blocks.
+    /// Bytes decompressed and cut into blocks.
     unpacked: AtomicU64,
-    /// In blocks that the workers are done with.
     parsed: AtomicU64,
     /// The most that pages of Parquet files took, or would have taken.
     pub pages: AtomicUsize,
@@ -79,7 +76,6 @@ impl Meter {
     }
 }
 
-/// What a pass over the inputs found.
 pub(super) struct PassResult<T> {
     pub outputs: Vec<T>,
     pub totals: Vec<BlockStats>,
@@ -87,19 +83,18 @@ pub(super) struct PassResult<T> {
     pub unpacked_bytes: u64,
 }
 
-/// Why a pass ended early.
 pub(super) enum PassError {
-    /// An id that is no integer came up where `auto` looks for integers.
+    /// An id is not an integer, while ids of kind `auto` are taken for integers.
     NotInteger,
     Import(ImportError),
 }
 
 impl PassError {
-    /// The error of a pass that takes any id.
+    /// The error of a pass that accepts ids of one kind.
     pub fn into_import(self) -> ImportError {
         match self {
             PassError::Import(error) => error,
-            PassError::NotInteger => unreachable!("only `auto` asks for another kind"),
+            PassError::NotInteger => unreachable!("only `auto` may change the kind of ids"),
         }
     }
 }
@@ -110,13 +105,13 @@ impl From<ImportError> for PassError {
     }
 }
 
-/// A sink that ends with a result.
+/// A sink that returns a result at the end.
 pub(super) trait Worker: Sink {
     type Output: Send;
     fn finish(self) -> Result<Self::Output>;
 }
 
-/// The earliest fault so far.
+/// The first fault in the input so far.
 struct Faults {
     any: AtomicBool,
     first: Mutex<Option<(u64, PassError)>>,
@@ -135,7 +130,6 @@ impl Faults {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Whether a fault before this block is known.
     fn before(&self, sequence: u64) -> bool {
         self.any() && {
             let first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,17 +138,16 @@ impl Faults {
     }
 }
 
-/// Buffers that a pass uses at a time.
 fn buffers(workers: usize) -> usize {
     2 * workers + 2
 }
 
-/// Memory of a pass, without that of its workers.
+/// Bytes of memory of a pass, without its workers.
 pub(super) fn pass_memory(workers: usize, block_bytes: usize) -> usize {
     buffers(workers) * block_bytes + (1 << 18)
 }
 
-/// Reads all inputs once; `make` makes each worker, on its own thread.
+/// Reads all inputs once. Each worker thread creates its sink by `make`.
 pub(super) fn run<W: Worker>(
     pass: &Pass<'_>,
     make: impl Fn() -> Result<W> + Sync,
@@ -172,7 +165,7 @@ pub(super) fn run<W: Worker>(
     let full_out = Mutex::new(full_out);
     let mut outputs = Vec::new();
     let read = std::thread::scope(|scope| {
-        // In here, so that a panic of the reader ends the workers, too.
+        // Created in here, so that a panic of the reader ends the workers too.
         let reader = Reader::new(pass, full_in, free_out, &faults);
         let mut handles = Vec::new();
         for _ in 0..pass.workers {
@@ -213,7 +206,7 @@ impl End {
     }
 }
 
-/// Receives the remaining blocks when a worker panics, so that the reader does not wait for ever.
+/// Receives the remaining blocks when a worker panics, so that the reader does not block for ever.
 struct Drain<'w, 'a> {
     full: &'w Mutex<Receiver<Block<'a>>>,
     faults: &'w Faults,
@@ -252,12 +245,13 @@ fn work<'a, W: Worker>(
                 Ok(found) => add(totals, block.input, &found),
                 Err(fault) => faults.add(block.sequence, explain(fault, &block, pass.inputs)),
             }
+            sink.end_block();
         }
         pass.meter.parsed.fetch_add((block.end - block.start) as u64, Ordering::Relaxed);
         block.bytes.truncate(pass.block_bytes);
         block.bytes.shrink_to(pass.block_bytes);
         drop(block.extra.take());
-        // The reader may have ended already, and needs no buffer then.
+        // The reader may have ended already.
         let _ = free.send(block.bytes);
     }
     let output = worker?.finish();

@@ -1,4 +1,4 @@
-//! Reads inputs and cuts them into blocks: at line ends, between pairs or between rows.
+//! Reads inputs and cuts them into blocks at line ends, between pairs or between rows.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
@@ -16,7 +16,6 @@ use crate::parse::token::bare_carriage_return;
 use crate::parse::{binary, columns, lists};
 use crate::rows::RowReader;
 
-/// The thread that reads.
 pub(super) struct Reader<'p, 'a> {
     pass: &'p Pass<'a>,
     full: SyncSender<Block<'a>>,
@@ -29,18 +28,15 @@ pub(super) struct Reader<'p, 'a> {
     spare: Vec<Vec<u8>>,
 }
 
-/// What was read.
 pub(super) struct ReadTotals {
     pub input_bytes: u64,
     pub unpacked_bytes: u64,
-    /// What headers promised, by input.
     pub ends: Vec<(usize, End)>,
 }
 
-/// Why the reader ends.
 enum Stop {
     Fault(ImportError),
-    /// Another thread failed and has said so.
+    /// Another thread failed and has reported it.
     Elsewhere,
 }
 
@@ -56,9 +52,8 @@ type Step<T> = std::result::Result<T, Stop>;
 struct Lines<'a> {
     buffer: Vec<u8>,
     end: usize,
-    /// Whether the input ends here.
     is_last: bool,
-    /// Memory beyond the usual size, for a long line.
+    /// Memory beyond the usual block size, for a long line.
     extra: Option<Held<'a>>,
 }
 
@@ -82,7 +77,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         }
     }
 
-    /// Reads all inputs. The channel to the workers closes at the end.
+    /// Reads all inputs, then closes the channel to the workers.
     pub fn run(mut self) -> ReadTotals {
         for (place, input) in self.pass.inputs.iter().enumerate() {
             match self.read_input(place, input) {
@@ -142,7 +137,6 @@ impl<'p, 'a> Reader<'p, 'a> {
         Ok(())
     }
 
-    /// What blocks of rows hold.
     fn rows_content(&self, names: bool) -> Content {
         match (names, self.pass.weights.is_some()) {
             (true, weighted) => Content::Names { weighted },
@@ -224,7 +218,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         }
     }
 
-    /// Binary adjacency lists become pairs here: lists have no bound, blocks have.
+    /// Converts binary adjacency lists to pairs, because lists have no size limit but blocks have.
     fn read_lists(&mut self, input: usize, mut source: Source<'_>) -> Step<()> {
         let mut lists = binary::Lists::new();
         let mut packed = vec![0; 1 << 16];
@@ -257,7 +251,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         self.send(input, 1, pairs, 0..filled, Content::U32, None)?;
         let mut first = 0;
         while first < vertices {
-            // In runs, so that the workers share them.
+            // In runs, which the workers share.
             let count = (vertices - first).min(1 << 16);
             let buffer = self.take()?;
             self.send(input, 1, buffer, 0..0, Content::VertexRun { first, count }, None)?;
@@ -301,8 +295,8 @@ impl<'p, 'a> Reader<'p, 'a> {
         Ok(())
     }
 
-    /// Fills a buffer with whole lines, of which the first is number `line`: `carry` and more of
-    /// the input. What follows the last line end is carried over.
+    /// Fills a buffer with whole lines: `carry` and more of the input. The rest after the last line
+    /// end becomes `carry`. `line` is the number of the first line.
     fn whole_lines(
         &mut self,
         source: &mut Source<'_>,
@@ -353,7 +347,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         self.pass.progress.advance(read - std::mem::replace(&mut self.reported, read));
     }
 
-    /// An empty buffer; waits for the workers to give one back.
+    /// An empty buffer; waits until a worker returns one.
     fn take(&mut self) -> Step<Vec<u8>> {
         if self.faults.any() {
             return Err(Stop::Elsewhere);
@@ -368,7 +362,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         }
     }
 
-    /// Puts a buffer aside that was not sent.
+    /// Keeps a buffer that was not sent.
     fn give_back(&mut self, mut buffer: Vec<u8>) {
         buffer.truncate(self.pass.block_bytes);
         buffer.shrink_to(self.pass.block_bytes);
@@ -392,7 +386,7 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 }
 
-/// Appends the next row: two names behind their lengths, and a weight. Whether there was one.
+/// Appends the next row: two names with their lengths, and a weight. Returns whether there was one.
 fn append_named_row(
     reader: &mut impl BufRead,
     weighted: bool,
@@ -424,7 +418,7 @@ fn too_long(name: &str, line: u64, bytes: usize) -> ImportError {
     ImportError::Format { input: name.to_owned(), reason }
 }
 
-/// Refuses what fills a block without a line end and is no text, before more of it is read.
+/// Fails if a block without a line end is not text, before more of it is read.
 fn require_text(name: &str, line: u64, bytes: &[u8]) -> Result<()> {
     let expected = match memchr::memchr(0, bytes) {
         Some(_) => "text",
@@ -435,7 +429,7 @@ fn require_text(name: &str, line: u64, bytes: &[u8]) -> Result<()> {
     Err(ImportError::Line { input, line, expected: expected.to_owned(), text })
 }
 
-/// The end of the last whole line; with quotes, of the last line end outside of them.
+/// The end of the last whole line; with `quotes`, line ends in quoted fields do not count.
 fn cut_at_line_end(bytes: &[u8], quotes: bool) -> Option<usize> {
     if !quotes || memchr::memchr(b'"', bytes).is_none() {
         return memchr::memrchr(b'\n', bytes).map(|at| at + 1);

@@ -1,9 +1,9 @@
-//! The third pass: sorts range after range and streams lists to the graph writer.
+//! The third pass: sorts the ranges and streams their lists to the graph writer.
 //!
-//! Workers sort ranges, each in memory of its own; this thread takes the sorted ranges in order
-//! and gives their lists to the writer. There is one more set of sort buffers than workers, so that
-//! a worker goes on while its last range is written. A range that holds more keys than a set (the
-//! sample misled, or one edge is repeated many times) is spread again over narrower ranges.
+//! Workers sort ranges, each in its own memory; this thread writes the lists of sorted ranges in
+//! order. There is one more set of sort buffers than workers, so that a worker can start its next
+//! range while its last one is written. A range with more keys than a set holds (a skewed sample,
+//! or an edge that repeats many times) is partitioned again into narrower ranges.
 
 mod sorter;
 
@@ -18,53 +18,51 @@ use cenote_device::HugeVec;
 use self::sorter::sort_ranges;
 use crate::error::{ImportError, Result};
 use crate::long_list::LongList;
-use crate::partition::{KeySpace, Ranges, Spread};
+use crate::partition::{KeySpace, RangeBlocks, Ranges};
 use crate::report::Progress;
 use crate::sort::Record;
 use crate::spill::SpillFile;
 use crate::workers;
 use cenote_store::{GraphWriter, VertexId};
 
-/// Sizes that the budget allows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BuildSizes {
     pub workers: usize,
-    /// Keys of a set of sort buffers.
+    /// Keys in a set of sort buffers.
     pub set_keys: usize,
     /// Largest block on the spill file.
     pub block_bytes: usize,
-    /// Bytes of a weight behind each key: 0 where weights are not imported.
+    /// Bytes of a weight after each key: 0 unless weights are imported.
     pub weight_bytes: usize,
 }
 
 impl BuildSizes {
-    /// Sets of sort buffers.
+    /// Number of sets of sort buffers.
     pub fn sets(workers: usize) -> usize {
         workers + 1
     }
 
-    /// Bytes of a key in a set: in keys and scratch, each with its weight, if there are weights.
+    /// Bytes of a key in a set: in `keys` and `scratch`, each with its weight, if any.
     pub fn bytes_per_key(weight_bytes: usize) -> usize {
         if weight_bytes == 0 { 16 } else { 32 }
     }
 
-    /// Words of `u64` that keys, or scratch, of a set take.
+    /// Words of `keys`, or of `scratch`, in a set.
     fn set_words(&self) -> usize {
         self.set_keys * if self.weight_bytes == 0 { 1 } else { 2 }
     }
 }
 
-/// The edges of one direction, spread over ranges.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub space: KeySpace,
     pub file: &'a SpillFile,
     pub ranges: &'a Ranges,
-    pub spread: &'a Spread,
+    pub range_blocks: &'a RangeBlocks,
     pub keep_duplicates: bool,
 }
 
-/// Where the reversed edges go, for lists of sources.
+/// Where the reversed edges are partitioned, for the lists of sources.
 #[derive(Clone, Copy)]
 pub(super) struct Reversed<'a> {
     pub file: &'a SpillFile,
@@ -72,21 +70,20 @@ pub(super) struct Reversed<'a> {
     pub block_bytes: usize,
 }
 
-/// What the lists add up to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Built {
     /// List entries.
     pub stored: u64,
-    /// Those from a vertex to itself.
+    /// Self-loops.
     pub loops: u64,
-    /// Keys that repeat another, loops apart.
+    /// Keys that repeat another, self-loops excepted.
     pub repeated: u64,
-    /// Loops that repeat another.
+    /// Self-loops that repeat another.
     pub repeated_loops: u64,
 }
 
-/// One worker's buffers: keys while sorting, each followed by its weight, if there are weights;
-/// then lists in one, and in the other targets and, from its middle, weights.
+/// Sort buffers. During the sort: keys, each followed by its weight, if any. Afterwards: lists in
+/// `keys`; targets in `scratch` and, from its middle, weights.
 struct Set {
     keys: HugeVec<u64>,
     scratch: HugeVec<u64>,
@@ -100,24 +97,22 @@ impl Set {
         Ok(Self { keys: zeroed()?, scratch: zeroed()?, lists: 0, targets: 0 })
     }
 
-    /// The keys while they are sorted.
+    /// The keys during the sort.
     fn records<R: Record>(&mut self) -> &mut [R] {
         bytemuck::cast_slice_mut(&mut self.keys)
     }
 }
 
-/// A sorted piece of a range, on its way to the writer.
 struct Part {
     set: Set,
     last: bool,
-    /// Where the buffers go back to.
     back: Sender<Set>,
 }
 
-/// What workers send: of which range, and the piece.
+/// A range and a sorted part of it, or the error of its worker.
 type Sent = (usize, Result<Part>);
 
-/// Writes the lists of all `vertices`. Spreads the reversed edges, if asked.
+/// Writes the lists of all `vertices`, and partitions the reversed edges if `reversed` is given.
 pub(super) fn build(
     source: Source<'_>,
     reversed: Option<Reversed<'_>>,
@@ -126,7 +121,7 @@ pub(super) fn build(
     long_list: LongList<'_>,
     vertices: u64,
     progress: &dyn Progress,
-) -> Result<(Built, Option<Spread>)> {
+) -> Result<(Built, Option<RangeBlocks>)> {
     let (set_in, set_out) = channel();
     for _ in 0..BuildSizes::sets(sizes.workers) {
         set_in.send(Set::new(sizes)?).expect("the receiver is here");
@@ -149,17 +144,17 @@ pub(super) fn build(
         let lists = Lists { writer, long_list, weighted, vertices, next_vertex: 0 };
         let ranges = source.ranges.as_slice().len();
         let written = started.and_then(|()| write_parts(lists, sent_out, ranges, progress));
-        // `sent_out` is gone by now: after an error, what workers send fails, and no set comes back
-        // to those that wait for one.
+        // `sent_out` is dropped by now. After an error, sends of workers fail, and those that wait
+        // for a set get none.
         ended.store(true, Ordering::Relaxed);
         let mut built = Built::default();
-        let mut spread = reversed.map(|r| Spread::new(r.ranges.as_slice().len()));
+        let mut range_blocks = reversed.map(|r| RangeBlocks::new(r.ranges.as_slice().len()));
         let mut failed = None;
         for handle in handles {
             match workers::join(handle) {
-                Ok((part, part_spread)) => {
+                Ok((part, part_blocks)) => {
                     built.add(&part);
-                    if let (Some(all), Some(part)) = (&mut spread, part_spread) {
+                    if let (Some(all), Some(part)) = (&mut range_blocks, part_blocks) {
                         all.add(part);
                     }
                 }
@@ -167,7 +162,7 @@ pub(super) fn build(
             }
         }
         written?;
-        failed.map_or(Ok((built, spread)), Err)
+        failed.map_or(Ok((built, range_blocks)), Err)
     })
 }
 
@@ -180,7 +175,6 @@ impl Built {
     }
 }
 
-/// The writing side: lists in vertex order.
 struct Lists<'a> {
     writer: &'a mut GraphWriter,
     long_list: LongList<'a>,
@@ -195,7 +189,7 @@ fn write_parts(
     ranges: usize,
     progress: &dyn Progress,
 ) -> Result<()> {
-    // Parts of later ranges wait here; there are no more of them than sets.
+    // Parts of later ranges, at most as many as there are sets.
     let mut early: BTreeMap<usize, Part> = BTreeMap::new();
     let mut range = 0;
     while range < ranges {
@@ -217,14 +211,14 @@ fn write_parts(
         lists.write(&part.set)?;
         progress.advance(part.set.targets as u64 * 8);
         range += usize::from(part.last);
-        // The worker may have ended, and needs no buffers then.
+        // The worker may have ended already.
         let _ = part.back.send(part.set);
     }
     lists.finish()
 }
 
 impl Lists<'_> {
-    /// Writes the lists of a part. The last one may go on in the next part.
+    /// Writes the lists of a part. The last one may continue in the next part.
     fn write(&mut self, set: &Set) -> Result<()> {
         let targets: &[u32] = bytemuck::cast_slice(&set.scratch);
         let weights = &set.scratch[set.scratch.len() / 2..];
@@ -240,7 +234,7 @@ impl Lists<'_> {
                 self.long_list.extend(piece, weights)?;
                 continue;
             }
-            self.skip_to(vertex)?;
+            self.skip_to(u64::from(vertex))?;
             if index + 1 == set.lists {
                 self.long_list.begin(vertex, piece, weights)?;
             } else {
@@ -262,9 +256,9 @@ impl Lists<'_> {
         Ok(())
     }
 
-    /// Empty lists for the vertices before this one.
-    fn skip_to(&mut self, vertex: VertexId) -> Result<()> {
-        while self.next_vertex < u64::from(vertex) {
+    /// Writes empty lists up to, not including, `vertex`.
+    fn skip_to(&mut self, vertex: u64) -> Result<()> {
+        while self.next_vertex < vertex {
             self.writer.push_list(&[])?;
             self.next_vertex += 1;
         }
@@ -273,11 +267,7 @@ impl Lists<'_> {
 
     fn finish(mut self) -> Result<()> {
         self.end_long_list()?;
-        while self.next_vertex < self.vertices {
-            self.writer.push_list(&[])?;
-            self.next_vertex += 1;
-        }
-        Ok(())
+        self.skip_to(self.vertices)
     }
 }
 
@@ -289,27 +279,25 @@ fn unpack(list: u64) -> (VertexId, usize) {
     ((list >> 32) as VertexId, (list & u64::from(u32::MAX)) as usize)
 }
 
-/// After so long a worker that waits for buffers looks whether the writing side has ended.
-const NAP: Duration = Duration::from_millis(20);
+/// Interval at which a worker that waits for buffers checks whether the writing side has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What every worker needs.
 struct Job<'a> {
     source: Source<'a>,
     reversed: Option<Reversed<'a>>,
     sizes: BuildSizes,
     sets: &'a Mutex<Receiver<Set>>,
     next: &'a AtomicUsize,
-    /// Whether the writing side has ended.
     ended: &'a AtomicBool,
     progress: &'a dyn Progress,
 }
 
 impl Job<'_> {
-    /// A set that the writing side gives back. Workers hold senders of the channel themselves, so
-    /// it does not close when the writing side ends.
+    /// Receives a set from the writing side. Since workers hold senders of the channel too, it does
+    /// not close when the writing side ends.
     fn next_set(&self, sets: &Receiver<Set>) -> std::result::Result<Set, Stop> {
         loop {
-            match sets.recv_timeout(NAP) {
+            match sets.recv_timeout(POLL_INTERVAL) {
                 Ok(set) => return Ok(set),
                 Err(RecvTimeoutError::Timeout) if !self.ended.load(Ordering::Relaxed) => {}
                 Err(_) => return Err(Stop::Elsewhere),
@@ -318,11 +306,9 @@ impl Job<'_> {
     }
 }
 
-/// Why a worker stops early.
 enum Stop {
-    /// It failed.
     Error(ImportError),
-    /// The writing side is gone.
+    /// The writing side has ended.
     Elsewhere,
 }
 

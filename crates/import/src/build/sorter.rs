@@ -1,4 +1,4 @@
-//! The workers: each reads a range, sorts it and sends its lists to the writing side.
+//! The workers of the third pass: each reads and sorts a range and sends its lists to the writer.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::{Built, Job, Part, Reversed, Sent, Set, Stop, pack};
 use crate::error::{ImportError, Result};
-use crate::partition::{Range, Ranges, Spread, Spreader, count, records, weighted_records};
+use crate::partition::{Range, RangeBlocks, RangeWriter, Ranges, count, records, weighted_records};
 use crate::sort::{self, Record};
 use crate::spill::{Extent, SpillReader};
 
-type WorkerResult = Result<(Built, Option<Spread>)>;
+type WorkerResult = Result<(Built, Option<RangeBlocks>)>;
 
 /// Reports a panic of a worker to the writing side, which would wait for its range for ever.
 struct Alarm<'a>(&'a Sender<Sent>);
@@ -45,12 +45,11 @@ pub(super) fn sort_ranges(job: &Job<'_>, sent: Sender<Sent>, back: Sender<Set>) 
     })
 }
 
-/// A worker: reads ranges, sorts them, sends them.
 struct Sorter<'a> {
     job: &'a Job<'a>,
     sent: &'a Sender<Sent>,
     reader: SpillReader<'a>,
-    reversed: Option<Spreader<'a>>,
+    reversed: Option<RangeWriter<'a>>,
     built: Built,
 }
 
@@ -58,20 +57,20 @@ impl<'a> Sorter<'a> {
     fn new(job: &'a Job<'a>, sent: &'a Sender<Sent>) -> Result<Self> {
         let reader = SpillReader::new(job.source.file, job.sizes.block_bytes)?;
         let weight_bytes = job.sizes.weight_bytes;
-        let spreader =
-            |r: Reversed<'a>| Spreader::new(r.ranges, r.file, r.block_bytes, weight_bytes);
-        let reversed = job.reversed.map(spreader);
+        let range_writer =
+            |r: Reversed<'a>| RangeWriter::new(r.ranges, r.file, r.block_bytes, weight_bytes);
+        let reversed = job.reversed.map(range_writer);
         Ok(Self { job, sent, reader, reversed: reversed.transpose()?, built: Built::default() })
     }
 
     fn finish(self) -> WorkerResult {
-        let spread = self.reversed.map(Spreader::finish).transpose()?;
-        Ok((self.built, spread))
+        let range_blocks = self.reversed.map(RangeWriter::finish).transpose()?;
+        Ok((self.built, range_blocks))
     }
 
     fn run(&mut self, at: &mut usize, back: Sender<Set>) -> std::result::Result<(), Stop> {
         loop {
-            // Buffers first, then a range: so the lowest range under way always has buffers.
+            // Take buffers before a range, so that the lowest unfinished range always has buffers.
             let (set, range) = {
                 let sets = self.job.sets.lock().unwrap_or_else(PoisonError::into_inner);
                 let range = self.job.next.load(Ordering::Relaxed);
@@ -83,14 +82,13 @@ impl<'a> Sorter<'a> {
             };
             *at = range;
             let whole = self.job.source.ranges.as_slice()[range];
-            let extents = &self.job.source.spread.extents[range];
+            let extents = &self.job.source.range_blocks.extents[range];
             let (own_in, own_out) = channel();
             let task = Task { range, whole, back: &back, own_in, own_out };
             self.range(&task, whole, extents, set)?;
         }
     }
 
-    /// Sorts a range, or a part of one, and sends it.
     fn range(
         &mut self,
         task: &Task<'_>,
@@ -100,7 +98,7 @@ impl<'a> Sorter<'a> {
     ) -> std::result::Result<(), Stop> {
         let count = count(extents);
         if count > self.job.sizes.set_keys as u64 {
-            return self.spread_again(task, range, extents, set);
+            return self.repartition(task, range, extents, set);
         }
         let count = count as usize;
         match self.job.sizes.weight_bytes {
@@ -111,8 +109,8 @@ impl<'a> Sorter<'a> {
         self.send(task, range, set)
     }
 
-    /// Sends a part. If it is not the last of the worker's range, its buffers come back to this
-    /// worker, which needs them to go on.
+    /// Sends a part. Unless it is the last of its range, its buffers return to this worker, which
+    /// needs them to continue.
     fn send(&self, task: &Task<'_>, range: Range, set: Set) -> std::result::Result<(), Stop> {
         self.send_piece(task, set, range.last == task.whole.last)
     }
@@ -123,7 +121,7 @@ impl<'a> Sorter<'a> {
         self.sent.send((task.range, Ok(part))).map_err(|_| Stop::Elsewhere)
     }
 
-    /// Fills the keys of a set from these blocks, sorted.
+    /// Reads the records of `extents` into a set and sorts them.
     fn read_sorted<R: Record>(
         &mut self,
         range: Range,
@@ -146,8 +144,8 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Hands every record of these blocks to `each`: the key above the low end of its range, and
-    /// the weight (0 where weights are not imported).
+    /// Calls `each` with every record of `extents`: the key above the low end of its range, and the
+    /// weight (0 unless weights are imported).
     fn for_each_record(
         &mut self,
         range: Range,
@@ -177,7 +175,6 @@ impl<'a> Sorter<'a> {
         )
     }
 
-    /// From sorted keys to lists and targets.
     fn compact(&mut self, range: Range, count: usize, set: &mut Set) -> Result<()> {
         let Set { keys, scratch, lists, targets } = set;
         let weighted = self.job.sizes.weight_bytes > 0;
@@ -208,7 +205,7 @@ impl<'a> Sorter<'a> {
             if let Some(key) = before
                 && space.source(key) != source
             {
-                // Lists never overtake the keys: each has at least one.
+                // Lists never overtake the keys, since each list has at least one key.
                 keys[*lists] = pack(space.source(key), *targets - list_start);
                 *lists += 1;
                 list_start = *targets;
@@ -232,8 +229,8 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Spreads a range that is too full over narrower ones, and goes on with each.
-    fn spread_again(
+    /// Partitions a range that exceeds the buffers into narrower ones and sorts each.
+    fn repartition(
         &mut self,
         task: &Task<'_>,
         range: Range,
@@ -247,18 +244,20 @@ impl<'a> Sorter<'a> {
             };
         }
         let room = set.keys.len() * 16;
-        // Without the buffers there is room for the open blocks.
+        // Dropping the set makes room for the open blocks.
         drop(set);
         let block_bytes = self.job.sizes.block_bytes;
         let count = (room / block_bytes).saturating_sub(4).clamp(2, 256);
         let ranges = Ranges::even(range, count);
         let weight_bytes = self.job.sizes.weight_bytes;
         let file = self.job.source.file;
-        let mut spreader = Spreader::new(&ranges, file, block_bytes, weight_bytes)?;
-        self.for_each_record(range, extents, |key, weight| spreader.push(range.low + key, weight))?;
-        let spread = spreader.finish()?;
+        let mut range_writer = RangeWriter::new(&ranges, file, block_bytes, weight_bytes)?;
+        self.for_each_record(range, extents, |key, weight| {
+            range_writer.push(range.low + key, weight)
+        })?;
+        let range_blocks = range_writer.finish()?;
         let mut set = Set::new(self.job.sizes)?;
-        for (&narrow, extents) in ranges.as_slice().iter().zip(&spread.extents) {
+        for (&narrow, extents) in ranges.as_slice().iter().zip(&range_blocks.extents) {
             self.range(task, narrow, extents, set)?;
             if narrow.last == task.whole.last {
                 return Ok(());
@@ -268,8 +267,9 @@ impl<'a> Sorter<'a> {
         task.own_in.send(set).map_err(|_| Stop::Elsewhere)
     }
 
-    /// A single edge, repeated more often than fits the buffers: once with the smallest weight, or
-    /// all repeats in the order of their weights, a part of the weights at a time that fits.
+    /// Builds the list entries of a single edge that repeats more often than the buffers hold:
+    /// once with the smallest weight, or all repeats by ascending weight, one span of weights that
+    /// fits at a time.
     fn one_key<R: Record>(
         &mut self,
         task: &Task<'_>,
@@ -305,7 +305,7 @@ impl<'a> Sorter<'a> {
                 spans.extend([(middle + 1, high), (low, middle)]);
                 continue;
             }
-            // Of one weight repeated beyond all room, every piece is alike.
+            // One weight may repeat more often than fits; its pieces are all equal.
             while found > 0 {
                 let piece = found.min(room);
                 found -= piece;
@@ -327,7 +327,7 @@ impl<'a> Sorter<'a> {
         unreachable!("the spans hold every weight")
     }
 
-    /// Hands the weight of every record to `each`: 0 where weights are not imported.
+    /// Calls `each` with the weight of every record, 0 unless weights are imported.
     fn for_each_weight(
         &mut self,
         range: Range,
@@ -354,7 +354,6 @@ impl<'a> Sorter<'a> {
     }
 }
 
-/// A range that a worker has taken.
 struct Task<'a> {
     range: usize,
     whole: Range,

@@ -1,4 +1,4 @@
-//! The first pass: reads the inputs, collects the ids, spills the pairs.
+//! Runs the first pass.
 
 use super::{Import, Known, share};
 use crate::blocks::{self, Pass, PassError, PassResult};
@@ -13,11 +13,10 @@ use crate::input;
 use crate::report::Phase;
 use crate::spill::SpillFile;
 
-/// What the first pass leaves to the others.
 pub(crate) struct Gathered<'a> {
     pub(crate) ids: IdMap<'a>,
     pub(crate) collected: Collected,
-    /// Where the pairs lie; `None`: read the inputs again.
+    /// The spilled pairs; `None`: the inputs are read again.
     pub(super) spill: Option<SpillFile>,
     pub(super) lines: u64,
     pub(super) lines_with_more: u64,
@@ -25,13 +24,11 @@ pub(crate) struct Gathered<'a> {
     pub(super) unpacked_bytes: u64,
 }
 
-/// Bytes of a block of input.
-pub(super) fn block_bytes(limit: usize, workers: usize) -> usize {
+pub(crate) fn block_bytes(limit: usize, workers: usize) -> usize {
     share(limit, 64 * workers, 16 << 10, 1 << 20)
 }
 
 impl<'a> Import<'a> {
-    /// How a pass over the inputs reads them.
     pub(super) fn pass(&self, again: bool) -> Pass<'a> {
         let workers = self.config.workers();
         Pass {
@@ -57,12 +54,10 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Bytes of all inputs as they lie, where that can be known.
     pub(super) fn input_bytes(&self) -> Option<u64> {
         input::total_bytes(self.inputs, self.config.weights)
     }
 
-    /// The first pass.
     pub(super) fn gather(&self) -> Result<Gathered<'a>> {
         let gathered = self.gather_any()?;
         self.unchanged.check()?;
@@ -73,7 +68,7 @@ impl<'a> Import<'a> {
             bitmap_bytes: gathered.ids.bitmap_bytes(),
             sort_bytes: 0,
         };
-        // Set once: an import gathers once.
+        // Set once, since an import has one first pass.
         let _ = self.known.set(known);
         Ok(gathered)
     }
@@ -98,7 +93,7 @@ impl<'a> Import<'a> {
         let (pass, sizes) = (self.pass(false), self.collector_sizes(self.budget.limit()));
         let _memory = self.hold_collectors(&pass, sizes)?;
         let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
-        // The set may take what the buffers of this pass leave.
+        // The set may take what is left beside the buffers of this pass.
         let buffers = blocks::pass_memory(pass.workers, pass.block_bytes);
         let set = {
             let _reserved = self.budget.hold(buffers, "reading the input")?;
@@ -126,12 +121,12 @@ impl<'a> Import<'a> {
     }
 
     fn spill_file(&self) -> Result<SpillFile> {
-        // Text takes about as many bytes as its pairs.
+        // Pairs take about as many bytes as their text.
         let needed = self.input_bytes().unwrap_or(0);
         Ok(SpillFile::new(self.workspace.spill()?, needed))
     }
 
-    /// Plain pairs are read twice instead of being written and read.
+    /// Whether the inputs are plain pairs, which are read twice instead of being spilled.
     pub(super) fn can_reread(&self) -> bool {
         self.inputs.iter().all(Input::is_plain_pairs)
     }

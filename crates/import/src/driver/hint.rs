@@ -1,9 +1,9 @@
-//! How much memory would do, where an import had too little.
+//! Computes the memory that would suffice for an import that had too little.
 //!
-//! A refused request says what was missing at that point; steps after it take memory, too, and
-//! some take shares of the budget. So the need of every step is added up for larger and larger
-//! budgets until one covers its own needs. After the first pass the number does; before its end
-//! the ids that are still to come are estimated from the part of the input that was parsed.
+//! A refused request only says what was missing at that point; later steps take memory too, some of
+//! them shares of the budget. So the needs of all steps are computed for larger and larger budgets
+//! until one covers its own needs. After the first pass the number suffices; before its end the
+//! ids still to come are estimated from the part of the input that was parsed.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use cenote_store::GraphWriter;
 use cenote_store::order::Order;
 
 use super::gather::block_bytes;
-use super::spread::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
+use super::partition::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 use super::write::{SET_KEYS_MIN, long_list_entries};
 use super::{Import, Known};
 use crate::blocks;
@@ -24,11 +24,11 @@ use crate::spill::SpillReader;
 
 /// The buffers of a graph writer, without and with weights.
 const WRITER_BYTES: [usize; 2] = [6 << 20, 12 << 20];
-/// Most that the ids of a byte of text take: names of one letter, with their places in tables.
+/// Most memory for the ids in a byte of text: names of one letter, with their table entries.
 const IDS_PER_BYTE: f64 = 32.0;
 
 impl Import<'_> {
-    /// Replaces what was missing by what would have been enough.
+    /// Replaces the missing memory in an error by a budget that suffices.
     pub(super) fn with_sufficient_memory(&self, error: ImportError) -> ImportError {
         let ImportError::Memory { given, needed, what } = error else { return error };
         let known = self.known.get().copied().unwrap_or_else(|| self.estimate(needed));
@@ -36,16 +36,16 @@ impl Import<'_> {
         while self.need(limit, known) > limit {
             limit += limit / 8;
         }
-        // Whole megabytes are easier to write.
+        // Rounded to whole MiB.
         let needed = limit.next_multiple_of(1 << 20);
         ImportError::Memory { given, needed, what }
     }
 
-    /// What the first pass would have found, had its request for `needed` bytes in all been met.
+    /// Estimates the result of the first pass, which had requested `needed` bytes in all.
     fn estimate(&self, needed: usize) -> Known {
         let [read, unpacked, parsed] = self.meter.read();
         let total = self.input_bytes().map_or(4.0, |bytes| bytes as f64 / read.max(1.0));
-        // All that will be unpacked, and how much more that is than what was parsed.
+        // Bytes of the whole input after decompression.
         let bytes = unpacked.max(1.0) * total.max(1.0);
         let most = bytes * IDS_PER_BYTE;
         let is_sample = parsed > 8.0 * block_bytes(self.budget.limit(), 1) as f64;
@@ -61,7 +61,7 @@ impl Import<'_> {
         }
     }
 
-    /// What an import takes at most that is given `limit` bytes.
+    /// Bytes of memory that an import with a budget of `limit` bytes takes at most.
     fn need(&self, limit: usize, known: Known) -> usize {
         let Known { vertices, edges, ids_bytes, bitmap_bytes, sort_bytes } = known;
         let config = self.config;

@@ -1,13 +1,13 @@
-//! The import from start to end: three passes and what lies between them.
+//! Runs an import: three passes and the steps between them.
 //!
 //! - `gather`: the first pass reads the inputs and collects ids
-//! - `spread`: the second pass maps pairs to keys and spreads them over ranges
+//! - `partition`: the second pass maps pairs to keys and partitions them by ranges
 //! - `write`: the third pass sorts ranges and writes the graph
-//! - `hint`: the memory that an import would need which had too little
+//! - `hint`: computes the memory that an import would have needed
 
 mod gather;
 mod hint;
-mod spread;
+mod partition;
 mod write;
 
 use std::path::Path;
@@ -30,9 +30,9 @@ use crate::rows::STREAM_MEMORY;
 use crate::spill::{SpillFile, full_disk};
 use crate::workspace::{FileWorkspace, Workspace};
 
-pub(super) use self::gather::Gathered;
+pub(super) use self::gather::{Gathered, block_bytes};
 
-/// Imports the files `inputs` into the graph file `out`. On any error nothing is left behind.
+/// Imports the files `inputs` into the graph file `out`. An error leaves no file behind.
 pub fn import(
     inputs: &[InputSpec],
     out: &Path,
@@ -92,12 +92,11 @@ pub fn import_edges(
     Ok(report)
 }
 
-/// Seconds since the clock was made. Phases are timed in real time: parsing is no device's work.
+/// Seconds in real time since the clock was created, which include parsing.
 fn seconds_since(clock: &RealClock) -> f64 {
     clock.now_ns() as f64 / 1e9
 }
 
-/// The names of all inputs.
 fn names(inputs: &[Input<'_>]) -> String {
     inputs.iter().map(Input::name).collect::<Vec<_>>().join(", ")
 }
@@ -137,8 +136,8 @@ fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
     })
 }
 
-/// Whether the format of a file is known, and weights can be had from it, if they are imported.
-fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
+/// Checks that the format of a file is known, and that it has weights if they are imported.
+pub(super) fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
     let format = input::format_of(spec)?;
     let Some(kind) = weights else { return Ok(()) };
     let refuse = |reason: String| Err(ImportError::Format { input: spec.name(), reason });
@@ -154,20 +153,19 @@ fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
     Ok(())
 }
 
-/// What the first pass found, or what it is expected to find.
+/// Result of the first pass, or an estimate of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub vertices: u64,
     pub edges: u64,
-    /// Memory of the ids, and of all that stays for the whole import.
+    /// Memory held by the ids for the whole import.
     pub ids_bytes: usize,
-    /// What ids take more in a bitmap that has more room.
+    /// Further memory of the ids if their bitmap has more room.
     pub bitmap_bytes: usize,
-    /// What the end of the first pass takes, where it is still to come.
+    /// Memory of the end of the first pass, if it is still to come.
     pub sort_bytes: usize,
 }
 
-/// Everything a step needs to know.
 #[derive(Clone, Copy)]
 pub(super) struct Import<'a> {
     pub(super) inputs: &'a [Input<'a>],
@@ -178,9 +176,7 @@ pub(super) struct Import<'a> {
     pub(super) copies: &'a dyn OpenCopies,
     pub(super) unchanged: &'a Unchanged<'a>,
     pub(super) meter: &'a Meter,
-    /// What the first pass found, for errors.
     pub(super) known: &'a OnceLock<Known>,
-    /// The graph is for the import itself: it needs no ids.
     pub(super) temporary: bool,
 }
 
@@ -200,7 +196,7 @@ impl<'a> Import<'a> {
         let mut spill_bytes = order_spill_bytes + partitioned.file.bytes();
         spill_bytes += gathered.spill.as_ref().map_or(0, SpillFile::bytes);
         let Gathered { ids, collected, spill, lines, lines_with_more, .. } = gathered;
-        // The pairs are not needed any more: their disk space goes to the output.
+        // The pairs are not needed any more; dropping them frees disk space for the output.
         drop(spill);
         let seconds_partition = seconds_since(&start);
         let start = RealClock::default();
@@ -239,29 +235,19 @@ impl<'a> Import<'a> {
     }
 }
 
-/// A full disk under the graph, with what it needs.
+/// Adds the needed bytes to an error of a full disk.
 pub(super) fn explain_output(
     error: ImportError,
     needed: u64,
     role: &'static str,
     remedy: &'static str,
 ) -> ImportError {
-    match error {
-        ImportError::Store(StoreError::Device(DeviceError::Io {
-            device,
-            op,
-            offset,
-            len,
-            fault,
-        })) => {
-            let error = DeviceError::Io { device, op, offset, len, fault };
-            full_disk(error, offset, needed, role, remedy)
-        }
-        other => other,
-    }
+    let ImportError::Store(StoreError::Device(error)) = error else { return error };
+    let DeviceError::Io { offset, .. } = error else { return StoreError::Device(error).into() };
+    full_disk(error, offset, needed, role, remedy)
 }
 
-/// A power of two: the `parts`-th part of `whole`, within bounds.
+/// `whole / parts` rounded down to a power of two, within bounds.
 fn share(whole: usize, parts: usize, least: usize, most: usize) -> usize {
     let part = whole / parts;
     let power = if part == 0 { 1 } else { 1 << part.ilog2() };

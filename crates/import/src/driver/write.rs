@@ -1,4 +1,4 @@
-//! The third pass: sorts the ranges and writes the graph.
+//! Runs the third pass: sorts the ranges and writes the graph.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Tables;
 use cenote_store::{Counts, GraphSpec, GraphWriter, IdsSource};
 
-use super::spread::{BLOCK_BYTES_MIN, Partitioned};
+use super::partition::{BLOCK_BYTES_MIN, Partitioned};
 use super::{Import, share};
 use crate::budget::Held;
 use crate::build::{self, BuildSizes, Built, Reversed, Source};
@@ -17,16 +17,15 @@ use crate::error::{ImportError, Result};
 use crate::ids::map::{IdMap, Placed, RankMap};
 use crate::long_list::LongList;
 use crate::order;
-use crate::partition::{Range, Ranges, Spread, Spreader};
+use crate::partition::{Range, RangeBlocks, Ranges};
 use crate::report::Phase;
-use crate::spill::{SpillFile, SpillReader};
+use crate::spill::{SpillFile, SpillReader, SpillWriter};
 
 const RANKS: &str = "the ranks of all vertices";
 pub(super) const SET_KEYS_MIN: usize = 1 << 12;
-/// Places in a sort are `u32`.
+/// Counts in a sort are `u32`.
 const SET_KEYS_MAX: usize = 1 << 30;
 
-/// Entries of a list that stay in memory while its end is not known.
 pub(super) fn long_list_entries(limit: usize) -> usize {
     share(limit, 128, 1 << 16, 64 << 20) / 4
 }
@@ -40,7 +39,7 @@ pub(crate) struct Written {
 }
 
 impl Import<'_> {
-    /// The third pass: the graph on a device that is `output`'s, or gives its bytes back soon.
+    /// Runs the third pass: writes the graph to `output`.
     pub(crate) fn write(
         &self,
         ids: &IdMap<'_>,
@@ -52,11 +51,11 @@ impl Import<'_> {
         let mut writer = self.writer(ids, parts, output)?;
         let mut held = self.budget.hold(writer.memory_bytes(), "writing the graph")?;
         let keys: u64 = parts.keys();
-        // The index, the degrees and their classes that the writer collects.
+        // The index, the degrees and their classes, which the writer collects.
         let classes = if config.hub_neighbours.is_made(ids.len(), keys) { ids.len() } else { 0 };
         let ahead = keys * 4 / u64::from(config.page_bytes) * 9 + ids.len() * 2 + classes;
         held.grow(ahead as usize, "the index of the graph")?;
-        // Not before the end, but an end that fails should fail here.
+        // Held again at the end; fails here if it would fail there.
         drop(self.budget.hold(ids.ranks_bytes(), RANKS)?);
         let reversed = config.in_edges.then(|| self.reversed(ids, collected, parts)).transpose()?;
         let (built, backward) = {
@@ -68,14 +67,14 @@ impl Import<'_> {
             });
             let source = parts.source(config.keep_duplicates);
             let extra = reversed.as_ref().map_or(0, |r| {
-                config.workers() * Spreader::memory(r.ranges.as_slice().len(), r.block_bytes)
+                config.workers() * SpillWriter::memory(r.ranges.as_slice().len(), r.block_bytes)
             });
             self.build(source, reversed, extra, parts.block_bytes, &mut writer, ids.len())?
         };
         let mut stored = built.stored;
         let mut spill_bytes = 0;
-        if let (Some(mut reversed), Some(spread)) = (reversed, backward) {
-            reversed.spread = spread;
+        if let (Some(mut reversed), Some(range_blocks)) = (reversed, backward) {
+            reversed.range_blocks = range_blocks;
             spill_bytes += reversed.file.bytes();
             writer.begin_in()?;
             self.progress.begin(Phase::WriteIn, Some(built.stored * 8));
@@ -127,7 +126,7 @@ impl Import<'_> {
         }))
     }
 
-    /// The hub neighbours of a graph whose lists of a direction have so many entries.
+    /// Writes the hub neighbours of a graph with `entries` in the lists of a direction.
     fn write_hub_neighbours(
         &self,
         writer: &mut GraphWriter,
@@ -163,7 +162,7 @@ impl Import<'_> {
         Counts { edges, duplicates, self_loops: parts.loops }
     }
 
-    /// What the lists do not hold: ids and order. A temporary graph has none.
+    /// Writes ids and order; a temporary graph has none.
     fn finish(
         &self,
         writer: GraphWriter,
@@ -204,7 +203,7 @@ impl Import<'_> {
         Ok(superblock)
     }
 
-    /// Ranges for the lists of sources, from the sample.
+    /// Chooses ranges for the lists of sources by the sample.
     fn reversed(
         &self,
         ids: &IdMap<'_>,
@@ -217,12 +216,12 @@ impl Import<'_> {
         let plan = self.plan(parts.keys())?;
         let whole = Range { low: 0, last: space.last() };
         let ranges = Ranges::balanced(whole, sample, plan.ranges);
-        // The sort buffers need their part, too.
+        // Leaves memory for the sort buffers.
         let block_bytes = (plan.block_bytes / 4).next_multiple_of(4096).max(BLOCK_BYTES_MIN);
         let record = 8 + self.config.weight_bytes() as u64;
         let file = SpillFile::new(self.workspace.spill()?, parts.keys() * record);
-        let spread = Spread::new(0);
-        Ok(Partitioned { space, file, ranges, spread, block_bytes, loops: 0, salt: 0 })
+        let range_blocks = RangeBlocks::new(0);
+        Ok(Partitioned { space, file, ranges, range_blocks, block_bytes, loops: 0, salt: 0 })
     }
 
     fn build(
@@ -233,7 +232,7 @@ impl Import<'_> {
         block_bytes: usize,
         writer: &mut GraphWriter,
         vertices: u64,
-    ) -> Result<(Built, Option<Spread>)> {
+    ) -> Result<(Built, Option<RangeBlocks>)> {
         let workers = self.config.workers();
         let entries = long_list_entries(self.budget.limit());
         let weight_bytes = self.config.weight_bytes();
@@ -241,7 +240,7 @@ impl Import<'_> {
         let lists = LongList::memory(entries, weighted);
         let fixed = extra + lists + workers * SpillReader::memory(block_bytes);
         let _fixed = self.budget.hold(fixed, "sorting the edges")?;
-        let largest = source.spread.keys_of_largest_range();
+        let largest = source.range_blocks.keys_of_largest_range();
         let set_bytes = BuildSizes::sets(workers) * BuildSizes::bytes_per_key(weight_bytes);
         let most = (self.budget.free() / set_bytes).min(SET_KEYS_MAX);
         let set_keys = (largest.max(1) as usize).min(most);

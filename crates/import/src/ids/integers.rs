@@ -1,9 +1,9 @@
-//! Integer ids: a bitmap in chunks where they are dense, sorted runs where they are sparse.
+//! Integer ids: a bitmap of chunks where they are dense, sorted runs where they are sparse.
 //!
-//! Ids below 2^32 go to lazily made chunks of 65,536 bits. When the chunks have taken their share
-//! of the budget, ids of further chunks are collected like those above 2^32: in buffers that are
-//! sorted, freed of repeats and merged. Which way an id took depends on timing; the set of ids,
-//! and therefore the dense id of each, does not.
+//! Ids below 2^32 go to chunks of 65,536 bits that are created on demand. When the chunks have used
+//! up their share of the budget, ids of further chunks are collected like those above 2^32: in
+//! buffers that are sorted, deduplicated and merged. Which way an id goes depends on timing; the
+//! set of ids, and therefore the vertex of each, does not.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ use cenote_store::VertexId;
 const CHUNK_BITS: u32 = 16;
 const CHUNKS: usize = 1 << CHUNK_BITS;
 const WORDS: usize = 1 << (CHUNK_BITS - 6);
-/// Memory of a chunk: its bits and, in the finished map, a rank for each word.
+/// Bytes of a chunk: its bits and, in the finished map, a rank for each word.
 const CHUNK_BYTES: usize = WORDS * 10;
 const DIRECTORY_BYTES: usize = CHUNKS * 28;
 /// Ids a worker collects before it sorts them.
@@ -24,7 +24,6 @@ const WHAT: &str = "the table of integer ids";
 
 type Chunk = Box<[AtomicU64]>;
 
-/// The set of ids seen so far; filled by all workers at once.
 #[derive(Debug)]
 pub(crate) struct IntegerSet<'a> {
     chunks: Vec<OnceLock<Chunk>>,
@@ -35,26 +34,26 @@ pub(crate) struct IntegerSet<'a> {
     chunk_memory: Mutex<Held<'a>>,
 }
 
-/// Sorted runs without repeats, each at most half as long as the one before.
+/// Sorted runs of distinct ids, each at most half as long as the one before.
 #[derive(Debug)]
 struct Runs<'a> {
     runs: Vec<Vec<u64>>,
     memory: Held<'a>,
 }
 
-/// One worker's ids on their way to the runs.
+/// One worker's ids that are not in the runs yet.
 #[derive(Debug, Default)]
 pub(crate) struct LocalIds {
     ids: Vec<u64>,
 }
 
 impl<'a> IntegerSet<'a> {
-    /// Memory that the bitmap of so many ids takes at most.
+    /// Most memory of the bitmap for this number of ids.
     pub fn bitmap_bytes(ids: usize) -> usize {
         ids.min(CHUNKS) * CHUNK_BYTES + DIRECTORY_BYTES
     }
 
-    /// An empty set whose bitmap takes at most half of what the budget has left.
+    /// An empty set whose bitmap takes at most half of the remaining budget.
     pub fn new(budget: &'a Budget) -> Result<Self> {
         let directory = budget.hold(DIRECTORY_BYTES, WHAT)?;
         let mut chunks = Vec::new();
@@ -69,7 +68,6 @@ impl<'a> IntegerSet<'a> {
         })
     }
 
-    /// Adds an id.
     #[inline]
     pub fn insert(&self, id: u64, local: &mut LocalIds) -> Result<()> {
         if id < 1 << 32
@@ -113,7 +111,7 @@ impl<'a> IntegerSet<'a> {
         Ok(Some(chunk))
     }
 
-    /// Hands a worker's collected ids over.
+    /// Moves a worker's ids to the runs.
     pub fn flush(&self, local: &mut LocalIds) -> Result<()> {
         if local.ids.is_empty() {
             return Ok(());
@@ -126,12 +124,12 @@ impl<'a> IntegerSet<'a> {
         sparse.push(run)
     }
 
-    /// Ends collecting and gives every id its rank.
+    /// Ends collecting and ranks the ids.
     pub fn finish(self) -> Result<IntegerMap<'a>> {
         let mut sparse = self.sparse.into_inner().unwrap_or_else(PoisonError::into_inner);
         sparse.merge_all()?;
         let mut ids = sparse.runs.pop().unwrap_or_default();
-        // A race may have sent an id to the runs although its chunk was made after all.
+        // By a race an id may be in the runs although its chunk exists.
         ids.retain(|&id| {
             match self.chunks.get((id >> CHUNK_BITS) as usize).and_then(OnceLock::get) {
                 Some(chunk) => {
@@ -158,7 +156,7 @@ impl<'a> IntegerSet<'a> {
 fn set_bit(chunk: &[AtomicU64], id: u64) {
     let word = &chunk[(id >> 6) as usize & (WORDS - 1)];
     let bit = 1u64 << (id & 63);
-    // Most ids are there already: a plain load keeps the cache line shared.
+    // Most ids are in the set already; a plain load keeps the cache line shared.
     if word.load(Ordering::Relaxed) & bit == 0 {
         word.fetch_or(bit, Ordering::Relaxed);
     }
@@ -211,7 +209,6 @@ fn merge_distinct(a: &[u64], b: &[u64], room: usize) -> Vec<u64> {
     merged
 }
 
-/// A chunk with the number of ids before each of its words.
 #[derive(Debug)]
 struct RankedChunk {
     bits: Box<[u64]>,
@@ -254,7 +251,7 @@ impl RankedChunk {
     }
 }
 
-/// From outer to dense ids, and all outer ids in ascending order.
+/// Maps integer ids to ranks, and lists them in ascending order.
 #[derive(Debug)]
 pub(crate) struct IntegerMap<'a> {
     chunks: Vec<Option<RankedChunk>>,
@@ -306,17 +303,16 @@ impl<'a> IntegerMap<'a> {
         Ok(map)
     }
 
-    /// Number of ids.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Memory that a bitmap would take more which had room for all ids below 2^32.
+    /// Further memory of a bitmap with room for all ids below 2^32.
     pub fn bitmap_bytes(&self) -> usize {
         self.sparse.partition_point(|&id| id < 1 << 32).min(CHUNKS) * CHUNK_BYTES
     }
 
-    /// Whether the outer ids are 0 to n-1, so that no map need be stored.
+    /// Whether the ids are 0 to n-1, so that no map is stored.
     pub fn is_identity(&self) -> bool {
         self.identity
     }
@@ -335,7 +331,7 @@ impl<'a> IntegerMap<'a> {
         largest
     }
 
-    /// The dense id of an id that was inserted.
+    /// The rank of an id that was inserted.
     #[inline]
     pub fn dense(&self, id: u64) -> VertexId {
         let chunk = (id >> CHUNK_BITS).min(CHUNKS as u64) as usize;
@@ -347,7 +343,7 @@ impl<'a> IntegerMap<'a> {
 
     fn sparse_rank(&self, id: u64) -> u32 {
         let first = self.sparse.first().copied().unwrap_or(0);
-        // An input that changed between its two readings may bring larger ids than there were.
+        // An input that changed between the passes may contain larger ids.
         let slice =
             (id.saturating_sub(first) >> self.slice_shift).min(self.slices.len() as u64 - 2);
         let slice = slice as usize;
@@ -355,7 +351,7 @@ impl<'a> IntegerMap<'a> {
         low_u32((from + self.sparse[from..to].partition_point(|&other| other < id)) as u64)
     }
 
-    /// Every id, ascending.
+    /// All ids, ascending.
     pub fn ids(&self) -> impl Iterator<Item = u64> {
         let mut sparse = self.sparse.iter().copied().peekable();
         let chunks = self.chunks.iter().zip(0u64..);
@@ -371,8 +367,8 @@ impl<'a> IntegerMap<'a> {
     }
 }
 
-/// Cuts the id range into about as many equal slices as there are 4 ids, so that a lookup in
-/// evenly spread ids ends after a step or two of its binary search.
+/// Divides the id range into equal slices, about one per 4 ids, so that a look-up in evenly
+/// distributed ids takes a step or two of binary search.
 fn slice_table(sparse: &[u64]) -> (Vec<u32>, u32) {
     let (Some(first), Some(last)) = (sparse.first(), sparse.last()) else {
         return (vec![0, 0], 63);
@@ -396,7 +392,7 @@ fn slice_table(sparse: &[u64]) -> (Vec<u32>, u32) {
     (table, shift)
 }
 
-/// Counts of ids fit: more than 2^32-2 are refused. Wraps only on the way to that refusal.
+/// Truncates a count of ids. Overflows only on the way to an error: more than 2^32-2 are refused.
 fn low_u32(count: u64) -> u32 {
     (count & u64::from(u32::MAX)) as u32
 }

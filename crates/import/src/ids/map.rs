@@ -1,4 +1,4 @@
-//! The finished map from outer ids to vertices, whatever the outer ids are.
+//! The finished map from ids to vertices.
 
 use super::integers::IntegerMap;
 use super::strings::StringMap;
@@ -6,24 +6,22 @@ use crate::budget::Held;
 use cenote_store::VertexId;
 use cenote_store::order::Order;
 
-/// From the numbers that sinks give to vertices.
+/// Maps the ids of a [`Sink`](crate::parse::Sink) to vertices.
 #[derive(Debug)]
 pub(crate) struct IdMap<'a> {
     pub ranks: RankMap<'a>,
-    /// Another order of the vertices than that of their ids.
+    /// The order of the vertices, if it is not that of their ids.
     pub placed: Option<Placed<'a>>,
 }
 
-/// From the numbers that sinks give to ranks: the places of their ids in ascending order.
+/// Maps the ids of a sink to ranks, their places in ascending order.
 #[derive(Debug)]
 pub(crate) enum RankMap<'a> {
-    /// Integers.
     Integers(IntegerMap<'a>),
-    /// Strings, by their provisional numbers.
+    /// By the provisional numbers of strings.
     Strings(StringMap<'a>),
 }
 
-/// The vertex of every rank.
 #[derive(Debug)]
 pub(crate) struct Placed<'a> {
     pub order: Order,
@@ -32,12 +30,11 @@ pub(crate) struct Placed<'a> {
 }
 
 impl<'a> IdMap<'a> {
-    /// A map that makes every vertex its rank.
+    /// A map in which every vertex is its rank.
     pub fn natural(ranks: RankMap<'a>) -> Self {
         Self { ranks, placed: None }
     }
 
-    /// Number of vertices.
     pub fn len(&self) -> u64 {
         match &self.ranks {
             RankMap::Integers(map) => map.len(),
@@ -45,7 +42,7 @@ impl<'a> IdMap<'a> {
         }
     }
 
-    /// The vertex. An id that is not in the map gives any number.
+    /// The vertex of an id. Any number for an id that is not in the map.
     #[inline]
     pub fn dense(&self, id: u64) -> VertexId {
         let rank = match &self.ranks {
@@ -59,12 +56,12 @@ impl<'a> IdMap<'a> {
         }
     }
 
-    /// Memory of the rank of every vertex, where it is not itself.
+    /// Bytes of the rank of every vertex, unless it is the vertex.
     pub fn ranks_bytes(&self) -> usize {
         self.placed.as_ref().map_or(0, |placed| size_of_val(placed.vertex_of.as_slice()))
     }
 
-    /// Memory that a bitmap with more room would take more.
+    /// Further memory of a bitmap with more room.
     pub fn bitmap_bytes(&self) -> usize {
         match &self.ranks {
             RankMap::Integers(map) => map.bitmap_bytes(),
@@ -72,7 +69,7 @@ impl<'a> IdMap<'a> {
         }
     }
 
-    /// What reports call the stored ids.
+    /// Kind of the stored ids in reports.
     pub fn kind(&self) -> &'static str {
         match &self.ranks {
             RankMap::Integers(map) if map.is_identity() => "none",

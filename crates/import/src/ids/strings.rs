@@ -1,8 +1,7 @@
-//! String ids: a dictionary that numbers names in order of arrival, and sorts them at the end.
+//! String ids: a dictionary that numbers names in order of arrival and sorts them at the end.
 //!
-//! The dictionary is cut into shards by hash so that workers rarely wait for each other. The
-//! provisional number of a name depends on timing; its dense id, its place among all names in the
-//! order of their bytes, does not.
+//! The dictionary is sharded by hash, so that workers rarely contend. The provisional number of a
+//! name depends on timing; its rank, its place among all names by bytes, does not.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,12 +18,10 @@ use crate::workers::{self, Shared};
 use cenote_store::VertexId;
 
 const SHARDS: usize = 64;
-/// Longest name.
 pub(crate) const NAME_BYTES_MAX: usize = u16::MAX as usize;
 const WHAT: &str = "the dictionary of string ids";
 const SLOT_FREE: u32 = u32::MAX;
 
-/// Names seen so far; filled by all workers at once.
 #[derive(Debug)]
 pub(crate) struct Dictionary<'a> {
     shards: Vec<Mutex<Shard<'a>>>,
@@ -34,10 +31,10 @@ pub(crate) struct Dictionary<'a> {
 
 #[derive(Debug)]
 struct Shard<'a> {
-    /// Open addressing, a power of two, at most three quarters full.
+    /// Open addressing; a power of two, at most three quarters full.
     slots: Vec<Slot>,
     entries: Vec<Entry>,
-    /// Bytes of the names; pieces grow with the shard and never move.
+    /// Bytes of the names. Pieces grow with the shard and never move.
     pieces: Vec<Vec<u8>>,
     memory: Held<'a>,
 }
@@ -62,7 +59,7 @@ impl<'a> Dictionary<'a> {
         Ok(Self { shards: shards.collect::<Result<_>>()?, next: AtomicU64::new(0), budget })
     }
 
-    /// The provisional number of a name, which is added if it is new.
+    /// The provisional number of a name, which is added unless it is there.
     pub fn intern(&self, name: &[u8]) -> Result<u64> {
         let hash = hash_of(name);
         let shard = &self.shards[(hash >> 58) as usize];
@@ -70,7 +67,7 @@ impl<'a> Dictionary<'a> {
         shard.intern(name, hash as u32, &self.next)
     }
 
-    /// Ends collecting: sorts the names and gives each its dense id.
+    /// Ends collecting: sorts and ranks the names.
     pub fn finish(self, workers: usize) -> Result<StringMap<'a>> {
         let count = self.next.into_inner();
         if count > VERTICES_MAX {
@@ -93,7 +90,7 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// FxHash with a last mix, since its low bits alone are weak.
+/// FxHash with a final mix, since its low bits alone are weak.
 fn hash_of(name: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name);
@@ -173,7 +170,7 @@ impl<'a> Shard<'a> {
         Ok(())
     }
 
-    /// Entries in the order of their names. The hash table is not needed any more.
+    /// Entries in the order of their names. Drops the hash table.
     fn sorted(&mut self) -> Vec<u32> {
         self.memory.shrink_to(self.memory.bytes() - self.slots.len() * size_of::<Slot>());
         self.slots = Vec::new();
@@ -211,7 +208,6 @@ fn merge_shards(shards: &[Shard<'_>], sorted: &[Vec<u32>], mut each: impl FnMut(
     }
 }
 
-/// From provisional numbers to dense ids, and all names in order.
 #[derive(Debug)]
 pub(crate) struct StringMap<'a> {
     shards: Vec<Shard<'a>>,
@@ -221,18 +217,15 @@ pub(crate) struct StringMap<'a> {
 }
 
 impl StringMap<'_> {
-    /// Number of names.
     pub fn len(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// The dense id of a provisional number.
     #[inline]
     pub fn dense(&self, provisional: u64) -> VertexId {
         self.dense[provisional as usize]
     }
 
-    /// The name of a dense id.
     pub fn name(&self, vertex: VertexId) -> &[u8] {
         let place = self.order[vertex as usize];
         self.shards[(place >> 32) as usize].name(place as u32)

@@ -1,9 +1,9 @@
-//! Vertices in another order than that of their ids: which vertex every rank becomes.
+//! Orders the vertices by something else than their ids: computes the vertex of every rank.
 //!
-//! A shuffle needs the number of vertices. Degrees and a search need the graph: it is built in
-//! natural order on a spill file first. When the order is known, the edges are mapped, spread and
-//! sorted again from the start, so every order goes through the same code. The temporary graph
-//! vanishes with its file.
+//! A shuffle needs only the number of vertices. The degree and BFS orders need the graph, which is
+//! built in natural order on a spill file first. Then the edges are mapped, partitioned and sorted
+//! again from the start, so every order uses the same code. The temporary graph vanishes with its
+//! file.
 
 mod bfs;
 
@@ -25,14 +25,14 @@ use cenote_store::order::Order;
 use cenote_store::{Direction, Graph, LookupConfig, VertexId};
 
 const WHAT: &str = "the order of the vertices";
-/// Buffers of the streams over the temporary graph: two at a time of 2 MiB each.
+/// Buffers of the streams over the temporary graph: two of 2 MiB each.
 const STREAMS_BYTES: usize = 4 << 20;
-/// Memory for each page of the temporary graph: its index, and a copy of a level of fewer than half
-/// as many vertices.
+/// Bytes of memory for each page of the temporary graph: its index, and a copy of a level of fewer
+/// than half as many vertices.
 const INDEX_BYTES: usize = 8;
 
 impl<'a> Import<'a> {
-    /// Finds out which vertex every rank becomes, where it is not its own. Bytes spilled for that.
+    /// Computes the vertex of every rank, unless the order is natural. Returns the bytes spilled.
     pub(super) fn place(&self, gathered: &mut Gathered<'a>) -> Result<u64> {
         let order = self.config.order;
         let vertices = gathered.ids.len() as usize;
@@ -44,7 +44,7 @@ impl<'a> Import<'a> {
                 (shuffled(vertices, seed), 0)
             }
             Order::Degree | Order::Bfs => {
-                // Held again when the temporary graph is there.
+                // Held again after the temporary graph was built.
                 drop(memory);
                 let (graph, spilled) = self.natural_graph(gathered)?;
                 self.progress.begin(Phase::Order, None);
@@ -68,7 +68,7 @@ impl<'a> Import<'a> {
         Search::new((graph, &graph.handle()?), degrees, self.progress).run(&ranks, joined)
     }
 
-    /// The graph in natural order on a spill file: lists of targets alone.
+    /// Builds the graph in natural order, with lists of targets only, on a spill file.
     fn natural_graph(&self, gathered: &Gathered<'a>) -> Result<(Temporary, u64)> {
         let config = ImportConfig {
             order: Order::Natural,
@@ -92,7 +92,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// A graph in natural order that is gone after the import.
+/// A graph in natural order that exists only during the import.
 struct Temporary {
     device: Arc<dyn cenote_device::Device>,
     pages: usize,
@@ -100,7 +100,7 @@ struct Temporary {
 }
 
 impl Temporary {
-    /// A search looks lists up: as many pages stay in memory as the budget has room for.
+    /// Opens the graph. For a search, as many pages stay in memory as the budget allows.
     fn open<'b>(self, import: &Import<'b>, order: Order) -> Result<(Graph, Held<'b>)> {
         let fixed = STREAMS_BYTES + self.pages * INDEX_BYTES;
         let frame_bytes = Pool::frame_bytes(self.page_bytes) as usize;
@@ -115,11 +115,11 @@ impl Temporary {
     }
 }
 
-/// With fewer frames a look-up that runs over some pages would wash out its own.
+/// With fewer frames a look-up over several pages would evict its own.
 const FRAMES_MIN: usize = 16;
 
-/// Memory that an order takes at most beside the edges' ids, for a temporary graph of so many
-/// bytes.
+/// Most memory of computing an order, beside the ids of the edges, with a temporary graph of
+/// `graph_bytes`.
 pub(super) fn memory(order: Order, vertices: usize, graph_bytes: usize) -> usize {
     let is_graph_needed = matches!(order, Order::Degree | Order::Bfs);
     let pages = if is_graph_needed { graph_bytes / 4096 + FRAMES_MIN } else { 0 };
@@ -128,33 +128,32 @@ pub(super) fn memory(order: Order, vertices: usize, graph_bytes: usize) -> usize
     memory_of(order, vertices) + graph
 }
 
-/// Memory that finding an order takes.
 fn memory_of(order: Order, vertices: usize) -> usize {
     let entry = size_of::<VertexId>();
     match order {
         Order::Natural => 0,
         Order::Random { .. } => vertices * entry,
-        // Degrees, which become the vertices of the ranks, and the ranks by them.
+        // Degrees, later reused for the vertices of the ranks, and the ranks by degree.
         Order::Degree => vertices * 2 * entry,
         Order::Bfs => vertices * 2 * entry + Search::memory(vertices),
     }
 }
 
-/// Fisher and Yates' shuffle, its numbers by SplitMix64.
+/// Fisher-Yates shuffle with random numbers of SplitMix64.
 fn shuffled(vertices: usize, seed: u64) -> Vec<VertexId> {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut vertex_of: Vec<VertexId> = (0..vertices as VertexId).collect();
     let mut state = seed;
     for last in (1..vertices).rev() {
         state = state.wrapping_add(STEP);
-        // The high half of the product: any of `0..=last`, as good as equally often.
+        // The high half of the product is nearly uniform in `0..=last`.
         let chosen = (u128::from(mix(state)) * (last as u128 + 1)) >> 64;
         vertex_of.swap(last, chosen as usize);
     }
     vertex_of
 }
 
-/// Lengths of the lists of targets; of a longer one than 2^32 - 1 entries that number.
+/// Lengths of the lists of targets, at most 2^32 - 1.
 fn degrees(graph: &Graph) -> Result<Vec<u32>> {
     let mut degrees = Vec::with_capacity(graph.vertices());
     graph.degrees(Direction::Out, &mut |_, lengths| {
@@ -163,14 +162,13 @@ fn degrees(graph: &Graph) -> Result<Vec<u32>> {
     Ok(degrees)
 }
 
-/// All ranks by descending degree; equals ascend.
 fn by_degree(degrees: &[u32]) -> Vec<VertexId> {
     let mut ranks: Vec<VertexId> = (0..degrees.len() as VertexId).collect();
     ranks.sort_unstable_by_key(|&rank| (Reverse(degrees[rank as usize]), rank));
     ranks
 }
 
-/// The inverse of a permutation, in memory that is not needed any more.
+/// The inverse of a permutation, in reused memory.
 fn inverse_into(permutation: &[VertexId], mut memory: Vec<VertexId>) -> Vec<VertexId> {
     assert_eq!(permutation.len(), memory.len(), "both are as long as the graph has vertices");
     for (&value, at) in permutation.iter().zip(0..) {
@@ -179,7 +177,6 @@ fn inverse_into(permutation: &[VertexId], mut memory: Vec<VertexId>) -> Vec<Vert
     memory
 }
 
-/// The inverse of a permutation.
 pub(super) fn inverse(permutation: &[VertexId]) -> Vec<VertexId> {
     inverse_into(permutation, vec![0; permutation.len()])
 }

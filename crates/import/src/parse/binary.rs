@@ -1,8 +1,7 @@
-//! Pairs of integers, rows of edges, and binary adjacency lists.
+//! Parses binary blocks: pairs of integers, rows of edges, binary adjacency lists.
 
 use super::{BlockStats, Fault, Sink};
 
-/// Parses whole pairs of `u32`.
 pub fn parse_u32<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let (pairs, rest) = block.as_chunks::<8>();
     assert!(rest.is_empty(), "blocks of pairs are cut between pairs");
@@ -13,7 +12,6 @@ pub fn parse_u32<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Faul
     Ok(BlockStats::default())
 }
 
-/// Parses whole pairs of `u64`.
 pub fn parse_u64<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let (ids, rest) = block.as_chunks::<8>();
     assert!(rest.is_empty() && ids.len() % 2 == 0, "blocks of pairs are cut between pairs");
@@ -30,7 +28,6 @@ fn edge<S: Sink>(sink: &mut S, source: u64, target: u64) -> Result<(), Fault> {
     sink.edge(source, target, 0)
 }
 
-/// Parses triples of source, target and the ordered bits of a weight.
 pub fn parse_weighted_rows<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let (words, rest) = block.as_chunks::<8>();
     assert!(rest.is_empty() && words.len() % 3 == 0, "blocks of rows are cut between rows");
@@ -42,7 +39,8 @@ pub fn parse_weighted_rows<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockS
     Ok(BlockStats::default())
 }
 
-/// Parses names, each behind its length; ordered bits of a weight behind each pair, if `weighted`.
+/// Parses names, each after its length, and the ordered bits of a weight after each pair if
+/// `weighted`.
 pub fn parse_names<S: Sink>(
     block: &[u8],
     weighted: bool,
@@ -85,12 +83,11 @@ fn at_row(fault: Fault, row: u64, name: &[u8]) -> Fault {
     }
 }
 
-/// Turns binary adjacency lists (`u32 degree, u32 target...` per vertex) into pairs of `u32`,
-/// however the bytes arrive.
+/// Converts binary adjacency lists (`u32 degree, u32 target...` per vertex) to pairs of `u32`,
+/// whatever pieces the bytes arrive in.
 #[derive(Debug, Default)]
 pub struct Lists {
     vertex: u64,
-    /// Targets of the list that are still to come.
     left: u32,
     inside: bool,
     word: [u8; 4],
@@ -98,13 +95,11 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// At the first list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes bytes, and puts pairs into `pairs` while there is room for one. Returns the bytes
-    /// taken and the bytes put.
+    /// Converts bytes while `pairs` has room. Returns the bytes read and the bytes written.
     pub fn step(&mut self, bytes: &[u8], pairs: &mut [u8]) -> (usize, usize) {
         let (mut used, mut made) = (0, 0);
         while used < bytes.len() && made + 8 <= pairs.len() {
@@ -133,7 +128,7 @@ impl Lists {
         (used, made)
     }
 
-    /// The number of lists, if the last one is whole.
+    /// The number of lists, unless the last one is incomplete.
     pub fn finish(&self) -> Result<u64, String> {
         if self.inside || self.word_bytes > 0 {
             let (vertex, left) = (self.vertex, self.left);

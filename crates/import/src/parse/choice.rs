@@ -1,21 +1,21 @@
-//! Which columns of several hold the edges.
+//! Chooses the columns that hold the edges.
 
 use super::Problem;
 use crate::config::InputSpec;
 use crate::error::excerpt;
 
-/// Names that show the direction, in the order in which they are looked for.
+/// Names of the columns of source and target, in the order of preference.
 const NAMES: [(&str, &str); 3] = [("source", "target"), ("src", "dst"), ("from", "to")];
 
-/// The columns that were asked for: each by its name, or by its number from 1.
+/// The columns given by the user, each by its name, or by its number from 1.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ColumnChoice<'a> {
     pub source: Option<&'a str>,
     pub target: Option<&'a str>,
     pub weight: Option<&'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ColumnChoice<'a> {
     pub fn of(spec: &'a InputSpec) -> Self {
         Self {
             source: spec.source_column.as_deref(),
@@ -24,8 +24,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Source and target among `count` columns: what was asked for, or columns of well-known
-    /// names, or the first two.
+    /// Source and target among `count` columns: as given, else by well-known names, else the first
+    /// two.
     pub fn ids(self, names: &[String], count: usize) -> Result<[usize; 2], Problem> {
         let place = |name: &str| names.iter().position(|known| is_named(known, name));
         let named =
@@ -39,8 +39,8 @@ impl<'a> Asked<'a> {
         Ok([source, target])
     }
 
-    /// The weight: what was asked for, or a column of a well-known name, or the only one that
-    /// holds no id, or without names the first such one.
+    /// The weight: as given, else by a well-known name, else the only column that holds no id, or
+    /// without names the first such one.
     pub fn weight(self, names: &[String], count: usize, ids: [usize; 2]) -> Result<usize, Problem> {
         let whole = |reason: &str| Err(Problem::Whole(reason.to_owned()));
         if let Some(place) = chosen(self.weight, "`weight_column`", names, count)? {
@@ -68,7 +68,6 @@ fn is_named(column: &str, name: &str) -> bool {
     column.trim().to_lowercase() == name
 }
 
-/// The place of the column that an option asks for.
 fn chosen(
     asked: Option<&str>,
     option: &str,
@@ -92,7 +91,6 @@ fn chosen(
     }
 }
 
-/// The reason why a column cannot hold ids.
 pub(crate) fn no_ids(column: &str, holds: &dyn std::fmt::Display) -> String {
     format!(
         "column {column} holds {holds}; ids are integers or strings (choose others with \
@@ -100,17 +98,14 @@ pub(crate) fn no_ids(column: &str, holds: &dyn std::fmt::Display) -> String {
     )
 }
 
-/// The reason why a column cannot hold weights.
 pub(crate) fn no_weights(column: &str, holds: &dyn std::fmt::Display) -> String {
     format!(
         "column {column} holds {holds}; weights are numbers (choose another with `weight_column`)"
     )
 }
 
-/// The reason why two columns cannot be the ends of edges.
 pub(crate) const TWO_KINDS: &str = "one id column holds integers, the other strings";
 
-/// The reason why a row without a value is no edge.
 pub(crate) const NULL: &str = "expected two ids (and a weight, where asked for), found null";
 
 #[cfg(test)]
@@ -120,12 +115,12 @@ mod tests {
     #[test]
     fn columns_are_found_by_name_or_place() {
         let names: Vec<String> = ["w", "Dst", "src"].map(String::from).to_vec();
-        let ids = |target| Asked { target, ..Asked::default() }.ids(&names, 3);
+        let ids = |target| ColumnChoice { target, ..ColumnChoice::default() }.ids(&names, 3);
         assert_eq!(ids(None).unwrap(), [2, 1]);
         assert_eq!(ids(Some("w")).unwrap(), [2, 0]);
         assert_eq!(ids(Some("3")).unwrap(), [2, 2]);
         let Err(Problem::Whole(reason)) = ids(Some("x")) else { panic!("unknown") };
         assert!(reason.contains("there are: w, Dst, src"), "{reason}");
-        assert_eq!(Asked::default().weight(&names, 3, [2, 1]).unwrap(), 0);
+        assert_eq!(ColumnChoice::default().weight(&names, 3, [2, 1]).unwrap(), 0);
     }
 }

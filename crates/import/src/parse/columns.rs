@@ -1,5 +1,5 @@
-//! Parquet: two columns of integers or strings, and maybe one of weights, one row group after the
-//! other.
+//! Reads Parquet: two columns of integers or strings, and optionally weights, one row group after
+//! the other.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use parquet::file::reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::Problem;
-use super::choice::{Asked, NULL, TWO_KINDS, no_ids, no_weights};
+use super::choice::{ColumnChoice, NULL, TWO_KINDS, no_ids, no_weights};
 use super::pages::{Memory, Pages};
 use crate::budget::{Budget, Held};
 use crate::config::InputSpec;
@@ -24,10 +24,8 @@ use crate::input::input_error;
 use crate::rows::{Chunk, IdColumn, WrongRow};
 use cenote_store::WeightType;
 
-/// Rows fetched at a time: a share of a block.
 const BATCH: usize = 4096;
 
-/// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Signed,
@@ -36,22 +34,20 @@ enum Kind {
     Float,
 }
 
-/// An open Parquet file and its columns.
 pub(crate) struct Columns<'a> {
     file: File,
     metadata: ParquetMetaData,
     name: String,
-    /// Source, target and, where weights are imported, weight.
+    /// Source, target and, if weights are imported, weight.
     places: Vec<usize>,
     kinds: Vec<Kind>,
     weights: Option<WeightType>,
     bytes: u64,
     budget: &'a Budget,
-    /// The most that pages took, or would have taken.
+    /// The most memory that pages took, or would have taken.
     page_bytes: &'a AtomicUsize,
 }
 
-/// Opens a Parquet file and finds its columns.
 pub(crate) fn open<'a>(
     spec: &InputSpec,
     weights: Option<WeightType>,
@@ -71,7 +67,7 @@ pub(crate) fn open<'a>(
         (0..schema.num_columns()).filter(|&i| schema.column(i).max_rep_level() == 0).collect();
     let names: Vec<String> = flat.iter().map(|&i| schema.column(i).path().string()).collect();
     let refuse_choice = |problem: Problem| refuse(problem.reason());
-    let asked = Asked::of(spec);
+    let asked = ColumnChoice::of(spec);
     let ids = asked.ids(&names, flat.len()).map_err(refuse_choice)?;
     let mut places = ids.map(|id| flat[id]).to_vec();
     let kind = |&place: &usize| kind_of(&schema.column(place)).map_err(refuse);
@@ -120,7 +116,6 @@ fn weight_kind_of(column: &ColumnDescriptor) -> std::result::Result<Kind, String
 }
 
 impl<'a> Columns<'a> {
-    /// Number of row groups.
     pub fn groups(&self) -> usize {
         self.metadata.num_row_groups()
     }
@@ -130,12 +125,11 @@ impl<'a> Columns<'a> {
         self.kinds[0] == Kind::Text
     }
 
-    /// Bytes of the file for each row group, for progress.
+    /// Average bytes of a row group in the file, for progress.
     pub fn group_bytes(&self) -> u64 {
         self.bytes / self.groups().max(1) as u64
     }
 
-    /// Opens a row group.
     pub fn group(&self, index: usize) -> Result<Group<'_, 'a>> {
         let group = self.metadata.row_group(index);
         let (mut columns, mut row_bytes) = (Vec::new(), 24);
@@ -159,7 +153,6 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A column of a row group.
 struct Column<'a> {
     reader: ColumnReader,
     kind: Kind,
@@ -167,21 +160,18 @@ struct Column<'a> {
     held: Held<'a>,
 }
 
-/// A row group on its way through.
 pub(crate) struct Group<'f, 'a> {
     file: &'f Columns<'a>,
-    /// Source, target and, where weights are imported, weight.
+    /// Source, target and, if weights are imported, weight.
     columns: Vec<Column<'a>>,
-    /// Bytes of a row, on the average.
     row_bytes: usize,
-    /// Rows that are not in a block yet.
     chunk: Option<Chunk<ByteArray>>,
 }
 
 impl Group<'_, '_> {
-    /// Puts rows into the empty buffer until it holds about `limit` bytes: integers as pairs of
+    /// Appends rows to the empty buffer until it holds about `limit` bytes: integers as pairs of
     /// `u64`, strings as a length (`u32`) and their bytes; a weight follows as ordered bits.
-    /// Returns the rows, 0 at the end.
+    /// Returns the number of rows, 0 at the end.
     pub fn fill(&mut self, buffer: &mut Vec<u8>, limit: usize, first_row: u64) -> Result<u64> {
         let mut rows = 0;
         loop {
@@ -203,7 +193,6 @@ impl Group<'_, '_> {
         }
     }
 
-    /// The next rows of all columns.
     fn next_chunk(&mut self, limit: usize, row: u64) -> Result<Chunk<ByteArray>> {
         let rows = (limit / self.row_bytes).clamp(1, BATCH);
         let [source, target] = [self.ids(0, rows, row)?, self.ids(1, rows, row)?];
@@ -220,12 +209,11 @@ impl Group<'_, '_> {
         Ok(Chunk { source, target, weights, at: 0 })
     }
 
-    /// Ids of the next rows.
     fn ids(&mut self, which: usize, rows: usize, row: u64) -> Result<IdColumn<ByteArray>> {
         self.load(which, row, |column| column.ids(rows))
     }
 
-    /// What `load` reads of a column, within the memory that is left.
+    /// Calls `load` on a column, within the remaining memory.
     fn load<T>(
         &mut self,
         which: usize,
@@ -250,7 +238,6 @@ fn wrong_row(name: &str, first_row: u64, (at, reason): WrongRow) -> ImportError 
     ImportError::Row { input: name.to_owned(), row: first_row + at as u64, reason }
 }
 
-/// Why a column gives no values.
 enum Unread {
     Row(WrongRow),
     Parquet(ParquetError),
@@ -280,7 +267,6 @@ impl Column<'_> {
         Ok(IdColumn::Integers(ids))
     }
 
-    /// Weights of the next rows, as ordered bits.
     fn weights(&mut self, kind: WeightType, rows: usize) -> std::result::Result<Vec<u64>, Unread> {
         use ColumnReader::{
             DoubleColumnReader, FloatColumnReader, Int32ColumnReader, Int64ColumnReader,
@@ -308,7 +294,7 @@ fn read<T: DataType>(
 ) -> std::result::Result<Vec<T::T>, Unread> {
     let mut values = Vec::with_capacity(rows);
     let mut levels = Vec::new();
-    // A page may end within the batch; both columns must give the same rows.
+    // A page may end within the batch, but all columns must return the same rows.
     let mut got = 0;
     while got < rows {
         let (records, _, _) = reader

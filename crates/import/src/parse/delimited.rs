@@ -1,24 +1,23 @@
-//! CSV and TSV: two columns of several, found by name or place.
+//! Parses CSV and TSV: chosen columns of several.
 
-use super::choice::Asked;
+use super::choice::ColumnChoice;
 use super::token::{for_each_line, integer_id};
 use super::{BlockStats, Fault, Problem, Sink};
 use crate::config::{Format, Header, InputSpec};
 use cenote_store::WeightType;
 
-/// Where the ids stand in a line.
 #[derive(Clone, Debug)]
 pub struct Layout {
     separator: u8,
     quotes: bool,
     source: usize,
     target: usize,
-    /// Type and column of the weights, where they are imported.
+    /// Type and column of the weights, if they are imported.
     weight: Option<(WeightType, usize)>,
 }
 
 impl Layout {
-    /// From the first line, and whether that line was a header.
+    /// Chooses the columns by the first line. Also returns whether that line was a header.
     pub(crate) fn from_first_line(
         line: &[u8],
         format: Format,
@@ -39,7 +38,7 @@ impl Layout {
         };
         let names: Vec<String> = fields.iter().map(|f| String::from_utf8_lossy(f).into()).collect();
         let known: &[String] = if header { &names } else { &[] };
-        let asked = Asked::of(spec);
+        let asked = ColumnChoice::of(spec);
         let [source, target] = asked.ids(known, fields.len())?;
         let weight = match weights {
             Some(kind) => Some((kind, asked.weight(known, fields.len(), [source, target])?)),
@@ -58,7 +57,6 @@ fn expected_of(fault: Fault) -> String {
     }
 }
 
-/// Parses a block of whole records.
 pub fn parse<S: Sink>(block: &[u8], layout: &Layout, sink: &mut S) -> Result<BlockStats, Fault> {
     let lines = if layout.quotes && memchr::memchr(b'"', block).is_some() {
         for_each_record(block, |index, record| edge(record, index, layout, sink))?
@@ -68,7 +66,7 @@ pub fn parse<S: Sink>(block: &[u8], layout: &Layout, sink: &mut S) -> Result<Blo
     Ok(BlockStats { lines, ..BlockStats::default() })
 }
 
-/// As `for_each_line`, but a line end within quotes does not end the record.
+/// As `for_each_line`, except that a line end within quotes does not end the record.
 fn for_each_record(
     block: &[u8],
     mut each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
@@ -137,7 +135,7 @@ fn edge<S: Sink>(line: &[u8], index: u64, layout: &Layout, sink: &mut S) -> Resu
     sink.edge(source, target, weight)
 }
 
-/// Hands every field of a record to `each`, without its quotes.
+/// Calls `each` with every field of a record, without its quotes.
 fn split(
     line: &[u8],
     separator: u8,

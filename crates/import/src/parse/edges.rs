@@ -1,11 +1,10 @@
-//! Edge lists: two ids a line.
+//! Parses edge lists: two ids a line.
 
 use super::token::{digits, for_each_line, is_blank_or_comment, is_separator, tokens};
 use super::{BlockStats, Fault, Sink};
 
 const EXPECTED: &str = "an edge: two ids split by white space or a comma";
 
-/// Parses a block of an edge list.
 pub fn parse<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let mut stats = BlockStats::default();
     let mut start = 0;
@@ -26,8 +25,8 @@ pub fn parse<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     Ok(stats)
 }
 
-/// The fast way: lines of two integers with one separator and nothing else. Returns the start of
-/// the first line that is not one.
+/// Fast path: lines of two integers with one separator and nothing else. Returns the start of the
+/// first other line.
 fn plain_pairs<S: Sink>(
     block: &[u8],
     sink: &mut S,
@@ -55,7 +54,7 @@ fn plain_pairs<S: Sink>(
     }
 }
 
-/// The general way: comments, blanks, further columns, strings.
+/// General path: comments, blanks, further columns, strings.
 fn any_line<S: Sink>(line: &[u8], sink: &mut S, stats: &mut BlockStats) -> Result<(), Fault> {
     if is_blank_or_comment(line) {
         return Ok(());

@@ -1,11 +1,10 @@
-//! Adjacency lists, and METIS.
+//! Parses adjacency lists and METIS.
 
 use super::token::{for_each_line, integer_id, is_blank_or_comment, tokens};
 use super::{BlockStats, Fault, Problem, Sink};
 use cenote_device::mix;
 use cenote_store::WeightType;
 
-/// Parses lines `u v1 v2 ...`.
 pub fn parse_adjacency<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
     let lines = for_each_line(block, |index, line| {
         if is_blank_or_comment(line) {
@@ -26,21 +25,20 @@ pub fn parse_adjacency<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats
     Ok(BlockStats { lines, ..BlockStats::default() })
 }
 
-/// The header of a METIS file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetisHeader {
     vertices: u64,
     edges: u64,
-    /// Numbers before the neighbours of a line.
+    /// Numbers before the neighbours in a line.
     leading: usize,
-    /// A weight after every neighbour.
+    /// Whether a weight follows every neighbour.
     edge_weights: bool,
-    /// Type of the weights, where they are imported.
+    /// Type of the weights, if they are imported.
     weights: Option<WeightType>,
 }
 
 impl MetisHeader {
-    /// From `n m [fmt [ncon]]`; the digits of fmt: vertex sizes, vertex weights, edge weights.
+    /// Parses `n m [fmt [ncon]]`; the digits of fmt: vertex sizes, vertex weights, edge weights.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Problem> {
         let wrong = || Problem::Line("a METIS header: vertices, edges, [fmt [ncon]]".to_owned());
         let words: Vec<&[u8]> = tokens(line).collect();
@@ -64,7 +62,7 @@ impl MetisHeader {
         })
     }
 
-    /// With the weights of edges, which the file must have where they are imported.
+    /// Sets the type of the weights. They must be in the file if they are imported.
     pub(crate) fn with_weights(self, weights: Option<WeightType>) -> Result<Self, Problem> {
         if weights.is_some() && !self.edge_weights {
             let reason =
@@ -74,7 +72,6 @@ impl MetisHeader {
         Ok(Self { weights, ..self })
     }
 
-    /// Compares the header with what came.
     pub(crate) fn check_end(&self, rows: u64, found: &BlockStats) -> Result<(), String> {
         if rows < self.vertices {
             let vertices = self.vertices;
@@ -102,14 +99,14 @@ impl MetisHeader {
     }
 }
 
-/// Comment lines in whole lines of METIS.
+/// Number of comment lines in whole lines of METIS.
 pub(crate) fn count_comments(lines: &[u8]) -> u64 {
     let first = u64::from(lines.starts_with(b"%"));
     first + memchr::memmem::find_iter(lines, b"\n%").count() as u64
 }
 
-/// Parses lines of METIS; `first_row` is the number of vertex lines before. Where the graph is
-/// undirected, each edge is taken from its smaller end, so that it counts once.
+/// Parses lines of METIS; `first_row` is the number of vertex lines before. An edge of an
+/// undirected graph is taken from its smaller end only.
 pub fn parse_metis<S: Sink>(
     block: &[u8],
     header: &MetisHeader,
@@ -185,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metis_headers_tell_the_weights() {
+    fn metis_headers_give_the_weights() {
         let header = |text: &str| MetisHeader::parse(text.as_bytes()).unwrap();
         let plain =
             MetisHeader { vertices: 3, edges: 2, leading: 0, edge_weights: false, weights: None };

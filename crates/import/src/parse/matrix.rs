@@ -1,20 +1,19 @@
-//! Matrix Market, `coordinate`: entry (i, j) is the edge from i to j.
+//! Parses Matrix Market, `coordinate`: entry (i, j) is the edge from i to j.
 
 use super::token::{digits, for_each_line, tokens};
 use super::{BlockStats, Fault, Problem, Sink};
 use cenote_store::WeightType;
 
-/// The first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Banner {
     symmetric: bool,
-    /// Below the diagonal stands minus what is above.
+    /// Whether entries below the diagonal are the negated ones above it.
     skew: bool,
     values: usize,
 }
 
 impl Banner {
-    /// From `%%MatrixMarket matrix coordinate FIELD SYMMETRY`.
+    /// Parses `%%MatrixMarket matrix coordinate FIELD SYMMETRY`.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Problem> {
         let text = String::from_utf8_lossy(line).to_lowercase();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -45,18 +44,17 @@ impl Banner {
     }
 }
 
-/// Banner and size line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixHeader {
     size: u64,
     entries: u64,
     banner: Banner,
-    /// Type of the weights, where they are imported.
+    /// Type of the weights, if they are imported.
     weights: Option<WeightType>,
 }
 
 impl MatrixHeader {
-    /// From the line `rows columns entries`.
+    /// Parses the line `rows columns entries`.
     pub(crate) fn parse(banner: Banner, line: &[u8]) -> Result<Self, Problem> {
         let numbers: Vec<_> = tokens(line).map(super::token::integer_id).collect();
         let [Ok(rows), Ok(columns), Ok(entries)] = numbers[..] else {
@@ -70,8 +68,8 @@ impl MatrixHeader {
         Ok(Self { size: rows, entries, banner, weights: None })
     }
 
-    /// With its values as weights, where they are imported: one real number each, and on an
-    /// undirected graph one an edge.
+    /// Sets the type of the weights. If they are imported, each entry must have one real number,
+    /// and each edge of an undirected graph one weight.
     pub(crate) fn with_weights(
         self,
         weights: Option<WeightType>,
@@ -90,18 +88,17 @@ impl MatrixHeader {
         Err(Problem::Whole(reason.to_owned()))
     }
 
-    /// Compares the header with what came.
     pub(crate) fn check_end(&self, entries: u64) -> Result<(), String> {
-        let said = self.entries;
-        if entries == said {
+        let expected = self.entries;
+        if entries == expected {
             return Ok(());
         }
-        Err(format!("the header says {said} entries, but {entries} were found; is it cut off?"))
+        Err(format!("the header says {expected} entries, but {entries} were found; is it cut off?"))
     }
 }
 
-/// Parses entry lines. A symmetric matrix stores one triangle: in a directed graph each of its
-/// entries stands for both directions.
+/// Parses lines of entries. An entry of a symmetric matrix, which stores one triangle, stands for
+/// both directions in a directed graph.
 pub fn parse<S: Sink>(
     block: &[u8],
     header: &MatrixHeader,

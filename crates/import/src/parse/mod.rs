@@ -1,14 +1,14 @@
-//! Parsers: from blocks of input to edges.
+//! Parses blocks of input into edges.
 //!
-//! - `token`: ids, and splitting a line into them
-//! - `edges`: edge lists, with a fast way for plain integer pairs
+//! - `token`: parses ids and splits lines
+//! - `edges`: edge lists, with a fast path for plain integer pairs
 //! - `delimited`: CSV and TSV
-//! - `lists`: adjacency lists, METIS, vertex lists
+//! - `lists`: adjacency lists, METIS
 //! - `matrix`: Matrix Market, coordinate layout
 //! - `binary`: `u32` and `u64` pairs, rows of edges, binary adjacency lists
 //! - `weighted`: edge lists with a weight on each line
-//! - `columns`, `pages`: two or three columns of a Parquet file, page by page
-//! - `choice`: which columns of several hold the edges
+//! - `columns`, `pages`: columns of a Parquet file, page by page
+//! - `choice`: chooses the columns that hold the edges
 //!
 //! A block of text begins at the start of a line and ends at the end of one.
 
@@ -26,53 +26,47 @@ pub(crate) mod weighted;
 use super::error::ImportError;
 use cenote_store::WeightType;
 
-/// Where parsers put what they find. Ids are numbers inside: integers as they are, strings by a
-/// number of the sink's choice.
+/// Receives what parsers find. It numbers ids: integers by themselves, strings as it chooses.
 pub trait Sink {
     /// Whether ids are integers.
     const INTEGERS: bool;
 
-    /// The number of an id that was written as text.
+    /// The number of an id in text form.
     fn id(&mut self, token: &[u8]) -> Result<u64, Fault>;
 
-    /// The number of an id that was written as an integer.
+    /// The number of an integer id.
     fn integer(&mut self, id: u64) -> Result<u64, Fault>;
 
-    /// An edge, from one number to another, with the ordered bits of its weight: 0 where weights
-    /// are not imported.
+    /// Adds an edge between two numbers with the ordered bits of its weight, 0 unless weights are
+    /// imported.
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> Result<(), Fault>;
 
-    /// A vertex that exists even if no edge mentions it.
+    /// Adds a vertex, which may have no edge.
     fn vertex(&mut self, id: u64) -> Result<(), Fault>;
+
+    /// Ends a block: no number from it occurs again.
+    fn end_block(&mut self) {}
 }
 
-/// Why a parser stopped.
 #[derive(Debug)]
 pub enum Fault {
-    /// An id is not what it should be; the parser that called turns it into a line error.
+    /// A token is wrong; the caller adds the line ([`Fault::at`]).
     Token {
-        /// What was expected.
         expected: String,
     },
-    /// The first id that is not an integer, where `auto` looks for integers.
+    /// An id is not an integer, while ids of kind `auto` are taken for integers.
     NotInteger,
-    /// A broken line, counted from the block's first.
+    /// A line is wrong; `line` counts from the start of the block.
     Line {
-        /// Lines before it in the block.
         line: u64,
-        /// What was expected.
         expected: String,
-        /// The line.
         text: String,
     },
-    /// A broken row, counted from the block's first.
+    /// A row is wrong; `row` counts from the start of the block.
     Row {
-        /// Rows before it in the block.
         row: u64,
-        /// What was expected.
         expected: String,
     },
-    /// Anything else.
     Import(ImportError),
 }
 
@@ -83,7 +77,7 @@ impl From<ImportError> for Fault {
 }
 
 impl Fault {
-    /// Says which line a broken token stood in.
+    /// Adds the line of a wrong token.
     pub(super) fn at(self, line: u64, text: &[u8]) -> Fault {
         match self {
             Fault::Token { expected } => {
@@ -93,28 +87,24 @@ impl Fault {
         }
     }
 
-    /// A weight that is none.
     pub(super) fn weight(kind: WeightType) -> Fault {
         Fault::Token { expected: format!("a weight: {}", kind.expected()) }
     }
 
-    /// A line that is not as it should be.
     pub(super) fn line(line: u64, text: &[u8], expected: impl Into<String>) -> Fault {
         Fault::Token { expected: expected.into() }.at(line, text)
     }
 }
 
-/// What is wrong with a header.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The line; what was expected.
+    /// A line is wrong; says what was expected.
     Line(String),
-    /// The whole input; the reason.
+    /// The input is wrong; says why.
     Whole(String),
 }
 
 impl Problem {
-    /// The reason, where there are no lines.
     pub(crate) fn reason(self) -> String {
         match self {
             Problem::Line(expected) => format!("expected {expected}"),
@@ -123,23 +113,20 @@ impl Problem {
     }
 }
 
-/// What a block held.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BlockStats {
-    /// Lines of text.
     pub lines: u64,
-    /// Lines with more columns than were used.
+    /// Lines of edge lists with more than two columns.
     pub lines_with_more: u64,
-    /// Entries that a header promises the number of; loops of METIS apart.
+    /// Entries of Matrix Market; entries of METIS without self-loops.
     pub records: u64,
-    /// Loops of METIS.
+    /// Self-loops of METIS.
     pub loops: u64,
-    /// Sum over the entries of METIS that is zero if each edge is listed from both ends.
+    /// Sum over the entries of METIS, zero if each edge is listed from both ends.
     pub symmetry: u64,
 }
 
 impl BlockStats {
-    /// Adds what another block held.
     pub fn add(&mut self, other: &BlockStats) {
         self.lines += other.lines;
         self.lines_with_more += other.lines_with_more;

@@ -1,5 +1,5 @@
-//! Pages of a Parquet column. A page may be of any size, which its header says: one that does not
-//! fit the memory that is left is refused before it is read.
+//! Reads pages of a Parquet column. A page that exceeds the remaining memory, by the size in its
+//! header, is refused before it is read.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,36 +9,33 @@ use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Most bytes of the three fields at the start of a page header: kind, size, packed size.
+/// Most bytes of the three fields at the start of a page header: kind, size, compressed size.
 const SIZES_BYTES_MAX: usize = 3 * (1 + 5);
-/// The kind of a page with the values of a dictionary.
 const DICTIONARY_PAGE: u64 = 2;
 
-/// The pages of a column chunk, with the memory that they take.
+/// The pages of a column chunk, with their memory.
 pub(super) struct Pages {
     file: File,
     memory: Memory,
 }
 
-/// Shared by the reader of the pages and the reader of the column.
+/// Memory of pages, shared by the readers of the pages and of the column.
 #[derive(Clone)]
 pub(super) struct Memory(Arc<Mutex<State>>);
 
 struct State {
-    /// What the pages may take.
     limit: usize,
-    /// What the pages would take with one that is too large.
+    /// Memory of the pages together with a refused one.
     refused: Option<usize>,
-    /// Whether values lie within their pages.
+    /// Whether the values are strings, which stay within their pages.
     are_texts: bool,
     dictionary: usize,
     last: usize,
-    /// Earlier pages that hold values of the rows at hand.
+    /// Bytes of earlier pages that hold values of the current rows.
     earlier: usize,
 }
 
 impl Pages {
-    /// The pages of a column; `are_texts`: of strings.
     pub fn new(file: &File, are_texts: bool) -> io::Result<Self> {
         let (limit, refused, dictionary, last, earlier) = (0, None, 0, 0, 0);
         let state = State { limit, refused, are_texts, dictionary, last, earlier };
@@ -55,18 +52,16 @@ impl Memory {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Before the next rows, of which the pages may take `limit` bytes in all.
+    /// Starts the next rows, whose pages may take `limit` bytes.
     pub fn begin(&self, limit: usize) {
         let mut state = self.state();
         (state.limit, state.earlier) = (limit, 0);
     }
 
-    /// Bytes of the pages in memory.
     pub fn bytes(&self) -> usize {
         self.state().bytes()
     }
 
-    /// What the pages would take with one that was refused.
     pub fn refused(&self) -> Option<usize> {
         self.state().refused
     }
@@ -77,10 +72,9 @@ impl State {
         self.dictionary + self.last + self.earlier
     }
 
-    /// Counts a page that is about to be read.
     fn add(&mut self, header: PageSizes) -> io::Result<()> {
         if header.kind == DICTIONARY_PAGE {
-            // Beside the page are its values: a string of four bytes takes 32 more.
+            // The decoded values take memory too: a string of four bytes 32 more.
             self.dictionary += header.unpacked * if self.are_texts { 9 } else { 2 };
         } else {
             self.earlier += if self.are_texts { self.last } else { 0 };
@@ -114,11 +108,11 @@ impl ChunkReader for Pages {
     }
 }
 
-/// Reads the header of a page, and fails where the page is too large.
+/// Reads the header of a page, and fails if the page is too large.
 pub(super) struct HeaderReader {
     inner: BufReader<File>,
     seen: Vec<u8>,
-    /// Until the sizes of the page are known.
+    /// `Some` until the sizes of the page are known.
     memory: Option<Memory>,
 }
 
@@ -144,14 +138,14 @@ struct PageSizes {
     packed: usize,
 }
 
-/// The first three fields of a page header, once they are there.
+/// The first three fields of a page header, if it is long enough.
 fn page_sizes(mut header: &[u8]) -> Option<PageSizes> {
     let [kind, unpacked, packed] = [field(&mut header)?, field(&mut header)?, field(&mut header)?];
     Some(PageSizes { kind, unpacked: unpacked as usize, packed: packed as usize })
 }
 
-/// A field in the compact protocol of Thrift: a byte that says `the next field, an i32`, and a
-/// zigzag number, here one that is not negative.
+/// Reads a field in Thrift's compact protocol: a byte for "the next field, an i32", and a zigzag
+/// number, here a non-negative one.
 fn field(header: &mut &[u8]) -> Option<u64> {
     let (0x15, rest) = header.split_first()? else { return None };
     let end = rest.iter().take(5).position(|&byte| byte & 0x80 == 0)? + 1;

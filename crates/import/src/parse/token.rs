@@ -1,18 +1,17 @@
-//! Ids as they are written, and the splitting of lines into them.
+//! Parses ids and splits lines into them.
 
 use super::Fault;
 use crate::ids::strings::NAME_BYTES_MAX;
 
-/// What an integer id looks like.
 const INTEGER: &str = "an integer id from 0 to 18446744073709551615";
 
-/// Whether a byte splits the ids of an edge list.
+/// Whether a byte separates the ids of an edge list.
 #[inline]
 pub(crate) fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b',' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Reads digits from the front: the value and how many there were. `None` above 2^64 - 1.
+/// Parses digits at the front. Returns the value and the number of digits, `None` above 2^64 - 1.
 #[inline]
 pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
@@ -29,7 +28,6 @@ pub(crate) fn digits(bytes: &[u8]) -> Option<(u64, usize)> {
     Some((value, len))
 }
 
-/// An id that must be an integer, or how it fails: not a number at all, or a wrong one.
 pub(crate) fn integer_id(token: &[u8]) -> Result<u64, TokenFault> {
     match digits(token) {
         Some((value, len)) if len == token.len() && len > 0 => Ok(value),
@@ -38,17 +36,15 @@ pub(crate) fn integer_id(token: &[u8]) -> Result<u64, TokenFault> {
     }
 }
 
-/// How an id fails to be an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenFault {
-    /// A number, but negative, fractional, infinite or too large.
+    /// It is a number, but negative, fractional, infinite or too large.
     WrongNumber,
-    /// No number.
     NotNumber,
 }
 
 impl TokenFault {
-    /// As an error; `strings_allowed`: strings would do if asked for.
+    /// Converts to an error, which mentions strings if they are allowed.
     pub(crate) fn fault(self, strings_allowed: bool) -> Fault {
         let hint = if strings_allowed { " (if ids are names, say `ids` string)" } else { "" };
         Fault::Token { expected: format!("{INTEGER}{hint}") }
@@ -65,7 +61,7 @@ fn looks_like_number(token: &[u8]) -> bool {
     word || (numeric && text.parse::<f64>().is_ok())
 }
 
-/// Demands what is demanded of a string id.
+/// Checks that a token is a valid string id.
 pub(crate) fn check_name(token: &[u8]) -> Result<(), Fault> {
     if token.is_empty() || token.len() > NAME_BYTES_MAX {
         let expected = format!("an id of 1 to {NAME_BYTES_MAX} bytes, not {}", token.len());
@@ -77,17 +73,16 @@ pub(crate) fn check_name(token: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What is expected of the ends of lines.
 pub(crate) const LINE_ENDS: &str = "lines that end with LF or CR LF, not with CR alone";
 
-/// Where a carriage return stands that does not belong to the end of a line.
+/// Position of a carriage return that is not at the end of a line.
 pub(crate) fn bare_carriage_return(lines: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\r', lines)
         .find(|at| !matches!(lines.get(at + 1), None | Some(b'\n' | b'\r')))
 }
 
-/// Refuses lines that end with CR alone: they would be taken for one long line. A field in quotes
-/// may hold CR.
+/// Rejects lines that end with CR alone, which would be parsed as one long line. A field in quotes
+/// may contain CR.
 pub(crate) fn require_line_ends(block: &[u8], quotes: bool) -> Result<(), Fault> {
     let Some(at) = bare_carriage_return(block) else { return Ok(()) };
     if quotes && memchr::memchr(b'"', block).is_some() {
@@ -99,7 +94,7 @@ pub(crate) fn require_line_ends(block: &[u8], quotes: bool) -> Result<(), Fault>
     Err(Fault::line(line, &block[start..end], LINE_ENDS))
 }
 
-/// Calls `each` with every line of a block: its index, and its bytes without the line end.
+/// Calls `each` with the index and the bytes of every line, without the line end.
 pub(crate) fn for_each_line(
     block: &[u8],
     mut each: impl FnMut(u64, &[u8]) -> Result<(), Fault>,
@@ -116,12 +111,10 @@ pub(crate) fn for_each_line(
     Ok(lines)
 }
 
-/// The ids of a line.
 pub(crate) fn tokens(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| is_separator(byte)).filter(|token| !token.is_empty())
 }
 
-/// Whether a line is empty or a comment of an edge list.
 pub(crate) fn is_blank_or_comment(line: &[u8]) -> bool {
     let first = line.iter().find(|&&byte| !is_separator(byte));
     matches!(first, None | Some(b'#' | b'%'))

@@ -1,29 +1,27 @@
-//! Edge lists with weights: two ids and a number a line.
+//! Parses edge lists with weights: two ids and a number a line.
 
 use super::token::{digits, for_each_line, is_blank_or_comment, is_separator, tokens};
 use super::{BlockStats, Fault, Sink};
 use cenote_store::WeightType;
 
-/// Where the weight of a line stands.
 #[derive(Clone, Debug)]
 pub struct WeightPlace {
     kind: WeightType,
-    /// Column from 0. The ids are in the first two.
+    /// Column from 0; the ids are in the first two.
     column: usize,
-    /// Name of the weight where the ids are followed by data of Python, `{'weight': 0.5}`, as
-    /// NetworkX writes them.
+    /// Name of the weight if Python data such as `{'weight': 0.5}` follows the ids, as NetworkX
+    /// writes it.
     name: String,
 }
 
 impl WeightPlace {
-    /// From the column that was asked for: its number, or a name in the data of Python.
+    /// Uses the given column: its number, or a name in Python data.
     pub(crate) fn new(kind: WeightType, asked: Option<&str>) -> Self {
         let number = asked.and_then(|asked| asked.parse::<usize>().ok());
         let name = asked.filter(|_| number.is_none()).unwrap_or("weight").to_owned();
         Self { kind, column: number.map_or(2, |number| number.saturating_sub(1)), name }
     }
 
-    /// Whether the weight stands where an id does.
     pub(crate) fn is_id(&self) -> bool {
         self.column < 2
     }
@@ -33,7 +31,7 @@ impl WeightPlace {
         Fault::Token { expected: format!("an edge: two ids, and in column {column} {expected}") }
     }
 
-    /// The weight of a line, from what follows its second id.
+    /// Parses the weight in the part of a line after its second id.
     fn weight(&self, rest: &[u8]) -> Result<u64, Fault> {
         let rest = rest.trim_ascii();
         let token = if rest.first() == Some(&b'{') {
@@ -45,7 +43,7 @@ impl WeightPlace {
     }
 }
 
-/// The value of a name within `{'name': value, ...}`.
+/// The value of a name in `{'name': value, ...}`.
 fn in_braces<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let quoted = [format!("'{name}':"), format!("\"{name}\":")];
     let after = quoted.iter().find_map(|quoted| {
@@ -55,7 +53,6 @@ fn in_braces<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
     Some(after[..end].trim_ascii())
 }
 
-/// Parses a block of an edge list whose lines have weights.
 pub fn parse<S: Sink>(
     block: &[u8],
     place: &WeightPlace,
@@ -63,7 +60,9 @@ pub fn parse<S: Sink>(
 ) -> Result<BlockStats, Fault> {
     let lines = for_each_line(block, |index, line| {
         let edge = match plain_pair(line) {
-            Some((source, target, rest)) if S::INTEGERS => plain(source, target, rest, place, sink),
+            Some((source, target, rest)) if S::INTEGERS => {
+                place.weight(rest).and_then(|weight| sink.edge(source, target, weight))
+            }
             _ => any_line(line, place, sink),
         };
         edge.map_err(|fault| fault.at(index, line))
@@ -71,7 +70,7 @@ pub fn parse<S: Sink>(
     Ok(BlockStats { lines, ..BlockStats::default() })
 }
 
-/// Two integers with one separator behind each, and what follows.
+/// Parses two integers, each followed by one separator. Returns them and the rest of the line.
 fn plain_pair(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let (source, len) = digits(line)?;
     let rest = &line[len..];
@@ -83,18 +82,7 @@ fn plain_pair(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     (len > 0 && is_separator(*rest.first()?)).then_some((source, target, rest))
 }
 
-fn plain<S: Sink>(
-    source: u64,
-    target: u64,
-    rest: &[u8],
-    place: &WeightPlace,
-    sink: &mut S,
-) -> Result<(), Fault> {
-    let weight = place.weight(rest)?;
-    sink.edge(source, target, weight)
-}
-
-/// Comments, blanks, strings, several separators.
+/// General path: comments, blanks, strings, several separators.
 fn any_line<S: Sink>(line: &[u8], place: &WeightPlace, sink: &mut S) -> Result<(), Fault> {
     if is_blank_or_comment(line) {
         return Ok(());
@@ -103,7 +91,7 @@ fn any_line<S: Sink>(line: &[u8], place: &WeightPlace, sink: &mut S) -> Result<(
     let (Some(source), Some(target)) = (ids.next(), ids.next()) else {
         return Err(place.expected());
     };
-    // Tokens are parts of the line.
+    // Tokens are subslices of the line.
     let end = target.as_ptr().addr() + target.len() - line.as_ptr().addr();
     let (source, target) = (sink.id(source)?, sink.id(target)?);
     let weight = place.weight(&line[end..])?;

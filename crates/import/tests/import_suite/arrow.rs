@@ -1,4 +1,4 @@
-//! Arrow batches make the graph, to the byte, that the same edges make from elsewhere.
+//! Arrow batches give the same graph, to the byte, as the same edges from other sources.
 
 use std::path::Path;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! Real graphs, with the counts that are known of them. Skipped where the data is not there.
+//! Real graphs have their known counts. Skipped if the data is missing.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Bad input: one line that names file, place, what was expected and what was found, and nothing
-//! left behind.
+//! Bad input gives an error of one line that names file, place, what was expected and what was
+//! found, and leaves no file behind.
 
 use std::io::Write;
 use std::path::Path;
@@ -131,7 +131,7 @@ fn headers_that_are_wrong_are_named() {
 }
 
 #[test]
-fn an_unknown_column_is_told_with_those_there_are() {
+fn an_unknown_column_is_named_with_those_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let spec = file(&folder, "a.csv", b"alpha,beta\n1,2\n");
     let spec = InputSpec { source_column: Some("gamma".to_owned()), ..spec };
@@ -190,7 +190,7 @@ fn a_budget_too_small_says_what_would_do() {
 }
 
 #[test]
-fn a_zstd_window_beyond_the_budget_is_told() {
+fn a_zstd_window_beyond_the_budget_is_an_error() {
     let mut packer = zstd::Encoder::new(Vec::new(), 1).unwrap();
     packer.window_log(27).unwrap();
     packer.long_distance_matching(true).unwrap();
@@ -219,7 +219,7 @@ fn an_existing_output_is_kept_unless_asked() {
 }
 
 #[test]
-fn options_that_contradict_are_told() {
+fn options_that_contradict_are_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let spec = [file(&folder, "a.txt", b"1 2\n")];
     let undirected = config().directed(false).in_edges(true);

@@ -1,4 +1,4 @@
-//! Faulty devices under import: an error, and no graph; or, if the fault did not matter, the graph.
+//! Imports on faulty devices: an error and no graph, or the graph if the fault had no effect.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Every format, plain and packed.
+//! Every input format, plain and compressed.
 
 use std::io::Write;
 

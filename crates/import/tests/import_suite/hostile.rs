@@ -1,4 +1,4 @@
-//! Inputs and outputs that are not what they seem, and processes that end in the middle.
+//! Misleading inputs and outputs, and processes that end during an import.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! Import against a naive oracle, in every format, with every way of failing.
+//! Imports in every format and with every kind of failure, compared with a naive oracle.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Edges in memory make the graph, to the byte, that the same edges make from a file.
+//! Edges in memory give the same graph, to the byte, as the same edges from a file.
 
 use std::path::Path;
 

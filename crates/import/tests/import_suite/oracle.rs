@@ -1,4 +1,4 @@
-//! What import should do, in the plainest way, and what a graph file says.
+//! A naive import, and the content of a graph file in the same form.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Vertices in another order than that of their ids: each order by its plainest definition.
+//! Orders of the vertices, compared with their definitions.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,4 @@
-//! Random graphs in random shapes: whatever the threads, the budget and the format, one answer.
+//! Random graphs: the same result for all threads, budgets and formats.
 
 use std::fmt::Write;
 

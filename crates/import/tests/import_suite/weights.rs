@@ -1,4 +1,4 @@
-//! Weights on their way from every format into a graph and out again.
+//! Weights survive the way from every format into a graph and out again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -88,7 +88,7 @@ fn symmetric_matrices_and_metis_have_one_weight_at_both_ends() {
 }
 
 #[test]
-fn what_is_no_weight_is_told_with_its_line() {
+fn what_is_no_weight_is_named_with_its_line() {
     let cases = [
         ("a.el", "0 1 1\n1 2\n", "line 2"),
         ("a.el", "0 1 1\n1 2 x\n", "line 2"),
@@ -105,9 +105,9 @@ fn what_is_no_weight_is_told_with_its_line() {
         ("a.graph", "2 1 1\n2 x\n1 x\n", "line 2"),
         ("a.adjlist", "0 1 2\n", "no place for weights"),
     ];
-    for (name, text, told) in cases {
+    for (name, text, words) in cases {
         let message = from_text(name, text, &config(WeightType::F64)).unwrap_err();
-        assert!(message.contains(told) && message.contains(name), "{name}: {message}");
+        assert!(message.contains(words) && message.contains(name), "{name}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
     for (kind, text) in [

@@ -1,4 +1,4 @@
-//! Empty frames for pages that come: evicts a page, after writing it back where it is dirty.
+//! Provides empty frames: evicts a page, after writing it back if it is dirty.
 
 use super::Handle;
 use crate::PageId;
@@ -8,36 +8,36 @@ use crate::pool::Choice;
 use crate::sync::{self, PAUSE_US};
 use crate::transfer::{Transfer, WriteFaults};
 
-/// Batches that are tried in place of a victim that could not be written.
+/// Other batches to write if the victim could not be written.
 const OTHER_BATCHES_MAX: usize = 3;
 
-/// How a handle waited for a frame.
+/// A handle's wait for a frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waited {
     us: u64,
-    /// No other handle was there at the last look.
+    /// There was no other handle at the last check.
     alone: bool,
 }
 
-/// Where prefetched pages may go.
+/// The frames for prefetched pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PrefetchRoom {
-    /// Nowhere: the victim was clean (dissertation 4.3.1).
+    /// None: the victim was clean (dissertation 4.3.1).
     None,
-    /// Into free frames.
+    /// Free frames.
     Free,
-    /// Into frames of clean pages that are emptied for them.
+    /// Frames of clean pages, which are evicted.
     Evict,
 }
 
 impl Handle {
-    /// An empty frame for `page`, latched exclusively, and where prefetched pages may go. Writes
-    /// back what the writer chooses if the victim is dirty.
+    /// An empty frame for `page`, latched exclusively, and the frames for prefetched pages. Writes
+    /// back the writer's batch if the victim is dirty.
     pub(super) fn make_room(&self, page: PageId) -> Result<(FrameId, PrefetchRoom)> {
         if let Some(frame) = self.pool.take_free() {
             return Ok((frame, PrefetchRoom::Free));
         }
-        self.hand_over();
+        self.pass_records();
         let mut waited = Waited::default();
         loop {
             match self.pool.choose() {
@@ -55,8 +55,8 @@ impl Handle {
         }
     }
 
-    /// Writes the claimed pages at once and empties the frame of the first. None where it was
-    /// pinned or changed meanwhile.
+    /// Writes the claimed pages at once and evicts the first; `None` if that was pinned or changed
+    /// meanwhile.
     fn write_and_evict(&self, claimed: &[FrameId]) -> Result<Option<FrameId>> {
         let victim = claimed[0];
         let page = self.pool.frames.page(victim).expect("a claimed page stays");
@@ -72,8 +72,7 @@ impl Handle {
         Err(PoolError::WriteBack { device: self.pool.name(), failed, tried, page, source })
     }
 
-    /// The victim could not be written: another page that is clean, or can be written, may leave
-    /// instead.
+    /// Evicts another page, clean or written back, in place of a victim that could not be written.
     fn evict_another(&self, victim: FrameId) -> Result<Option<FrameId>> {
         let mut emptied = Vec::new();
         self.pool.evict_clean(1, &mut emptied);
@@ -88,7 +87,7 @@ impl Handle {
         Ok(emptied.pop())
     }
 
-    /// Writes claimed pages, all at once, and waits for them.
+    /// Writes claimed pages at once, and waits for them.
     pub(crate) fn write_back(&self, claimed: &[FrameId]) -> Result<WriteFaults> {
         let started = self.pool.clock.now_ns();
         let mut transfer = self.transfer.borrow_mut();
@@ -99,13 +98,12 @@ impl Handle {
         Ok(faults)
     }
 
-    /// Starts writing claimed pages and does not wait; [`Handle::writes_pending`] is 0 when all
-    /// are done.
+    /// Starts writing claimed pages without waiting; see [`Handle::writes_pending`].
     pub(crate) fn start_write_back(&self, claimed: &[FrameId]) -> Result<()> {
         self.start_claimed(&mut self.transfer.borrow_mut(), claimed)
     }
 
-    /// Starts writing claimed pages; those that a broken queue refuses are released.
+    /// Starts writing claimed pages; releases those that a broken queue refuses.
     fn start_claimed(&self, transfer: &mut Transfer, claimed: &[FrameId]) -> Result<()> {
         let mut rest = claimed.iter();
         let started = transfer
@@ -116,7 +114,7 @@ impl Handle {
         started
     }
 
-    /// Takes what has arrived; writes that are still on their way.
+    /// Collects completions; returns the number of writes in flight.
     pub(crate) fn writes_pending(&self) -> Result<usize> {
         let mut transfer = self.transfer.borrow_mut();
         if transfer.writes_in_flight > 0 {
@@ -125,7 +123,7 @@ impl Handle {
         Ok(transfer.writes_in_flight)
     }
 
-    /// No frame can be emptied at the moment: waits for one, or says that none will be.
+    /// Waits until a frame may be emptied.
     fn wait_for_frame(&self, page: PageId, waited: &mut Waited) -> Result<()> {
         let mut transfer = self.transfer.borrow_mut();
         if transfer.reads_in_flight > 0 {
@@ -138,7 +136,7 @@ impl Handle {
             let frames = self.pool.frames.len();
             return Err(PoolError::AllPinned { device: self.pool.name(), page, frames });
         }
-        // The last of the others may have released a frame on its way out: one more look.
+        // The last of the other handles may have released a frame, so check once more.
         waited.alone = alone;
         if !alone {
             waited.us += PAUSE_US;

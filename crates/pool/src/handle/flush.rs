@@ -1,4 +1,4 @@
-//! Writes every dirty page, and syncs.
+//! Flush and sync.
 
 use super::Handle;
 use crate::PageId;
@@ -8,15 +8,15 @@ use crate::policy::FrameId;
 use crate::sync::{self, PAUSE_US};
 
 impl Handle {
-    /// Writes every page that was dirty when it was called, in batches of the writer's size.
+    /// Writes all pages that are dirty at the call, in batches of the writer's size.
     ///
     /// # Errors
-    /// [`PoolError::WriteBack`] reports pages that could not be written, once; they stay dirty.
-    /// [`PoolError::Held`] where a dirty page is pinned for changing all the time.
+    /// [`PoolError::WriteBack`] reports once pages that could not be written, which stay dirty.
+    /// [`PoolError::Held`] if a dirty page stays pinned for writing.
     pub fn flush(&self) -> Result<()> {
         let mut transfer = self.transfer.borrow_mut();
         transfer.open(&self.pool)?;
-        // The holder of a latch that is waited for below may wait for these.
+        // The holder of a latch that is needed below may wait for these reads.
         transfer.finish_reads(&self.pool)?;
         drop(transfer);
         let frames = &self.pool.frames;
@@ -25,11 +25,11 @@ impl Handle {
             .filter(|&frame| frames.state(frame) & (DIRTY | WRITING) != 0)
             .filter_map(|frame| Some((frames.page(frame)?, frame)))
             .collect();
-        // The device likes neighbours together, whatever the order in which they became dirty.
+        // Writes neighbours together.
         dirty.sort_unstable();
         let tried = dirty.len();
         let started = self.start_writing(&dirty);
-        // What was started ends, whatever became of the others.
+        // Writes that were started are finished also after an error.
         let faults = self.transfer.borrow_mut().finish_writes(&self.pool)?;
         self.pool.counters.count_stream(started?, self.pool.config.writer.batch());
         let Some((page, source)) = faults.first else { return Ok(()) };
@@ -37,13 +37,13 @@ impl Handle {
         Err(PoolError::WriteBack { device, failed: faults.failed, tried, page, source })
     }
 
-    /// Writes pages, as many at once as the writer may; returns how many were still dirty.
+    /// Writes pages, in batches of the writer's size; returns how many were still dirty.
     fn start_writing(&self, dirty: &[(PageId, FrameId)]) -> Result<usize> {
         let mut started = 0;
         for &(page, frame) in dirty {
             self.transfer.borrow_mut().make_write_room(&self.pool, 1)?;
             if self.claim_within_patience(page, frame)? {
-                // Copied at once, so that no latch is held while the next page is waited for.
+                // Copies the page now, so that no latch is held in the wait for the next.
                 self.transfer.borrow_mut().write(&self.pool, frame)?;
                 started += 1;
             }
@@ -51,7 +51,7 @@ impl Handle {
         Ok(started)
     }
 
-    /// Claims a dirty page for writing; false where another thread has written it, and it is.
+    /// Claims a dirty page for writing; false if another thread has written it.
     fn claim_within_patience(&self, page: PageId, frame: FrameId) -> Result<bool> {
         let frames = &self.pool.frames;
         let patience_ms = self.pool.config.patience_ms;
@@ -72,11 +72,11 @@ impl Handle {
         Err(PoolError::Held { device: self.pool.name(), page, seconds })
     }
 
-    /// Writes every dirty page and returns when all that was changed before is on stable storage.
+    /// Writes all dirty pages and makes all earlier changes durable.
     ///
     /// # Errors
-    /// As [`Handle::flush`], and a device that cannot sync. After that it is unknown what it
-    /// lost: every later sync fails with [`PoolError::Poisoned`]; reading goes on.
+    /// As [`Handle::flush`], and a failed sync of the device. After that the device may have lost
+    /// pages: every later sync fails with [`PoolError::Poisoned`]; reads still work.
     pub fn sync(&self) -> Result<()> {
         if self.pool.is_poisoned() {
             return Err(PoolError::Poisoned { device: self.pool.name() });

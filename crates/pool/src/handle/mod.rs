@@ -1,4 +1,4 @@
-//! A thread's way into the pool.
+//! A thread's access to a pool.
 
 mod evict;
 mod flush;
@@ -13,16 +13,15 @@ use crate::error::{PoolError, Result};
 use crate::guard::{PageMut, PageRef};
 use crate::policy::{Entrance, FrameId, HitRecording};
 use crate::pool::Pool;
-use crate::prefetch::Met;
+use crate::prefetch::Lookup;
 use crate::stats::Counter;
 use crate::transfer::{Purpose, Transfer};
 use evict::PrefetchRoom;
 
-/// Hits that a handle keeps to itself before it hands them to the policy and the prefetcher.
+/// Hits that a handle collects before it passes them to the policy and the prefetcher.
 pub const RECORDS_MAX: usize = 64;
 
-/// A latch is waited for in slices of this length, with a look between them at whether the frame
-/// still holds the page.
+/// Between slices of this length, a wait for a latch checks that the frame still holds the page.
 const LATCH_SLICE_MS: u64 = 5;
 
 /// A request that is recorded for the policy or the prefetcher.
@@ -31,22 +30,21 @@ struct Record {
     frame: FrameId,
     page: PageId,
     write: bool,
-    met: Met,
+    lookup: Lookup,
 }
 
-/// State of a page on the device at one moment: [`Handle::version`].
+/// The version of a page on the device: [`Handle::version`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageVersion(u32);
 
-/// Read or change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Access {
     Read,
     Write,
 }
 
-/// One thread's way into a [`Pool`]: its own queue to the device, its own records. Guards borrow
-/// it, so it outlives them.
+/// One thread's access to a [`Pool`], with its own queue on the device. Guards borrow it, so it
+/// outlives them.
 ///
 /// Pages are requested in two ways: [`Handle::pin`] and [`Handle::pin_mut`] return when the page is
 /// in memory; [`Handle::submit`] starts many reads, and [`Handle::poll`] returns the pages in the
@@ -64,8 +62,8 @@ pub struct Handle {
 }
 
 impl Pool {
-    /// A way in for the calling thread. It opens a queue, and takes buffers of its own
-    /// ([`Pool::handle_bytes`]), when it first has to read or to write.
+    /// A handle for the calling thread. At its first read or write it opens a queue and allocates
+    /// buffers ([`Pool::handle_bytes`]).
     pub fn handle(self: &Arc<Self>) -> Handle {
         Handle::new(Arc::clone(self))
     }
@@ -105,31 +103,31 @@ impl Handle {
         &self.pool
     }
 
-    /// Pins a page for reading; reads it from the device where it is not in memory.
+    /// Pins a page for reading; reads it from the device if it is not in memory.
     ///
     /// # Errors
-    /// A page behind the end, a read that failed, a page that the check refused; no frame that
-    /// could be emptied; a page that others hold for too long.
+    /// A page beyond the end, a failed read, a page that the check refuses; no frame that can be
+    /// emptied; a page that others hold for too long.
     #[inline]
     pub fn pin(&self, page: PageId) -> Result<PageRef<'_>> {
         if let Some(guard) = self.resident_counted(page) {
             return Ok(guard);
         }
-        let frame = self.reach(page, Access::Read)?;
+        let frame = self.pin_frame(page, Access::Read)?;
         Ok(PageRef::new(&self.pool, frame))
     }
 
-    /// Pins a page for changing it; reads it from the device where it is not in memory.
+    /// Pins a page for writing; reads it from the device if it is not in memory.
     ///
     /// # Errors
     /// As [`Handle::pin`].
     pub fn pin_mut(&self, page: PageId) -> Result<PageMut<'_>> {
-        let frame = self.reach(page, Access::Write)?;
+        let frame = self.pin_frame(page, Access::Write)?;
         Ok(PageMut::new(&self.pool, frame))
     }
 
-    /// Pins a page for changing it without reading it: its bytes are zero. A page behind the end
-    /// makes the device longer.
+    /// Pins a page for writing without reading it: its bytes are zero. A page beyond the end grows
+    /// the device.
     ///
     /// # Errors
     /// As [`Handle::pin`], and a device that cannot grow.
@@ -150,8 +148,8 @@ impl Handle {
         Ok(guard)
     }
 
-    /// The page if it is in memory. The policy does not see the use: for planned passes, whose use
-    /// of a page says nothing about its next.
+    /// Pins the page if it is in memory. The policy does not see the use: for planned passes, whose
+    /// use of a page does not predict another.
     #[inline]
     pub fn resident(&self, page: PageId) -> Option<PageRef<'_>> {
         let frame = self.pool.table.find(&self.pool.frames, page)?;
@@ -159,30 +157,28 @@ impl Handle {
     }
 
     /// The version of a page on the device, for [`Handle::is_current`] and
-    /// [`Handle::insert_if_current`]: to be taken before the page is read past the pool.
+    /// [`Handle::insert_if_current`]; to be read before the page is read past the pool.
     pub fn version(&self, page: PageId) -> PageVersion {
         PageVersion(self.pool.table.version(page))
     }
 
-    /// Whether a copy of the page that was read past the pool after `version` was taken is whole
-    /// and the page as it is now. If not, the page is in memory, or was changed there and
-    /// written back while the copy was read: pin it. (Sometimes it says no without need.)
+    /// Whether a copy of the page that was read past the pool since `version` is whole and current.
+    /// If not, the page is in memory or was written back meanwhile: pin it. (There are false
+    /// negatives.)
     pub fn is_current(&self, page: PageId, version: PageVersion) -> bool {
         self.pool.table.is_current(&self.pool.frames, page, version.0)
     }
 
-    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame. Nothing
-    /// is ever evicted for it, so repeated passes find a fixed part of their pages in memory.
-    /// True where the page was inserted.
+    /// Inserts a copy of a page that a planned pass has read, if there is an empty frame; returns
+    /// whether it did. No page is evicted for it, so repeated passes find a fixed part of their
+    /// pages in memory.
     ///
-    /// Only for pages that do not change while the pass is under way; for others there is
-    /// [`Handle::insert_if_current`].
+    /// Only for pages that do not change during the pass; see [`Handle::insert_if_current`].
     pub fn insert_if_free(&self, page: PageId, bytes: &[u8]) -> bool {
         self.insert_if_current(page, bytes, self.version(page))
     }
 
-    /// As [`Handle::insert_if_free`], and refuses a copy that was overtaken by a change after
-    /// `version`.
+    /// As [`Handle::insert_if_free`], but refuses a copy if the page was changed after `version`.
     pub fn insert_if_current(&self, page: PageId, bytes: &[u8], version: PageVersion) -> bool {
         assert_eq!(bytes.len(), self.pool.config.page_bytes, "whole pages are kept");
         if page >= self.pool.pages() {
@@ -205,9 +201,9 @@ impl Handle {
         true
     }
 
-    /// Whether another page can be submitted: fewer than the read depth are on their way, and
-    /// fewer than that wait to be polled. So the device has work while the caller works off what
-    /// arrived together; a handle pins up to twice the read depth.
+    /// Whether another page can be submitted: fewer than the read depth are in flight, and fewer
+    /// than that wait to be polled. So the device is busy while the caller processes pages; a
+    /// handle pins up to twice the read depth.
     pub fn has_room(&self) -> bool {
         let transfer = self.transfer.borrow();
         let depth = self.pool.config.read_depth;
@@ -221,21 +217,21 @@ impl Handle {
         transfer.submitted_in_flight + transfer.arrived.len() + self.deferred.borrow().len()
     }
 
-    /// Requests a page; [`Handle::poll`] will return it, with `tag`. A page in memory is ready at
-    /// once; others are read while the caller goes on. True where a read was started for it.
+    /// Requests a page, which [`Handle::poll`] will return with `tag`. A page in memory is ready at
+    /// once; others are read asynchronously. Returns whether a read was started.
     ///
     /// # Errors
-    /// As [`Handle::pin`], but the outcome of the read comes from [`Handle::poll`].
+    /// As [`Handle::pin`], but [`Handle::poll`] reports failed reads.
     ///
     /// # Panics
-    /// Where [`Handle::has_room`] is false.
+    /// If [`Handle::has_room`] is false.
     pub fn submit(&self, page: PageId, tag: u64) -> Result<bool> {
         assert!(self.has_room(), "submit a page when there is room");
         self.pool.check_page(page)?;
         loop {
             if let Some(frame) = self.pool.table.find(&self.pool.frames, page) {
                 if self.share_if_holds(frame, page) {
-                    self.note(frame, page, false);
+                    self.count_hit(frame, page, false);
                     self.transfer.borrow_mut().arrived.push_back((tag, Ok(frame)));
                     return Ok(false);
                 }
@@ -250,11 +246,11 @@ impl Handle {
         }
     }
 
-    /// The next submitted page that is in memory, with its tag; None where none is. With `wait`
-    /// None means that no page is pending.
+    /// The next submitted page that is in memory, with its tag. `None` if there is none; with
+    /// `wait`, if no page is pending.
     ///
     /// # Errors
-    /// Why a submitted page could not be read. Other submitted pages are not affected.
+    /// A submitted page could not be read. Other submitted pages are not affected.
     pub fn poll(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         loop {
             if self.transfer.borrow().arrived.is_empty() {
@@ -275,7 +271,7 @@ impl Handle {
                 }
                 self.transfer.borrow_mut().collect(&self.pool, true)?;
             } else {
-                // Nothing of ours is in flight, so waiting for another's read closes no circle.
+                // No own reads are in flight, so waiting for another handle's cannot deadlock.
                 if !wait || self.pending() == 0 {
                     return Ok(None);
                 }
@@ -286,7 +282,7 @@ impl Handle {
         }
     }
 
-    /// The first of the pages that other handles were reading.
+    /// The first deferred page, which another handle was reading.
     fn poll_deferred(&self, wait: bool) -> Result<Option<(u64, PageRef<'_>)>> {
         let next = self.deferred.borrow_mut().pop_front();
         let Some((tag, page)) = next else { return Ok(None) };
@@ -294,12 +290,12 @@ impl Handle {
             return Ok(Some((tag, guard)));
         }
         if self.pool.table.find(&self.pool.frames, page).is_none() {
-            // It left, or could not be read: then it is ours to read.
+            // It was evicted or could not be read, so read it here.
             self.submit(page, tag)?;
             return Ok(None);
         }
         if wait {
-            let frame = self.reach(page, Access::Read)?;
+            let frame = self.pin_frame(page, Access::Read)?;
             return Ok(Some((tag, PageRef::new(&self.pool, frame))));
         }
         self.deferred.borrow_mut().push_back((tag, page));
@@ -312,11 +308,10 @@ impl Handle {
         if !self.share_if_holds(frame, page) {
             return None;
         }
-        self.note(frame, page, false);
+        self.count_hit(frame, page, false);
         Some(PageRef::new(&self.pool, frame))
     }
 
-    /// Shares the latch of a frame that holds `page`.
     #[inline]
     fn share_if_holds(&self, frame: FrameId, page: PageId) -> bool {
         let latch = &self.pool.frames.frame(frame).latch;
@@ -330,35 +325,35 @@ impl Handle {
         false
     }
 
-    /// Counts a hit, and records it where policy or prefetcher need it.
+    /// Counts a hit, and records it if policy or prefetcher need it.
     #[inline]
-    fn note(&self, frame: FrameId, page: PageId, write: bool) {
+    fn count_hit(&self, frame: FrameId, page: PageId, write: bool) {
         self.hits.add_one_unshared();
-        let first_use = self.pool.frames.note_use(frame, self.uses_max);
+        let first_use = self.pool.frames.count_use(frame, self.uses_max);
         if self.records_hits || first_use {
             self.record(Record {
                 frame,
                 page,
                 write,
-                met: if first_use { Met::PrefetchedHit } else { Met::Hit },
+                lookup: if first_use { Lookup::PrefetchedHit } else { Lookup::Hit },
             });
         }
     }
 
     fn record(&self, record: Record) {
-        if record.met == Met::PrefetchedHit {
+        if record.lookup == Lookup::PrefetchedHit {
             self.pool.counters.prefetched_useful.add(1);
         }
         let mut records = self.records.borrow_mut();
         records.push(record);
         if records.len() == RECORDS_MAX {
             drop(records);
-            self.hand_over();
+            self.pass_records();
         }
     }
 
-    /// Passes what this handle recorded to the policy and the prefetcher.
-    fn hand_over(&self) {
+    /// Passes the records of this handle to the policy and the prefetcher.
+    fn pass_records(&self) {
         let mut records = self.records.borrow_mut();
         if records.is_empty() {
             return;
@@ -369,14 +364,14 @@ impl Handle {
         if let Some(prefetcher) = &self.pool.prefetcher {
             let mut prefetcher = prefetcher.lock();
             for record in records.iter() {
-                prefetcher.requested(self.stream, record.page, record.met);
+                prefetcher.requested(self.stream, record.page, record.lookup);
             }
         }
         records.clear();
     }
 
-    /// The frame of a page, its latch taken for `access`.
-    fn reach(&self, page: PageId, access: Access) -> Result<FrameId> {
+    /// Pins a page: returns its frame, latched for `access`.
+    fn pin_frame(&self, page: PageId, access: Access) -> Result<FrameId> {
         self.pool.check_page(page)?;
         loop {
             if let Some(frame) = self.latch_resident(page, access)? {
@@ -384,7 +379,7 @@ impl Handle {
             }
             let Some(frame) = self.start_miss(page, Purpose::Pin)? else { continue };
             let mut transfer = self.transfer.borrow_mut();
-            // What was prefetched along belongs to the same batch: it takes no longer.
+            // Also waits for the prefetched pages of the same batch, which take no longer.
             transfer.finish_pin(&self.pool, frame)?;
             if access == Access::Read {
                 self.pool.frames.frame(frame).latch.downgrade();
@@ -393,7 +388,7 @@ impl Handle {
         }
     }
 
-    /// Latches a page that is in memory, or on its way, and counts the hit; None where it is not.
+    /// Latches a page that is in memory or being read, and counts the hit; `None` if it is not.
     fn latch_resident(&self, page: PageId, access: Access) -> Result<Option<FrameId>> {
         let Some(frame) = self.pool.table.find(&self.pool.frames, page) else { return Ok(None) };
         let latch = &self.pool.frames.frame(frame).latch;
@@ -408,7 +403,7 @@ impl Handle {
             }
         }
         if self.pool.frames.holds(frame, page) {
-            self.note(frame, page, access == Access::Write);
+            self.count_hit(frame, page, access == Access::Write);
             return Ok(Some(frame));
         }
         match access {
@@ -418,9 +413,7 @@ impl Handle {
         Ok(None)
     }
 
-    /// Waits for the latch of a frame for as long as the frame holds the page; false where the
-    /// page left: a thread that latched the frame for another page, or could not read this one, is
-    /// not waited for.
+    /// Waits for the latch of a frame while the frame holds the page; false if it no longer does.
     fn wait_for_latch(&self, frame: FrameId, page: PageId, access: Access) -> Result<bool> {
         let latch = &self.pool.frames.frame(frame).latch;
         let patience_ms = self.pool.config.patience_ms;
@@ -445,8 +438,8 @@ impl Handle {
         Ok(false)
     }
 
-    /// Starts reading a page that is not in memory, and what the prefetcher proposes with it.
-    /// The page's frame; None where another thread came first.
+    /// Starts reading a page that is not in memory, and the pages that the prefetcher proposes.
+    /// Returns the page's frame; `None` if another thread was first.
     fn start_miss(&self, page: PageId, purpose: Purpose) -> Result<Option<FrameId>> {
         self.transfer.borrow_mut().make_read_room(&self.pool)?;
         let (frame, prefetch_room) = self.make_room(page)?;
@@ -461,7 +454,7 @@ impl Handle {
             let in_flight = self.transfer.borrow().prefetches_in_flight;
             let n = self.pool.config.evict_batch - 1 - in_flight;
             let mut prefetcher = prefetcher.lock();
-            prefetcher.requested(self.stream, page, Met::Miss);
+            prefetcher.requested(self.stream, page, Lookup::Miss);
             if prefetch_room != PrefetchRoom::None {
                 prefetcher.propose(self.stream, page, n, &mut proposed);
             }
@@ -470,8 +463,8 @@ impl Handle {
         Ok(Some(frame))
     }
 
-    /// Starts reading pages that may be useful soon, each into a free frame or, where the victim
-    /// was dirty, into that of the next clean page.
+    /// Starts prefetching pages, each into a free frame or, if the victim was dirty, into that of
+    /// the next clean page.
     fn prefetch(&self, proposed: &[PageId], room: PrefetchRoom) {
         let wanted = |page: &PageId| {
             *page < self.pool.pages() && self.pool.table.find(&self.pool.frames, *page).is_none()
@@ -497,8 +490,8 @@ impl Handle {
         }
     }
 
-    /// Enters a page with an empty frame of ours; gives the frame back, and false, where another
-    /// thread entered it first.
+    /// Enters a page into the page table with an empty frame; returns the frame to the free list,
+    /// and false, if another thread entered the page first.
     fn enter(&self, page: PageId, frame: FrameId) -> bool {
         let lock = self.pool.table.lock(page);
         if self.pool.table.find_locked(&self.pool.frames, page, &lock).is_some() {
@@ -513,11 +506,11 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.hand_over();
+        self.pass_records();
         let transfer = self.transfer.get_mut();
         while transfer.reads_in_flight + transfer.writes_in_flight > 0 {
             if let Err(fault) = transfer.collect(&self.pool, true) {
-                // The queue is broken: its pages stay latched, so that none is seen half read.
+                // The queue is broken. Its pages stay latched, since they may be partly read.
                 tracing::warn!("a handle of {} ends with requests lost: {fault}", self.pool.name());
                 break;
             }

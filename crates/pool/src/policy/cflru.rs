@@ -1,15 +1,15 @@
-//! Clean-first LRU: of the coldest pages, a clean one leaves before a dirty one.
+//! Clean-first LRU: among the coldest pages, clean ones are evicted before dirty ones.
 //!
-//! The `window` coldest pages are the clean-first region. Its coldest clean page leaves; where it
-//! has none, the coldest page of all does (Park et al., CASES 2006; dissertation 4.2.1,
-//! Fig. 4.4b). As each page that leaves brings the next one into the region, dirty pages leave in
-//! the order of their last use and so do clean ones: the virtual orders are LRU's.
+//! The `window` coldest pages are the clean-first region. Its coldest clean page is evicted or, if
+//! there is none, the coldest page (Park et al., CASES 2006; dissertation 4.2.1, Fig. 4.4b). Each
+//! eviction moves the next page into the region, so the virtual orders of dirty and of clean pages
+//! are LRU's.
 //!
-//! A region full of dirty pages must not cost a walk over a third of the pool for each miss. So
-//! the pages of the region that may be clean are kept in an ordered map: a page joins it when it
-//! comes into the region and when it was [cleaned](Policy::cleaned), and goes when it leaves the
-//! region or is found dirty. Each is O(log window); finding a victim costs one look for every
-//! page found dirty since, and each of those is paid for by its joining.
+//! To avoid a walk over a region full of dirty pages at each miss, an ordered map holds the pages
+//! of the region that may be clean: a page is inserted when it enters the region or is
+//! [cleaned](Policy::cleaned), and removed when it leaves the region or is found dirty. Each
+//! operation takes O(log window); finding a victim removes dirty pages, amortized by their
+//! insertions.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::queue::Queue;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
 use crate::PageId;
 
-/// The pages in the order of their last use, and the clean ones of the coldest apart.
+/// The pages in the order of their last use, and the clean ones of the window.
 #[derive(Debug)]
 pub struct Cflru {
     queue: Queue,
@@ -27,11 +27,11 @@ pub struct Cflru {
     inside_count: usize,
     /// The hottest frame inside.
     edge: Option<FrameId>,
-    /// Ascending along the queue.
+    /// Positions in the queue, ascending from the coldest.
     positions: Box<[i64]>,
     position_hottest: i64,
     position_coldest: i64,
-    /// Every clean page inside, and dirty ones that were not found out yet.
+    /// Every clean page inside, and some that have become dirty.
     maybe_clean: BTreeMap<i64, FrameId>,
 }
 
@@ -66,13 +66,13 @@ impl Cflru {
         if self.window == 0 {
             return;
         }
-        self.come_in(frame);
+        self.enter_window(frame);
         self.edge = self.edge.or(Some(frame));
         if self.inside_count > self.window
             && let Some(edge) = self.edge
         {
             self.edge = self.queue.colder(edge);
-            self.go_out(edge);
+            self.leave_window(edge);
         }
     }
 
@@ -81,7 +81,7 @@ impl Cflru {
             if self.edge == Some(frame) {
                 self.edge = self.queue.colder(frame);
             }
-            self.go_out(frame);
+            self.leave_window(frame);
         }
         self.queue.remove(frame);
         self.fill_window();
@@ -95,18 +95,18 @@ impl Cflru {
                 None => self.queue.coldest(),
             };
             let Some(next) = next else { break };
-            self.come_in(next);
+            self.enter_window(next);
             self.edge = Some(next);
         }
     }
 
-    fn come_in(&mut self, frame: FrameId) {
+    fn enter_window(&mut self, frame: FrameId) {
         self.inside[frame as usize] = true;
         self.inside_count += 1;
         self.maybe_clean.insert(self.positions[frame as usize], frame);
     }
 
-    fn go_out(&mut self, frame: FrameId) {
+    fn leave_window(&mut self, frame: FrameId) {
         self.inside[frame as usize] = false;
         self.inside_count -= 1;
         self.maybe_clean.remove(&self.positions[frame as usize]);

@@ -1,17 +1,15 @@
-//! Clock Sweep as PostgreSQL has it: a hand goes round; a page leaves when its count of uses is 0.
+//! Clock Sweep as in PostgreSQL: a rotating hand evicts pages whose use count is 0.
 //!
-//! A page enters with one use, each hit adds one up to [`USES_MAX`], and the hand takes one off
-//! every page that it passes (dissertation 4.2.1, Fig. 4.4a). Pages that cannot leave are passed
-//! without taking anything off.
+//! A page enters with a count of one, each hit adds one up to [`USES_MAX`], and the hand decrements
+//! the counts of evictable pages that it passes (dissertation 4.2.1, Fig. 4.4a).
 //!
-//! Its virtual order is a dry run of the hand: by the count of uses, then by the distance from the
-//! hand. Nothing is counted down for it.
+//! The virtual order is a dry run of the hand: by use count, then by distance from the hand.
 
 use super::levels::Levels;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
 use crate::PageId;
 
-/// Greatest count of uses, PostgreSQL's `BM_MAX_USAGE_COUNT`.
+/// Greatest use count, PostgreSQL's `BM_MAX_USAGE_COUNT`.
 pub const USES_MAX: u8 = 5;
 
 const LEVELS: usize = USES_MAX as usize + 1;
@@ -20,13 +18,13 @@ const LEVELS: usize = USES_MAX as usize + 1;
 #[derive(Debug)]
 pub struct ClockSweep {
     resident: Box<[bool]>,
-    /// The frame to look at next. It stays on a victim until that has left, so that the victim is
+    /// The next frame to visit. It stays on a victim until that is removed, so that the victim is
     /// the first of the virtual order.
     hand: FrameId,
 }
 
 impl ClockSweep {
-    /// For a pool of `frames`.
+    /// A policy for a pool of `frames`.
     pub fn new(frames: usize) -> Self {
         Self { resident: vec![false; frames].into(), hand: 0 }
     }
@@ -108,7 +106,7 @@ impl Policy for ClockSweep {
             }
             self.advance();
         }
-        // Hits came faster than the hand: rather a used page than none.
+        // Hits are faster than the hand: evict a used page.
         let victim = self.lap(usize::MAX).find(|&frame| frames.is_evictable(frame))?;
         self.hand = victim;
         Some(victim)

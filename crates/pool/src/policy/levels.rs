@@ -1,27 +1,26 @@
-//! The first frames of an order that goes by the count of uses and then by distance.
+//! The first frames of an order by use count and then by distance from a hand.
 //!
-//! Policies whose hand passes a used page and takes one use off it (Clock Sweep, SIEVE) empty the
-//! pool in laps: pages without a use leave in the first, those with one in the second. One look
-//! at each frame, in the order of distance, is enough to know the first `n` of all laps.
+//! A hand that decrements the use counts it passes (Clock Sweep, SIEVE) evicts in laps: pages
+//! without a use in the first, those with one in the second. One visit of each frame, in the order
+//! of distance, finds the first `n` of all laps.
 
 use super::FrameId;
 
 /// Collects the first `n` frames of an order of `LEVELS` laps.
 pub(super) struct Levels<const LEVELS: usize> {
     n: usize,
-    /// Frames of this level and above come too late to be among the first `n`.
+    /// Frames of this level and above cannot be among the first `n`.
     closed: usize,
     found: [Vec<FrameId>; LEVELS],
 }
 
 impl<const LEVELS: usize> Levels<LEVELS> {
-    /// For the first `n`.
     pub fn new(n: usize) -> Self {
         let closed = if n == 0 { 0 } else { LEVELS };
         Self { n, closed, found: [const { Vec::new() }; LEVELS] }
     }
 
-    /// Whether a frame of this level, farther away than all before, may be among the first `n`.
+    /// Whether the next frame may be among the first `n` if it has this level.
     pub fn wants(&self, level: u8) -> bool {
         usize::from(level).min(LEVELS - 1) < self.closed
     }
@@ -31,7 +30,7 @@ impl<const LEVELS: usize> Levels<LEVELS> {
         self.closed == 0
     }
 
-    /// Adds a frame that is farther away than all before.
+    /// Adds the next frame by distance.
     pub fn push(&mut self, level: u8, frame: FrameId) {
         self.found[usize::from(level).min(LEVELS - 1)].push(frame);
         let mut sum = 0;

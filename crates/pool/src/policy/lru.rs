@@ -1,4 +1,4 @@
-//! Least recently used: the page that was not used for the longest time leaves.
+//! Least recently used.
 
 use super::queue::Queue;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
@@ -11,7 +11,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// For a pool of `frames`.
+    /// A policy for a pool of `frames`.
     pub fn new(frames: usize) -> Self {
         Self { queue: Queue::new(frames) }
     }
@@ -30,7 +30,7 @@ impl Policy for Lru {
     }
 
     fn touched(&mut self, frame: FrameId, _write: bool) {
-        self.queue.heat(frame);
+        self.queue.move_to_hot(frame);
     }
 
     fn removed(&mut self, frame: FrameId, _: PageId) {

@@ -1,11 +1,11 @@
-//! LRU with write sequence reordering: a dirty page gets a second chance before it leaves.
+//! LRU with write sequence reordering: a dirty page gets a second chance before eviction.
 //!
-//! A dirty page at the cold end that is not marked cold goes to the hot end and is marked; marked
-//! or clean it leaves, and any use takes the mark off (Jung et al., IEEE Trans. Consumer Electron.
-//! 54(3), 2008; dissertation 4.2.1, Fig. 4.4c).
+//! A dirty page at the cold end without the cold flag gets the flag and moves to the hot end; clean
+//! or flagged pages are evicted, and any use clears the flag (Jung et al., IEEE Trans. Consumer
+//! Electron. 54(3), 2008; dissertation 4.2.1, Fig. 4.4c).
 //!
-//! Gathering dirty pages has the same effect on those that are not marked (Fig. 4.6b): they go to
-//! the hot end with the mark, and only marked ones are named.
+//! A search for dirty pages does the same with pages without the flag (Fig. 4.6b), and returns only
+//! flagged ones.
 
 use super::queue::Queue;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
@@ -19,17 +19,17 @@ pub struct LruWsr {
 }
 
 impl LruWsr {
-    /// For a pool of `frames`.
+    /// A policy for a pool of `frames`.
     pub fn new(frames: usize) -> Self {
         Self { queue: Queue::new(frames), cold: vec![false; frames].into() }
     }
 
-    /// Moves a dirty page to the hot end with the mark set; gives the frame to look at next.
-    fn spare(&mut self, frame: FrameId) -> FrameId {
+    /// Moves a dirty page to the hot end and flags it; returns the next frame to visit.
+    fn second_chance(&mut self, frame: FrameId) -> FrameId {
         self.cold[frame as usize] = true;
-        // The hottest has nowhere to go: nothing else can leave, so it is its own successor.
+        // If it is the hottest already, nothing else is evictable: visit it again.
         let next = self.queue.hotter(frame).unwrap_or(frame);
-        self.queue.heat(frame);
+        self.queue.move_to_hot(frame);
         next
     }
 }
@@ -49,7 +49,7 @@ impl Policy for LruWsr {
 
     fn touched(&mut self, frame: FrameId, _write: bool) {
         self.cold[frame as usize] = false;
-        self.queue.heat(frame);
+        self.queue.move_to_hot(frame);
     }
 
     fn removed(&mut self, frame: FrameId, _: PageId) {
@@ -57,13 +57,13 @@ impl Policy for LruWsr {
     }
 
     fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId> {
-        // Each page is spared at most once here, so the walk ends.
+        // Each page gets at most one second chance here, so the loop ends.
         let mut next = self.queue.coldest();
         while let Some(frame) = next {
             next = if !frames.is_evictable(frame) {
                 self.queue.hotter(frame)
             } else if frames.is_dirty(frame) && !self.cold[frame as usize] {
-                Some(self.spare(frame))
+                Some(self.second_chance(frame))
             } else {
                 return Some(frame);
             };
@@ -82,7 +82,7 @@ impl Policy for LruWsr {
                 out.push(frame);
                 self.queue.hotter(frame)
             } else {
-                Some(self.spare(frame))
+                Some(self.second_chance(frame))
             };
         }
     }

@@ -1,18 +1,17 @@
-//! Which page is evicted when the pool is full: replacement policies, one file each.
+//! Replacement policies, one file each.
 //!
-//! - `clock_sweep`: usage counts and a hand, as PostgreSQL has it
+//! - `clock_sweep`: usage counts and a hand, as in PostgreSQL
 //! - `lru`: least recently used
 //! - `cflru`: clean pages of the cold window first
 //! - `lru_wsr`: dirty pages get a second chance by a cold flag
-//! - `s3_fifo`: three queues: most new pages leave early
+//! - `s3_fifo`: three queues; most new pages are evicted early
 //! - `sieve`: one queue, a hand that moves towards newer pages
 //!
-//! A policy gives a *virtual order* of the pages that are to leave (dissertation 4.2.1). It never
-//! learns what the writer makes of that order: it names a victim, and on demand the next dirty and
-//! the next clean pages, and is notified of pages that were admitted, used and removed.
+//! A policy defines a *virtual order* of eviction (dissertation 4.2.1), independent of the writer:
+//! it returns a victim and the next dirty or clean pages, and is notified of pages that were
+//! admitted, used and removed.
 //!
-//! The pool calls a policy under one lock. So that hits need not take it, a policy says how it
-//! needs them ([`HitRecording`]).
+//! The pool calls a policy under one lock. [`HitRecording`] lets hits avoid the lock.
 
 mod levels;
 mod queue;
@@ -39,37 +38,37 @@ pub type FrameId = u32;
 /// How hits are passed to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HitRecording {
-    /// As a number per frame that grows by one with each hit up to `max` (at most 127), without
-    /// any lock; the policy reads and resets it through [`Frames`].
+    /// As a count of hits per frame up to `max` (at most 127), without a lock; the policy reads and
+    /// resets it through [`Frames`].
     Counted {
         /// Greatest count.
         max: u8,
     },
-    /// One by one and in order, by [`Policy::touched`]. Each handle hands over its hits in batches
-    /// of [`RECORDS_MAX`](crate::RECORDS_MAX), and all of them before it asks for a victim; so one
-    /// handle alone is followed exactly, several within that batch.
+    /// In order, by [`Policy::touched`]. Each handle passes its hits in batches of
+    /// [`RECORDS_MAX`](crate::RECORDS_MAX), and before it needs a victim; so the order is exact for
+    /// one handle, and exact up to a batch for several.
     Ordered,
 }
 
 /// Where a page enters the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entrance {
-    /// As a page that was just used.
+    /// As the most recently used page.
     Hot,
-    /// Where the next victims are: prefetched, not used yet.
+    /// Next to the victims: it was prefetched and not used yet.
     Cold,
 }
 
-/// What a policy may know of the frames. Other threads change it at any time; what counts is
-/// checked again under the frame's latch.
+/// The frames' states, for policies. Other threads may change them at any time; the pool checks
+/// them again under the frame's latch.
 pub trait Frames {
     /// Whether the page differs from the device's and is not being written.
     fn is_dirty(&self, frame: FrameId) -> bool;
 
-    /// Whether the page could leave now: not pinned and not being written (it may be dirty).
+    /// Whether the page is not pinned and not being written (it may be dirty).
     fn is_evictable(&self, frame: FrameId) -> bool;
 
-    /// Hits since it was admitted or reset ([`HitRecording::Counted`]).
+    /// Count of hits since admission or reset ([`HitRecording::Counted`]).
     fn uses(&self, frame: FrameId) -> u8;
 
     /// Sets the count of hits.
@@ -78,10 +77,10 @@ pub trait Frames {
 
 /// A replacement policy.
 pub trait Policy: Send + Debug {
-    /// How it needs hits.
+    /// How hits are passed to it.
     fn hits(&self) -> HitRecording;
 
-    /// `page` was read into `frame`; the first use is part of it ([`Entrance::Hot`]).
+    /// `page` was read into `frame`; [`Entrance::Hot`] includes the first use.
     fn admitted(&mut self, frame: FrameId, page: PageId, entrance: Entrance, frames: &dyn Frames);
 
     /// The page in `frame` was used again; only for [`HitRecording::Ordered`].
@@ -90,22 +89,20 @@ pub trait Policy: Send + Debug {
     /// The page in `frame` was written back and is clean, for now.
     fn cleaned(&mut self, _frame: FrameId) {}
 
-    /// `page` left `frame`.
+    /// `page` was removed from `frame`.
     fn removed(&mut self, frame: FrameId, page: PageId);
 
-    /// The page that is to leave, and the policy's own bookkeeping for the choice (a hand that
-    /// moves, flags that are set). It stays in the order until [`Policy::removed`]. None where no
-    /// frame is evictable.
+    /// Chooses the next page to evict, moving hands and setting flags. The page stays in the order
+    /// until [`Policy::removed`]. `None` if no frame is evictable.
     fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId>;
 
-    /// Appends up to `n` frames whose pages are dirty and evictable, in the order in which they
-    /// would leave, looking at no more than `reach` frames; asked after [`Policy::victim`] named a
-    /// dirty page, that page is the first. Changes nothing but what the policy's own paper says
-    /// (LRU-WSR sets cold flags).
+    /// Appends up to `n` frames whose pages are dirty and evictable, in the virtual order, visiting
+    /// at most `reach` frames; directly after [`Policy::victim`] chose a dirty page, that page is
+    /// the first. Only LRU-WSR changes its state by this (cold flags, as in its paper).
     fn next_dirty(&mut self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>);
 
-    /// Appends up to `n` frames whose pages are clean and evictable, in the order in which they
-    /// would leave, looking at no more than `reach` frames. Changes nothing.
+    /// Appends up to `n` frames whose pages are clean and evictable, in the virtual order, visiting
+    /// at most `reach` frames.
     fn next_clean(&self, n: usize, reach: usize, frames: &dyn Frames, out: &mut Vec<FrameId>);
 }
 
@@ -128,14 +125,14 @@ pub enum PolicyKind {
 }
 
 impl PolicyKind {
-    /// All of them; the four of the paper first.
+    /// All policies; the four of the paper first.
     pub const ALL: [Self; 6] =
         [Self::Clock, Self::Lru, Self::Cflru, Self::LruWsr, Self::S3Fifo, Self::Sieve];
 
     /// The four that the paper measures (dissertation 4.5).
     pub const PAPER: [Self; 4] = [Self::Clock, Self::Lru, Self::Cflru, Self::LruWsr];
 
-    /// Its name in tables and options.
+    /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",

@@ -1,13 +1,12 @@
-//! A doubly linked list of frames: the order that several policies keep.
+//! A doubly linked list of frames.
 //!
-//! Links are kept by frame number in one array, so nothing is allocated per page and every
-//! operation but a walk takes constant time.
+//! Links are in an array by frame number, so operations do not allocate, and take constant time.
 
 use super::FrameId;
 
 const NONE: FrameId = FrameId::MAX;
 
-/// Frames in an order; each at most once.
+/// An order of frames; each at most once.
 #[derive(Debug)]
 pub(crate) struct Queue {
     links: Box<[Link]>,
@@ -30,56 +29,51 @@ impl Queue {
         Self { links: vec![link; frames].into(), coldest: NONE, hottest: NONE, len: 0 }
     }
 
-    /// Frames in the list.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the frame is in the list.
     pub fn contains(&self, frame: FrameId) -> bool {
         self.links[frame as usize].linked
     }
 
-    /// The end that leaves first.
+    /// The end that is evicted first.
     pub fn coldest(&self) -> Option<FrameId> {
         some(self.coldest)
     }
 
-    /// The end that leaves last.
+    /// The end that is evicted last.
     pub fn hottest(&self) -> Option<FrameId> {
         some(self.hottest)
     }
 
-    /// The neighbour that leaves later.
+    /// The neighbour towards the hottest.
     pub fn hotter(&self, frame: FrameId) -> Option<FrameId> {
         some(self.links[frame as usize].hotter)
     }
 
-    /// The neighbour that leaves earlier.
+    /// The neighbour towards the coldest.
     pub fn colder(&self, frame: FrameId) -> Option<FrameId> {
         some(self.links[frame as usize].colder)
     }
 
-    /// Adds a frame that is not in the list, to leave last.
+    /// Adds a frame that is not in the list as the hottest.
     pub fn push_hot(&mut self, frame: FrameId) {
         self.insert(frame, self.hottest, NONE);
     }
 
-    /// Adds a frame that is not in the list, to leave first.
+    /// Adds a frame that is not in the list as the coldest.
     pub fn push_cold(&mut self, frame: FrameId) {
         self.insert(frame, NONE, self.coldest);
     }
 
-    /// Adds a frame that is not in the list, to leave just before one that is.
+    /// Adds a frame that is not in the list next to, and colder than, one that is.
     pub fn insert_colder(&mut self, frame: FrameId, hotter: FrameId) {
         assert!(self.contains(hotter), "frame {hotter} is in the list");
         self.insert(frame, self.links[hotter as usize].colder, hotter);
     }
 
-    /// Takes a frame out.
-    ///
-    /// # Panics
-    /// If it is not in the list.
+    /// Removes a frame, which must be in the list.
     pub fn remove(&mut self, frame: FrameId) {
         let Link { colder, hotter, linked } = self.links[frame as usize];
         assert!(linked, "frame {frame} is in the list");
@@ -89,15 +83,15 @@ impl Queue {
         self.len -= 1;
     }
 
-    /// Moves a frame of the list to the end that leaves last.
-    pub fn heat(&mut self, frame: FrameId) {
+    /// Makes a frame of the list the hottest.
+    pub fn move_to_hot(&mut self, frame: FrameId) {
         if self.hottest != frame {
             self.remove(frame);
             self.push_hot(frame);
         }
     }
 
-    /// The frames from the end that leaves first.
+    /// The frames from the coldest to the hottest.
     pub fn iter(&self) -> impl Iterator<Item = FrameId> + '_ {
         std::iter::successors(self.coldest(), |&frame| self.hotter(frame))
     }
@@ -137,7 +131,7 @@ mod tests {
     fn frames_leave_in_the_order_they_were_heated() {
         let mut queue = Queue::new(4);
         (0..4).for_each(|frame| queue.push_hot(frame));
-        queue.heat(1);
+        queue.move_to_hot(1);
         queue.remove(2);
         queue.push_cold(2);
         assert_eq!(queue.iter().collect::<Vec<_>>(), [2, 0, 3, 1]);

@@ -1,18 +1,17 @@
-//! S3-FIFO: a small queue for new pages, a main queue, and a memory of what left the small one.
+//! S3-FIFO: a small queue for new pages, a main queue, and a ghost queue of evicted page numbers.
 //!
-//! A new page enters the small queue, a tenth of the pool. At its old end a page that was used
-//! more than once moves to the main queue; any other leaves and only its number is remembered, in
-//! the ghost queue. A page that comes back while it is remembered enters the main queue at once.
-//! There, a page at the old end that was used goes round again with one use less (Yang et al.,
-//! SOSP 2023, Algorithm 1; counts up to 3).
+//! A new page enters the small queue, a tenth of the pool. At the old end of it, pages that were
+//! used more than once move to the main queue; the others are evicted and their numbers enter the
+//! ghost queue. A page that is read while its number is in the ghost queue enters the main queue.
+//! At the old end of that, a used page is reinserted with one use less (Yang et al., SOSP 2023,
+//! Algorithm 1; counts up to 3).
 //!
-//! The virtual order is a dry run of that in which each page that leaves is followed by a new one,
-//! as it is in a pool that misses; it enters the main queue as often as new pages lately did.
-//! Without these the run would soon take all pages from one queue, where really both give, and
-//! pages would be written long before they leave.
+//! The virtual order is a dry run in which each evicted page is followed by a new one, which enters
+//! the main queue as often as recent new pages did. Without new pages the run would soon take all
+//! pages from one queue, and pages would be written long before their eviction.
 //!
-//! A prefetched page enters at the old end of the small queue. It is not remembered when it
-//! leaves: it was not requested when it came.
+//! A prefetched page enters at the old end of the small queue. Its number does not enter the ghost
+//! queue, because the page was not requested.
 
 use std::collections::VecDeque;
 
@@ -22,20 +21,20 @@ use super::queue::Queue;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
 use crate::PageId;
 
-/// Greatest count of uses.
+/// Greatest use count.
 pub const USES_MAX: u8 = 3;
 
-/// The pages in their two queues, and the numbers of those that left the small one.
+/// The two queues of pages, and the ghost queue.
 #[derive(Debug)]
 pub struct S3Fifo {
     small: Queue,
     main: Queue,
-    /// Pages of the small queue from which on it is that one which gives.
+    /// Length from which on the small queue is evicted from.
     small_share: usize,
     ghost: Ghost,
-    /// Prefetched, so not to be remembered.
-    unasked: Box<[bool]>,
-    /// Share of new pages that lately entered the main queue, in [`PARTS`].
+    /// Whether the page was prefetched, so that it does not enter the ghost queue.
+    prefetched: Box<[bool]>,
+    /// Share of recent new pages that entered the main queue, in [`PARTS`].
     to_main: usize,
 }
 
@@ -45,7 +44,7 @@ const PARTS: usize = 1 << 16;
 const AVERAGE_SHIFT: u32 = 8;
 
 impl S3Fifo {
-    /// For a pool of `frames`.
+    /// A policy for a pool of `frames`.
     pub fn new(frames: usize) -> Self {
         let small_share = (frames / 10).max(1);
         Self {
@@ -53,12 +52,12 @@ impl S3Fifo {
             main: Queue::new(frames),
             small_share,
             ghost: Ghost::new(frames.saturating_sub(small_share)),
-            unasked: vec![false; frames].into(),
+            prefetched: vec![false; frames].into(),
             to_main: 0,
         }
     }
 
-    /// Moves a page to the main queue; gives the frame to look at next in the small one.
+    /// Moves a page to the main queue; returns the next frame of the small one.
     fn promote(&mut self, frame: FrameId, frames: &dyn Frames) -> Option<FrameId> {
         let next = self.small.hotter(frame);
         self.small.remove(frame);
@@ -67,11 +66,11 @@ impl S3Fifo {
         next
     }
 
-    /// Sends a page round again; gives the frame to look at next in the main queue.
+    /// Reinserts a page into the main queue; returns the next frame there.
     fn recycle(&mut self, frame: FrameId, uses: u8, frames: &dyn Frames) -> FrameId {
-        // The newest has nowhere to go: nothing else can leave, so it is its own successor.
+        // If it is the newest already, nothing else is evictable: visit it again.
         let next = self.main.hotter(frame).unwrap_or(frame);
-        self.main.heat(frame);
+        self.main.move_to_hot(frame);
         frames.set_uses(frame, uses - 1);
         next
     }
@@ -96,7 +95,7 @@ impl Policy for S3Fifo {
 
     fn admitted(&mut self, frame: FrameId, page: PageId, entrance: Entrance, frames: &dyn Frames) {
         frames.set_uses(frame, 0);
-        self.unasked[frame as usize] = entrance == Entrance::Cold;
+        self.prefetched[frame as usize] = entrance == Entrance::Cold;
         if entrance == Entrance::Cold {
             self.small.push_cold(frame);
             return;
@@ -119,7 +118,7 @@ impl Policy for S3Fifo {
             return;
         }
         self.small.remove(frame);
-        if !self.unasked[frame as usize] {
+        if !self.prefetched[frame as usize] {
             self.ghost.remember(page);
         }
     }
@@ -148,7 +147,7 @@ impl Policy for S3Fifo {
                 uses => Some(self.recycle(frame, uses, frames)),
             };
         }
-        // Hits came faster than the walk: rather a used page than none.
+        // Hits are faster than the loop: evict a used page.
         self.small.iter().chain(self.main.iter()).find(|&frame| frames.is_evictable(frame))
     }
 
@@ -161,28 +160,28 @@ impl Policy for S3Fifo {
     }
 }
 
-/// The pages that would leave, in their order, without a change of anything.
+/// The pages in the order of their eviction, without changes of the queues.
 struct DryRun<'a> {
     policy: &'a S3Fifo,
     frames: &'a dyn Frames,
-    /// Pages that may still be looked at for the first time.
+    /// Pages that may still be visited for the first time.
     looks_left: usize,
     small: Option<FrameId>,
     main: Option<FrameId>,
-    /// What the main queue would hold behind its newest page: with the uses left.
+    /// Pages that would follow the newest page of the main queue, with their remaining uses.
     recycled: VecDeque<(FrameId, u8)>,
-    /// Pages that the small queue would hold, in [`PARTS`].
+    /// Length that the small queue would have, in [`PARTS`].
     small_parts: usize,
 }
 
 impl DryRun<'_> {
-    /// The next frame's uses, unless it cannot leave.
+    /// Visits a frame; returns its uses if it is evictable.
     fn look(&mut self, frame: FrameId) -> Option<u8> {
         self.looks_left -= 1;
         self.frames.is_evictable(frame).then(|| self.frames.uses(frame))
     }
 
-    /// Looks at the next page of the small queue; it leaves or is promoted.
+    /// Visits the next page of the small queue; it is evicted or promoted.
     fn step_small(&mut self, frame: FrameId) -> Option<FrameId> {
         self.small = self.policy.small.hotter(frame);
         if self.look(frame)? > 1 {
@@ -190,12 +189,12 @@ impl DryRun<'_> {
             self.small_parts = self.small_parts.saturating_sub(PARTS);
             return None;
         }
-        // A new page takes its place, but some of these enter the main queue.
+        // A new page takes its place, or enters the main queue.
         self.small_parts = self.small_parts.saturating_sub(self.policy.to_main);
         Some(frame)
     }
 
-    /// Looks at the next page of the main queue; it leaves or goes round again.
+    /// Visits the next page of the main queue; it is evicted or reinserted.
     fn step_main(&mut self) -> Option<FrameId> {
         let (frame, uses) = match self.main {
             Some(frame) => {
@@ -208,7 +207,7 @@ impl DryRun<'_> {
             self.recycled.push_back((frame, uses - 1));
             return None;
         }
-        // A new page takes the room, in the small queue unless it enters the main one.
+        // A new page enters the small queue, or the main one.
         self.small_parts += PARTS - self.policy.to_main;
         Some(frame)
     }
@@ -237,13 +236,13 @@ impl Iterator for DryRun<'_> {
     }
 }
 
-/// Numbers of pages that left, the last `capacity`.
+/// The ghost queue: numbers of the last `capacity` evicted pages.
 #[derive(Debug)]
 struct Ghost {
     capacity: usize,
-    /// In the order in which they left; also those that came back.
+    /// In the order of eviction, including pages that were read again.
     order: VecDeque<(PageId, u64)>,
-    /// With the time at which they left, which distinguishes two evictions of the same page.
+    /// With the time of eviction, which distinguishes evictions of the same page.
     times: FxHashMap<PageId, u64>,
     now: u64,
 }
@@ -266,7 +265,7 @@ impl Ghost {
         }
     }
 
-    /// Whether the page was remembered; it no longer is.
+    /// Removes a page; whether it was there.
     fn forget(&mut self, page: PageId) -> bool {
         self.times.remove(&page).is_some()
     }

@@ -1,30 +1,29 @@
-//! SIEVE: one queue in the order of arrival, and a hand that goes from old to new.
+//! SIEVE: one queue in insertion order, and a hand that moves from old to new pages.
 //!
-//! The hand passes a page that was used since its last visit and forgets that use; the first one
-//! that was not used leaves, wherever it stands (Zhang et al., NSDI 2024, Algorithm 1). Unlike
-//! Clock, pages that stay keep their place, so new pages are sifted soon.
+//! The hand passes pages that were used since its last visit and resets their use; it evicts the
+//! first unused page, at any position (Zhang et al., NSDI 2024, Algorithm 1). Unlike in Clock,
+//! surviving pages keep their position, so new pages are soon reached.
 //!
-//! A prefetched page enters under the hand. The virtual order is a dry run of the hand: pages that
-//! were not used, by distance from it, then those that were. Of dirty pages only those are named
-//! that were not used and lie between the hand and the newest page. All others leave in a later
-//! lap, and while pages come in, the hand may not begin one for long: named all the same, up to
-//! half of all writes were superfluous, as the pages were changed again before they left.
+//! A prefetched page enters at the hand. The virtual order is a dry run of the hand: unused pages
+//! by distance, then used ones. Of the dirty pages it includes only unused ones between the hand
+//! and the newest page. All others are evicted in a later lap, which may be far away: with them, up
+//! to half of all writes were superfluous, since the pages were changed again before eviction.
 
 use super::levels::Levels;
 use super::queue::Queue;
 use super::{Entrance, FrameId, Frames, HitRecording, Policy};
 use crate::PageId;
 
-/// The pages in the order of their arrival.
+/// The pages in insertion order.
 #[derive(Debug)]
 pub struct Sieve {
     queue: Queue,
-    /// The frame to look at next; None for the oldest. It stays on a victim until that has left.
+    /// The next frame to visit; `None` for the oldest. Stays on a victim until that is removed.
     hand: Option<FrameId>,
 }
 
 impl Sieve {
-    /// For a pool of `frames`.
+    /// A policy for a pool of `frames`.
     pub fn new(frames: usize) -> Self {
         Self { queue: Queue::new(frames), hand: None }
     }
@@ -40,7 +39,7 @@ impl Sieve {
             .take(self.queue.len())
     }
 
-    /// The frames of this lap that are still before the hand.
+    /// The frames from the hand to the newest.
     fn rest_of_lap(&self) -> impl Iterator<Item = FrameId> + '_ {
         std::iter::successors(self.at_hand(), |&frame| self.queue.hotter(frame))
     }
@@ -73,7 +72,7 @@ impl Policy for Sieve {
     }
 
     fn victim(&mut self, frames: &dyn Frames) -> Option<FrameId> {
-        // The first lap forgets all uses; a second finds what can leave, if anything can.
+        // The first lap resets all uses; a second finds an evictable page, if there is one.
         for _ in 0..2 * self.queue.len() {
             let frame = self.at_hand()?;
             if frames.is_evictable(frame) {
@@ -85,7 +84,7 @@ impl Policy for Sieve {
             }
             self.hand = self.queue.hotter(frame);
         }
-        // Hits came faster than the hand: rather a used page than none.
+        // Hits are faster than the hand: evict a used page.
         let victim = self.lap().find(|&frame| frames.is_evictable(frame))?;
         self.hand = Some(victim);
         Some(victim)

@@ -1,39 +1,38 @@
 //! A table of each page's likely successors.
 //!
-//! A row holds the three pages that most likely follow its page, with weights (dissertation
-//! 4.3.4, Fig. 4.7). A successor that comes again gains weight; a new one takes a slot of weight
-//! 0, and where there is none it takes one off the smallest weight. Successors of more weight than
-//! a threshold are read early, the heaviest first.
+//! A row holds the three most likely successors of its page, with weights (dissertation 4.3.4,
+//! Fig. 4.7). A repeated successor gains weight; a new one takes a slot of weight 0 or, if there is
+//! none, decrements the smallest weight. Successors above a threshold are prefetched, the heaviest
+//! first.
 //!
-//! The text leaves open which weight is taken from and the threshold; taking from the smallest
-//! lets a strong successor survive a passing change, and a threshold of 2 asks for three
-//! coincidences.
+//! The text does not define which weight is decremented, nor the threshold. Decrementing the
+//! smallest keeps strong successors through temporary changes; a threshold of 2 requires three
+//! occurrences.
 //!
 //! A row takes 24 bytes, so a row for each page is 0.6% of a database of 4 KiB pages, the paper's
-//! share. The table is never larger than that: a page beyond it shares the row of an earlier one,
-//! and takes it over once it has worn down its weights. Memory comes in blocks of
-//! [`BLOCK_ROWS`] rows when the first of them is needed. Page numbers take 40 bits (4 PiB at 4 KiB
-//! a page); requests for pages beyond are ignored.
+//! share. The table never grows: a page added later shares the row of an earlier one, and takes it
+//! over once it has decremented its weights. Memory is allocated in blocks of [`BLOCK_ROWS`] rows
+//! on demand. Page numbers have 40 bits (4 PiB with 4 KiB pages); greater ones are ignored.
 
-use super::{Met, Prefetcher};
+use super::{Lookup, Prefetcher};
 use crate::PageId;
 
-/// Successors that are remembered for each page.
+/// Successors of each page.
 pub const SUCCESSORS_MAX: usize = 3;
 
-/// Weight that a successor must exceed to be read early.
+/// Weight that a successor must exceed to be prefetched.
 pub const THRESHOLD: u8 = 2;
 
 /// Rows that are allocated together.
 pub const BLOCK_ROWS: usize = 1024;
 
-/// Streams whose previous page is remembered; a later one takes the place of an earlier one whose
-/// number is the same modulo this.
+/// Streams whose previous page is stored; streams with equal numbers modulo this replace each
+/// other.
 pub const STREAMS_MAX: usize = 256;
 
 const PAGE_MAX: PageId = (1 << 40) - 1;
 
-/// The table, and the page that each stream asked for last.
+/// The table, and each stream's last request.
 #[derive(Debug)]
 pub struct History {
     blocks: Box<[Option<Box<[Row]>>]>,
@@ -49,12 +48,12 @@ struct Previous {
 }
 
 impl History {
-    /// With a row for each of `pages`.
+    /// A table with a row for each of `pages`.
     pub fn for_pages(pages: u64) -> Self {
         Self::new(pages, THRESHOLD)
     }
 
-    /// With `rows`, at least one; pages are read early if their weight exceeds `threshold`.
+    /// A table with `rows`, at least one, and this threshold.
     pub fn new(rows: u64, threshold: u8) -> Self {
         let rows = rows.clamp(1, PAGE_MAX + 1);
         let blocks = (0..rows.div_ceil(BLOCK_ROWS as u64)).map(|_| None).collect();
@@ -66,7 +65,6 @@ impl History {
         ((row / BLOCK_ROWS as u64) as usize, (row % BLOCK_ROWS as u64) as usize)
     }
 
-    /// The page's row, if it has one.
     fn row(&self, page: PageId) -> Option<&Row> {
         let (block, row) = self.place(page);
         let row = &self.blocks[block].as_ref()?[row];
@@ -86,7 +84,7 @@ impl Prefetcher for History {
         true
     }
 
-    fn requested(&mut self, stream: u64, page: PageId, _: Met) {
+    fn requested(&mut self, stream: u64, page: PageId, _: Lookup) {
         if page > PAGE_MAX {
             return;
         }
@@ -114,7 +112,7 @@ impl Prefetcher for History {
     }
 }
 
-/// A page and its successors; page numbers are cut in 32 and 8 bits to keep a row at 24 bytes.
+/// A page and its successors. Page numbers are split into 32 and 8 bits, so a row has 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     /// The successors' numbers, then the page's own.
@@ -141,7 +139,7 @@ impl Row {
     }
 
     fn learn(&mut self, page: PageId, successor: PageId) {
-        if self.page() != page && !self.give_to(page) {
+        if self.page() != page && !self.take_over(page) {
             return;
         }
         let known = |&slot: &usize| self.get(slot) == successor;
@@ -155,8 +153,8 @@ impl Row {
         }
     }
 
-    /// Wears the weights of a row of another page down; whether it now is this page's.
-    fn give_to(&mut self, page: PageId) -> bool {
+    /// Decrements the weights of another page's row; returns whether this page now has the row.
+    fn take_over(&mut self, page: PageId) -> bool {
         let is_free = self.weights == [0; SUCCESSORS_MAX];
         if is_free {
             self.set(OWN, page);
@@ -186,10 +184,10 @@ mod tests {
     /// Has `page` followed by `successor`, `times` times.
     fn follow(history: &mut History, page: PageId, successor: PageId, times: u32) {
         for _ in 0..times {
-            history.requested(7, page, Met::Hit);
-            history.requested(7, successor, Met::Miss);
+            history.requested(7, page, Lookup::Hit);
+            history.requested(7, successor, Lookup::Miss);
             // A stranger under the same number forgets the previous page.
-            history.requested(7 + STREAMS_MAX as u64, 0, Met::Miss);
+            history.requested(7 + STREAMS_MAX as u64, 0, Lookup::Miss);
         }
     }
 
@@ -233,10 +231,10 @@ mod tests {
     fn handles_do_not_mix() {
         let mut history = History::for_pages(100);
         for _ in 0..10 {
-            history.requested(1, 10, Met::Miss);
-            history.requested(2, 50, Met::Miss);
-            history.requested(1, 11, Met::Miss);
-            history.requested(2, 51, Met::Miss);
+            history.requested(1, 10, Lookup::Miss);
+            history.requested(2, 50, Lookup::Miss);
+            history.requested(1, 11, Lookup::Miss);
+            history.requested(2, 51, Lookup::Miss);
         }
         assert_eq!(proposed(&mut history, 10), [11]);
         assert_eq!(proposed(&mut history, 50), [51]);
@@ -245,9 +243,9 @@ mod tests {
     #[test]
     fn a_page_asked_for_again_is_not_its_own_successor() {
         let mut history = History::for_pages(100);
-        (0..10).for_each(|_| history.requested(1, 10, Met::Hit));
+        (0..10).for_each(|_| history.requested(1, 10, Lookup::Hit));
         assert!(proposed(&mut history, 10).is_empty());
-        history.requested(1, 11, Met::Miss);
+        history.requested(1, 11, Lookup::Miss);
         assert_eq!(history.row(10).map(|row| row.get(0)), Some(11));
     }
 
@@ -257,10 +255,10 @@ mod tests {
         let mut history = History::for_pages(pages);
         let empty = history.memory_bytes();
         assert!(empty < 64 << 10, "{empty} bytes before the first request");
-        (0..3000).for_each(|page| history.requested(0, page, Met::Miss));
+        (0..3000).for_each(|page| history.requested(0, page, Lookup::Miss));
         assert!(history.memory_bytes() - empty <= 3 * BLOCK_ROWS * size_of::<Row>());
         for page in (0..4 * pages).step_by(500) {
-            history.requested(0, page, Met::Miss);
+            history.requested(0, page, Lookup::Miss);
         }
         let share = history.memory_bytes() as f64 / (pages as f64 * 4096.0);
         assert!(share <= 0.006, "{:.3}% of the database", share * 100.0);

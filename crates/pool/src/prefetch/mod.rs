@@ -1,10 +1,10 @@
-//! Which pages are read ahead: prefetchers, one file each.
+//! Prefetchers, one file each.
 //!
 //! - `tap`: sequential streams, found in a table of expected next pages
 //! - `history`: a table of each page's likely successors
 //!
-//! A prefetcher only proposes. The pool reads what it proposes beside a page that missed, into
-//! frames that it has just freed, and counts which of them were used before they left.
+//! A prefetcher proposes pages at a miss. The pool reads them with the missed page, into frames
+//! that it has just freed, and counts which of them were used before their eviction.
 
 mod history;
 mod tap;
@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::PageId;
 
-/// What a request for a page met.
+/// The outcome of a request for a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met {
+pub enum Lookup {
     /// The page was in memory and had been used there before.
     Hit,
     /// The page was in memory because it was prefetched; this is its first use.
@@ -29,14 +29,14 @@ pub enum Met {
 
 /// A prefetcher. The pool calls it under one lock, with the requests of each handle in order.
 pub trait Prefetcher: Send + Debug {
-    /// Whether it needs every hit; otherwise it gets misses and first uses only.
+    /// Whether it needs every hit; otherwise only misses and first uses are passed.
     fn wants_hits(&self) -> bool;
 
-    /// A page was requested. `stream` distinguishes the requests of handles.
-    fn requested(&mut self, stream: u64, page: PageId, met: Met);
+    /// A page was requested. `stream` distinguishes handles.
+    fn requested(&mut self, stream: u64, page: PageId, lookup: Lookup);
 
-    /// Appends up to `n` pages that are worth reading beside `page`, which has just missed
-    /// (and was passed to [`Prefetcher::requested`]), the likeliest first.
+    /// Appends up to `n` pages to read with `page`, the likeliest first. `page` has just missed and
+    /// was passed to [`Prefetcher::requested`].
     fn propose(&mut self, stream: u64, page: PageId, n: usize, out: &mut Vec<PageId>);
 
     /// Bytes of its tables.
@@ -47,22 +47,22 @@ pub trait Prefetcher: Send + Debug {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PrefetchKind {
-    /// Reads nothing early.
+    /// No prefetching.
     #[default]
     None,
     /// TaP: sequential streams.
     Tap,
     /// The history table: each page's likely successors.
     History,
-    /// TaP where it sees a stream, else the history table (dissertation 4.3.4).
+    /// TaP for pages of a stream, else the history table (dissertation 4.3.4).
     Both,
 }
 
 impl PrefetchKind {
-    /// All of them.
+    /// All prefetchers.
     pub const ALL: [Self; 4] = [Self::None, Self::Tap, Self::History, Self::Both];
 
-    /// Its name in tables and options.
+    /// The name in tables and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -72,7 +72,7 @@ impl PrefetchKind {
         }
     }
 
-    /// A prefetcher over a device of `pages`; None for [`PrefetchKind::None`].
+    /// A prefetcher for a device of `pages`; `None` for [`PrefetchKind::None`].
     pub fn build(self, pages: u64) -> Option<Box<dyn Prefetcher>> {
         match self {
             Self::None => None,
@@ -103,7 +103,7 @@ impl FromStr for PrefetchKind {
     }
 }
 
-/// Sequential detection first; the history table where there is no stream.
+/// TaP for pages of a stream, else the history table.
 #[derive(Debug)]
 struct Both {
     tap: tap::Tap,
@@ -115,9 +115,9 @@ impl Prefetcher for Both {
         self.history.wants_hits()
     }
 
-    fn requested(&mut self, stream: u64, page: PageId, met: Met) {
-        self.tap.requested(stream, page, met);
-        self.history.requested(stream, page, met);
+    fn requested(&mut self, stream: u64, page: PageId, lookup: Lookup) {
+        self.tap.requested(stream, page, lookup);
+        self.history.requested(stream, page, lookup);
     }
 
     fn propose(&mut self, stream: u64, page: PageId, n: usize, out: &mut Vec<PageId>) {

@@ -1,27 +1,26 @@
 //! TaP: sequential streams, found in a table of the pages that they would request next.
 //!
-//! A request for a page that no stream expects opens a stream that expects the page after it. A
-//! request for an expected page moves its stream on by one. From [`TRIGGER`] requests in a row on,
-//! a miss has the next pages read (Li et al., FAST 2008; dissertation 4.3.4). The table holds
-//! [`STREAMS_MAX`] streams; the one that has not moved for the longest time gives way.
+//! A request for a page that no stream expects opens a stream that expects the next page. A request
+//! for an expected page advances its stream by one. After [`TRIGGER`] consecutive requests, a miss
+//! prefetches the next pages (Li et al., FAST 2008; dissertation 4.3.4). The table holds
+//! [`STREAMS_MAX`] streams and replaces the one that has not advanced for the longest time.
 //!
-//! Requests that count are misses and first uses of prefetched pages. Without the latter a stream
-//! would end with its first batch: the pages of the batch are hits, so no stream would expect the
-//! miss after them. Later hits do not count: they say nothing of what the device will have to
-//! deliver. Streams are told apart by their pages alone, so that one that moves from a handle
-//! to another goes on.
+//! Misses and first uses of prefetched pages count as requests. Without the latter a stream would
+//! end with its first batch: the pages of the batch are hits, so no stream would expect the miss
+//! after them. Other hits do not count, since they do not need the device. A stream is identified
+//! by its pages alone, so it may continue on another handle.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::{Met, Prefetcher};
+use super::{Lookup, Prefetcher};
 use crate::PageId;
 
-/// Streams that are followed at a time.
+/// Most streams at a time.
 pub const STREAMS_MAX: usize = 128;
 
-/// Requests in a row that make a stream worth reading ahead of.
+/// Consecutive requests after which a stream is prefetched.
 pub const TRIGGER: u32 = 4;
 
 /// The table of expected pages.
@@ -29,24 +28,23 @@ pub const TRIGGER: u32 = 4;
 pub struct Tap {
     /// By the page that is expected next.
     streams: FxHashMap<PageId, Stream>,
-    /// Expected pages in the order in which they came to be expected, with that time; also
-    /// those that are no longer.
+    /// Expected pages with the times since when, in this order; also outdated ones.
     order: VecDeque<(PageId, u64)>,
     now: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Requests in a row.
+    /// Consecutive requests.
     length: u32,
-    /// When its page came to be expected.
+    /// Since when its page is expected.
     moved: u64,
 }
 
 impl Tap {
     fn expect(&mut self, page: PageId, length: u32) {
         if self.streams.get(&page).is_some_and(|stream| stream.length >= length) {
-            // The end of a stream was asked for again; it goes on from where it is.
+            // The last page of a stream was requested again; the stream continues.
             return;
         }
         self.now += 1;
@@ -66,7 +64,7 @@ impl Tap {
         self.streams.get(&page).is_some_and(|stream| stream.moved == time)
     }
 
-    /// Drops what is no longer expected, once that is half of the order: O(1) per request.
+    /// Drops outdated entries once they are half of the order: amortized O(1) per request.
     fn compact(&mut self) {
         if self.order.len() >= 2 * STREAMS_MAX {
             let streams = &self.streams;
@@ -80,8 +78,8 @@ impl Prefetcher for Tap {
         false
     }
 
-    fn requested(&mut self, _stream: u64, page: PageId, met: Met) {
-        if met == Met::Hit {
+    fn requested(&mut self, _stream: u64, page: PageId, lookup: Lookup) {
+        if lookup == Lookup::Hit {
             return;
         }
         let length = self.streams.remove(&page).map_or(0, |stream| stream.length);
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     fn miss(tap: &mut Tap, page: PageId, n: usize) -> Vec<PageId> {
-        tap.requested(0, page, Met::Miss);
+        tap.requested(0, page, Lookup::Miss);
         let mut out = vec![];
         tap.propose(0, page, n, &mut out);
         out
@@ -130,7 +128,7 @@ mod tests {
         let mut misses = vec![];
         for page in 0..1000 {
             if early.contains(&page) {
-                tap.requested(0, page, Met::PrefetchedHit);
+                tap.requested(0, page, Lookup::PrefetchedHit);
             } else {
                 misses.push(page);
                 early.extend(miss(&mut tap, page, 7));
@@ -192,8 +190,8 @@ mod tests {
     fn hits_change_nothing() {
         let mut tap = Tap::default();
         (0..3).for_each(|page| drop(miss(&mut tap, page, 1)));
-        tap.requested(0, 3, Met::Hit);
-        tap.requested(0, 500, Met::Hit);
+        tap.requested(0, 3, Lookup::Hit);
+        tap.requested(0, 500, Lookup::Hit);
         assert_eq!(tap.streams.len(), 1);
         assert_eq!(miss(&mut tap, 3, 1), [4]);
     }

@@ -1,4 +1,4 @@
-//! What fails, and who hears of it: writes, reads, checks, syncs, pins, configurations.
+//! What fails, and which calls report it: writes, reads, checks, syncs, pins, configurations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -175,10 +175,10 @@ fn threads_that_wait_for_a_page_whose_read_fails_read_it_themselves() {
                 assert_eq!(version_of(7, &page), 0);
             });
         }
-        assert!(reader.join().unwrap().is_err(), "who read it hears of the fault");
+        assert!(reader.join().unwrap().is_err(), "the reader gets the fault");
     });
-    assert!(started.elapsed() < Duration::from_secs(5), "nobody waits for a read that failed");
-    assert_eq!(pool.stats().misses, 2, "one failed read, and one for all who waited");
+    assert!(started.elapsed() < Duration::from_secs(5), "no thread waits for a read that failed");
+    assert_eq!(pool.stats().misses, 2, "one failed read, and one for all that waited");
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn a_sync_that_fails_poisons_syncs_and_nothing_else() {
     expect_all_frames(&handle, 10);
 }
 
-/// A kernel tells of a lost page once: only one of two syncs at a time hears of it.
+/// A kernel reports a lost page once: of two syncs at a time only one gets the error.
 #[test]
 fn of_two_syncs_at_once_none_succeeds_after_the_other_failed() {
     for _ in 0..20 {
-        let told = AtomicBool::new(false);
+        let has_failed = AtomicBool::new(false);
         let device = Hooked::new(sim(PAGES, FaultPlan::none()), move |door| match door {
-            Door::Sync if !told.swap(true, Ordering::AcqRel) => {
+            Door::Sync if !has_failed.swap(true, Ordering::AcqRel) => {
                 std::thread::sleep(Duration::from_millis(2));
                 Err(device_fault())
             }
@@ -399,7 +399,7 @@ fn pages_behind_the_end_are_errors() {
         assert!(matches!(handle.pin_mut(page), Err(PoolError::NoSuchPage { .. })));
         assert!(matches!(handle.submit(page, 0), Err(PoolError::NoSuchPage { .. })));
         assert!(handle.resident(page).is_none());
-        assert!(!handle.insert_if_free(page, &[0; PAGE_BYTES]), "page {page} is nobody's");
+        assert!(!handle.insert_if_free(page, &[0; PAGE_BYTES]), "page {page} does not exist");
     }
     expect_all_frames(&handle, 0);
 }

@@ -11,7 +11,7 @@ use cenote_device::backend::sim::FaultPlan;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::{Pool, PoolConfig};
 
-/// A device that stands still at the given door while it is told to.
+/// A device that stands still at the given door while its gate is closed.
 struct Gate {
     closed: Arc<AtomicBool>,
     waiting: Arc<AtomicBool>,
@@ -53,7 +53,7 @@ fn hits_go_on_while(at: fn(Door) -> bool) {
                 let resident: Vec<u64> =
                     (0..16).filter(|&p| handle.resident(p).is_some()).collect();
                 assert!(resident.len() >= 15, "{policy} {writer}: {resident:?}");
-                // More hits than a handle keeps to itself before it tells the policy.
+                // More hits than a handle collects before it passes them to the policy.
                 for n in 0..10 * cenote_pool::RECORDS_MAX {
                     let page = resident[n % resident.len()];
                     assert!(version_of(page, &handle.pin(page).unwrap()) >= 1);

@@ -1,6 +1,6 @@
-//! Loads: generated or read from a trace, and opened anew for each combination.
+//! Page loads, generated or read from a trace, which are opened anew for each combination.
 //!
-//! - [`tpcc`]: the pages that TPC-C's five transactions touch
+//! - [`tpcc`]: the page accesses of TPC-C's five transactions
 
 pub mod tpcc;
 
@@ -26,10 +26,10 @@ pub(crate) const PAPER_OPS: u64 = 2_000_000;
 /// Bytes of one warehouse at the start.
 const WAREHOUSE_BYTES: u64 = 85 << 20;
 
-/// Transactions from which the mean number of accesses is taken.
+/// Transactions of the sample for the mean number of accesses.
 const SAMPLE: u64 = 2_000;
 
-/// Which load.
+/// A kind of load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadKind {
     /// Half reads; 90% of the accesses to 10% of the pages.
@@ -38,7 +38,7 @@ pub enum LoadKind {
     Wis,
     /// The same with 90% reads.
     Ris,
-    /// Half reads, all pages alike.
+    /// Half reads, uniform over all pages.
     Mu,
     /// Zipf's law.
     Zipf,
@@ -77,31 +77,31 @@ impl FromStr for LoadKind {
     }
 }
 
-/// The parameters of loads; each load takes those that concern it.
+/// Parameters of loads; each load uses those that apply to it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LoadConfig {
-    /// Pages of generated loads. By default those of the paper: 344,066 for a pool on a simulated
-    /// device, 10,000 for tiers; for a pool on a file those of the file.
+    /// Pages of generated loads. Default: 344,066 for a pool on a simulated device and 10,000 for
+    /// tiers, as in the papers; for a pool on a file, all pages of the file.
     pub pages: Option<u64>,
-    /// Accesses, at most those of a trace. By default of generated loads 2,000,000 for a pool on a
+    /// Accesses, at most those of a trace. Default of generated loads: 2,000,000 for a pool on a
     /// simulated device, 200,000 on a file, 1,000,000 for tiers.
     pub ops: Option<u64>,
-    /// The same seed gives the same loads.
+    /// Seed of the loads.
     pub seed: u64,
-    /// Share of reads of generated loads in place of their own, 0 to 1.
+    /// Share of reads (0 to 1) of generated loads, instead of their own.
     pub read_share: Option<f64>,
     /// Exponent of Zipf's law.
     pub skew: f64,
-    /// How often the ranks of Zipf's law go round all pages in the course of a load of tiers.
+    /// How often the ranks of Zipf's law rotate through all pages during a load of tiers.
     pub drift: f64,
-    /// Warehouses of TPC-C; by default as many as `pages` hold.
+    /// Warehouses of TPC-C; default: as many as fit into `pages`.
     pub warehouses: Option<u64>,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// Format of the traces; by default found from their names.
+    /// Format of the traces; default: by their file names.
     pub format: Option<TraceFormat>,
-    /// Whether traces keep their page numbers; by default pages are numbered by first access.
+    /// Whether traces keep their page numbers; default: pages are numbered by first access.
     pub keep_numbers: bool,
 }
 
@@ -129,21 +129,21 @@ pub(crate) struct Sizes {
     pub ops: u64,
 }
 
-/// A load whose size is known.
+/// A load with its size.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     kind: LoadKind,
     config: LoadConfig,
     sizes: Sizes,
-    /// What tables call it.
+    /// The name in tables.
     pub name: String,
-    /// The same without a share of reads that was set.
+    /// The name without a configured share of reads.
     pub name_plain: String,
     /// Every access is to a page below this.
     pub pages: u64,
     /// Accesses.
     pub ops: u64,
-    /// Whether any of them changes a page.
+    /// Whether any access is a write.
     pub writes: bool,
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct Load {
 pub(crate) type Ops = Box<dyn PageLoad<Item = cenote_workload::Result<PageOp>> + Send>;
 
 impl Load {
-    /// Finds out how large a load is. A trace is read once.
+    /// Determines the size of a load. A trace is read once.
     pub fn survey(
         kind: LoadKind,
         config: LoadConfig,
@@ -181,7 +181,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Another share of reads in the name, or two rows could not be told apart.
+    /// Adds a configured share of reads to the name, so that names of rows differ.
     fn spell(&self, name: String) -> String {
         match (self.config.read_share, &self.kind) {
             (_, LoadKind::Tpcc(_)) | (None, _) => name,
@@ -210,7 +210,7 @@ impl Load {
         Ok(())
     }
 
-    /// The accesses, from the first; `ops` of them count.
+    /// Opens the load at the first access; only `ops` accesses count.
     pub fn open(&self) -> Result<Ops> {
         let config = &self.config;
         let (pages, ops, seed) = (self.sizes.pages, self.ops, config.seed);
@@ -239,7 +239,7 @@ impl Load {
         }
     }
 
-    /// As many transactions as make the accesses that are wanted.
+    /// Opens TPC-C with enough transactions for `ops` accesses.
     fn open_tpcc(&self, only: Option<Transaction>) -> Result<Ops> {
         let LoadConfig { page_bytes, seed, warehouses, .. } = self.config;
         let by_pages = (self.sizes.pages.saturating_mul(page_bytes) / WAREHOUSE_BYTES).max(1);
@@ -251,12 +251,12 @@ impl Load {
             seed,
         };
         let accesses = Tpcc::new(tpcc.clone())?.count().max(1) as u64;
-        // Slightly more than needed on average; those behind the last access are not made.
+        // Slightly more than needed on average; those after the last access are not generated.
         let transactions = (self.ops as f64 * SAMPLE as f64 / accesses as f64 * 1.05) as u64 + 100;
         Ok(Box::new(Tpcc::new(TpccConfig { transactions, ..tpcc })?))
     }
 
-    /// Whether it is a trace whose pages were renumbered.
+    /// Whether it is a trace with pages numbered by first access.
     pub fn renumbered(&self) -> bool {
         matches!(self.kind, LoadKind::Trace(_)) && !self.config.keep_numbers
     }

@@ -1,5 +1,5 @@
-//! What a config means: each load on a device with a setting. Whatever is wrong with the
-//! parameters is found here, before anything is written.
+//! The cases of a config: each load on a device with a setting. All parameters are checked here,
+//! before anything is written.
 
 use std::path::Path;
 
@@ -17,16 +17,14 @@ use crate::load::{Load, LoadConfig, LoadKind, PAPER_OPS, PAPER_PAGES, Sizes};
 /// Frames of the ACE evaluation for [`PAPER_PAGES`].
 const PAPER_POOL: PoolSize = PoolSize::Frames(20_000);
 
-/// Size of the pool by default.
 const POOL: PoolSize = PoolSize::Percent(6.0);
 
-/// Accesses on a real drive by default: minutes, not hours.
+/// Default number of accesses on a real drive, for a run of minutes.
 const FILE_OPS: u64 = 200_000;
 
-/// Threads at most.
 const THREADS_MAX: usize = 512;
 
-/// One load on one device with one setting; all combinations are run for it.
+/// A load on a device with a setting, to be run with all combinations.
 pub(super) struct Case {
     pub target: Target,
     pub load: Load,
@@ -47,7 +45,6 @@ impl Case {
     }
 }
 
-/// One value of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Value {
     BatchOfWrites(usize),
@@ -57,7 +54,7 @@ enum Value {
 }
 
 impl Value {
-    /// The values in the order in which they were given.
+    /// The values in the given order.
     fn all(sweep: &Sweep) -> Vec<Self> {
         match sweep {
             Sweep::BatchOfWrites(all) => all.iter().map(|&v| Self::BatchOfWrites(v)).collect(),
@@ -67,8 +64,8 @@ impl Value {
         }
     }
 
-    /// The parameter and the value as a number for rows and plots: a share in percent, a size in
-    /// percent, bytes or pages.
+    /// The parameter and the value for rows and plots: shares in percent, sizes in percent, bytes
+    /// or pages.
     fn varied(self) -> Varied {
         let (name, value) = match self {
             Self::BatchOfWrites(n) => ("n-w", n as f64),
@@ -131,7 +128,7 @@ impl PoolReplayConfig {
         })
     }
 
-    /// The loads for each value. A trace is read once for all values.
+    /// The loads for each value. A trace is read once.
     fn surveys(
         &self,
         values: &[Option<Value>],
@@ -165,7 +162,7 @@ impl PoolReplayConfig {
         for value in values {
             let Some(Value::ReadShare(percent)) = value else { continue };
             let mut loads = survey(Some(percent / 100.0))?;
-            // The share is a column of its own here.
+            // The share is a separate column here.
             loads.iter_mut().for_each(|load| load.name.clone_from(&load.name_plain));
             surveys.push(loads);
         }
@@ -185,7 +182,7 @@ impl PoolReplayConfig {
         Ok(Sizes { pages, ops })
     }
 
-    /// Bytes that the file has, or will have.
+    /// Bytes of the file, which may be still to be created.
     fn file_bytes(&self) -> Result<u64> {
         match self.create {
             Some(bytes) => Ok(bytes),
@@ -287,7 +284,7 @@ impl PoolReplayConfig {
     }
 }
 
-/// Rows are told apart, and compared, by the names of their loads.
+/// Refuses loads of equal names, which identify and compare rows.
 fn refuse_equal_names(loads: &[Load]) -> Result<()> {
     for (place, load) in loads.iter().enumerate() {
         let again = loads[..place].iter().any(|other| other.name == load.name);

@@ -1,4 +1,4 @@
-//! Makes the file that a replay overwrites.
+//! Creates the file for a replay.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,9 +11,9 @@ use crate::error::{Result, file_error, require};
 
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Creates `path` with `bytes` bytes that are written, not merely reserved: a drive answers reads
-/// of blocks that were never written without looking for them, and a file system converts such
-/// blocks at their first write. The file is `.NAME.partial-PID` until it is whole.
+/// Creates `path` with `bytes` written bytes: reads of merely reserved blocks would not reach the
+/// drive, and their first writes would convert them. The file is `.NAME.partial-PID` until it is
+/// complete.
 pub fn create(path: &Path, bytes: u64, control: Control<'_>) -> Result<()> {
     require(!path.exists(), || {
         format!(
@@ -26,7 +26,7 @@ pub fn create(path: &Path, bytes: u64, control: Control<'_>) -> Result<()> {
     let made = fill(path, &partial, bytes, control)
         .and_then(|()| fs::rename(&partial, path).map_err(file_error(path, "create")));
     if made.is_err() {
-        // There may be none; the first fault is the one to report.
+        // The file may not exist; the first error is reported.
         let _ = fs::remove_file(&partial);
     }
     made
@@ -48,7 +48,7 @@ fn fill(path: &Path, partial: &Path, bytes: u64, control: Control<'_>) -> Result
     file.sync_all().map_err(file_error(path, "write"))
 }
 
-/// No two pages alike, nor compressible: some drives would save themselves the work.
+/// Random bytes, because some drives deduplicate and compress.
 fn randomize(piece: &mut [u8], seed: u64) {
     let random = Counter::new(seed, 0);
     for (index, word) in (0..).zip(piece.chunks_exact_mut(8)) {

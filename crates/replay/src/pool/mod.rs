@@ -1,13 +1,13 @@
-//! A load through the buffer pool, once for each combination of policy, writer and prefetcher.
+//! Replays loads through the buffer pool with each combination of policy, writer and prefetcher.
 //!
-//! - [`pool_replay`] with its [`PoolReplayConfig`]: the entrance
+//! - [`pool_replay`] with its [`PoolReplayConfig`]: the entry point
 //! - [`row`]: the results
-//! - `cases`: what a config means: devices, loads and settings
+//! - `cases`: the devices, loads and settings of a config
 //! - `run`: one replay
 //! - `target`: devices, simulated or real; `fill`: a new file to replay on
 //! - `predict`: the cost of a replay by the device's model
 //!
-//! Seconds are the device's: virtual on a simulated one, where computing costs nothing.
+//! Seconds are by the device's clock: virtual on a simulated device, where computing takes no time.
 
 mod cases;
 mod fill;
@@ -37,11 +37,11 @@ pub enum PoolSize {
     Frames(usize),
     /// Bytes.
     Bytes(u64),
-    /// A part of the load's pages.
+    /// Percent of the load's pages.
     Percent(f64),
 }
 
-/// A parameter that is varied, and its values: each is run.
+/// A parameter to vary, with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sweep {
     /// Pages that ACE writes at once.
@@ -54,48 +54,48 @@ pub enum Sweep {
     Pool(Vec<PoolSize>),
 }
 
-/// What is replayed, on which device, and with which pools.
+/// Configuration of a replay: loads, device and pools.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PoolReplayConfig {
     /// `sim:PRESET`, `sim:PRESET-ideal`, `sim:ideal`, a file or a block device.
     pub device: String,
-    /// Parameters in place of those of an ideal device.
+    /// Parameters that replace those of an ideal device.
     pub ideal: Ideal,
     /// Whether the bytes of the file or block device may be replaced.
     pub overwrite: bool,
-    /// Makes `device` a new file of so many bytes.
+    /// Creates `device` as a new file of this size in bytes.
     pub create: Option<u64>,
-    /// The loads; each has a name of its own.
+    /// The loads, with different names.
     pub loads: Vec<LoadKind>,
     /// The parameters of the loads.
     pub load: LoadConfig,
     /// Accesses before time and counts begin.
     pub warm_up: u64,
-    /// Replacement policies; by default the paper's four.
+    /// Replacement policies; default: the paper's four.
     pub policies: Vec<PolicyKind>,
     /// Writers; the classical one is always added.
     pub writers: Vec<WriterKind>,
     /// Prefetchers.
     pub prefetch: Vec<PrefetchKind>,
-    /// Size of the pool; by default 6% of the pages, or the paper's 20,000 of 344,066.
+    /// Size of the pool; default: 6% of the pages, or the paper's 20,000 of 344,066.
     pub pool: Option<PoolSize>,
-    /// Pages that ACE writes at once; by default k_w of the device.
+    /// Pages that ACE writes at once; default: k_w of the device.
     pub n_w: Option<usize>,
-    /// Pages that are evicted at once for prefetched ones; by default k_w.
+    /// Pages that are evicted at once for prefetched ones; default: k_w.
     pub n_e: Option<usize>,
     /// Pages that the background cleaner writes at once, at most half of the pool.
     pub cleaner_batch: usize,
     /// Threads that replay, on a file.
     pub threads: usize,
-    /// Varies one parameter.
+    /// The parameter to vary.
     pub sweep: Option<Sweep>,
-    /// Runs of each combination, all in turn; the median counts.
+    /// Repetitions of all combinations, in turn; the median counts.
     pub repeats: usize,
 }
 
 impl PoolReplayConfig {
-    /// The paper's policies with every writer on `device`, and no loads yet.
+    /// The paper's policies with every writer on `device`, without loads.
     pub fn new(device: impl Into<String>) -> Self {
         Self {
             device: device.into(),
@@ -118,7 +118,7 @@ impl PoolReplayConfig {
         }
     }
 
-    /// The classical writer is always among them: speedups refer to it.
+    /// All combinations, always with the classical writer, to which speedups refer.
     fn combinations(&self) -> Vec<Combination> {
         let mut writers = self.writers.clone();
         if !writers.contains(&WriterKind::Classical) {
@@ -138,7 +138,7 @@ impl PoolReplayConfig {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PoolReplay {
-    /// The device as it was given.
+    /// The device as given.
     pub device: String,
     /// Whether time is virtual.
     pub simulated: bool,
@@ -146,7 +146,7 @@ pub struct PoolReplay {
     pub profile_assumed: bool,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// Of the loads.
+    /// The seed of the loads.
     pub seed: u64,
     /// Accesses before time and counts began.
     pub warm_up: u64,
@@ -154,11 +154,11 @@ pub struct PoolReplay {
     pub cleaner_batch: usize,
     /// The loads.
     pub loads: Vec<ReplayedLoad>,
-    /// One for each load, combination and value of the sweep.
+    /// A row for each load, combination and value of the sweep.
     pub rows: Vec<Row>,
 }
 
-/// A load as it was replayed.
+/// A load with the sizes of its replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayedLoad {
@@ -177,7 +177,7 @@ pub struct ReplayedLoad {
 /// Replays every load with every combination.
 ///
 /// # Errors
-/// [`ReplayError::Config`] where parameters do not fit each other; nothing was written then.
+/// [`ReplayError::Config`] for invalid parameters, before anything is written; failed replays.
 pub fn pool_replay(config: &PoolReplayConfig, control: Control<'_>) -> Result<PoolReplay> {
     let cases = config.cases(control)?;
     let combinations = config.combinations();
@@ -203,8 +203,8 @@ pub fn pool_replay(config: &PoolReplayConfig, control: Control<'_>) -> Result<Po
     })
 }
 
-/// Every case with every combination, the repetitions in turn: a drive that changes its speed
-/// changes it for all.
+/// Runs every case with every combination, the repetitions in turn, so that changes of the drive's
+/// speed affect all of them.
 fn run_all(
     cases: &[Case],
     combinations: &[Combination],
@@ -235,8 +235,8 @@ fn run_all(
 }
 
 impl PoolReplay {
-    /// Speedups over the classical writer: bars for each load and policy, or lines over the
-    /// parameter that was varied.
+    /// Speedups over the classical writer: bars for each load and policy, or lines over the varied
+    /// parameter.
     pub fn chart(&self) -> Chart {
         let compared = self.rows.iter().filter_map(|row| {
             let speedup = row.speedup.filter(|s| row.writer != "classical" && s.is_finite())?;

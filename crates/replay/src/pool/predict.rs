@@ -1,14 +1,14 @@
-//! What a device's model says that a replay should cost.
+//! Predictions of a replay's cost by the device's model.
 
 use cenote_device::Op;
 use cenote_device::model::DeviceModel;
 
-/// What a replay asked of its device.
+/// A replay's requests to its device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Pages read, prefetched ones included.
     pub reads: u64,
-    /// Batches of concurrent reads: a miss and what was prefetched with it are one.
+    /// Batches of concurrent reads: a miss with its prefetched pages is one.
     pub read_batches: u64,
     /// Write batches by their number of pages; the index is the number.
     pub write_batches: Vec<u64>,
@@ -30,7 +30,7 @@ impl Requests {
         (0..).zip(self.write_batches.iter().copied())
     }
 
-    /// How often the device is busy with writes in PIO: a batch takes one turn for each k_w pages.
+    /// Turns of the device with writes in PIO: one for each k_w pages of a batch.
     fn write_turns(&self, k_w: u32) -> u64 {
         self.sizes().map(|(pages, count)| pages.div_ceil(u64::from(k_w)) * count).sum()
     }
@@ -40,14 +40,14 @@ impl Requests {
         self.read_batches as f64 + alpha * self.write_turns(k_w) as f64
     }
 
-    /// How many times faster these requests are on PIO's device than the same pages one by one.
+    /// Speedup of these requests in PIO over the same pages one by one.
     pub fn pio_speedup(&self, alpha: f64, k_w: u32) -> f64 {
         let one_by_one = self.reads as f64 + alpha * self.writes() as f64;
         ratio(one_by_one, self.cost(alpha, k_w))
     }
 
-    /// The same by the device's own curves: pages one by one take what they take at depth 1, a
-    /// batch of n writes as long as n writes at depth n.
+    /// The same by the device's curves: pages one by one at depth 1, a batch of n writes at depth
+    /// n.
     pub fn curve_speedup(&self, model: &DeviceModel, page_bytes: u64) -> f64 {
         let alone = |op| 1.0 / model.iops(op, page_bytes, 1);
         let (read, write) = (alone(Op::Read), alone(Op::Write));
@@ -59,7 +59,7 @@ impl Requests {
     }
 }
 
-/// 1 where nothing was done either way.
+/// The ratio, or 1 if there were no requests.
 fn ratio(before: f64, after: f64) -> f64 {
     if after == 0.0 { 1.0 } else { before / after }
 }

@@ -6,16 +6,16 @@ use super::run::{Combination, Measured, Setting};
 use super::target::Target;
 use crate::load::Load;
 
-/// A parameter that is varied, and its value in a row.
+/// The varied parameter, and its value in a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Varied {
-    /// As the option spells it.
+    /// The name of the option.
     pub name: &'static str,
-    /// A share is in percent.
+    /// The value; shares in percent.
     pub value: f64,
 }
 
-/// One combination with one load. The names are a contract: scripts read them.
+/// One combination with one load. The field names are a contract.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
@@ -27,33 +27,33 @@ pub struct Row {
     pub writer: &'static str,
     /// Prefetcher.
     pub prefetch: &'static str,
-    /// Device of the pages.
+    /// The device.
     pub device: String,
     /// Time on the device's clock; the median of the repetitions.
     pub seconds: f64,
-    /// Accesses that found their page.
+    /// Accesses to pages in memory.
     pub hits: u64,
-    /// Accesses that did not.
+    /// Accesses to pages that had to be read.
     pub misses: u64,
     /// Pages that the pool wrote back.
     pub logical_writes: u64,
-    /// Bytes that the device was asked to write, in pages.
+    /// Bytes written to the device, in pages.
     pub physical_writes: f64,
     /// Batches of concurrent writes.
     pub write_batches: u64,
-    /// Seconds of the classical writer with the same policy and prefetcher over these.
+    /// Seconds of the classical writer with the same policy and prefetcher over `seconds`.
     pub speedup: Option<f64>,
-    /// What PIO predicts for these reads, writes and batches.
+    /// The speedup that PIO predicts for these reads, writes and batches.
     pub pio_speedup: f64,
-    /// What the device's own curves predict for them.
+    /// The speedup that the device's curves predict for them.
     pub curve_speedup: f64,
     /// The speedup over the classical writer without prefetching.
     pub speedup_plain: Option<f64>,
-    /// Pages written more than by the classical writer, as a share of its.
+    /// Pages written beyond those of the classical writer, as a share of the latter.
     pub extra_writes: Option<f64>,
     /// Cost in reads by PIO.
     pub cost: f64,
-    /// The value of a parameter that is varied.
+    /// The varied parameter.
     pub sweep: Option<Varied>,
     /// Pages of the load.
     pub pages: u64,
@@ -63,7 +63,7 @@ pub struct Row {
     pub frames: usize,
     /// Pages that ACE writes at once.
     pub n_w: usize,
-    /// Pages that leave at once where there is something to prefetch.
+    /// Pages that are evicted at once for prefetched ones.
     pub n_e: usize,
     /// Pages of a full batch of this writer.
     pub batch: usize,
@@ -77,21 +77,21 @@ pub struct Row {
     pub threads: usize,
     /// Batches of concurrent reads.
     pub read_batches: u64,
-    /// Pages read early.
+    /// Pages that were prefetched.
     pub prefetched: u64,
-    /// Of those, used.
+    /// Prefetched pages that were used.
     pub prefetched_useful: u64,
-    /// Of those, gone unused.
+    /// Prefetched pages that were evicted unused.
     pub prefetched_wasted: u64,
-    /// Pages that were dirty at the end; their flush is neither counted nor timed.
+    /// Dirty pages at the end; their flush is neither counted nor timed.
     pub dirty_at_end: u64,
-    /// Median latency of a read; none if there was none.
+    /// Median latency of reads, if any.
     pub read_us: Option<f64>,
-    /// Median latency of a write.
+    /// Median latency of writes, if any.
     pub write_us: Option<f64>,
-    /// The fastest repetition.
+    /// Seconds of the fastest repetition.
     pub seconds_min: f64,
-    /// The slowest.
+    /// Seconds of the slowest repetition.
     pub seconds_max: f64,
     /// Repetitions.
     pub repeats: usize,
@@ -156,8 +156,8 @@ impl Row {
         }
     }
 
-    /// Whether the two differ in nothing but the writer and, with `plain`, the prefetcher, and the
-    /// other is the one to compare with.
+    /// Whether this is the row to compare `other` with: the classical writer, without prefetching
+    /// if `plain` is set, and otherwise the same combination.
     fn is_baseline_of(&self, other: &Self, plain: bool) -> bool {
         let prefetch = if plain { "none" } else { other.prefetch };
         self.writer == "classical"
@@ -168,7 +168,7 @@ impl Row {
     }
 }
 
-/// Fills in what compares a row with the classical writer's.
+/// Fills in the comparisons with the classical writer's rows.
 pub(crate) fn compare(rows: &mut [Row]) {
     let compared: Vec<_> = rows
         .iter()
@@ -187,7 +187,7 @@ pub(crate) fn compare(rows: &mut [Row]) {
     }
 }
 
-/// How many times shorter; 1 where both took no time, as when every page was in memory.
+/// The speedup; 1 if neither took any time, because every page was in memory.
 fn over(before: f64, after: f64) -> f64 {
     if before == after { 1.0 } else { before / after.max(1e-9) }
 }

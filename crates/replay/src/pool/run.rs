@@ -22,7 +22,7 @@ use crate::load::{Load, Ops};
 /// Accesses that a thread takes from the load at a time.
 const CHUNK: usize = 64;
 
-/// A writer whose batch is not chosen yet.
+/// A writer without its batch size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WriterKind {
@@ -38,10 +38,10 @@ pub enum WriterKind {
 }
 
 impl WriterKind {
-    /// All of them.
+    /// All writers.
     pub const ALL: [Self; 4] = [Self::Classical, Self::Cleaner, Self::Ace, Self::AceBackground];
 
-    /// Its name in tables and options.
+    /// The name in tables and options.
     pub fn name(self) -> &'static str {
         self.with(1).name()
     }
@@ -77,39 +77,31 @@ impl FromStr for WriterKind {
     }
 }
 
-/// One of the combinations that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Combination {
-    /// Replacement policy.
     pub policy: PolicyKind,
-    /// Writer of dirty pages.
     pub writer: WriterKind,
-    /// Prefetcher.
     pub prefetch: PrefetchKind,
 }
 
-/// What all combinations have in common.
+/// The parameters that all combinations share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Setting {
-    /// Bytes of a page.
     pub page_bytes: usize,
-    /// Pages of the pool.
     pub frames: usize,
     /// Pages that ACE writes at once.
     pub n_w: usize,
-    /// Pages that leave at once where there is something to prefetch.
+    /// Pages that are evicted at once for prefetched ones.
     pub n_e: usize,
     /// Pages that the cleaner writes at once, at most [`Setting::background_max`].
     pub cleaner_batch: usize,
-    /// Threads that replay.
     pub threads: usize,
     /// Accesses before time and counts begin.
     pub warm_up: u64,
 }
 
 impl Setting {
-    /// Pages that may be written at once in the background: these cannot be evicted meanwhile, and
-    /// others must be.
+    /// Most pages to write at once in the background: half, since they cannot be evicted meanwhile.
     pub fn background_max(frames: usize) -> usize {
         (frames / 2).max(1)
     }
@@ -123,32 +115,22 @@ impl Setting {
     }
 }
 
-/// What one replay did, after the warm-up and before the last dirty pages were flushed.
+/// The measurements of one replay, after the warm-up and before the final flush.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     /// Time on the device's clock.
     pub seconds: f64,
-    /// Accesses.
     pub ops: u64,
-    /// See [`PoolStats::hits`].
     pub hits: u64,
-    /// See [`PoolStats::misses`].
     pub misses: u64,
-    /// Pages that the pool wrote back.
     pub pages_written: u64,
     /// Pages of a full batch of writes.
     pub batch: usize,
-    /// Pages that were dirty at the end.
     pub dirty_at_end: u64,
-    /// See [`PoolStats::prefetched`].
     pub prefetched: u64,
-    /// See [`PoolStats::prefetched_useful`].
     pub prefetched_useful: u64,
-    /// See [`PoolStats::prefetched_wasted`].
     pub prefetched_wasted: u64,
-    /// What it asked of the device.
     pub requests: Requests,
-    /// What the device did.
     pub device: Stats,
 }
 
@@ -184,7 +166,7 @@ pub(crate) fn run(
         meter,
     };
     let measured = replay.measure(setting);
-    // After a fault too: a pool warns where it is dropped with dirty pages.
+    // Also after an error, because a pool warns if it is dropped with dirty pages.
     let synced = pool.sync();
     let measured = measured?;
     synced?;
@@ -210,7 +192,6 @@ struct Source {
 
 struct SourceState {
     ops: Ops,
-    /// Accesses that may still be taken.
     left: u64,
 }
 
@@ -237,21 +218,21 @@ struct Replay<'a> {
     pool: &'a Arc<Pool>,
     device: &'a StatsDevice,
     source: Source,
-    /// Whether a thread failed, so that the others end too.
+    /// Whether a thread failed, which ends the others.
     failed: AtomicBool,
     is_simulated: bool,
     meter: &'a Meter<'a>,
 }
 
-/// Time and counts at one moment.
-struct Moment {
+/// A snapshot of time and counts.
+struct Snapshot {
     now_ns: u64,
     pool: PoolStats,
     device: Stats,
 }
 
 impl Replay<'_> {
-    /// The warm-up, then the rest between two moments.
+    /// Runs the warm-up, then measures the rest between two snapshots.
     fn measure(&self, setting: &Setting) -> Result<Measured> {
         let has_cleaner = self.pool.config().writer.has_cleaner();
         let background = has_cleaner && !self.is_simulated;
@@ -271,20 +252,20 @@ impl Replay<'_> {
         &self,
         warm_up: u64,
         mut cleaner: Option<&mut Cleaner>,
-    ) -> Result<(u64, Moment, Moment)> {
+    ) -> Result<(u64, Snapshot, Snapshot)> {
         let handle = self.pool.handle();
         self.drive(&handle, warm_up, cleaner.as_deref_mut())?;
-        let before = self.moment();
+        let before = self.snapshot();
         let ops = self.drive(&handle, u64::MAX, cleaner.as_deref_mut())?;
         if let Some(cleaner) = cleaner {
             cleaner.finish()?;
         }
-        Ok((ops, before, self.moment()))
+        Ok((ops, before, self.snapshot()))
     }
 
-    /// Several threads share the load. All keep their handles from the warm-up, and meet before
-    /// and after each of the two moments. None begins before all run.
-    fn measure_together(&self, setting: &Setting) -> Result<(u64, Moment, Moment)> {
+    /// Runs the load on several threads, which keep their handles from the warm-up and wait at a
+    /// barrier before and after each snapshot. None starts before all are spawned.
+    fn measure_together(&self, setting: &Setting) -> Result<(u64, Snapshot, Snapshot)> {
         let barrier = Barrier::new(setting.threads + 1);
         let begin = OnceLock::new();
         let work = || if *begin.wait() { self.work(setting, &barrier) } else { Ok(0) };
@@ -295,10 +276,10 @@ impl Replay<'_> {
             let refused = |source| ReplayError::Threads { threads: setting.threads, source };
             let threads = threads.map_err(refused)?;
             barrier.wait();
-            let before = self.moment();
+            let before = self.snapshot();
             barrier.wait();
             barrier.wait();
-            let after = self.moment();
+            let after = self.snapshot();
             let mut ops = 0;
             for thread in threads {
                 ops += thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
@@ -307,7 +288,7 @@ impl Replay<'_> {
         })
     }
 
-    /// One of several threads: its share of the warm-up, then accesses until the load ends.
+    /// Work of one of several threads: its share of the warm-up, then accesses until the load ends.
     fn work(&self, setting: &Setting, barrier: &Barrier) -> Result<u64> {
         let handle = self.pool.handle();
         let drive = |most| {
@@ -323,7 +304,7 @@ impl Replay<'_> {
         done
     }
 
-    /// Replays up to `most` accesses; how many there were.
+    /// Replays up to `most` accesses; returns how many.
     fn drive(&self, handle: &Handle, most: u64, mut cleaner: Option<&mut Cleaner>) -> Result<u64> {
         let mut chunk = Vec::with_capacity(CHUNK);
         let mut ops = 0;
@@ -344,15 +325,15 @@ impl Replay<'_> {
         }
     }
 
-    fn moment(&self) -> Moment {
-        Moment {
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
             now_ns: self.device.clock().now_ns(),
             pool: self.pool.stats(),
             device: self.device.stats(),
         }
     }
 
-    fn difference(&self, ops: u64, before: &Moment, after: &Moment) -> Measured {
+    fn difference(&self, ops: u64, before: &Snapshot, after: &Snapshot) -> Measured {
         let count = |of: fn(&PoolStats) -> u64| of(&after.pool) - of(&before.pool);
         let sizes = after.pool.batch_sizes.iter().zip(&before.pool.batch_sizes);
         let prefetched = count(|s| s.prefetched);

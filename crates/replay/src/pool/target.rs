@@ -1,4 +1,4 @@
-//! Devices that a pool is replayed on: simulated, a file or a block device.
+//! Devices of replays: simulated, a file or a block device.
 
 use std::fs::OpenOptions as OpenOptionsOfStd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -14,25 +14,25 @@ use cenote_device::profile::ProfileStore;
 
 use crate::error::{ReplayError, Result, file_error, require};
 
-/// How a simulated device is named.
+/// Prefix of the names of simulated devices.
 const SIMULATED: &str = "sim:";
 
-/// What makes of a preset the ideal device with its parameters.
+/// Suffix for the ideal device with a preset's parameters.
 const IDEAL: &str = "-ideal";
 
-/// Latency of a read of `sim:ideal`; only ratios matter there.
+/// Latency of a read of `sim:ideal`, where only ratios matter.
 const IDEAL_READ_US: f64 = 100.0;
 
-/// Parameters of `sim:ideal` if none are given.
+/// Default parameters of `sim:ideal`.
 const ALPHA: f64 = 8.0;
 const K: u32 = 8;
 
-/// Where pages lie.
+/// A device of a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Its name as it was given.
+    /// The name as given.
     pub name: String,
-    /// How fast it is: simulated, measured or assumed.
+    /// Its performance: simulated, measured or assumed.
     pub model: DeviceModel,
     /// alpha of PIO for a page.
     pub alpha: f64,
@@ -41,7 +41,7 @@ pub(crate) struct Target {
     file: Option<Arc<dyn Device>>,
 }
 
-/// Parameters of an ideal device in place of its own.
+/// Parameters that replace those of an ideal device.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ideal {
     /// Cost of a write in reads.
@@ -52,10 +52,10 @@ pub struct Ideal {
     pub k_w: Option<u32>,
 }
 
-/// What may be done to a file.
+/// Permission to write to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// It is only read.
+    /// The file is only read.
     Read,
     /// Its bytes may be replaced.
     Overwrite,
@@ -116,7 +116,7 @@ impl Target {
             );
         }
         let model = profile.model();
-        // Measured, alpha is a ratio of bandwidths; PIO's is one of times.
+        // The measured alpha is a ratio of bandwidths, PIO's alpha one of times.
         let alpha = model.at(page_bytes).alpha_batch();
         let name = path.display().to_string();
         Ok(Self { name, model, alpha, assumed: profile.assumed, file: Some(device) })
@@ -127,7 +127,7 @@ impl Target {
         self.file.is_none()
     }
 
-    /// The device for one replay: of a simulated one, a new one of `bytes`.
+    /// The device for one replay; a simulated one is created with `bytes`.
     pub fn device(&self, bytes: u64) -> Result<Arc<dyn Device>> {
         if let Some(file) = &self.file {
             return Ok(Arc::clone(file));
@@ -138,8 +138,7 @@ impl Target {
     }
 }
 
-/// A block device that is mounted, or part of another, must not be written behind its user's back.
-/// Linux opens a block device exclusively only where it is not in use.
+/// Refuses a block device that is mounted or part of another: Linux does not open it exclusively.
 fn refuse_in_use(path: &Path) -> Result<()> {
     let Ok(metadata) = path.metadata() else { return Ok(()) };
     if !metadata.file_type().is_block_device() {
@@ -163,7 +162,7 @@ impl Ideal {
     }
 }
 
-/// The greatest concurrency that the pool's queues take: its batches together are at most 4,096.
+/// The greatest concurrency that fits the pool's queues of at most 4,096 requests.
 const K_MAX: u32 = 1024;
 
 #[cfg(test)]

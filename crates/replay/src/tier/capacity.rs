@@ -1,18 +1,18 @@
-//! Capacities of tiers, in pages or parts of all pages.
+//! Capacities of tiers, in pages or percent of all pages.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Result, require};
 
-/// What a tier holds: pages, or a part of all pages in percent.
+/// The capacity of a tier: pages, or percent of all pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Capacity {
     Pages(u64),
     Percent(f64),
 }
 
-/// What the tiers above the slowest hold, separated by commas; the slowest has room for all pages.
+/// Capacities of the tiers but the slowest, which has room for all pages; separated by commas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacities {
     text: String,
@@ -47,7 +47,7 @@ impl fmt::Display for Capacities {
 }
 
 impl Capacities {
-    /// Pages by tier, for so many tiers and pages.
+    /// Capacities in pages, for this number of tiers and pages.
     pub(crate) fn pages(&self, tiers: usize, pages: u64) -> Result<Vec<u64>> {
         require(self.each.len() + 1 == tiers, || {
             format!(

@@ -1,4 +1,4 @@
-//! Loads of tiers: generated or read from a trace, and what an oracle knows of them.
+//! Loads of tiers, generated or read from a trace, and their hot pages.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,12 +13,12 @@ use crate::control::Control;
 use crate::error::{ReplayError, Result, require};
 use crate::load::{Load, LoadConfig, LoadKind, Ops, Sizes};
 
-/// Which load.
+/// A kind of load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TierLoadKind {
-    /// Hot pages in phases, or a hot set that slides.
+    /// Hot pages in phases, or a sliding hot set.
     Phases(String),
-    /// All pages alike.
+    /// Uniform over all pages.
     Uniform,
     /// Zipf's law, drifting.
     Zipf,
@@ -41,7 +41,7 @@ impl FromStr for TierLoadKind {
     }
 }
 
-/// A load whose size is known.
+/// A load with its size.
 #[derive(Clone, Debug)]
 pub(crate) struct TierLoad {
     kind: TierLoadKind,
@@ -49,7 +49,7 @@ pub(crate) struct TierLoad {
     sizes: Sizes,
     /// A trace, once it was read.
     trace: Option<Load>,
-    /// What tables call it.
+    /// The name in tables.
     pub name: String,
     /// Every access is to a page below this.
     pub pages: u32,
@@ -58,7 +58,7 @@ pub(crate) struct TierLoad {
 }
 
 impl TierLoad {
-    /// Finds out how large a load is. A trace is read once.
+    /// Determines the size of a load. A trace is read once.
     pub fn survey(
         kind: TierLoadKind,
         config: LoadConfig,
@@ -92,7 +92,7 @@ impl TierLoad {
         Ok(load)
     }
 
-    /// The accesses, from the first; `ops` of them count.
+    /// Opens the load at the first access; only `ops` accesses count.
     pub fn open(&self) -> Result<Ops> {
         Ok(match (&self.kind, &self.trace) {
             (TierLoadKind::Phases(_), _) => Box::new(self.phases()?),
@@ -123,7 +123,7 @@ impl TierLoad {
         Ok(Drift::new(DriftConfig { name: self.name.clone(), zipf, drift })?)
     }
 
-    /// The accesses as tiers take them, until `each` returns false.
+    /// Calls `each` with the accesses until it returns false.
     pub fn for_each(
         &self,
         control: &Control<'_>,
@@ -143,8 +143,7 @@ impl TierLoad {
         Ok(())
     }
 
-    /// The hot pages: those that a generated load was generated with, the most frequent ones of a
-    /// trace.
+    /// The hot pages: those of a generated load's parameters, or the most frequent ones of a trace.
     pub fn oracle(&self, control: &Control<'_>) -> Result<Oracle> {
         let narrow = |pages: Vec<u64>| pages.into_iter().map(|page| page as u32).collect();
         let phases = match &self.kind {

@@ -1,8 +1,8 @@
-//! A load through several tiers in virtual time, once for each migration policy.
+//! Replays loads through tiers in virtual time, with each migration policy.
 //!
-//! - [`tier_replay`] with its [`TierReplayConfig`]: the entrance
+//! - [`tier_replay`] with its [`TierReplayConfig`]: the entry point
 //! - [`load`]: loads of tiers
-//! - [`capacity`]: how much the tiers hold
+//! - [`capacity`]: capacities of tiers
 //! - [`row`]: the results
 //! - [`simulation`]: tiers, a placement and a policy in virtual time
 
@@ -33,32 +33,32 @@ const PAPER_OPS: u64 = 1_000_000;
 /// Capacities of the dissertation's upper tiers.
 const PAPER_CAPACITY: &str = "3%,8%";
 
-/// Accesses between two looks at the processor's clock.
+/// Accesses between two reads of the CPU clock.
 const CHUNK: usize = 4096;
 
-/// What is replayed, on which tiers, with which policies.
+/// Configuration of a replay: loads, tiers and policies.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TierReplayConfig {
-    /// The loads; each has a name of its own.
+    /// The loads, with different names.
     pub loads: Vec<TierLoadKind>,
-    /// Tiers from the fastest; by default the dissertation's three.
+    /// Tiers from the fastest; default: the dissertation's three.
     pub tiers: Vec<TierSpec>,
-    /// Capacities of the tiers but the slowest, which holds all pages; each choice is run. Empty
-    /// for 3% and 8%.
+    /// Choices of capacities of the tiers but the slowest, which holds all pages. Empty means 3%
+    /// and 8%.
     pub capacities: Vec<Capacities>,
     /// Migration policies.
     pub policies: Vec<PolicySpec>,
-    /// When requests come.
+    /// The arrivals of requests.
     pub arrivals: Arrivals,
-    /// The parameters of the loads; the seed is also that of the first placement.
+    /// The parameters of the loads; the seed is also that of the initial placement.
     pub load: LoadConfig,
-    /// Accesses by which processor time is measured, the first half as a warm-up; 0 for none.
+    /// Accesses for the measurement of CPU time, the first half as a warm-up; 0 for none.
     pub cpu_ops: u64,
 }
 
 impl Default for TierReplayConfig {
-    /// All policies on the dissertation's tiers, and no loads yet.
+    /// All policies on the dissertation's tiers, without loads.
     fn default() -> Self {
         Self {
             loads: Vec::new(),
@@ -76,22 +76,22 @@ impl Default for TierReplayConfig {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct TierReplay {
-    /// The tiers, as they are spelled.
+    /// The tiers, as in options.
     pub tiers: String,
-    /// Clients, each waiting for its answer.
+    /// Clients of closed arrivals.
     pub clients: Option<u32>,
-    /// Time between two requests that wait for nothing.
+    /// Time between two requests of open arrivals.
     pub interval_us: Option<f64>,
-    /// Of loads and placement.
+    /// The seed of loads and placement.
     pub seed: u64,
-    /// One for each load, choice of capacities and policy.
+    /// A row for each load, choice of capacities and policy.
     pub rows: Vec<Row>,
 }
 
 /// Replays every load with every choice of capacities and every policy.
 ///
 /// # Errors
-/// Whatever is wrong with the parameters is found before anything is replayed.
+/// Invalid parameters, before anything is replayed; traces that cannot be read.
 pub fn tier_replay(config: &TierReplayConfig, control: Control<'_>) -> Result<TierReplay> {
     let tiers: Vec<String> = config.tiers.iter().map(ToString::to_string).collect();
     let (clients, interval_us) = match config.arrivals {
@@ -102,7 +102,7 @@ pub fn tier_replay(config: &TierReplayConfig, control: Control<'_>) -> Result<Ti
     Ok(TierReplay { tiers: tiers.join(","), clients, interval_us, seed: config.load.seed, rows })
 }
 
-/// One load on one choice of capacities.
+/// A load on a choice of capacities.
 struct Setting<'a> {
     load: &'a TierLoad,
     tiers: &'a [TierSpec],
@@ -113,7 +113,6 @@ struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// The policy, and the placement before its first decision.
     fn begin(&self, spec: &PolicySpec) -> Result<(Placement, Box<dyn Policy>)> {
         let Self { tiers, placement, oracle, seed, .. } = *self;
         let context = Context { tiers, placement, seed, oracle };
@@ -137,7 +136,7 @@ impl Setting<'_> {
         Ok(replay.finish())
     }
 
-    /// Processor time of one decision, in microseconds, over the second half of `most` accesses.
+    /// CPU time per decision in microseconds, over the second half of `most` accesses.
     fn cpu_us(&self, spec: &PolicySpec, most: u64) -> Result<f64> {
         if most == 0 {
             return Ok(0.0);
@@ -166,7 +165,6 @@ impl Setting<'_> {
     }
 }
 
-/// Processor time of this thread.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -229,7 +227,7 @@ impl TierReplayConfig {
 }
 
 impl TierReplay {
-    /// Runtimes: a group of bars for each load and choice of capacities, a bar for each policy.
+    /// Runtimes as bars: a group for each load and choice of capacities, a bar for each policy.
     pub fn chart(&self) -> Chart {
         let group = |row: &Row| format!("{} {}", row.workload, row.capacity);
         let bars = self.rows.iter().map(|row| (group(row), row.policy.clone(), row.runtime_s));

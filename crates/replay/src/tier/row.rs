@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::simulation::Report;
 
-/// One load with one policy and one choice of capacities. The names are a contract: scripts read
-/// them.
+/// One load with one policy and one choice of capacities. The field names are a contract.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
@@ -13,27 +12,27 @@ pub struct Row {
     pub workload: String,
     /// Migration policy.
     pub policy: String,
-    /// What the tiers above the slowest hold.
+    /// Capacities of the tiers but the slowest.
     pub capacity: String,
-    /// From the start until all is done.
+    /// Time from the start until all requests and moves are done.
     pub runtime_s: f64,
     /// Mean response time.
     pub response_us_mean: f64,
     /// Median response time.
     pub response_us_p50: f64,
-    /// The response time that 99% do not exceed.
+    /// 99th percentile of the response time.
     pub response_us_p99: f64,
     /// Pages moved to a faster tier.
     pub migrations: u64,
     /// Pages moved to a slower tier.
     pub demotions: u64,
-    /// Pages moved, by where from and where to.
+    /// Pages moved, by source and target.
     pub migration_pairs: Vec<Pair>,
-    /// Which part of all page reads and writes were for moves.
+    /// Share of moves in all page reads and writes.
     pub migration_io_share: f64,
-    /// Processor time of the decision about one access.
+    /// CPU time of the policy's decision per access.
     pub cpu_us_per_access: f64,
-    /// Bytes of the policy and of the map from pages to tiers.
+    /// Bytes of the policy and of the map, per page.
     pub bytes_per_page: f64,
     /// By tier, from the fastest.
     pub tiers: Vec<TierRow>,
@@ -41,48 +40,43 @@ pub struct Row {
     pub pages: u32,
     /// Accesses.
     pub ops: u64,
-    /// Of the load and of where pages lie at the start.
+    /// The seed of the load and the initial placement.
     pub seed: u64,
 }
 
-/// Pages that moved from one tier to another, which are counted from 1.
+/// Pages moved from one tier to another; tiers count from 1.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
-    /// Where from.
+    /// Source.
     pub from: usize,
-    /// Where to.
+    /// Target.
     pub to: usize,
-    /// How many.
+    /// Number of pages.
     pub pages: u64,
 }
 
-/// What one tier did.
+/// Counts of one tier.
 #[derive(Clone, Debug, Serialize)]
 pub struct TierRow {
     /// Requests that read.
     pub reads: u64,
     /// Requests that wrote.
     pub writes: u64,
-    /// Pages read to move them away.
+    /// Pages read for moves to other tiers.
     pub migration_reads: u64,
-    /// Pages written that moved here.
+    /// Pages written for moves from other tiers.
     pub migration_writes: u64,
-    /// Time for which the whole device would have been busy.
+    /// Time for which the fully used device would be busy.
     pub busy_s: f64,
 }
 
-/// Which load and which policy a report is of.
+/// The load and policy of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
-    /// See [`Row::workload`].
     pub workload: String,
-    /// See [`Row::policy`].
     pub policy: String,
-    /// See [`Row::capacity`].
     pub capacity: String,
-    /// See [`Row::pages`].
     pub pages: u32,
-    /// See [`Row::seed`].
     pub seed: u64,
 }
 

@@ -12,11 +12,11 @@ use cenote_workload::random::Counter;
 const FAST: TierSpec = TierSpec { read_ns: 10, write_ns: 20, k_r: 1, k_w: 1 };
 const SLOW: TierSpec = TierSpec { read_ns: 100, write_ns: 400, k_r: 2, k_w: 2 };
 
-/// Does what it was told for each access.
+/// Makes the given moves at each access.
 #[derive(Debug)]
-struct Told(Vec<Vec<Move>>);
+struct Scripted(Vec<Vec<Move>>);
 
-impl Policy for Told {
+impl Policy for Scripted {
     fn access(&mut self, _: &Access<'_>, _: &Placement, moves: &mut Vec<Move>) {
         if !self.0.is_empty() {
             moves.extend(self.0.remove(0));
@@ -41,8 +41,8 @@ fn placement() -> Placement {
     Placement::hottest_first(6, &[2, 6], &[0, 1], 1).expect("they fit")
 }
 
-fn replay(arrivals: Arrivals, told: Vec<Vec<Move>>, requests: &[(u32, bool)]) -> Report {
-    let policy = Box::new(Told(told));
+fn replay(arrivals: Arrivals, moves: Vec<Vec<Move>>, requests: &[(u32, bool)]) -> Report {
+    let policy = Box::new(Scripted(moves));
     let mut replay = Replay::new(&[FAST, SLOW], placement(), policy, arrivals).expect("valid");
     for &(page, write) in requests {
         replay.push(Request { page, write }).expect("the page exists");
@@ -103,7 +103,7 @@ fn what_cannot_be_is_refused_by_name() {
     let mut replay = Replay::new(
         &[FAST, SLOW],
         placement(),
-        Box::new(Told(vec![vec![Move { page: 3, to: 0 }]])),
+        Box::new(Scripted(vec![vec![Move { page: 3, to: 0 }]])),
         Arrivals::Closed { clients: 1 },
     )
     .expect("valid");
@@ -115,12 +115,12 @@ fn what_cannot_be_is_refused_by_name() {
     let none = Replay::new(
         &[FAST],
         placement(),
-        Box::new(Told(Vec::new())),
+        Box::new(Scripted(Vec::new())),
         Arrivals::Open { interval_ns: 0 },
     );
     assert!(none.is_err(), "one tier for a placement on two");
     let none = Arrivals::Closed { clients: 0 };
-    assert!(Replay::new(&[FAST, SLOW], placement(), Box::new(Told(Vec::new())), none).is_err());
+    assert!(Replay::new(&[FAST, SLOW], placement(), Box::new(Scripted(Vec::new())), none).is_err());
 }
 
 /// A second replay: of all that waits it looks for whatever can happen next.

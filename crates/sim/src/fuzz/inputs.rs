@@ -1,4 +1,4 @@
-//! Broken input files of every format: a clean error and nothing left behind, or a whole graph.
+//! Broken input files of every format: a clean error without output, or a whole graph.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::random::Random;
 use crate::shape::{NAMINGS, Naming, Shape};
 use crate::{Outcome, demand};
 
-/// A mutated header may promise a huge graph: the simulated disk is full before memory is.
+/// A mutated header may promise a huge graph, so the simulated disk limits the output.
 const CAPACITY_BYTES: u64 = 32 << 20;
 
-/// What breaks parsers.
+/// Tokens that may break parsers.
 const TOKENS: [&[u8]; 24] = [
     b"\n",
     b"\r\n",
@@ -45,7 +45,7 @@ const TOKENS: [&[u8]; 24] = [
     b"\x28\xb5\x2f\xfd",
 ];
 
-/// Writes a file, breaks it, imports it.
+/// Writes a file, mutates it and imports it.
 pub fn mutated(random: &mut Random) -> Outcome<End> {
     let shape = random.pick(&[Shape::Tiny, Shape::Tiny, Shape::Path, Shape::Islands, Shape::Ring]);
     let edges = shape.edges(random);
@@ -61,24 +61,24 @@ pub fn mutated(random: &mut Random) -> Outcome<End> {
     if format == Format::U64 && naming == Naming::Names {
         return Ok(End::Right);
     }
-    let told = format!("{format}, {options:?}");
+    let context = format!("{format}, {options:?}");
     if random.chance(15) {
         return sound(&bytes, (format, naming), &edges, &options, random)
             .map(|()| End::Right)
-            .map_err(|fault| format!("unbroken {told}: {fault}"));
+            .map_err(|fault| format!("unbroken {context}: {fault}"));
     }
     for _ in 0..1 + random.below(4) {
         mutate(&mut bytes, random);
     }
     broken(&bytes, format, &options, random).map_err(|fault| {
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
-        format!("{told}: {fault}; the input begins {shown:?}")
+        format!("{context}: {fault}; the input begins {shown:?}")
     })
 }
 
 pub(super) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     let place = |random: &mut Random, bytes: &[u8]| {
-        // Headers are where a byte means most.
+        // Bytes of headers matter most.
         let reach = if random.chance(30) { bytes.len().min(60) } else { bytes.len() };
         random.index(reach + 1)
     };
@@ -125,19 +125,21 @@ pub(super) fn broken(
             let device = workspace.written().ok_or("no output")?;
             let graph = open_whole(Arc::new(device.restart(FaultPlan::none())))?;
             let found = (graph.vertices() as u64, graph.superblock().edges);
-            let told = (report.vertices, report.edges);
-            demand(found == told, || format!("import reports {told:?}, the graph has {found:?}"))?;
+            let reported = (report.vertices, report.edges);
+            demand(found == reported, || {
+                format!("import reports {reported:?}, the graph has {found:?}")
+            })?;
             Ok(End::Right)
         }
     }
 }
 
-/// Lines of a packed file can't be counted here.
+/// Whether the file is compressed, so that its lines cannot be counted here.
 fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd")
 }
 
-/// What is not broken gives the graph it says.
+/// Checks that an unbroken file gives the right graph.
 fn sound(
     bytes: &[u8],
     (format, naming): (Format, Naming),
@@ -146,7 +148,7 @@ fn sound(
     random: &mut Random,
 ) -> Outcome {
     let options = options.clone().ids(IdKind::Auto);
-    // The other dense formats also hold vertices without edges, or edges twice.
+    // The other dense formats also hold vertices without edges, or repeated edges.
     if !INTEGER_FORMATS.contains(&format) && format != Format::U32 {
         return Ok(());
     }

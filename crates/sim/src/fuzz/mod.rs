@@ -1,16 +1,17 @@
-//! The registry of fuzzers: library functions, each with a name.
+//! The registry of fuzzers, library functions with names.
 //!
-//! - [`pages`]: damaged pages whose checksums are right
+//! - [`pages`]: damaged pages with right checksums
 //! - [`inputs`]: broken input files
-//! - [`roundtrip`]: out and in again; broken packed files
-//! - [`stops`]: cancelled work, and budgets too small
-//! - [`ways`]: one answer, whatever the strategy, threads, device and page size
-//! - [`weights`]: graphs with weights, whole and damaged
-//! - [`sets`]: bitmaps and frontiers against a tree set
-//! - [`tiered`]: the whole house on tiers, while blocks move
-//! - [`tiers`]: sets of tiers, damaged and hostile
-//! - [`canary`]: must fail, which proves that failures are seen
-//! - `house` and the faults are [`house::live`] and the functions of [`faults`]
+//! - [`roundtrip`]: export and import again; broken compressed files
+//! - [`stops`]: cancelled work, and budgets that are too small
+//! - [`ways`]: the same answer for all strategies, threads, devices and page sizes
+//! - [`weights`]: weighted graphs, whole and damaged
+//! - [`sets`]: bitmaps and frontiers compared with a tree set
+//! - [`tiered`]: the whole system on tiers while blocks move
+//! - [`tiers`]: damaged and hostile sets of tiers
+//! - [`canary`]: must fail, which proves that failures are detected
+//! - [`house::live`], [`crash::every_point`], [`threads::cut_among_threads`] and the functions of
+//!   [`faults`]
 
 pub mod canary;
 pub mod inputs;
@@ -25,21 +26,22 @@ pub mod weights;
 
 use crate::guard::{PATIENCE, guarded};
 use crate::random::Random;
+use crate::updates::{crash, threads};
 use crate::{Outcome, faults, house};
 
-/// Runs so many rounds from a seed; round i is round 0 of `seed + i`.
+/// Runs `rounds` rounds from a seed; round i is round 0 of `seed + i`.
 pub type Fuzzer = fn(seed: u64, rounds: u32) -> Outcome;
 
-/// A fuzzer under its name.
+/// A fuzzer and its name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// What the command line calls it.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// Description in one line.
     pub about: &'static str,
-    /// Rounds that take a second or a few.
+    /// Number of rounds that take a few seconds.
     pub rounds: u32,
-    /// The function.
+    /// Runs the fuzzer.
     pub run: Fuzzer,
 }
 
@@ -49,7 +51,7 @@ macro_rules! fuzzers {
             name: $name,
             about: $about,
             rounds: $rounds,
-            run: |seed, rounds| play($name, seed, rounds, |random| $round(random).map(|_| ())),
+            run: |seed, rounds| run_rounds($name, seed, rounds, |random| $round(random).map(drop)),
         }),*]
     };
 }
@@ -70,11 +72,13 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "roundtrip", 15, roundtrip::live, "export, pack, import again: the same graph";
     "packed", 30, roundtrip::mutated, "broken Parquet, gzip and zstd files";
     "stop", 15, stops::cancelled, "import and runs that are cancelled at any time";
-    "budget", 10, stops::budgets, "budgets too small tell which would do";
+    "budget", 10, stops::budgets, "the error of a budget that is too small names one that suffices";
     "ways", 3, ways::agree, "strategies x threads x backends x page sizes give one answer";
     "weights", 20, weights::live, "walks by weight and shortest paths, also over damaged pages";
-    "house-tiers", 10, tiered::live, "the whole house on tiers, while blocks move under it";
+    "house-tiers", 10, tiered::live, "the whole system on tiers while blocks move";
     "tiers", 150, tiers::damaged, "sets of tiers with a damaged page, or with hostile members";
+    "update-cut", 6, crash::every_point, "power cuts and faults at every change of updated graphs";
+    "update-threads", 40, threads::cut_among_threads, "power cuts while threads commit";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };
 
@@ -83,15 +87,15 @@ pub const CANARY: Named = Named {
     name: "canary",
     about: "must fail: it finds a fault that it made itself",
     rounds: 1,
-    run: |seed, rounds| play("canary", seed, rounds, canary::sing),
+    run: |seed, rounds| run_rounds("canary", seed, rounds, canary::wrong_oracle),
 };
 
-/// The fuzzer of this name.
+/// The fuzzer with this name.
 pub fn find(name: &str) -> Option<Named> {
     FUZZERS.iter().chain([&CANARY]).find(|fuzzer| fuzzer.name == name).copied()
 }
 
-/// Runs the fuzzer of this name.
+/// Runs the fuzzer with this name.
 pub fn run(name: &str, seed: u64, rounds: u32) -> Outcome {
     let fuzzer = find(name).ok_or_else(|| {
         let names: Vec<&str> = FUZZERS.iter().map(|fuzzer| fuzzer.name).collect();
@@ -100,8 +104,8 @@ pub fn run(name: &str, seed: u64, rounds: u32) -> Outcome {
     (fuzzer.run)(seed, rounds)
 }
 
-/// Plays rounds, each on a guarded thread; a fault says how to see it again.
-fn play(name: &str, seed: u64, rounds: u32, round: fn(&mut Random) -> Outcome) -> Outcome {
+/// Runs rounds, each on a guarded thread. The error says how to repeat the failure.
+fn run_rounds(name: &str, seed: u64, rounds: u32, round: fn(&mut Random) -> Outcome) -> Outcome {
     for i in 0..rounds {
         let seed = seed.wrapping_add(u64::from(i));
         let outcome = guarded(PATIENCE, move || round(&mut Random::new(seed)));

@@ -1,11 +1,10 @@
-//! Damaged pages whose checksums are right: what a checksum can't catch must be an error too, or
-//! a graph that is whole in itself. Never a panic, a hang, or an answer that does not follow from
-//! the lists.
+//! Damaged pages with right checksums. The result must be an error or a graph that is consistent in
+//! itself, never a panic, a hang, or an answer that does not follow from the lists.
 
 use std::sync::Arc;
 
 use cenote_device::Buffer;
-use cenote_device::backend::sim::FaultPlan;
+use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_store::format::HEADER_BYTES;
 use cenote_store::header::PageHeader;
 use cenote_store::{Adjacency, Decoded, Direction, Graph, List, Page, StoreError, check};
@@ -18,13 +17,13 @@ use crate::question::{Question, ask_within_budget, random_config};
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// Lists are read one by one of so many vertices at most.
+/// Most vertices whose lists are read one by one.
 const LISTS_READ_MAX: usize = 200;
 
-/// A graph file in memory.
-struct Image {
-    case: Case,
-    bytes: Vec<u8>,
+/// A graph file in memory, its drive, and what seals its pages.
+pub(super) struct Image {
+    drive: SimConfig,
+    pub bytes: Vec<u8>,
     page_bytes: usize,
     salt: u64,
 }
@@ -32,14 +31,19 @@ struct Image {
 impl Image {
     fn random(random: &mut Random) -> Outcome<Self> {
         let case = Case::random(random);
-        let stored = case.store()?;
-        let bytes = stored.device.contents();
-        let graph = Graph::open(stored.device).map_err(|e| format!("it does not open: {e}"))?;
-        let (page_bytes, salt) = (graph.page_bytes(), graph.superblock().salt);
-        Ok(Self { case, bytes, page_bytes, salt })
+        let device = case.store()?.device;
+        Self::of(case.drive, device).map(|(image, _)| image)
     }
 
-    fn pages(&self) -> usize {
+    /// The file on a device, and its graph.
+    pub fn of(drive: SimConfig, device: Arc<SimDevice>) -> Outcome<(Self, Graph)> {
+        let bytes = device.contents();
+        let graph = Graph::open(device).map_err(|e| format!("it does not open: {e}"))?;
+        let (page_bytes, salt) = (graph.page_bytes(), graph.superblock().salt);
+        Ok((Self { drive, bytes, page_bytes, salt }, graph))
+    }
+
+    pub fn pages(&self) -> usize {
         self.bytes.len() / self.page_bytes
     }
 
@@ -47,22 +51,32 @@ impl Image {
         &mut self.bytes[page * self.page_bytes..][..self.page_bytes]
     }
 
-    /// Changes a page here and there and makes its checksum right.
-    fn damage(&mut self, page: usize, hot_bytes: usize, random: &mut Random) {
-        let salt = if page < 2 { 0 } else { self.salt };
+    /// Mutates a page in a few places.
+    pub fn damage(&mut self, page: usize, hot_bytes: usize, random: &mut Random) {
         let bytes = self.page_mut(page);
         for _ in 0..1 + random.below(3) {
             mutate(bytes, hot_bytes, random);
         }
+    }
+
+    /// Gives a page a right checksum.
+    pub fn seal(&mut self, page: usize) {
+        let salt = if page < 2 { 0 } else { self.salt };
+        let bytes = self.page_mut(page);
         PageHeader::read(bytes).seal(bytes, salt, page as u64);
     }
 
-    fn open(&self) -> Result<Graph, StoreError> {
-        Graph::open(drive_with(&self.case.drive, FaultPlan::none(), &self.bytes))
+    fn damage_and_seal(&mut self, page: usize, hot_bytes: usize, random: &mut Random) {
+        self.damage(page, hot_bytes, random);
+        self.seal(page);
+    }
+
+    pub fn open(&self) -> Result<Graph, StoreError> {
+        Graph::open(drive_with(&self.drive, FaultPlan::none(), &self.bytes))
     }
 }
 
-/// Changes a byte or a word: among the first `hot_bytes`, at the end, or anywhere.
+/// Mutates a byte or a word: among the first `hot_bytes`, at the end, or anywhere.
 pub(super) fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
     let width = random.pick(&[1, 1, 2, 4, 8]);
     let place = match random.below(10) {
@@ -86,7 +100,7 @@ pub(super) fn mutate(bytes: &mut [u8], hot_bytes: usize, random: &mut Random) {
     field.copy_from_slice(&new.to_le_bytes()[..width]);
 }
 
-/// Damages an adjacency page and gives it to the parser, then to the whole house.
+/// Damages an adjacency page and runs the parser on it, sometimes the whole system too.
 pub fn adjacency(random: &mut Random) -> Outcome<Vec<End>> {
     let mut image = Image::random(random)?;
     let graph = image.open().map_err(|e| format!("it does not open: {e}"))?;
@@ -98,7 +112,7 @@ pub fn adjacency(random: &mut Random) -> Outcome<Vec<End>> {
         let relative = random.below(adjacency.pages());
         let page = (adjacency.first_page() + relative) as usize;
         let sound = image.page_mut(page).to_vec();
-        image.damage(page, HEADER_BYTES, random);
+        image.damage_and_seal(page, HEADER_BYTES, random);
         ends.push(parse(adjacency, relative, image.page_mut(page), graph.vertices())?);
         if random.chance(5) {
             use_all(&image, random)?;
@@ -108,7 +122,7 @@ pub fn adjacency(random: &mut Random) -> Outcome<Vec<End>> {
     Ok(ends)
 }
 
-/// A page that parses gives only vertices of the graph, within the lengths it tells.
+/// Checks that a page that parses has only vertices of the graph, within the lengths it states.
 fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) -> Outcome<End> {
     let mut buffer = Buffer::new(bytes.len()).map_err(|e| format!("no memory: {e}"))?;
     buffer.copy_from_slice(bytes);
@@ -119,12 +133,12 @@ fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) ->
     };
     let mut entries = 0;
     for (i, list) in page.lists().enumerate() {
-        let told = || format!("page {relative} parses, but its list {i} is {list:?}");
+        let context = || format!("page {relative} parses, but its list {i} is {list:?}");
         let (start, len) = (list.skip, list.targets.len() as u64);
-        demand(start.checked_add(len).is_some_and(|end| end <= list.degree), told)?;
-        demand((list.vertex as usize) < vertices, told)?;
-        demand(list.targets.iter().all(|&target| (target as usize) < vertices), told)?;
-        demand(page.list(i) == list && page.list_of(list.vertex) == Some(list), told)?;
+        demand(start.checked_add(len).is_some_and(|end| end <= list.degree), context)?;
+        demand((list.vertex as usize) < vertices, context)?;
+        demand(list.targets.iter().all(|&target| (target as usize) < vertices), context)?;
+        demand(page.list(i) == list && page.list_of(list.vertex) == Some(list), context)?;
         entries += list.targets.len();
     }
     alone(adjacency, relative, &buffer, &page)?;
@@ -132,16 +146,16 @@ fn parse(adjacency: &Adjacency, relative: u64, bytes: &[u8], vertices: usize) ->
     Ok(End::Right)
 }
 
-/// A list that is had alone is the one that the whole page tells of.
+/// Checks that a list decoded alone equals that of the whole page.
 fn alone(adjacency: &Adjacency, relative: u64, bytes: &[u8], page: &Page<'_>) -> Outcome {
     let mut decoded = Decoded::new();
     for list in page.lists() {
         let mut found = Vec::new();
         let take = |list: &List<'_>| found = list.targets.to_vec();
-        let told = |e| format!("page {relative} parses, but not its list {list:?} alone: {e}");
+        let context = |e| format!("page {relative} parses, but not its list {list:?} alone: {e}");
         adjacency
             .reparse_lists(relative, bytes, &[list.vertex], &mut decoded, take)
-            .map_err(told)?;
+            .map_err(context)?;
         demand(found == list.targets, || {
             format!("page {relative}: vertex {} alone has {found:?}", list.vertex)
         })?;
@@ -155,7 +169,7 @@ pub fn superblock(random: &mut Random) -> Outcome<Vec<End>> {
     let mut image = Image::random(random)?;
     let sound = image.page_mut(0).to_vec();
     for _ in 0..6 {
-        image.damage(0, 1900, random);
+        image.damage_and_seal(0, 1900, random);
         ends.push(use_all(&image, random)?);
         image.page_mut(0).copy_from_slice(&sound);
     }
@@ -170,7 +184,7 @@ pub fn any_page(random: &mut Random) -> Outcome<Vec<End>> {
     for _ in 0..4 {
         for _ in 0..1 + random.below(2) {
             let page = random.index(image.pages());
-            image.damage(page, 200, random);
+            image.damage_and_seal(page, 200, random);
         }
         ends.push(use_all(&image, random)?);
         image.bytes.copy_from_slice(&sound);
@@ -178,7 +192,8 @@ pub fn any_page(random: &mut Random) -> Outcome<Vec<End>> {
     Ok(ends)
 }
 
-/// Opens, checks, reads and asks. Where check finds nothing, every answer follows from the lists.
+/// Opens, checks and reads a graph and asks all questions. If `check` finds nothing, every answer
+/// must follow from the lists.
 fn use_all(image: &Image, random: &mut Random) -> Outcome<End> {
     let graph = match image.open() {
         Ok(graph) => Arc::new(graph),
@@ -200,7 +215,7 @@ fn use_all(image: &Image, random: &mut Random) -> Outcome<End> {
     if graph.vertices() > 0 {
         for question in Question::all(graph.vertices(), random) {
             let config = random_config(random);
-            // The answer may be anything, as long as there is an end to it.
+            // Any answer will do, as long as the run ends.
             if let Err(error) = ask_within_budget(question, &graph, &config) {
                 clean(&error)?;
             }

@@ -1,5 +1,5 @@
-//! Out and in again: an export, packed or not, gives the same graph; a broken one an error or a
-//! whole graph.
+//! Exports and imports again: an export, compressed or not, gives the same graph; a broken one
+//! gives an error or a whole graph.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::house::{Case, compare_stored, import_bytes, open_whole};
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// The bytes of an export, and vertices that are not in it.
+/// The bytes of an export, and the number of vertices that it lacks.
 struct Exported {
     bytes: Vec<u8>,
     format: Format,
@@ -48,11 +48,11 @@ fn pack(bytes: Vec<u8>, random: &mut Random) -> Outcome<Vec<u8>> {
     }
 }
 
-/// Imports, exports, imports again.
+/// Imports, exports and imports again.
 pub fn live(random: &mut Random) -> Outcome {
     let case = Case::random(random);
-    let told = |fault| format!("{:?} graph, {:?} ids: {fault}", case.shape, case.naming);
-    again(&case, random).map_err(told)
+    let context = |fault| format!("{:?} graph, {:?} ids: {fault}", case.shape, case.naming);
+    again(&case, random).map_err(context)
 }
 
 fn again(case: &Case, random: &mut Random) -> Outcome {
@@ -63,7 +63,7 @@ fn again(case: &Case, random: &mut Random) -> Outcome {
     }
     let none = FaultPlan::none;
     let workspace = SimWorkspace::new(case.drive.clone(), none(), none());
-    // Whatever was left out is not there any more: an import that keeps all must agree.
+    // The export lacks what the first import left out, so an import that keeps all must agree.
     let options = case
         .options
         .clone()
@@ -79,7 +79,7 @@ fn again(case: &Case, random: &mut Random) -> Outcome {
     compare_stored(&again, &case.oracle()).map_err(|e| format!("{format} again: {e}"))
 }
 
-/// Breaks an export and imports it.
+/// Mutates an export and imports it.
 pub fn mutated(random: &mut Random) -> Outcome<End> {
     let case = Case::random(random);
     let graph = open_whole(case.store()?.device)?;

@@ -1,4 +1,4 @@
-//! Bitmaps and frontiers against a tree set.
+//! Bitmaps and frontiers compared with a tree set.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use cenote_engine::{ActiveSet, Bitmap, Frontier, FrontierPart, VertexId};
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// Random operations on both; whatever they tell must be the same.
+/// Applies random operations to both and compares all results.
 pub fn agree(random: &mut Random) -> Outcome {
     let len = 1 + random.index(3000);
     bitmap(random, len)?;
@@ -22,7 +22,7 @@ fn vertex(random: &mut Random, len: usize) -> VertexId {
     random.index(len) as VertexId
 }
 
-/// A range within the set, often with an end on a word's edge.
+/// A range within the set, often with an end at a word boundary.
 fn range(random: &mut Random, len: usize) -> std::ops::Range<VertexId> {
     let mut end = || {
         let v = random.index(len + 1);
@@ -40,7 +40,7 @@ fn bitmap(random: &mut Random, len: usize) -> Outcome {
         match random.below(10) {
             0..4 => {
                 let same = set.insert(v) == tree.insert(v);
-                demand(same, || format!("insert({v}) tells something else"))?;
+                demand(same, || format!("insert({v}) returns something else"))?;
             }
             4..6 => {
                 set.remove(v);
@@ -91,8 +91,8 @@ fn frontier(random: &mut Random, len: usize) -> Outcome {
             let workers = 1 + random.index(4);
             let mut parts: Vec<_> = (0..workers).map(|_| FrontierPart::default()).collect();
             for v in added {
-                let told = frontier.add(v, &mut parts[random.index(workers)]);
-                demand(told == tree.insert(v), || format!("add({v}) tells something else"))?;
+                let is_new = frontier.add(v, &mut parts[random.index(workers)]);
+                demand(is_new == tree.insert(v), || format!("add({v}) returns something else"))?;
             }
             frontier.seal(parts);
         }
@@ -103,10 +103,10 @@ fn frontier(random: &mut Random, len: usize) -> Outcome {
 }
 
 fn compare(frontier: &Frontier, tree: &BTreeSet<VertexId>, len: usize) -> Outcome {
-    let told = || format!("the frontier of {len} disagrees with {} vertices", tree.len());
-    demand(frontier.count() == tree.len() as u64, told)?;
-    demand(frontier.is_empty() == tree.is_empty(), told)?;
-    demand(frontier.bits().iter().eq(tree.iter().copied()), told)?;
+    let context = || format!("the frontier of {len} disagrees with {} vertices", tree.len());
+    demand(frontier.count() == tree.len() as u64, context)?;
+    demand(frontier.is_empty() == tree.is_empty(), context)?;
+    demand(frontier.bits().iter().eq(tree.iter().copied()), context)?;
     let listed = frontier.list().is_none_or(|list| list.iter().eq(tree));
-    demand(listed, told)
+    demand(listed, context)
 }

@@ -1,4 +1,4 @@
-//! Work that is cancelled at any time, and budgets that are too small.
+//! Cancels work at any time, and runs with budgets that are too small.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,20 +16,18 @@ use crate::question::{Question, random_config};
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// Says stop when it was asked so many times.
+/// Cancels after it was polled this number of times.
 struct StopAfter(AtomicU64);
 
 impl Progress for StopAfter {
     fn begin(&self, _: Phase, _: Option<u64>) {}
-
     fn advance(&self, _: u64) {}
-
     fn cancelled(&self) -> bool {
         self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err()
     }
 }
 
-/// Cancels an import, and a run before it begins.
+/// Cancels an import, and runs before they begin.
 pub fn cancelled(random: &mut Random) -> Outcome<End> {
     let case = Case::random(random);
     let graph = open_whole(case.store()?.device)?;
@@ -38,7 +36,7 @@ pub fn cancelled(random: &mut Random) -> Outcome<End> {
     let config = random_config(random).memory_bytes(64 << 20).cancel(cancel);
     for question in Question::all(graph.vertices(), random) {
         match question.ask(&graph, config.clone()) {
-            // No step, nothing to interrupt.
+            // Without an iteration nothing can be interrupted.
             Ok(_) if question == (Question::PageRank { iterations: 0 }) => {}
             Err(AlgoError::Engine(EngineError::Interrupted)) => {}
             Err(AlgoError::Unsupported { .. })
@@ -72,8 +70,8 @@ fn cancelled_import(case: &Case, asked: u64) -> Outcome<End> {
     }
 }
 
-/// A budget that is too small is refused with one that gets further; a run with the one that
-/// would do.
+/// Checks that an error of a budget that is too small names one that helps, and for a run one that
+/// suffices.
 pub fn budgets(random: &mut Random) -> Outcome {
     let case = Case::random(random);
     let graph = open_whole(case.store()?.device)?;
@@ -93,7 +91,7 @@ pub fn budgets(random: &mut Random) -> Outcome {
             let config = config.clone().memory_bytes(memory_bytes);
             let answer = question.ask(&graph, config);
             if let Err(error @ AlgoError::Engine(_)) = answer {
-                return Err(format!("{question:?} in {memory_bytes} bytes, as told: {error}"));
+                return Err(format!("{question:?} in {memory_bytes} bytes, as suggested: {error}"));
             }
         }
     }
@@ -121,5 +119,5 @@ fn import_budgets(case: &Case, random: &mut Random) -> Outcome {
             }
         }
     }
-    Err(format!("after 20 budgets, each as told, {memory_bytes} is still too small"))
+    Err(format!("after 20 budgets, each as suggested, {memory_bytes} is still too small"))
 }

@@ -1,5 +1,5 @@
-//! The whole house on tiers: a graph is imported onto several devices, opened again, and asked
-//! while its blocks move under whoever reads.
+//! The whole system on tiers: imports a graph onto several devices, opens it and runs algorithms
+//! while its blocks move.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::question::{Question, random_config};
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// Where the graph comes to lie, the map first.
+/// The devices of the graph, the map first.
 #[derive(Debug)]
 struct Tiers {
     drives: Vec<Arc<SimDevice>>,
@@ -35,7 +35,7 @@ impl Tiers {
             drive_with(&config, FaultPlan::none(), &[])
         };
         let mut slots: Vec<u64> = (1..tiers).map(|_| 2 + random.below(40)).collect();
-        // The slowest holds whatever comes.
+        // The slowest tier holds any graph.
         slots.push(1 << 20);
         Self {
             drives: (0..=tiers).map(|_| drive(random)).collect(),
@@ -64,7 +64,7 @@ impl Tiers {
         TieredDevice::create(map, parts, &config).map_err(|e| e.to_string())
     }
 
-    /// What is found after the power was cut.
+    /// Opens the tiers after a power cut.
     fn reopen(&self) -> Outcome<TieredDevice> {
         let found = |drive: &Arc<SimDevice>| Arc::new(drive.restart(FaultPlan::none()));
         let tiers = self.drives[1..].iter().map(|drive| found(drive) as Arc<dyn Device>);
@@ -89,7 +89,7 @@ impl Workspace for Tiers {
     }
 }
 
-/// Imports, cuts the power, opens, asks and moves.
+/// Imports, cuts the power, opens the graph, and runs algorithms while blocks move.
 pub fn live(random: &mut Random) -> Outcome {
     let (case, tiers) = (Case::random(random), Tiers::random(random));
     case.import(&tiers).map_err(|e| format!("import failed: {e}"))?;
@@ -112,7 +112,7 @@ pub fn live(random: &mut Random) -> Outcome {
     demand(moved.into_inner() > 0, || "nothing moved".into())
 }
 
-/// Moves blocks at random, at least once everything that is asked.
+/// Moves random blocks until the runs are over, and for at least 20 rounds.
 fn shuffle(
     device: &TieredDevice,
     random: &mut Random,

@@ -1,7 +1,6 @@
-//! Damaged and hostile sets of tiers. Of a set with one damaged page every block reads as it was
-//! written, or the set does not open. Of one whose fields are changed behind right checksums nobody
-//! can say what is right; but nothing panics, hangs or asks for memory without end, and what opens
-//! can be read, moved and written.
+//! Damaged and hostile sets of tiers. A set with one damaged page does not open, or every block
+//! reads as it was written. A set with changed fields and right checksums has no right content, but
+//! nothing may panic, hang or allocate without limit, and if it opens it can be read and written.
 
 use std::sync::Arc;
 
@@ -23,15 +22,15 @@ const HEADER: usize = 16 << 10;
 const HEADERS: usize = 2 * HEADER;
 const DATA: usize = 64 << 10;
 
-/// The members of a set, the map first, and what its blocks hold.
+/// The members of a set, the map first, and the content of its blocks.
 struct Set {
     id: SetId,
     members: Vec<Vec<u8>>,
-    /// By block, what was written; 0 is nothing.
+    /// Version written to each block; 0 if none.
     written: Vec<u64>,
 }
 
-/// Makes a set, damages it and looks at what is left.
+/// Creates a set, damages it and checks the result.
 pub fn damaged(random: &mut Random) -> Outcome<End> {
     let set = Set::random(random)?;
     if random.chance(50) { set.one_page(random) } else { set.hostile(random) }
@@ -42,12 +41,12 @@ fn drive(contents: &[u8]) -> Arc<SimDevice> {
     Arc::new(SimDevice::with_contents(SimConfig::new(model), contents))
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
 impl Set {
-    /// A set that was written to and moved about.
+    /// A set after random writes and moves.
     fn random(random: &mut Random) -> Outcome<Self> {
         let slots: Vec<u64> = (0..2 + random.index(3)).map(|_| 2 + random.below(20)).collect();
         let drives: Vec<_> = (0..=slots.len()).map(|_| drive(&[])).collect();
@@ -61,26 +60,26 @@ impl Set {
         let journal_pages = 2 + random.below(3) as u32;
         let config = SetConfig { block_bytes: BLOCK as u32, journal_pages, ..SetConfig::new(id) };
         let map = Arc::clone(&drives[0]) as _;
-        let device = TieredDevice::create(map, parts, &config).map_err(told)?;
+        let device = TieredDevice::create(map, parts, &config).map_err(text)?;
         let room = slots.iter().sum::<u64>() - slots.len() as u64;
         let mut written = vec![0; 1 + random.below(room) as usize];
-        let mut migrator = Migrator::new(&device, 4).map_err(told)?;
-        device.set_len((written.len() * BLOCK) as u64).map_err(told)?;
+        let mut migrator = Migrator::new(&device, 4).map_err(text)?;
+        device.set_len((written.len() * BLOCK) as u64).map_err(text)?;
         for version in 1..=random.below(60) {
             let block = random.index(written.len());
             match random.below(4) {
-                0 => device.sync().map_err(told)?,
+                0 => device.sync().map_err(text)?,
                 1 => {
                     written[block] = version;
                     write(&device, block, version)?;
                 }
                 _ => {
                     let to = random.index(slots.len()) as u8;
-                    migrator.carry_out(&[Move { page: block as u32, to }]).map_err(told)?;
+                    migrator.carry_out(&[Move { page: block as u32, to }]).map_err(text)?;
                 }
             }
         }
-        device.sync().map_err(told)?;
+        device.sync().map_err(text)?;
         let members = drives.iter().map(|drive| drive.contents()).collect();
         Ok(Self { id, members, written })
     }
@@ -90,7 +89,7 @@ impl Set {
         TieredDevice::open(drive(&self.members[0]), drives.collect())
     }
 
-    /// One page of the map, or one copy of a header, is another.
+    /// Replaces one page of the map, or one copy of a header.
     fn one_page(mut self, random: &mut Random) -> Outcome<End> {
         let member = if random.chance(80) { 0 } else { random.index(self.members.len()) };
         let bytes = &mut self.members[member];
@@ -110,12 +109,12 @@ impl Set {
         }
     }
 
-    /// Every block is as it was written.
+    /// Checks that every block is as it was written.
     fn compare(&self, device: &TieredDevice) -> Outcome {
         let blocks = device.blocks() as usize;
         demand(blocks == self.written.len(), || format!("{blocks} blocks"))?;
         for (block, &version) in self.written.iter().enumerate() {
-            let completion = transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(told)?)?;
+            let completion = transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(text)?)?;
             let wanted = words(block, version);
             let same = completion.result == Ok(BLOCK) && completion.buffer[..] == wanted[..];
             demand(same, || format!("block {block} is not as it was written"))?;
@@ -123,13 +122,13 @@ impl Set {
         Ok(())
     }
 
-    /// Fields are changed, and the checksums made right.
+    /// Changes fields and corrects the checksums.
     fn hostile(mut self, random: &mut Random) -> Outcome<End> {
         for _ in 0..1 + random.below(3) {
             let member = if random.chance(70) { 0 } else { random.index(self.members.len()) };
             let pages = self.members[member].len() / PAGE;
             if member > 0 || random.chance(30) {
-                // Both copies, so that it counts.
+                // Change both copies, so that the change takes effect.
                 let (at, value) = (12 + random.index(80), random.bits() as u8);
                 for copy in 0..2 {
                     let header = &mut self.members[member][copy * HEADER..(copy + 1) * HEADER];
@@ -152,12 +151,12 @@ impl Set {
     }
 }
 
-/// Reads, moves and writes what is there; errors are welcome.
+/// Reads, moves and writes blocks. Errors are allowed.
 fn use_it(device: &TieredDevice, random: &mut Random) -> Outcome {
     for block in 0..device.blocks().min(200) as usize {
-        transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(told)?)?;
+        transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(text)?)?;
     }
-    let mut migrator = Migrator::new(device, 4).map_err(told)?;
+    let mut migrator = Migrator::new(device, 4).map_err(text)?;
     for version in 0..20 {
         let block = random.index(device.blocks().clamp(1, 200) as usize);
         let to = random.index(device.tiers().len()) as u8;
@@ -165,7 +164,7 @@ fn use_it(device: &TieredDevice, random: &mut Random) -> Outcome {
         let wrote = write(device, block, version);
         let synced = device.sync();
         if let (Ok(_), Ok(()), Ok(())) = (&moved, &wrote, &synced) {
-            let completion = transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(told)?)?;
+            let completion = transfer(device, Op::Read, block, Buffer::new(BLOCK).map_err(text)?)?;
             let same = completion.result != Ok(BLOCK)
                 || completion.buffer[..] == words(block, version)[..];
             demand(same, || format!("block {block} is not as it was written now"))?;
@@ -174,24 +173,24 @@ fn use_it(device: &TieredDevice, random: &mut Random) -> Outcome {
     Ok(())
 }
 
-/// A block's bytes: its number and version in every word.
+/// The bytes of a block: its number and version in every word.
 fn words(block: usize, version: u64) -> Vec<u8> {
     let word = if version == 0 { 0 } else { (block as u64) << 32 | version };
     word.to_le_bytes().repeat(BLOCK / 8)
 }
 
 fn write(device: &TieredDevice, block: usize, version: u64) -> Outcome {
-    let mut buffer = Buffer::new(BLOCK).map_err(told)?;
+    let mut buffer = Buffer::new(BLOCK).map_err(text)?;
     buffer.copy_from_slice(&words(block, version));
     let completion = transfer(device, Op::Write, block, buffer)?;
     completion.result.map(|_| ()).map_err(|fault| format!("a write failed: {fault}"))
 }
 
 fn transfer(device: &TieredDevice, op: Op, block: usize, buffer: Buffer) -> Outcome<Completion> {
-    let mut queue = device.queue(&QueueConfig::with_depth(1)).map_err(told)?;
+    let mut queue = device.queue(&QueueConfig::with_depth(1)).map_err(text)?;
     let offset = (block * BLOCK) as u64;
     queue.push(Request { tag: 0, op, offset, len: buffer.len(), buffer });
     let mut completions = Vec::new();
-    queue.reap(1, &mut completions).map_err(told)?;
+    queue.reap(1, &mut completions).map_err(text)?;
     completions.pop().ok_or_else(|| "no completion".into())
 }

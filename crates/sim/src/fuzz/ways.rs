@@ -1,4 +1,4 @@
-//! One answer, whatever the strategy, the threads, the device and the page size.
+//! The same answer for all strategies, threads, devices and page sizes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::question::{Answer, Question, STRATEGIES, ask_within_budget, random_co
 use crate::random::Random;
 use crate::{Outcome, demand};
 
-/// Asks the same in every way.
+/// Asks the same questions in all configurations.
 pub fn agree(random: &mut Random) -> Outcome {
     let mut case = Case::random(random);
     let oracle = case.oracle();
@@ -48,7 +48,7 @@ pub fn agree(random: &mut Random) -> Outcome {
 fn devices(case: &Case, contents: &[u8], path: &Path) -> Outcome<Vec<Arc<dyn Device>>> {
     let sim: Arc<SimDevice> = drive_with(&case.drive, FaultPlan::none(), contents);
     let mut devices: Vec<Arc<dyn Device>> = vec![sim];
-    // Where io_uring is refused both are threads.
+    // Without io_uring both use threads.
     for backend in [BackendChoice::Auto, BackendChoice::Threads] {
         let options = OpenOptions { backend, ..OpenOptions::reading() };
         devices.push(file::open(path, &options).map_err(|e| format!("no file: {e}"))?);
@@ -56,7 +56,7 @@ fn devices(case: &Case, contents: &[u8], path: &Path) -> Outcome<Vec<Arc<dyn Dev
     Ok(devices)
 }
 
-/// The file does not depend on threads, memory, or the order of the edges.
+/// Checks that the file does not depend on threads, memory, or the order of the edges.
 fn same_bytes(case: &Case, contents: &[u8], random: &mut Random) -> Outcome {
     let mut other = case.clone();
     let ImportConfig { memory_bytes, threads, .. } = options(random);
@@ -67,7 +67,7 @@ fn same_bytes(case: &Case, contents: &[u8], random: &mut Random) -> Outcome {
     demand(same, || format!("{:?}: another file with {threads} threads", case.options))
 }
 
-/// Ranks are the same to the last bit.
+/// Checks that ranks are the same to the last bit.
 fn same_bits(
     graph: &Arc<Graph>,
     question: Question,

@@ -1,6 +1,6 @@
-//! Graphs with weights, whole and with damaged pages whose checksums are right: walks by weight and
-//! shortest paths are as their serial verifiers find them, or end with an error of one line. Never
-//! a panic, a hang, or an answer that a whole graph does not have.
+//! Weighted graphs, whole and with damaged pages: serial verifiers confirm weighted walks and
+//! shortest paths, or the runs end with an error of one line. Never a panic, a hang, or a wrong
+//! answer on a whole graph.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,32 +8,28 @@ use std::sync::Arc;
 use cenote_algo::AlgoError;
 use cenote_algo::sssp::{self, SsspConfig};
 use cenote_algo::walk::{self, DeadEnds, Output, Starts, WalkConfig};
-use cenote_device::backend::sim::{FaultPlan, SimConfig};
-use cenote_engine::{EngineConfig, EngineError, VertexId};
+use cenote_device::backend::sim::FaultPlan;
+use cenote_engine::{EngineConfig, VertexId};
 use cenote_import::Format;
-use cenote_store::header::PageHeader;
 use cenote_store::{Direction, Graph, WeightType, check};
 
-use super::pages::mutate;
-use crate::disk::{SimWorkspace, drive_with, random_drive};
+use super::pages::Image;
+use crate::disk::{SimWorkspace, random_drive};
 use crate::faults::{End, clean};
 use crate::house::{import_bytes, options};
-use crate::question::random_config;
+use crate::question::{random_config, within_budget};
 use crate::random::Random;
 use crate::shape::SHAPES;
 use crate::{Outcome, demand};
 
-/// A weighted graph's file, where it lies, and how its pages are sealed.
-struct Image {
-    drive: SimConfig,
-    bytes: Vec<u8>,
-    page_bytes: usize,
-    salt: u64,
-    /// First page and pages of the weights of out-lists.
+/// A file of a weighted graph.
+struct Weighted {
+    image: Image,
+    /// First page of the weights of out-lists, and their number of pages.
     weights: (u64, u64),
 }
 
-/// An edge list in text with weights of this type: few, many, 0, sometimes one below 0.
+/// An edge list in text with weights of this type: few or many different ones, rarely negative.
 fn edges(kind: WeightType, random: &mut Random) -> String {
     let shape = random.pick(&SHAPES);
     let (limit, negative) = (random.pick(&[1, 2, 100, 1 << 31]), random.chance(5));
@@ -47,7 +43,7 @@ fn edges(kind: WeightType, random: &mut Random) -> String {
     text
 }
 
-impl Image {
+impl Weighted {
     fn random(random: &mut Random) -> Outcome<Self> {
         let (_, kind) = random.pick(&WeightType::NAMES);
         let text = edges(kind, random);
@@ -57,29 +53,15 @@ impl Image {
         import_bytes(text.as_bytes(), Format::Edges, &options, &workspace)
             .map_err(|e| format!("import failed: {e}"))?;
         let device = workspace.written().ok_or("a finished import made no output")?;
-        let bytes = device.contents();
-        let graph = Graph::open(device).map_err(|e| format!("it does not open: {e}"))?;
+        let (image, graph) = Image::of(drive, device)?;
         let column = graph.weights(Direction::Out).ok_or("an import with weights has none")?;
         let weights = (column.first_page(), column.pages());
-        let (page_bytes, salt) = (graph.page_bytes(), graph.superblock().salt);
-        Ok(Self { drive, bytes, page_bytes, salt, weights })
+        Ok(Self { image, weights })
     }
 
-    /// Changes a page here and there; makes its checksum right, or leaves it wrong.
-    fn damage(&mut self, page: usize, seals: bool, random: &mut Random) {
-        let bytes = &mut self.bytes[page * self.page_bytes..][..self.page_bytes];
-        for _ in 0..1 + random.below(3) {
-            mutate(bytes, 200, random);
-        }
-        if seals {
-            let salt = if page < 2 { 0 } else { self.salt };
-            PageHeader::read(bytes).seal(bytes, salt, page as u64);
-        }
-    }
-
-    /// Opens, checks and asks.
+    /// Opens and checks the graph and runs weighted algorithms.
     fn use_all(&self, random: &mut Random) -> Outcome<End> {
-        let graph = match Graph::open(drive_with(&self.drive, FaultPlan::none(), &self.bytes)) {
+        let graph = match self.image.open() {
             Ok(graph) => Arc::new(graph),
             Err(error) => return clean(&error),
         };
@@ -101,20 +83,7 @@ impl Image {
     }
 }
 
-/// Asks; where the budget is too small, again with the budget that the error says would do.
-fn within_budget<T>(
-    config: &EngineConfig,
-    ask: impl Fn(EngineConfig) -> Result<T, AlgoError>,
-) -> Result<T, AlgoError> {
-    match ask(config.clone()) {
-        Err(AlgoError::Engine(EngineError::Budget { needed, .. })) => {
-            ask(config.clone().memory_bytes(needed))
-        }
-        asked => asked,
-    }
-}
-
-/// What the verifier finds of an answer counts where the graph is whole.
+/// The result of a verifier counts only if the graph is whole.
 fn verified(found: Result<(), AlgoError>, is_whole: bool) -> Outcome {
     match found {
         Err(error) if is_whole => Err(format!("{error}")),
@@ -164,22 +133,24 @@ fn paths(
     Ok(verified(sssp::verify(graph, &paths), is_whole))
 }
 
-/// A whole graph, then the same with damaged pages: of weights, or of any kind.
+/// Runs on a whole graph, then with damaged pages, of weights or of any kind.
 pub fn live(random: &mut Random) -> Outcome<Vec<End>> {
-    let mut image = Image::random(random)?;
-    let sound = image.bytes.clone();
-    let mut ends = vec![image.use_all(random)?];
+    let mut weighted = Weighted::random(random)?;
+    let sound = weighted.image.bytes.clone();
+    let mut ends = vec![weighted.use_all(random)?];
     demand(ends[0] == End::Right, || "check finds faults in a whole graph".into())?;
     for _ in 0..6 {
-        let pages = image.bytes.len() / image.page_bytes;
-        let page = match image.weights {
+        let page = match weighted.weights {
             (first, pages) if pages > 0 && random.chance(70) => first + random.below(pages),
-            _ => random.below(pages as u64),
+            _ => random.below(weighted.image.pages() as u64),
         };
         let seals = random.chance(80);
-        image.damage(page as usize, seals, random);
-        ends.push(image.use_all(random)?);
-        image.bytes.copy_from_slice(&sound);
+        weighted.image.damage(page as usize, 200, random);
+        if seals {
+            weighted.image.seal(page as usize);
+        }
+        ends.push(weighted.use_all(random)?);
+        weighted.image.bytes.copy_from_slice(&sound);
     }
     Ok(ends)
 }

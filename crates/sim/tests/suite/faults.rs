@@ -1,10 +1,10 @@
-//! Faults and power cuts: that they strike at all, and what they leave behind.
+//! Faults and power cuts take effect and leave a graph or an error behind.
 
 use cenote_sim::Outcome;
 use cenote_sim::faults::{End, import_under_fault, import_under_power_cut, run_under_fault};
 use cenote_sim::random::Random;
 
-/// The ends of so many rounds; a round that fails tells its seed.
+/// The ends of so many rounds; a round that fails names its seed.
 fn ends<T>(seeds: std::ops::Range<u64>, round: fn(&mut Random) -> Outcome<T>) -> Vec<T> {
     let play = |seed| match round(&mut Random::new(seed)) {
         Ok(end) => end,

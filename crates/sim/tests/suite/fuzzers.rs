@@ -1,4 +1,4 @@
-//! Every fuzzer for a moment, and the canary, which must fail.
+//! A short run of every fuzzer, and of the canary, which must fail.
 
 use cenote_sim::faults::End;
 use cenote_sim::fuzz::{self, CANARY, FUZZERS, inputs, pages, tiers};
@@ -10,13 +10,16 @@ fn smoke() {
         let fuzzers =
             FUZZERS.iter().map(|fuzzer| scope.spawn(move || (fuzzer.run)(1, fuzzer.rounds).err()));
         let fuzzers: Vec<_> = fuzzers.collect();
-        fuzzers.into_iter().filter_map(|fuzzer| fuzzer.join().expect("faults are told")).collect()
+        fuzzers
+            .into_iter()
+            .filter_map(|fuzzer| fuzzer.join().expect("faults are reported"))
+            .collect()
     });
     assert!(failed.is_empty(), "{} fuzzers failed:\n{}", failed.len(), failed.join("\n\n"));
 }
 
 #[test]
-fn canary_fails_and_tells_its_seed() {
+fn canary_fails_and_names_its_seed() {
     for seed in 0..4 {
         let fault = (CANARY.run)(seed, 1).expect_err("a simulator that sees no fault");
         assert!(fault.contains(&format!("canary, seed {seed}")), "{fault}");
@@ -26,7 +29,7 @@ fn canary_fails_and_tells_its_seed() {
 }
 
 #[test]
-fn names_are_unique_and_unknown_ones_are_told_the_known() {
+fn names_are_unique_and_the_error_of_an_unknown_one_lists_them() {
     for fuzzer in FUZZERS {
         let found = fuzz::find(fuzzer.name).expect("it is listed");
         assert_eq!(found.about, fuzzer.about);
@@ -75,6 +78,6 @@ fn lists_that_contradict_each_other_do_not_stop_pagerank() {
 }
 
 #[test]
-fn the_last_epoch_that_can_be_told_does_not_stop_tiers() {
+fn the_last_epoch_that_can_be_written_does_not_stop_tiers() {
     assert_eq!(fuzz::run("tiers", 54_197, 1), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! From an edge list to answers, on simulated devices, against the oracle.
+//! The whole system from an edge list to answers, on simulated devices, compared with the oracle.
 
 use cenote_sim::house::Case;
 use cenote_sim::random::Random;

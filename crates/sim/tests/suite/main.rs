@@ -3,3 +3,5 @@
 mod faults;
 mod fuzzers;
 mod house;
+mod log;
+mod updates;

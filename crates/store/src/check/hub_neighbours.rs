@@ -1,5 +1,5 @@
-//! The hub neighbours: what the lists say. A second pass over the lists, since a head depends on
-//! the lengths of lists before and behind its own. A byte a vertex is in memory meanwhile.
+//! Checks the hub neighbours by a second pass over the lists: they depend on the lengths of lists
+//! before and after the vertex's own. Takes one byte of memory per vertex.
 
 use super::{Check, check_pages};
 use crate::Direction;
@@ -14,7 +14,7 @@ use crate::superblock::SectionKind;
 pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
     let graph = check.graph;
     let Some(hub_neighbours) = graph.hub_neighbours() else {
-        // Those of other lists than the present ones are not what these say.
+        // Stale hub neighbours describe earlier lists, so only their pages are checked.
         for kind in [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours] {
             if let Some(&section) = graph.superblock().section(kind) {
                 check_pages(check, section, &mut |_, _| Ok(()))?;
@@ -22,7 +22,7 @@ pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
         }
         return Ok(());
     };
-    // Where something else is at fault, nobody knows what the hub neighbours should be.
+    // After another fault, the expected hub neighbours are unknown.
     let is_sound = check.report.faults_total == 0;
     let mut classes = Classes::with_capacity(if is_sound { graph.vertices() } else { 0 });
     if is_sound {
@@ -30,7 +30,7 @@ pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
             degrees.iter().for_each(|degree| classes.push(*degree));
         })?;
     }
-    let mut lists = if is_sound { Some(ListsAgain::new(graph, &classes)?) } else { None };
+    let mut lists = if is_sound { Some(HubsOfLists::new(graph, &classes)?) } else { None };
     let mut page = 0;
     let mut failed = Ok(());
     check_pages(check, hub_neighbours.section(), &mut |bytes, header| {
@@ -51,30 +51,28 @@ pub(super) fn check_hub_neighbours(check: &mut Check<'_>) -> Result<()> {
     failed
 }
 
-/// The hub neighbours as the lists tell them.
-struct ListsAgain<'a> {
+struct HubsOfLists<'a> {
     graph: &'a Graph,
     stream: PageStream,
     decoded: Decoded,
     finder: Finder<'a>,
-    /// Hub neighbours that were asked for before.
-    given: usize,
+    returned: usize,
 }
 
-impl<'a> ListsAgain<'a> {
+impl<'a> HubsOfLists<'a> {
     fn new(graph: &'a Graph, classes: &'a Classes) -> Result<Self> {
         let adjacency =
             graph.adjacency(Direction::In).expect("a graph with hub neighbours has in-edges");
         let pages = adjacency.first_page()..adjacency.first_page() + adjacency.pages();
         let stream = graph.pages.stream(pages, Ahead::FAR)?;
         let finder = Finder::new(classes);
-        Ok(Self { graph, stream, decoded: Decoded::new(), finder, given: 0 })
+        Ok(Self { graph, stream, decoded: Decoded::new(), finder, returned: 0 })
     }
 
-    /// The next hub neighbours, as many as there are up to `count`.
+    /// The next `count` hub neighbours, fewer at the end.
     fn next(&mut self, count: usize) -> Result<&[HubNeighbours]> {
         let adjacency = self.graph.adjacency(Direction::In).expect("it was there before");
-        self.finder.found.drain(..std::mem::take(&mut self.given));
+        self.finder.found.drain(..std::mem::take(&mut self.returned));
         while self.finder.found.len() < count {
             let Some((number, bytes)) = self.stream.next()? else {
                 self.finder.end();
@@ -83,7 +81,7 @@ impl<'a> ListsAgain<'a> {
             let page = number - adjacency.first_page();
             self.finder.page(&adjacency.parse(page, bytes, &mut self.decoded)?);
         }
-        self.given = count.min(self.finder.found.len());
-        Ok(&self.finder.found[..self.given])
+        self.returned = count.min(self.finder.found.len());
+        Ok(&self.finder.found[..self.returned])
     }
 }

@@ -1,57 +1,50 @@
-//! The ids: strictly ascending, so that none is there twice, one for every vertex.
+//! Checks the ids: strictly ascending, hence distinct, and one for every vertex.
 
 use super::{Check, check_pages};
 use crate::error::{PageFault, Result, equal, other, zero_behind};
 use crate::format::HEADER_BYTES;
 use crate::header::PageHeader;
 use crate::ids::Records;
-use crate::superblock::SectionKind;
+use crate::superblock::SectionKind::{AppendedIntegers, AppendedStrings, Integers, Strings};
 use crate::words::words;
 
 pub(super) fn check_ids(check: &mut Check<'_>) -> Result<()> {
-    let section = |kind| check.graph.superblock().section(kind).copied();
-    let (integers, strings) = (section(SectionKind::Integers), section(SectionKind::Strings));
-    if let Some(section) = integers {
-        let mut order = Integers { rest: section.items, position: 0, last: None, ascend: true };
-        check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
-    }
-    if let Some(section) = strings {
-        let mut order = Strings { ascend: true, ..Strings::default() };
-        check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
-        if order.count != section.items || order.records.is_open() {
-            let (what, found) = ("number of ids", order.count);
-            let fault = PageFault::Mismatch { what, found, expected: section.items };
-            let last = section.first_page + section.pages.saturating_sub(1);
-            check.note_page(last, section.kind.name(), fault)?;
+    let superblock = check.graph.superblock();
+    let appended_from = superblock.vertices - superblock.appended();
+    let kinds =
+        [(Integers, Strings, 0, true), (AppendedIntegers, AppendedStrings, appended_from, false)];
+    for (integers, strings, first, ascend) in kinds {
+        if let Some(&section) = superblock.section(integers) {
+            let mut order =
+                IntegerOrder { rest: section.items, position: first, last: None, ascend };
+            check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
+        }
+        if let Some(&section) = superblock.section(strings) {
+            let mut order = StringOrder { count: first, ascend, ..StringOrder::default() };
+            check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
+            if ascend && (order.count != section.items || order.records.is_open()) {
+                let (what, found) = ("number of ids", order.count);
+                let fault = PageFault::Mismatch { what, found, expected: section.items };
+                let last = section.first_page + section.pages.saturating_sub(1);
+                check.note_page(last, section.kind.name(), fault)?;
+            }
         }
     }
-    let (integers, strings) =
-        (section(SectionKind::AppendedIntegers), section(SectionKind::AppendedStrings));
-    let base = check.graph.superblock().vertices - check.graph.superblock().appended();
-    if let Some(section) = integers {
-        let rest = section.items;
-        let mut order = Integers { rest, position: base, last: None, ascend: false };
-        check_pages(check, section, &mut |bytes, header| order.page(bytes, header))?;
-    }
-    if let Some(section) = strings {
-        let mut order = Strings { count: base, ascend: false, ..Strings::default() };
-        check_pages(check, section, &mut |bytes, _| order.page(bytes))?;
-    }
-    // That no id occurs twice is seen where they are loaded.
+    // Loading the appended ids finds ids that occur twice.
     match check.graph.ids() {
         Err(error) if check.report.faults_total == 0 => check.note(error),
         _ => Ok(()),
     }
 }
 
-struct Integers {
+struct IntegerOrder {
     rest: u64,
     position: u64,
     last: Option<u64>,
     ascend: bool,
 }
 
-impl Integers {
+impl IntegerOrder {
     fn page(&mut self, bytes: &[u8], header: &PageHeader) -> Result<(), PageFault> {
         let ids = words(bytes, header, self.rest)?;
         equal("first vertex of a page of ids", header.first.into(), self.position)?;
@@ -68,17 +61,17 @@ impl Integers {
 }
 
 #[derive(Default)]
-struct Strings {
+struct StringOrder {
     records: Records,
     count: u64,
     last: String,
     ascend: bool,
 }
 
-impl Strings {
+impl StringOrder {
     fn page(&mut self, bytes: &[u8]) -> Result<(), PageFault> {
         let (count, last, ascend) = (&mut self.count, &mut self.last, self.ascend);
-        let told = self.records.page(bytes, &mut |vertex, string| {
+        let visited = self.records.page(bytes, &mut |vertex, string| {
             equal("vertex of an id", vertex.into(), *count)?;
             if ascend && *count > 0 && last.as_str() >= string {
                 return Err(other(format!("the ids do not ascend at vertex {vertex}")));
@@ -88,6 +81,6 @@ impl Strings {
             last.push_str(string);
             Ok(true)
         })?;
-        told.map(drop)
+        visited.map(drop)
     }
 }

@@ -1,18 +1,18 @@
-//! Verifies every byte of a graph, reads only, within bounded memory.
+//! Verifies every byte of a graph, within bounded memory and without writing.
 //!
-//! Of both slots: that they hold the newest commit, and the one before it or nothing. Of the page
-//! table and the free list: that every page of the file is in use once or free. Of every page:
-//! checksum, kind, place, epoch, header, bytes that must be zero. Of the lists: order, no
-//! entry that the flags rule out, pieces of long lists that join, agreement with the page index,
-//! the degrees and the superblock; of the weights, that they are finite, as many as the entries and
-//! as the superblock sums them up. Of the ids: order, so that none is there twice. Of an order of
-//! the vertices: that its two tables are each the inverse of the other. Of hub neighbours: that
-//! they are what the lists say.
+//! - Slots: one holds the newest commit, the other the commit before it or nothing.
+//! - Page table and free list: every page of the file is used once or free.
+//! - Every page: checksum, kind, place, epoch, header, bytes that must be zero.
+//! - Lists: order, no entry that the flags exclude, long lists that join from page to page,
+//!   agreement with page index, degrees and superblock.
+//! - Weights: finite, one for each entry, summed as in the superblock.
+//! - Ids: ascending, so none occurs twice.
+//! - Order of the vertices: its two tables are inverse to each other.
+//! - Hub neighbours: equal to those computed from the lists.
 //!
-//! That the two directions of an edge are both there is proven by sums that do not depend on order:
-//! every entry adds a 64-bit hash of the pair (source, target), and of its weight, seen from either
-//! side. Sums that
-//! ought to differ agree with a chance of 2^-64.
+//! Sums that do not depend on order prove that both directions of every edge are stored: every
+//! entry adds a 64-bit hash of (source, target, weight), seen from either side. Different edges
+//! give equal sums with probability 2^-64.
 
 mod adjacency;
 mod hub_neighbours;
@@ -32,16 +32,16 @@ use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::stream::Ahead;
 use crate::superblock::{SECTION, Section, SectionKind};
+use crate::{Adjacency, Direction};
 
-/// So many faults are told one by one; the rest is counted.
-pub const FAULTS_TOLD_MAX: usize = 100;
-/// Pages between two calls of the progress callback.
+/// A report lists this many faults; further ones are only counted.
+pub const FAULTS_LISTED_MAX: usize = 100;
 const PROGRESS_PAGES: u64 = 1024;
 
 /// One fault of a graph file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The page that it was found on, if it is the fault of one.
+    /// The logical page at fault, if it is a fault of one page.
     pub page: Option<u64>,
     /// What is wrong, with file and page.
     pub message: String,
@@ -53,37 +53,49 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CheckReport {
     /// Pages of the file; 0 where the superblock itself is at fault.
     pub pages: u64,
-    /// The first faults, at most [`FAULTS_TOLD_MAX`].
+    /// The first faults, at most [`FAULTS_LISTED_MAX`].
     pub faults: Vec<Fault>,
-    /// All faults.
+    /// Number of faults.
     pub faults_total: u64,
 }
 
 impl CheckReport {
-    /// Whether the graph is whole.
+    /// Whether the graph has no fault.
     pub fn is_whole(&self) -> bool {
         self.faults_total == 0
     }
 }
 
-/// Called with the pages that are done and the pages in all.
+/// Progress callback: pages checked, pages in all.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
 
-/// Verifies a graph that could be opened. Faults of the file are in the report; an error means that
-/// the device failed.
+/// Verifies an open graph, as of the newest commit, and that its lists can be read with the changes
+/// of its log. Faults of the file are in the report; an error means that the device failed.
 pub fn check(graph: &Graph, progress: Progress<'_>) -> Result<CheckReport> {
-    let report = CheckReport { pages: graph.superblock().pages_total, ..CheckReport::default() };
-    let mut check = Check { graph, report, done: SLOTS, progress };
+    let committed;
+    let is_logged = graph.has_logged();
+    let base = match is_logged {
+        true => {
+            committed = Graph::open_committed(Arc::clone(graph.device()))?;
+            &committed
+        }
+        false => graph,
+    };
+    let report = CheckReport { pages: base.superblock().pages_total, ..CheckReport::default() };
+    let mut check = Check { graph: base, report, done: SLOTS, progress };
     check.run()?;
+    if is_logged && check.report.is_whole() {
+        check.check_logged(graph)?;
+    }
     Ok(check.report)
 }
 
-/// Verifies whatever is on a device: a file that is no graph, or whose superblock or index is
+/// Verifies the content of a device. A file that is no graph, or whose superblock or index is
 /// damaged, gives a report with that fault.
 pub fn check_device(device: Arc<dyn Device>, progress: Progress<'_>) -> Result<CheckReport> {
     match Graph::open(device) {
@@ -136,7 +148,28 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A page is done.
+    /// Reads all lists with the changes of the log.
+    fn check_logged(&mut self, graph: &Graph) -> Result<()> {
+        for direction in [Direction::Out, Direction::In] {
+            if direction == Direction::In && !graph.superblock().in_edges {
+                continue;
+            }
+            let mut stored = 0;
+            let scanned = graph.scan(direction, &mut |_, page| {
+                stored += page.entries().len() as u64;
+                Ok(())
+            });
+            match scanned {
+                Ok(()) => {
+                    let lists = graph.adjacency(direction).map_or(0, Adjacency::stored_edges);
+                    self.compare("entries with the changes of the log", lists, stored)?;
+                }
+                Err(error) => self.note(error)?,
+            }
+        }
+        Ok(())
+    }
+
     fn advance(&mut self) {
         self.done += 1;
         if self.done.is_multiple_of(PROGRESS_PAGES) {
@@ -144,31 +177,30 @@ impl Check<'_> {
         }
     }
 
-    /// Takes a fault of the file into the report and passes any other error on.
+    /// Adds a fault of the file to the report and passes any other error on.
     fn note(&mut self, error: StoreError) -> Result<()> {
         let StoreError::Page(error) = error else { return Err(error) };
         self.report.faults_total += 1;
-        if self.report.faults.len() < FAULTS_TOLD_MAX {
+        if self.report.faults.len() < FAULTS_LISTED_MAX {
             let fault = Fault { page: Some(error.page), message: error.to_string() };
             self.report.faults.push(fault);
         }
         Ok(())
     }
 
-    /// Notes a fault of a page of a section.
     fn note_page(&mut self, page: u64, section: &'static str, fault: PageFault) -> Result<()> {
         self.note(self.graph.pages.layout.fault(page, section, fault))
     }
 
-    /// Notes that the superblock says something else than its graph.
-    fn compare(&mut self, what: &'static str, said: u64, counted: u64) -> Result<()> {
-        match equal(what, said, counted) {
+    /// Notes a fault of the superblock where its number is not the one counted.
+    fn compare(&mut self, what: &'static str, stored: u64, counted: u64) -> Result<()> {
+        match equal(what, stored, counted) {
             Ok(()) => Ok(()),
             Err(fault) => self.note_page(self.graph.superblock().slot(), SECTION, fault),
         }
     }
 
-    /// Notes what a verified page's header has that it should not.
+    /// Notes a fault where unused fields of a verified page's header are not zero.
     fn check_header(
         &mut self,
         page: u64,
@@ -193,7 +225,7 @@ impl Check<'_> {
         self.note_page(page, section, other("bytes that should be zero are not"))
     }
 
-    /// What opening the graph has not looked at: what lies around the index words.
+    /// Checks headers and unused bytes of index pages; opening the graph has checked the words.
     fn check_words(&mut self, kind: SectionKind) -> Result<()> {
         let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
         let pages = &self.graph.pages;
@@ -212,7 +244,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every page of degrees; whether they are right was seen beside the lists.
+    /// Checks the pages of degrees; their values were compared with the lists.
     fn check_degrees(&mut self, kind: SectionKind) -> Result<()> {
         let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
         check_pages(self, section, &mut |_, _| Ok(())).map(drop)
@@ -221,8 +253,8 @@ impl Check<'_> {
 
 type PageCheck<'a> = &'a mut dyn FnMut(&[u8], &PageHeader) -> Result<(), PageFault>;
 
-/// Verifies the pages of a section and passes them to `inside`, until one has a fault: what follows
-/// could not be compared with it. Whether none had.
+/// Verifies the pages of a section and passes them to `inside` until one has a fault, since the
+/// pages after it cannot be compared any more. Returns whether no page had a fault.
 fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -> Result<bool> {
     let pages = &check.graph.pages;
     let mut stream = pages.stream(section.range(), Ahead::FAR)?;
@@ -246,7 +278,6 @@ fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -
     Ok(in_order)
 }
 
-/// The lengths of lists one by one, beside a pass over the lists.
 struct Degrees<'a> {
     reader: DegreeReader<'a>,
     batch: Vec<u64>,
@@ -254,7 +285,7 @@ struct Degrees<'a> {
 }
 
 impl<'a> Degrees<'a> {
-    /// `None` where the graph has no degrees, or those of other lists.
+    /// `None` where the graph has no degrees, or stale ones.
     fn new(graph: &'a Graph, kind: SectionKind) -> Result<Option<Self>> {
         let Some(&section) = graph.superblock().fresh(kind) else { return Ok(None) };
         let reader = DegreeReader::new(&graph.pages, section, Ahead::NEAR)?;

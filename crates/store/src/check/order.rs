@@ -1,10 +1,9 @@
-//! The tables of an order: each is the inverse of the other, and so both are permutations.
+//! Checks that the two tables of an order are inverse to each other.
 //!
-//! The first table tells pairs of every rank, once, and a vertex; the second pairs of every vertex,
-//! once, and a rank. If both tell the same pairs, no vertex and no rank is told twice. That they do
-//! is proven as for edges, by sums of 64-bit hashes.
+//! The first table gives each rank once with a vertex, the second each vertex once with a rank. If
+//! both hold the same pairs, both are permutations. Sums of 64-bit hashes compare them.
 
-use super::adjacency::mix;
+use super::adjacency::{hash_key, mix};
 use super::{Check, check_pages};
 use crate::error::{Result, other, zero_behind};
 use crate::format::HEADER_BYTES;
@@ -24,17 +23,17 @@ pub(super) fn check_order(check: &mut Check<'_>) -> Result<()> {
     }
 }
 
-/// The hashes of all pairs (rank, vertex) of a table. `None` where there is no such table, or it
-/// has a fault.
+/// The sum of the hashes of all pairs (rank, vertex) of a table. `None` if there is no such table
+/// or it has a fault.
 fn sum(
     check: &mut Check<'_>,
     kind: SectionKind,
     pair: fn(u64, u64) -> (u64, u64),
 ) -> Result<Option<u64>> {
     let Some(&section) = check.graph.superblock().section(kind) else { return Ok(None) };
-    let key = mix(check.graph.superblock().salt ^ 0x9e37_79b9_7f4a_7c15);
+    let key = hash_key(check.graph.superblock());
     let (mut sum, mut page, mut at) = (0u64, 0, 0);
-    let whole = check_pages(check, section, &mut |bytes, header| {
+    let sound = check_pages(check, section, &mut |bytes, header| {
         let entries = order::entries(bytes, header, page, section.items)?;
         page += 1;
         for entry in entries {
@@ -44,5 +43,5 @@ fn sum(
         }
         zero_behind("entry", &bytes[HEADER_BYTES + entries.len() * 4..])
     })?;
-    Ok(whole.then_some(sum))
+    Ok(sound.then_some(sum))
 }

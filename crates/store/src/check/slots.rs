@@ -1,5 +1,4 @@
-//! The commit slot that is not in use, and the weights that nothing leads to. Opening the graph
-//! has verified that the page table is sound.
+//! Checks the slot that is not in use, and that the weight index leads to no weight twice.
 
 use super::Check;
 use crate::error::{Result, other};
@@ -14,20 +13,21 @@ pub(super) fn check_slots(check: &mut Check<'_>) -> Result<()> {
     }
 }
 
-/// Each place for a weight belongs to one page of lists.
+/// Checks that each address of a weight belongs to one page of lists at most, and as many as there
+/// are entries to one.
 pub(super) fn check_weight_index(check: &mut Check<'_>, kind: SectionKind) -> Result<()> {
-    let weights = match kind {
-        SectionKind::OutWeightIndex => SectionKind::OutWeights,
-        _ => SectionKind::InWeights,
-    };
     let graph = check.graph;
+    let (weights, stored) = match kind {
+        SectionKind::OutWeightIndex => (SectionKind::OutWeights, graph.superblock().stored_out),
+        _ => (SectionKind::InWeights, graph.superblock().stored_in),
+    };
     let (Some(index), Some(weights)) =
         (graph.superblock().section(kind), graph.superblock().section(weights))
     else {
         return Ok(());
     };
     let mut words = Words::new(&graph.pages, kind)?;
-    // As a rule the weights of a page follow those of the page before.
+    // The weights of a page usually follow those of the page before.
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     loop {
         match words.next() {
@@ -39,22 +39,24 @@ pub(super) fn check_weight_index(check: &mut Check<'_>, kind: SectionKind) -> Re
                 }
             }
             Ok(None) => break,
-            // That is told where the lists are checked.
+            // The check of the lists reports this fault.
             Err(_) => return Ok(()),
         }
     }
     runs.retain(|run| !run.is_empty());
     runs.sort_unstable_by_key(|run| run.start);
-    let mut next = 0;
+    let (mut next, mut referenced) = (0, 0);
     for run in &runs {
-        if run.start != next {
-            break;
+        if run.start < next {
+            let reason = format!("the weight at address {} is of two pages of lists", run.start);
+            return check.note_page(index.first_page, kind.name(), other(reason));
         }
         next = run.end;
+        referenced += run.end - run.start;
     }
-    if next == weights.items && runs.last().is_none_or(|run| run.end == next) {
+    if referenced == stored && next <= weights.items {
         return Ok(());
     }
-    let reason = format!("the weight at address {next} is of no page of lists, or of two");
+    let reason = format!("it leads to {referenced} weights for {stored} entries");
     check.note_page(index.first_page, kind.name(), other(reason))
 }

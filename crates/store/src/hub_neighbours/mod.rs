@@ -1,17 +1,16 @@
-//! Hub neighbours: of every vertex the three neighbours with the longest lists, in pages of their
-//! own.
+//! Hub neighbours: the three neighbours of every vertex that have the longest lists, in pages of
+//! their own.
 //!
-//! A search that looks from the unvisited vertices towards the frontier, or a union of components,
-//! finds nearly all it needs among them: on a Kronecker graph of scale 20 one vertex in 2,400 has
-//! to be asked for more (in 400 with two, in 65 with one). Reading them takes 12 bytes a vertex
-//! instead of 4 an entry.
+//! A bottom-up search step or a union of components finds nearly all it needs among them: on a
+//! Kronecker graph of scale 20 it reads the list of one vertex in 2,400 (in 400 with two hub
+//! neighbours, in 65 with one). They take 12 bytes a vertex instead of 4 an entry.
 //!
-//! - [`HubNeighbours`]: the entry of one vertex; `Finder` finds it in a list
+//! - [`HubNeighbours`]: the entry of one vertex; `Finder` computes it from a list
 //! - [`HubNeighboursSection`]: where they lie, and how to read a page of them
-//! - `write`: the section as the writer makes it
+//! - `write`: writes the section
 //!
-//! After the dissertation's design of blocks by degree; asking the highest degrees first is
-//! Beamer, Asanovic and Patterson's bottom-up step (SC 2012) with neighbours sorted by degree.
+//! After the dissertation's design of blocks by degree. Testing the neighbours of highest degree
+//! first is Beamer, Asanovic and Patterson's bottom-up step (SC 2012) on lists sorted by degree.
 
 mod write;
 
@@ -25,30 +24,30 @@ use crate::table::SectionPages;
 
 pub(crate) use write::{Classes, HubNeighboursWriter};
 
-/// Neighbours in a head.
+/// Hub neighbours of a vertex.
 pub const HUB_NEIGHBOURS: usize = 3;
 
-/// No vertex.
+/// Fills an entry of fewer neighbours.
 pub const NO_NEIGHBOUR: VertexId = VertexId::MAX;
 
 /// Whether hub neighbours are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HubNeighboursChoice {
-    /// Where the lists have [`MEAN_DEGREE_MIN`] entries or more in the mean: then they take an
-    /// eighth of the lists' bytes at most.
+    /// If the mean list has [`MEAN_DEGREE_MIN`] entries or more: then they take at most an eighth
+    /// of the lists' bytes.
     #[default]
     Auto,
-    /// Wherever the graph has lists of sources: undirected, or with in-edges.
+    /// If the graph has lists of sources: undirected, or with in-edges.
     Yes,
     /// Never.
     No,
 }
 
-/// Mean length of the lists from which on hub neighbours are stored.
+/// Mean length of the lists from which [`HubNeighboursChoice::Auto`] stores hub neighbours.
 pub const MEAN_DEGREE_MIN: u64 = 24;
 
 impl HubNeighboursChoice {
-    /// Whether a graph of so many vertices and entries has hub neighbours.
+    /// Whether a graph of this size has hub neighbours.
     pub fn is_made(self, vertices: u64, entries: u64) -> bool {
         match self {
             HubNeighboursChoice::Auto => entries > 0 && entries / MEAN_DEGREE_MIN >= vertices,
@@ -58,20 +57,19 @@ impl HubNeighboursChoice {
     }
 }
 
-/// Neighbours of a vertex, itself not counted. Of a vertex with at most three they are all of them,
-/// ascending, [`NO_NEIGHBOUR`] in place of what is missing; else the three with the longest lists,
+/// The hub neighbours of a vertex, without the vertex itself. If it has at most three neighbours,
+/// all of them, ascending and padded with [`NO_NEIGHBOUR`]; else the three with the longest lists,
 /// descending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct HubNeighbours(pub [VertexId; HUB_NEIGHBOURS]);
 
-/// Hub neighbours that a page holds.
 pub(crate) fn per_page(page_bytes: usize) -> usize {
     format::payload_bytes(page_bytes) / size_of::<HubNeighbours>()
 }
 
 impl HubNeighbours {
-    /// Whether the vertex has no other neighbour.
+    /// Whether these are all neighbours of the vertex.
     #[inline(always)]
     pub fn is_whole(self) -> bool {
         self.0[0] <= self.0[1]
@@ -109,8 +107,8 @@ impl HubNeighboursSection {
         self.pages.section.pages
     }
 
-    /// Verifies a page as it was read from the device: its first vertex, and the hub neighbours
-    /// from there on.
+    /// Verifies a page as read from the device. Returns its first vertex, and the hub neighbours
+    /// from that vertex on.
     ///
     /// # Panics
     /// If `bytes` is no whole page or not aligned to 4 bytes.
@@ -126,7 +124,7 @@ impl HubNeighboursSection {
         self.pages.section
     }
 
-    /// The hub neighbours of a page whose checksum is right.
+    /// The hub neighbours of a page with a right checksum.
     pub(crate) fn check<'a>(
         &self,
         page: u64,
@@ -144,21 +142,21 @@ impl HubNeighboursSection {
             bytemuck::try_cast_slice(payload).expect("pages lie in aligned buffers");
         let limit = vertices as u32;
         let is_vertex = |v: VertexId| v < limit || v == NO_NEIGHBOUR;
-        // Of a list that goes on, all are there.
-        let fits = |head: &HubNeighbours| head.0.iter().fold(true, |all, &v| all & is_vertex(v));
-        let goes_on_well = |head: &HubNeighbours| head.is_whole() | (head.0[0] < limit);
-        if !hub_neighbours.iter().fold(true, |all, head| all & fits(head) & goes_on_well(head)) {
+        // If the vertex has more neighbours, all three are present.
+        let fits = |hubs: &HubNeighbours| hubs.0.iter().fold(true, |all, &v| all & is_vertex(v));
+        let is_full = |hubs: &HubNeighbours| hubs.is_whole() | (hubs.0[0] < limit);
+        if !hub_neighbours.iter().fold(true, |all, hubs| all & fits(hubs) & is_full(hubs)) {
             return Err(other("one of its hub neighbours is no vertex"));
         }
         Ok((header.first, hub_neighbours))
     }
 }
 
-/// Finds the hub neighbours of consecutive vertices.
+/// Computes the hub neighbours of consecutive vertices.
 pub(crate) struct Finder<'a> {
     classes: &'a Classes,
     open: Option<Best>,
-    /// Those whose lists have come to their ends.
+    /// The hub neighbours of vertices whose lists are complete.
     pub found: Vec<HubNeighbours>,
 }
 
@@ -167,7 +165,6 @@ impl<'a> Finder<'a> {
         Self { classes, open: None, found: Vec::new() }
     }
 
-    /// Takes the next page of lists.
     pub fn page(&mut self, page: &Page<'_>) {
         for list in page.lists() {
             if list.skip == 0 {
@@ -178,19 +175,18 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The last list has come to its end.
     pub fn end(&mut self) {
         self.found.extend(self.open.take().map(Best::finish));
     }
 }
 
-/// Finds the head of a vertex in its list, which may come in pieces.
+/// Computes the hub neighbours of one vertex from its list, which may come in pieces.
 struct Best {
     vertex: VertexId,
     last: Option<VertexId>,
-    /// Neighbours, as far as it matters.
+    /// Number of neighbours, counted up to one more than are kept.
     others: usize,
-    /// The best, each with the class of its list's length.
+    /// The best neighbours so far, each with the class of its list's length.
     best: [(i16, VertexId); HUB_NEIGHBOURS],
 }
 
@@ -199,7 +195,7 @@ impl Best {
         Self { vertex, last: None, others: 0, best: [(-1, NO_NEIGHBOUR); HUB_NEIGHBOURS] }
     }
 
-    /// The next entries of the list. Of equals the first stays.
+    /// Processes the next entries of the list. Of neighbours of one class the first stays.
     #[inline]
     pub fn take(&mut self, targets: &[VertexId], classes: &Classes) {
         for &target in targets {
@@ -217,15 +213,14 @@ impl Best {
         }
     }
 
-    /// The list has come to its end.
     pub fn finish(self) -> HubNeighbours {
-        let mut head = self.best.map(|(_, v)| v);
-        // What is missing is NO_NEIGHBOUR, the largest number, and so comes last.
-        head.sort_unstable();
+        let mut hubs = self.best.map(|(_, v)| v);
+        // NO_NEIGHBOUR is the largest number and so comes last.
+        hubs.sort_unstable();
         if self.others > HUB_NEIGHBOURS {
-            head.reverse();
+            hubs.reverse();
         }
-        HubNeighbours(head)
+        HubNeighbours(hubs)
     }
 }
 

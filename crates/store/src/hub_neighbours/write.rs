@@ -1,5 +1,5 @@
-//! The section of hub neighbours as the writer makes it: the one part of a graph for which lists
-//! are read back, since the length of a later list is not known while an earlier one is written.
+//! Writes the hub neighbours. It reads the lists back, because the lengths of later lists are not
+//! known while an earlier one is written.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::packed::decode::Decoded;
 use crate::sink::PageTarget;
 use crate::stream::Ahead;
 
-/// Pages and vertices of a task: it ends with the page that reaches either.
+/// A task ends with the page that reaches either limit.
 const TASK_PAGES: u64 = 4096;
 const TASK_VERTICES: u32 = 1 << 17;
 
-/// What a task reads ahead.
 const AHEAD: Ahead = Ahead { chunk_bytes: 256 << 10, depth: 4 };
 
-/// Of every vertex the class of its list's length: four to each power of two.
+/// The length class of every vertex's list: four classes for each power of two.
 pub(crate) struct Classes(Vec<u8>);
 
 impl Classes {
@@ -38,7 +37,6 @@ impl Classes {
         classes
     }
 
-    /// Takes the length of the next vertex's list.
     #[inline]
     pub fn push(&mut self, degree: u64) {
         self.0.push(class_of(degree));
@@ -53,15 +51,14 @@ impl Classes {
 fn class_of(degree: u64) -> u8 {
     match degree.checked_ilog2() {
         None => 0,
-        // Two bits below the highest.
+        // The class within a power of two is the two bits below the highest.
         Some(log) => (4 * log + ((degree << 2 >> log) & 3) as u32 + 1) as u8,
     }
 }
 
-/// What it takes to write hub neighbours.
 pub(crate) struct HubNeighboursWriter<'a> {
     pub device: &'a Arc<dyn Device>,
-    /// The lists; on the device.
+    /// The lists, which are on the device already.
     pub adjacency: &'a Adjacency,
     pub classes: &'a Classes,
     pub threads: usize,
@@ -75,8 +72,8 @@ impl HubNeighboursWriter<'_> {
         threads * task
     }
 
-    /// Reads the lists and writes the hub neighbours. The number of pages; `None` where `go_on`,
-    /// which hears of the bytes that were read, said no.
+    /// Reads the lists and writes the hub neighbours. `go_on` is called with the bytes read since
+    /// its last call. Returns the number of pages, or `None` if `go_on` returned false.
     pub fn write(
         &self,
         sink: &mut impl PageTarget,
@@ -91,7 +88,7 @@ impl HubNeighboursWriter<'_> {
                 tasks.push(page..end);
                 page = end;
             }
-            // The caller's thread takes the first: one is often all there is.
+            // The caller's thread runs the first task, which is often the only one.
             let done = std::thread::scope(|scope| {
                 let start = |pages: &Range<u64>| {
                     let own = pages.clone();
@@ -104,14 +101,14 @@ impl HubNeighboursWriter<'_> {
                     |(task, other)| match other.map(|o| o.join()) {
                         Ok(Ok(hub_neighbours)) => hub_neighbours,
                         Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                        // The system refused a thread.
+                        // The system could not spawn a thread.
                         Err(_) => self.hub_neighbours_of(task.clone()),
                     },
                 ));
                 done
             });
             for hub_neighbours in done {
-                hub_neighbours?.into_iter().try_for_each(|head| out.push(head))?;
+                hub_neighbours?.into_iter().try_for_each(|hubs| out.push(hubs))?;
             }
             let pages = page - tasks[0].start;
             if !go_on(pages * self.adjacency.page_bytes() as u64) {
@@ -121,7 +118,7 @@ impl HubNeighboursWriter<'_> {
         out.finish().map(Some)
     }
 
-    /// Where the task that starts with a page ends: no list goes on there.
+    /// The end of the task that starts with page `start`: a page that continues no list.
     fn task_end(&self, start: u64) -> u64 {
         let first = self.adjacency.starts_from(start);
         let mut end = start + 1;
@@ -136,8 +133,8 @@ impl HubNeighboursWriter<'_> {
         end
     }
 
-    /// The hub neighbours of the vertices whose lists start in `pages`, and end there.
-    fn hub_neighbours_of(&self, pages: std::ops::Range<u64>) -> Result<Vec<HubNeighbours>> {
+    /// The hub neighbours of the vertices whose lists lie in `pages`.
+    fn hub_neighbours_of(&self, pages: Range<u64>) -> Result<Vec<HubNeighbours>> {
         let first = self.adjacency.first_page();
         let numbers = first + pages.start..first + pages.end;
         let mut stream = self.adjacency.stream(self.device.as_ref(), numbers, AHEAD)?;
@@ -151,7 +148,6 @@ impl HubNeighboursWriter<'_> {
     }
 }
 
-/// The pages that are being filled.
 struct Pages<'a, T> {
     sink: &'a mut T,
     filled: usize,
@@ -160,10 +156,10 @@ struct Pages<'a, T> {
 }
 
 impl<T: PageTarget> Pages<'_, T> {
-    fn push(&mut self, head: HubNeighbours) -> Result<()> {
+    fn push(&mut self, hubs: HubNeighbours) -> Result<()> {
         let at = HEADER_BYTES + self.filled * size_of::<HubNeighbours>();
         self.sink.page()[at..at + size_of::<HubNeighbours>()]
-            .copy_from_slice(bytemuck::bytes_of(&head));
+            .copy_from_slice(bytemuck::bytes_of(&hubs));
         self.filled += 1;
         let is_full = self.filled == per_page(self.sink.page_bytes());
         if is_full { self.seal() } else { Ok(()) }

@@ -1,4 +1,4 @@
-//! The ids of an import, by their ranks.
+//! The ids of an import, by rank.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,10 +9,13 @@ use crate::error::{Result, StoreError};
 use crate::pages::Pages;
 use crate::superblock::{IdKind, SectionKind};
 
+/// Stored ids that are read as fast in a row as one is found by a search.
+pub(super) const STREAMED_IDS: u64 = 512;
+
 /// Ids in ascending order.
 #[derive(Debug)]
 pub(super) enum Ascending {
-    /// They are the ranks.
+    /// Integers equal to the ranks; the field is their number.
     Dense(u64),
     Integers(StoredIds),
     Strings(StoredIds),
@@ -45,7 +48,7 @@ impl Ascending {
         }
     }
 
-    /// The rank of an id, or how many ids are smaller.
+    /// The rank of an id, or the number of smaller ids as the error.
     pub fn search(&self, id: IdRef<'_>) -> Result<Result<VertexId, VertexId>> {
         match (self, id) {
             (Self::Dense(count), IdRef::Integer(id)) if id < *count => Ok(Ok(id as VertexId)),
@@ -57,6 +60,26 @@ impl Ascending {
         }
     }
 
+    /// [`Ascending::search`] for ids that ascend: all ids are streamed past them if there is one of
+    /// them for about each page.
+    pub fn search_all(&self, ids: &[IdRef<'_>]) -> Result<Vec<Result<VertexId, VertexId>>> {
+        debug_assert!(ids.is_sorted(), "ids ascend");
+        let is_streamed = (ids.len() as u64).saturating_mul(STREAMED_IDS) >= self.count();
+        if matches!(self, Self::Dense(_)) || !is_streamed {
+            return ids.iter().map(|id| self.search(*id)).collect();
+        }
+        let end = self.count() as VertexId;
+        let mut places = Vec::with_capacity(ids.len());
+        self.for_each(0..end, &mut |rank, stored| {
+            while let Some(id) = ids.get(places.len()).filter(|id| **id <= stored) {
+                places.push(if *id == stored { Ok(rank) } else { Err(rank) });
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        places.resize(ids.len(), Err(end));
+        Ok(places)
+    }
+
     pub fn id_of(&self, rank: VertexId) -> Result<Id> {
         match self {
             Self::Dense(_) => Ok(Id::Integer(u64::from(rank))),
@@ -65,7 +88,7 @@ impl Ascending {
         }
     }
 
-    /// Passes on the ids of `ranks`, which ascend.
+    /// Calls `visit` with the ids of `ranks`, which ascend.
     pub fn for_each_of<E: From<StoreError>>(
         &self,
         ranks: &[VertexId],
@@ -78,7 +101,7 @@ impl Ascending {
         }
     }
 
-    /// Streams the ids of a range of ranks, each with its rank.
+    /// Calls `visit` with a range of ranks and their ids.
     pub fn for_each<E: From<StoreError>>(
         &self,
         mut ranks: Range<VertexId>,

@@ -1,107 +1,57 @@
 //! The user's own vertex ids: integers or strings, read on demand.
 //!
-//! The ids of an import ascend: vertex `v` is the `v`-th smallest id. So one ordered section serves
-//! both ways: from vertex to id by position, from id to vertex by binary search over the pages. A
-//! search touches about `log2(pages)` of them; the few read last stay in the graph's pool. Where
-//! the vertices lie in another order, the section tells the ids of ranks, and the tables of
-//! [`crate::order`] lead from rank to vertex and back. Vertices that came after the import have the
-//! next numbers, whatever their ids: these are in memory, and ranked among the others.
+//! The ids of an import ascend: vertex `v` has the `v`-th smallest id. So one ordered section maps
+//! both ways: from vertex to id by position, from id to vertex by binary search, which reads about
+//! `log2(pages)` pages; the pages read last stay in the graph's pool. In a graph with another order
+//! of vertices the section holds the ids by rank, and the tables of [`crate::order`] map between
+//! rank and vertex. Vertices appended after the import have the next numbers; their ids are kept in
+//! memory and merged with the others.
 //!
-//! - [`Ids`]: lookups and passes, whatever the kind
-//! - [`IdTable`]: all ids in memory, for whoever names vertices in random order
-//! - `ascending`: the ids of an import by their ranks; `tail`: those that were appended
-//! - `stored`: how stored ids are searched
-//! - `strings`: the records of a page of strings
-//! - `write`: the sections as the writer makes them
+//! - [`Ids`]: look-ups and passes over ids of any kind
+//! - [`IdTable`]: all ids in memory, for access in random order
+//! - [`Id`], [`IdRef`]: one id
+//! - `ascending`: the ids of an import by rank; `tail`: appended ids
+//! - `stored`: searches stored ids
+//! - `strings`: decodes the records of a page of strings
+//! - `write`: writes the sections
 
 mod ascending;
 mod stored;
 mod strings;
 mod table;
 mod tail;
+pub(crate) mod value;
 mod write;
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::VertexId;
 use crate::error::{Result, StoreError};
+use crate::log::log_fault;
 use crate::order::Ranks;
 use crate::pages::Pages;
 use crate::superblock::{IdKind, SectionKind};
 
-use ascending::Ascending;
+use ascending::{Ascending, STREAMED_IDS};
 use tail::{Merge, Tail};
 
 pub use stored::StoredIds;
 pub(crate) use strings::Records;
 pub use table::IdTable;
-pub(crate) use write::{write_integers, write_strings};
-
-/// An id of the user's, borrowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(untagged)]
-pub enum IdRef<'a> {
-    /// A number.
-    Integer(u64),
-    /// A name.
-    String(&'a str),
-}
-
-/// An id of the user's.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(untagged)]
-pub enum Id {
-    /// A number.
-    Integer(u64),
-    /// A name.
-    String(String),
-}
-
-impl IdRef<'_> {
-    /// A copy that owns its name.
-    pub fn to_id(self) -> Id {
-        match self {
-            IdRef::Integer(integer) => Id::Integer(integer),
-            IdRef::String(string) => Id::String(string.to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for IdRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IdRef::Integer(integer) => integer.fmt(f),
-            IdRef::String(string) => string.fmt(f),
-        }
-    }
-}
-
-impl Id {
-    /// A borrow of it.
-    pub fn as_ref(&self) -> IdRef<'_> {
-        match self {
-            Id::Integer(integer) => IdRef::Integer(*integer),
-            Id::String(string) => IdRef::String(string),
-        }
-    }
-}
-
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_ref().fmt(f)
-    }
-}
+pub use value::{Id, IdRef};
+pub(crate) use write::{
+    write_appended_integers, write_appended_strings, write_integers, write_strings,
+};
 
 /// The ids of a graph.
 #[derive(Debug)]
 pub struct Ids {
     pages: Arc<Pages>,
     ascending: Ascending,
-    /// Where vertices do not lie in the order of their ids.
+    /// `None` where the vertices lie in the order of their ids.
     ranks: Option<Ranks>,
-    /// Of vertices that came after the import.
+    /// The ids of appended vertices.
     tail: Option<Tail>,
 }
 
@@ -110,17 +60,43 @@ impl Ids {
         let ascending = Ascending::open(pages);
         let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
         let appended = |kind: &SectionKind| pages.layout.superblock.section(*kind).is_some();
-        let tail = kinds.into_iter().find(appended).map(|kind| {
-            let base = ascending.count() as VertexId;
-            Tail::load(&StoredIds::new(pages, kind), base, &ascending)
-        });
+        let stored = kinds.into_iter().find(appended).map(|kind| StoredIds::new(pages, kind));
+        let logged = pages.layout.new_ids.as_slice();
+        let tail = match (&stored, logged) {
+            (None, []) => None,
+            (stored, logged) => {
+                let base = ascending.count() as VertexId;
+                let twice = |fault| {
+                    let (file, committed) = (&pages.layout.file, &pages.layout.committed);
+                    match &stored {
+                        Some(stored) if logged.is_empty() => stored.fault(0, fault),
+                        _ => log_fault(file, committed, fault),
+                    }
+                };
+                Some(Tail::load(stored.as_ref(), logged, base, &ascending, &twice)?)
+            }
+        };
         let (ranks, pages) = (Ranks::open(pages), Arc::clone(pages));
-        Ok(Self { pages, ascending, ranks, tail: tail.transpose()? })
+        Ok(Self { pages, ascending, ranks, tail })
     }
 
-    /// How the user names vertices.
+    /// The kind of the ids.
     pub fn kind(&self) -> IdKind {
         self.pages.layout.superblock.ids
+    }
+
+    /// One of `ids`, which ascend, that a vertex has already.
+    pub(crate) fn any_of<'i>(&self, ids: &[IdRef<'i>]) -> Result<Option<IdRef<'i>>> {
+        let tail = |id: &IdRef<'i>| self.tail.as_ref().and_then(|tail| tail.vertex_of(*id));
+        let places = self.ascending.search_all(ids)?;
+        let mut taken = ids.iter().zip(places);
+        let taken = taken.find(|(id, place)| place.is_ok() || tail(id).is_some());
+        Ok(taken.map(|(id, _)| *id))
+    }
+
+    /// The ids of vertices that came after the import, in the order of the vertices.
+    pub(crate) fn appended(&self) -> &[Id] {
+        self.tail.as_ref().map_or(&[], Tail::ids)
     }
 
     /// Number of vertices.
@@ -128,19 +104,18 @@ impl Ids {
         self.pages.layout.superblock.vertices
     }
 
-    /// Whether every vertex is the rank of its id: the place of the id among all in ascending
-    /// order.
+    /// Whether every vertex is its own rank: its number is the place of its id among all ids.
     pub fn is_natural(&self) -> bool {
         self.ranks.is_none() && self.tail.is_none()
     }
 
-    /// Memory that is held between calls: the ids that were appended, and the pages read last,
-    /// which are the graph's, whose memory counts them too.
+    /// Bytes of memory held between calls: the appended ids, and the pages read last, which
+    /// [`Graph::memory_bytes`](crate::Graph::memory_bytes) counts too.
     pub fn memory_bytes(&self) -> usize {
         self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
-    /// The vertex that the user calls `id`, if there is one.
+    /// The vertex with this id, if there is one.
     pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
         let id = match self.kind() {
             IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
@@ -154,7 +129,33 @@ impl Ids {
         }
     }
 
-    /// What the user calls `vertex`.
+    /// The vertices of ids, which ascend; `None` where the graph has no such vertex. Streams all
+    /// ids if many are looked up.
+    pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
+        if (ids.len() as u64).saturating_mul(STREAMED_IDS) < self.vertices() {
+            let places = self.ascending.search_all(ids)?;
+            let vertex_of = |(id, place): (&IdRef<'_>, _)| match (place, &self.ranks) {
+                (Ok(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
+                (Ok(rank), None) => Ok(Some(rank)),
+                (Err(_), _) => Ok(self.tail.as_ref().and_then(|tail| tail.vertex_of(*id))),
+            };
+            return ids.iter().zip(places).map(vertex_of).collect();
+        }
+        let mut vertices = vec![None; ids.len()];
+        let mut next = 0;
+        self.for_each(0..self.vertices() as VertexId, |vertex, id| {
+            while next < ids.len() && ids[next] < id {
+                next += 1;
+            }
+            if ids.get(next) == Some(&id) {
+                vertices[next] = Some(vertex);
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        Ok(vertices)
+    }
+
+    /// The id of a vertex.
     pub fn id_of(&self, vertex: VertexId) -> Result<Id> {
         self.pages.layout.check_vertex(vertex)?;
         match self.tail.as_ref().and_then(|tail| tail.id_of(vertex)) {
@@ -175,16 +176,16 @@ impl Ids {
         }
     }
 
-    /// The rank of a vertex of the import among these.
+    /// The rank of an imported vertex among the imported ones.
     fn ascending_rank_of(&self, vertex: VertexId) -> Result<VertexId> {
         self.ranks.as_ref().map_or(Ok(vertex), |ranks| ranks.rank_of(vertex))
     }
 
-    /// Appends the ranks of `vertices`, which ascend, to `out`. Their pages stay in memory, as far
-    /// as there is room.
+    /// Appends the ranks of `vertices`, which ascend, to `out`. Their pages stay in the pool as far
+    /// as it has room.
     pub fn ranks_of(&self, vertices: &[VertexId], out: &mut Vec<VertexId>) -> Result<()> {
         if let Some(&last) = vertices.last() {
-            // They ascend: if this one exists all do.
+            // They ascend: if the last one exists, all do.
             self.pages.layout.check_vertex(last)?;
         }
         let base = self.ascending.count();
@@ -202,9 +203,8 @@ impl Ids {
         Ok(())
     }
 
-    /// Passes on the ids of `ranks`, which ascend: where the vertices lie in the order of their
-    /// ids, those of vertices. The pages that they lie in stay in memory, as far as there is room,
-    /// and one of them is held while `visit` has an id of it.
+    /// Calls `visit` with the ids of `ranks`, which ascend. The pages stay in the pool as far as it
+    /// has room, and `visit` runs while one of them is pinned.
     pub fn for_each_of<E: From<StoreError>>(
         &self,
         ranks: &[VertexId],
@@ -224,15 +224,14 @@ impl Ids {
             .collect();
         let mut merge = Merge::new(Some(tail), ranks.iter().copied());
         self.ascending.for_each_of(&ascending, &mut |id| {
-            merge.turn(&mut |_, id| visit(id))?;
+            merge.visit_appended(&mut |_, id| visit(id))?;
             visit(id)
         })?;
-        merge.turn(&mut |_, id| visit(id))
+        merge.visit_appended(&mut |_, id| visit(id))
     }
 
-    /// Streams the ids of a range of ranks in ascending order, each with its vertex: where the
-    /// vertices lie in the order of their ids, those of a range of vertices. `visit` may stop the
-    /// pass by an error.
+    /// Streams the ids of a range of ranks in ascending order, each with its vertex. An error of
+    /// `visit` ends the pass.
     pub fn for_each<E: From<StoreError>>(
         &self,
         ranks: Range<VertexId>,
@@ -248,14 +247,14 @@ impl Ids {
         };
         let mut merge = Merge::new(tail, ranks);
         self.ascending.for_each(ascending, &mut |rank, id| {
-            merge.turn(&mut visit)?;
+            merge.visit_appended(&mut visit)?;
             let vertex = vertices.as_mut().map_or(Ok(rank), |vertices| vertices.next())?;
             visit(vertex, id)
         })?;
-        merge.turn(&mut visit)
+        merge.visit_appended(&mut visit)
     }
 
-    /// Passes all vertices on, in the ascending order of their ids.
+    /// Calls `visit` with all vertices in the ascending order of their ids.
     pub fn for_each_vertex(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
         let ascending = 0..self.ascending.count() as VertexId;
         let mut vertices = match &self.ranks {
@@ -268,11 +267,11 @@ impl Ids {
             Ok::<(), StoreError>(())
         };
         for rank in ascending {
-            merge.turn(&mut appended)?;
+            merge.visit_appended(&mut appended)?;
             let vertex = vertices.as_mut().map_or(Ok(rank), |vertices| vertices.next())?;
             appended(vertex, IdRef::Integer(0))?;
         }
-        merge.turn(&mut appended)
+        merge.visit_appended(&mut appended)
     }
 
     /// Reads all ids into memory, for access in random order.
@@ -289,7 +288,7 @@ impl Ids {
     }
 }
 
-/// Only digits: `+7` and ` 7` are not what the user's file said.
+/// Parses digits alone: `+7` and ` 7` are other names than `7`.
 fn integer_of(id: &str) -> Option<u64> {
     id.bytes().all(|byte| byte.is_ascii_digit()).then(|| id.parse().ok()).flatten()
 }

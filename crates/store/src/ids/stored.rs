@@ -1,4 +1,4 @@
-//! How stored ids are searched: bisection over pages, then inside of one.
+//! Searches stored ids: bisection over pages, then within one page.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::stream::Ahead;
 use crate::superblock::{Section, SectionKind};
 use crate::words::words;
 
-/// Takes a page of the section and says whether to go on.
+/// Visits a page of the section and returns whether to continue.
 type VisitPage<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<bool, E>;
 
-/// A string so few places behind another is walked to: that takes no longer than a search.
+/// A string at most this many places after another is reached by scanning, not by a search.
 const STRINGS_NEAR: VertexId = 512;
 
 /// Ids that are read from the graph's file.
@@ -40,7 +40,6 @@ impl StoredIds {
         self.section.kind
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> u64 {
         self.section.items
     }
@@ -49,14 +48,13 @@ impl StoredIds {
         self.pages.memory_bytes()
     }
 
-    /// An error that names a page of the section.
     #[cold]
     pub(super) fn fault(&self, page: u64, fault: PageFault) -> StoreError {
         let (page, name) = (self.section.first_page + page, self.section.kind.name());
         self.pages.layout.fault(page, name, fault)
     }
 
-    /// Passes a page of the section on, verified; from memory if it was read lately.
+    /// Pins a page of the section and calls `read` with it.
     fn with_page<T>(
         &self,
         handle: &Handle,
@@ -66,7 +64,7 @@ impl StoredIds {
         read(&self.pages.pin(handle, self.section.first_page + page)?)
     }
 
-    /// Passes the pages from `pages` on, verified, in order, until `visit` says no.
+    /// Streams verified `pages` of the section in order until `visit` returns false.
     fn stream<E: From<StoreError>>(
         &self,
         pages: Range<u64>,
@@ -102,7 +100,7 @@ impl StoredIds {
         self.with_page(&handle, page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
     }
 
-    /// Passes on the integers of `ranks`, which ascend; each page is pinned once.
+    /// Calls `visit` with the integers of `ranks`, which ascend; each page is pinned once.
     pub(super) fn integers_of<E: From<StoreError>>(
         &self,
         ranks: &[VertexId],
@@ -116,8 +114,8 @@ impl StoredIds {
         })
     }
 
-    /// Passes on the strings of `ranks`, which ascend. One that is near the one before is walked
-    /// to, others are searched for.
+    /// Calls `visit` with the strings of `ranks`, which ascend. Scans to a string that is near the
+    /// previous one, and searches for others.
     pub(super) fn strings_of<E: From<StoreError>>(
         &self,
         ranks: &[VertexId],
@@ -127,29 +125,29 @@ impl StoredIds {
         let mut rest = ranks;
         while let Some(&first) = rest.first() {
             let page = self.bisect(&handle, |start, _| start <= first)?.unwrap_or(0);
-            let (mut told, mut failed) = (0, None);
+            let (mut visited, mut failed) = (0, None);
             self.walk(&handle, page, &mut |found, string| {
-                while failed.is_none() && rest.get(told) == Some(&found) {
+                while failed.is_none() && rest.get(visited) == Some(&found) {
                     failed = visit(IdRef::String(string)).err();
-                    told += 1;
+                    visited += 1;
                 }
-                let is_near = |next: VertexId| told == 0 || next - found < STRINGS_NEAR;
-                let next = rest.get(told).copied().filter(|&next| next >= found);
+                let is_near = |next: VertexId| visited == 0 || next - found < STRINGS_NEAR;
+                let next = rest.get(visited).copied().filter(|&next| next >= found);
                 Ok(failed.is_none() && next.is_some_and(is_near))
             })?;
             if let Some(error) = failed {
                 return Err(error);
             }
-            if told == 0 {
+            if visited == 0 {
                 let missing = format!("the id of vertex {first} is not where it belongs");
                 return Err(self.fault(page, other(missing)).into());
             }
-            rest = &rest[told..];
+            rest = &rest[visited..];
         }
         Ok(())
     }
 
-    /// The rank of an integer, or how many are smaller.
+    /// The rank of an integer, or the number of smaller ones as the error.
     pub(super) fn search_integer(&self, id: u64) -> Result<Result<VertexId, VertexId>> {
         let handle = self.pages.handle()?;
         let (mut low, mut high) = (0, self.section.pages);
@@ -196,7 +194,7 @@ impl StoredIds {
         id.ok_or_else(|| self.fault(page, missing()))
     }
 
-    /// The rank of a string, or how many are smaller.
+    /// The rank of a string, or the number of smaller ones as the error.
     pub(super) fn search_string(&self, id: &str) -> Result<Result<VertexId, VertexId>> {
         let handle = self.pages.handle()?;
         let Some(page) = self.bisect(&handle, |_, first| first <= id)? else { return Ok(Err(0)) };
@@ -210,8 +208,8 @@ impl StoredIds {
         Ok(found)
     }
 
-    /// The last page whose first string is before the one that is looked for. A page inside of a
-    /// long string starts none; the page that ends it speaks for it.
+    /// The last page whose first string satisfies `is_before`. A page inside a long string starts
+    /// none; the next page that starts one is tested instead.
     fn bisect(
         &self,
         handle: &Handle,
@@ -237,7 +235,7 @@ impl StoredIds {
         Ok(last)
     }
 
-    /// Passes on the strings that start in `page` or later, until `visit` says no.
+    /// Calls `visit` with the strings that start in `page` or later, until it returns false.
     fn walk(
         &self,
         handle: &Handle,
@@ -267,14 +265,14 @@ impl StoredIds {
         let mut records = Records::default();
         let mut next = vertices.start;
         self.stream(first_page..self.section.pages, &mut |page, bytes| {
-            let told = records.page(bytes, &mut |vertex, string| {
+            let visited = records.page(bytes, &mut |vertex, string| {
                 if vertex == next {
                     next += 1;
                     visit(vertex, IdRef::String(string))?;
                 }
                 Ok::<bool, E>(next < vertices.end)
             });
-            told.map_err(|fault| self.fault(page, fault))?
+            visited.map_err(|fault| self.fault(page, fault))?
         })?;
         if next < vertices.end || (records.is_open() && u64::from(next) == self.section.items) {
             let fault = other(format!("the ids end before vertex {}", vertices.end));

@@ -1,10 +1,9 @@
-//! The records of string pages, and the only place that knows how they are encoded.
+//! Decodes the records of string pages.
 //!
 //! A record is `shared` and `len` as LEB128 numbers and `len` bytes: the string is the first
-//! `shared` bytes of the one before it in the page, and then these. The first record that starts in
-//! a page shares nothing. A record lies in one page, unless it is longer than a page: then it
-//! starts a page, fills it and runs on into the next ones, whose headers
-//! tell how many bytes continue it.
+//! `shared` bytes of the previous string in the page, followed by these bytes. `shared` is 0 in the
+//! first record of a page. A record lies in one page unless it is longer than a page: then it
+//! starts a page and continues in the next ones, whose headers give the number of its bytes.
 
 use crate::VertexId;
 use crate::degrees::take_varint;
@@ -12,22 +11,21 @@ use crate::error::{PageFault, at_most, equal, other, zero_behind};
 use crate::format::{HEADER_BYTES, ID_BYTES_MAX};
 use crate::header::PageHeader;
 
-/// Takes pages in order and gives strings.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     string: Vec<u8>,
-    /// Bytes of the last string that lie in pages to come.
+    /// Bytes of the last string that lie in pages not decoded yet.
     missing: usize,
-    /// Vertex of the next string; not known before the first page.
+    /// Vertex of the next string; `None` before the first page.
     next: Option<VertexId>,
 }
 
 type Visit<'a, E> = &'a mut dyn FnMut(VertexId, &str) -> Result<bool, E>;
 
 impl Records {
-    /// Passes on the strings that end in this verified page, until `visit` says no. The inner
-    /// result is `visit`'s last answer. What continues a string whose start was not seen is
-    /// skipped.
+    /// Calls `visit` with the strings that end in this verified page, until it returns false. The
+    /// inner result is the last one of `visit`. Skips the rest of a string whose start was not
+    /// decoded.
     pub fn page<E>(
         &mut self,
         bytes: &[u8],
@@ -36,7 +34,7 @@ impl Records {
         let header = PageHeader::read(bytes);
         let mut rest = &bytes[HEADER_BYTES..];
         if self.continue_string(&header, &mut rest)? {
-            match self.tell(visit)? {
+            match self.visit_string(visit)? {
                 Ok(true) => {}
                 stop => return Ok(stop),
             }
@@ -54,7 +52,7 @@ impl Records {
             }
             self.take(&mut rest, record == 0)?;
             if self.missing == 0 {
-                match self.tell(visit)? {
+                match self.visit_string(visit)? {
                     Ok(true) => {}
                     stop => return Ok(stop),
                 }
@@ -63,12 +61,12 @@ impl Records {
         zero_behind("id", rest).map(|()| Ok(true))
     }
 
-    /// Whether the last string ends in pages to come.
+    /// Whether the last string continues in pages not decoded yet.
     pub fn is_open(&self) -> bool {
         self.missing > 0
     }
 
-    /// Takes the bytes at the start of a page that continue a string. Whether it is complete now.
+    /// Decodes the rest of a string at the start of a page. Returns whether it is complete now.
     fn continue_string(
         &mut self,
         header: &PageHeader,
@@ -90,7 +88,7 @@ impl Records {
         Ok(was_open && self.missing == 0)
     }
 
-    /// Takes the record at the front of `rest`, or as much of it as the page has.
+    /// Decodes the record at the front of `rest`, or the part of it that the page holds.
     fn take(&mut self, rest: &mut &[u8], is_first: bool) -> Result<(), PageFault> {
         let mut number = || take_varint(rest).ok_or_else(|| other("a length is cut short"));
         let (shared, len) = (number()?, number()?);
@@ -105,8 +103,8 @@ impl Records {
         Ok(())
     }
 
-    /// Passes the complete string on.
-    fn tell<E>(&mut self, visit: Visit<'_, E>) -> Result<Result<bool, E>, PageFault> {
+    /// Calls `visit` with the complete string.
+    fn visit_string<E>(&mut self, visit: Visit<'_, E>) -> Result<Result<bool, E>, PageFault> {
         let vertex = self.next.expect("set before the first record");
         let next = vertex.checked_add(1).ok_or_else(|| other("it holds too many ids"))?;
         self.next = Some(next);
@@ -117,7 +115,7 @@ impl Records {
     }
 }
 
-/// A page inside of a long string holds nothing else.
+/// Checks that a page inside a long string holds nothing else.
 fn no_more(header: &PageHeader, rest: &[u8]) -> Result<(), PageFault> {
     if header.entries > 0 || !rest.is_empty() {
         return Err(other("a page inside of a long id holds something else"));

@@ -1,4 +1,4 @@
-//! All ids in memory, for whoever names vertices in random order (an export).
+//! All ids in memory, for access in random order.
 
 use super::{IdRef, Ids};
 use crate::VertexId;
@@ -9,7 +9,7 @@ use crate::superblock::IdKind;
 #[derive(Debug)]
 pub struct IdTable {
     ids: Table,
-    /// Of every vertex, where it is not its own rank.
+    /// The rank of every vertex; `None` where each is its own rank.
     ranks: Option<Vec<VertexId>>,
 }
 
@@ -51,7 +51,7 @@ impl IdTable {
         Ok(Self { ids: table, ranks })
     }
 
-    /// What the user calls `vertex`.
+    /// The id of a vertex.
     ///
     /// # Panics
     /// If the graph has no such vertex.
@@ -78,14 +78,14 @@ impl IdTable {
         self.ranks.as_ref().map_or(vertex, |ranks| ranks[vertex as usize])
     }
 
-    /// The two ends of an edge without direction, that of the smaller id first.
+    /// Orders the two ends of an undirected edge: the one with the smaller id first.
     #[inline]
     pub fn in_order(&self, ends: [VertexId; 2]) -> [VertexId; 2] {
         let [a, b] = ends;
         if self.rank(a) <= self.rank(b) { [a, b] } else { [b, a] }
     }
 
-    /// Memory that the table takes.
+    /// Bytes of memory.
     pub fn memory_bytes(&self) -> usize {
         let ids = match &self.ids {
             Table::Dense => 0,

@@ -1,67 +1,83 @@
-//! Ids of vertices that came after the import: in memory, and ranked among the others.
+//! Ids of vertices appended after the import, held in memory.
 
 use std::ops::Range;
 
 use super::ascending::Ascending;
 use super::{Id, IdRef, StoredIds};
 use crate::VertexId;
-use crate::error::{Result, StoreError, other};
+use crate::error::{PageFault, Result, StoreError, other};
 use crate::superblock::SectionKind;
 
-/// The ids that were appended.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// Vertices before the first that was appended.
+    /// The first appended vertex.
     base: VertexId,
     /// By vertex.
     ids: Vec<Id>,
     /// Ascending by id.
     sorted: Vec<Entry>,
-    /// Where each vertex stands in `sorted`.
+    /// Place of each appended vertex in `sorted`.
     place: Vec<VertexId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Ascending ids that are smaller.
+    /// Number of smaller ids of the import.
     below: VertexId,
-    /// Which of the ids that were appended.
+    /// Position in `Tail::ids`.
     at: VertexId,
 }
 
 impl Tail {
-    /// Reads the ids and finds their places among the ascending ones.
-    pub fn load(stored: &StoredIds, base: VertexId, ascending: &Ascending) -> Result<Self> {
+    /// Loads the ids, those of the log last, and finds their places among those of the import.
+    /// `fault` makes an error of an id that occurs twice.
+    pub fn load(
+        stored: Option<&StoredIds>,
+        logged: &[Id],
+        base: VertexId,
+        ascending: &Ascending,
+        fault: &dyn Fn(PageFault) -> StoreError,
+    ) -> Result<Self> {
         let mut ids = Vec::new();
         let mut push = |_, id: IdRef<'_>| {
             ids.push(id.to_id());
             Ok::<(), StoreError>(())
         };
-        let count = stored.count() as VertexId;
-        match stored.kind() {
-            SectionKind::AppendedIntegers => stored.for_each_integer(0..count, &mut push)?,
-            _ => stored.for_each_string(base..base + count, &mut push)?,
+        if let Some(stored) = stored {
+            let count = stored.count() as VertexId;
+            match stored.kind() {
+                SectionKind::AppendedIntegers => stored.for_each_integer(0..count, &mut push)?,
+                _ => stored.for_each_string(base..base + count, &mut push)?,
+            }
         }
+        ids.extend_from_slice(logged);
+        let count = ids.len() as VertexId;
         let twice = |id: &Id| {
             let mut text = id.to_string();
             text.truncate(text.floor_char_boundary(80));
-            stored.fault(0, other(format!("the id {text:?} occurs twice")))
+            fault(other(format!("the id {text:?} occurs twice")))
         };
+        let mut order: Vec<VertexId> = (0..count).collect();
+        order.sort_unstable_by_key(|at| &ids[*at as usize]);
+        let of_order: Vec<IdRef<'_>> = order.iter().map(|at| ids[*at as usize].as_ref()).collect();
+        if let Some(pair) = of_order.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(twice(&pair[0].to_id()));
+        }
         let mut sorted = Vec::with_capacity(ids.len());
-        for (at, id) in (0..).zip(&ids) {
-            match ascending.search(id.as_ref())? {
-                Ok(_) => return Err(twice(id)),
+        for (&at, place) in order.iter().zip(ascending.search_all(&of_order)?) {
+            match place {
+                Ok(_) => return Err(twice(&ids[at as usize])),
                 Err(below) => sorted.push(Entry { below, at }),
             }
-        }
-        let id = |entry: &Entry| &ids[entry.at as usize];
-        sorted.sort_unstable_by_key(id);
-        if let Some(pair) = sorted.windows(2).find(|pair| id(&pair[0]) == id(&pair[1])) {
-            return Err(twice(id(&pair[0])));
         }
         let mut place = vec![0; ids.len()];
         (0..).zip(&sorted).for_each(|(i, entry)| place[entry.at as usize] = i);
         Ok(Self { base, ids, sorted, place })
+    }
+
+    /// By vertex.
+    pub fn ids(&self) -> &[Id] {
+        &self.ids
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -75,7 +91,6 @@ impl Tail {
             + self.place.capacity() * size_of::<VertexId>()
     }
 
-    /// The id of a vertex that was appended.
     pub fn id_of(&self, vertex: VertexId) -> Option<&Id> {
         self.ids.get(vertex.checked_sub(self.base)? as usize)
     }
@@ -86,18 +101,17 @@ impl Tail {
         Some(self.base + self.sorted[found].at)
     }
 
-    /// The rank of a vertex that was appended.
     pub fn rank_of(&self, vertex: VertexId) -> Option<VertexId> {
         let place = *self.place.get(vertex.checked_sub(self.base)? as usize)?;
         Some(self.sorted[place as usize].below + place)
     }
 
-    /// The rank among all ids of an ascending id, by its rank among those.
+    /// The rank among all ids of an imported id, given its rank among the imported ones.
     pub fn rank_of_ascending(&self, rank: VertexId) -> VertexId {
         rank + self.sorted.partition_point(|entry| entry.below <= rank) as VertexId
     }
 
-    /// How many of the ids that were appended have a smaller rank.
+    /// The number of appended ids with a smaller rank.
     fn before(&self, rank: VertexId) -> usize {
         let (mut low, mut high) = (0, self.sorted.len());
         while low < high {
@@ -111,21 +125,21 @@ impl Tail {
         low
     }
 
-    /// The vertex of a rank and its id, if it was appended.
+    /// The vertex and id of a rank, if it is an appended one.
     pub fn at_rank(&self, rank: VertexId) -> Option<(VertexId, &Id)> {
         let i = self.before(rank);
         let entry = self.sorted.get(i).filter(|entry| entry.below + i as VertexId == rank)?;
         Some((self.base + entry.at, &self.ids[entry.at as usize]))
     }
 
-    /// The ascending ids among a range of ranks, by their ranks among those.
+    /// The imported ids among a range of ranks, as ranks among the imported ones.
     pub fn ascending(&self, ranks: Range<VertexId>) -> Range<VertexId> {
         let among = |rank| rank - self.before(rank) as VertexId;
         among(ranks.start)..among(ranks.end)
     }
 }
 
-/// Ranks that ascend, of which some are of ids that were appended. Those come between the others.
+/// Merges appended ids into a pass over imported ids, by ascending rank.
 pub(super) struct Merge<'t, R> {
     tail: Option<&'t Tail>,
     ranks: R,
@@ -138,8 +152,8 @@ impl<'t, R: Iterator<Item = VertexId>> Merge<'t, R> {
         Self { tail, ranks, next }
     }
 
-    /// Passes on what was appended before the next ascending id, and passes over that.
-    pub fn turn<E>(
+    /// Calls `visit` with the appended ids before the next imported one, and steps over that.
+    pub fn visit_appended<E>(
         &mut self,
         visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {

@@ -1,4 +1,4 @@
-//! The id sections as the writer makes them.
+//! Writes the id sections.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::format::{self, HEADER_BYTES, ID_BYTES_MAX, PageKind};
 use crate::header::PageHeader;
 use crate::sink::{PageSink, PageTarget};
 
-/// Writes `vertices` integers, strictly ascending. The number of pages.
+/// Writes `vertices` integers, strictly ascending. Returns the number of pages.
 pub(crate) fn write_integers(
     sink: &mut PageSink,
     vertices: u64,
@@ -34,7 +34,7 @@ pub(crate) fn write_integers(
     Ok(vertices.div_ceil(per_page))
 }
 
-/// Writes `vertices` strings, strictly ascending by their bytes. The number of pages.
+/// Writes `vertices` strings, strictly ascending by their bytes. Returns the number of pages.
 pub(crate) fn write_strings(
     sink: &mut PageSink,
     vertices: u64,
@@ -51,6 +51,43 @@ pub(crate) fn write_strings(
         std::mem::swap(&mut last, &mut id);
     }
     pages.finish(vertices as VertexId)
+}
+
+/// Writes the integer ids of vertices that came after the import, the first of which is `first`.
+/// They need not ascend.
+pub(crate) fn write_appended_integers(
+    sink: &mut impl PageTarget,
+    first: VertexId,
+    ids: impl ExactSizeIterator<Item = u64>,
+) -> Result<()> {
+    let per_page = format::words_per_page(sink.page_bytes());
+    let (mut first, mut ids) = (first, ids.peekable());
+    while ids.len() > 0 {
+        let mut entries = 0;
+        for (at, id) in ids.by_ref().take(per_page).enumerate() {
+            sink.page()[HEADER_BYTES + at * 8..][..8].copy_from_slice(&id.to_le_bytes());
+            entries += 1;
+        }
+        sink.seal(PageHeader { first, entries, ..PageHeader::new(PageKind::Integers) })?;
+        first += entries;
+    }
+    Ok(())
+}
+
+/// The same for strings.
+pub(crate) fn write_appended_strings<'i>(
+    sink: &mut impl PageTarget,
+    first: VertexId,
+    ids: impl Iterator<Item = &'i str>,
+) -> Result<()> {
+    let mut pages = StringPages::new(sink);
+    let (mut vertex, mut last) = (first, "");
+    for id in ids {
+        pages.push(vertex, id.as_bytes(), last.as_bytes())?;
+        (vertex, last) = (vertex + 1, id);
+    }
+    pages.finish(vertex)?;
+    Ok(())
 }
 
 fn check_string(id: &[u8], last: Option<&Vec<u8>>) -> Result<(), String> {
@@ -71,8 +108,8 @@ fn check_string(id: &[u8], last: Option<&Vec<u8>>) -> Result<(), String> {
     Ok(())
 }
 
-struct StringPages<'a> {
-    sink: &'a mut PageSink,
+struct StringPages<'a, S> {
+    sink: &'a mut S,
     payload_bytes: usize,
     used: usize,
     header: PageHeader,
@@ -80,8 +117,8 @@ struct StringPages<'a> {
     record: Vec<u8>,
 }
 
-impl<'a> StringPages<'a> {
-    fn new(sink: &'a mut PageSink) -> Self {
+impl<'a, S: PageTarget> StringPages<'a, S> {
+    fn new(sink: &'a mut S) -> Self {
         let payload_bytes = format::payload_bytes(sink.page_bytes());
         let header = PageHeader::new(PageKind::Strings);
         Self { sink, payload_bytes, used: 0, header, pages: 0, record: Vec::new() }
@@ -108,7 +145,7 @@ impl<'a> StringPages<'a> {
         self.record.extend_from_slice(&id[shared..]);
     }
 
-    /// Puts the record into the page, and what is longer than a page into further ones.
+    /// Writes the record to the page, and what does not fit to further ones.
     fn place(&mut self, vertex: VertexId) -> Result<()> {
         let mut done = 0;
         loop {
@@ -125,7 +162,7 @@ impl<'a> StringPages<'a> {
         }
     }
 
-    /// Ends the page; `next` is the vertex of the next record that starts.
+    /// Seals the page; `next` is the vertex of the next record.
     fn close(&mut self, next: VertexId) -> Result<()> {
         if self.header.entries == 0 {
             self.header.first = next;

@@ -1,13 +1,12 @@
-//! The order of the vertices, where it is not that of the user's ids.
+//! Orders of the vertices other than that of the user's ids.
 //!
-//! The *rank* of a vertex is the place of its id among all ids in ascending order. Usually the
-//! vertex is its rank. A graph that was imported with another order stores two tables: the vertex
-//! of every rank, and the rank of every vertex. Ids stay in ascending order, so that look-ups go
-//! id -> rank -> vertex and back.
+//! The *rank* of a vertex is the place of its id among all ids in ascending order. In the natural
+//! order each vertex is its rank. A graph with another order stores two tables: the vertex of every
+//! rank and the rank of every vertex. Ids are stored by rank, so look-ups map id -> rank -> vertex.
 //!
-//! - [`Order`]: which order it is
-//! - `stored`: how the tables are read
-//! - `write`: the sections as the writer makes them
+//! - [`Order`]: the orders
+//! - `stored`: reads the tables
+//! - `write`: writes the tables
 
 mod stored;
 mod write;
@@ -19,28 +18,27 @@ use crate::VertexId;
 pub(crate) use stored::{Ranks, entries};
 pub(crate) use write::write_table;
 
-/// In which order the vertices of a graph lie.
+/// The order in which the vertices of a graph lie in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// That of the user's ids.
+    /// By the user's ids.
     #[default]
     Natural,
-    /// Descending length of their lists of targets; equals by their ids.
+    /// By descending length of their lists of targets, then by id.
     Degree,
-    /// That in which a breadth-first search along the lists of targets meets them. It starts at the
-    /// vertex of largest degree, takes lists one after the other in the order in which their
-    /// vertices were met, and entries by their ids; it starts again at the vertex of largest degree
-    /// (of equals the smallest id) that it has not met.
+    /// The order in which a breadth-first search along the lists of targets finds them. It starts
+    /// at the vertex of largest degree, visits the entries of a list by their ids, and restarts at
+    /// the unvisited vertex of largest degree and smallest id.
     Bfs,
     /// Shuffled.
     Random {
-        /// Where the shuffle starts from.
+        /// Seed of the shuffle.
         seed: u64,
     },
 }
 
 impl Order {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Order::Natural => "natural",
@@ -50,7 +48,7 @@ impl Order {
         }
     }
 
-    /// The seed of a shuffle.
+    /// The seed of a shuffled order.
     pub fn seed(self) -> Option<u64> {
         match self {
             Order::Random { seed } => Some(seed),
@@ -58,7 +56,7 @@ impl Order {
         }
     }
 
-    /// How the superblock tells it: code and seed.
+    /// Code and seed in the superblock.
     pub(crate) fn code(self) -> (u64, u64) {
         match self {
             Order::Natural => (0, 0),
@@ -89,7 +87,7 @@ impl fmt::Display for Order {
 /// The two tables of an order, each the inverse of the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
-    /// Which order they tell; not the natural one.
+    /// The order; not the natural one.
     pub order: Order,
     /// The vertex of every rank.
     pub vertex_of: &'a [VertexId],

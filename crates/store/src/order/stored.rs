@@ -1,4 +1,4 @@
-//! How the tables of an order are read: single entries through the graph's pool, runs in a stream.
+//! Reads the tables of an order: single entries through the graph's pool, runs as a stream.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// `None` where the order is the natural one.
+    /// `None` where the order is natural.
     pub fn open(pages: &Arc<Pages>) -> Option<Self> {
         let section = |kind| pages.layout.superblock.section(kind).copied();
         let vertex_of = section(SectionKind::VertexOfRank)?;
@@ -54,7 +54,6 @@ impl Ranks {
         Ok(self.entries(section, page, &bytes)?[within as usize])
     }
 
-    /// The entries of a verified page of a section.
     fn entries<'a>(&self, section: Section, page: u64, bytes: &'a [u8]) -> Result<&'a [VertexId]> {
         let header = PageHeader::read(bytes);
         entries(bytes, &header, page, section.items).map_err(|fault| {
@@ -63,7 +62,7 @@ impl Ranks {
         })
     }
 
-    /// The vertices of a run of ranks, one after the other.
+    /// Streams the vertices of a range of ranks.
     pub fn vertices(&self, ranks: Range<VertexId>) -> Result<Run<'_>> {
         self.run(self.vertex_of, ranks)
     }
@@ -90,7 +89,6 @@ impl Ranks {
     }
 }
 
-/// A run of entries, pulled one by one.
 pub(crate) struct Run<'a> {
     ranks: &'a Ranks,
     section: Section,
@@ -100,16 +98,16 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The next entry. An error behind the last.
+    /// The next entry. An error after the last.
     pub fn next(&mut self) -> Result<VertexId> {
         if self.batch.is_empty() || self.at == self.batch.len() {
-            self.turn()?;
+            self.next_page()?;
         }
         self.at += 1;
         Ok(self.batch[self.at - 1])
     }
 
-    fn turn(&mut self) -> Result<()> {
+    fn next_page(&mut self) -> Result<()> {
         let (section, layout) = (self.section, &self.ranks.pages.layout);
         let Some((number, bytes)) = self.stream.next()? else {
             let (file, vertex) = (layout.file.to_string(), section.items);
@@ -126,7 +124,7 @@ impl Run<'_> {
     }
 }
 
-/// The entries of a page whose checksum is right: page number `page` of a table of `items`.
+/// The entries of page `page` of a table of `items`, whose checksum is right.
 pub(crate) fn entries<'a>(
     bytes: &'a [u8],
     header: &PageHeader,

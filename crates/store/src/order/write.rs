@@ -1,4 +1,4 @@
-//! The tables of an order as the writer makes them.
+//! Writes the tables of an order.
 
 use crate::VertexId;
 use crate::error::Result;
@@ -6,7 +6,6 @@ use crate::format::{self, HEADER_BYTES, PageKind};
 use crate::header::PageHeader;
 use crate::sink::{PageSink, PageTarget};
 
-/// Writes one table. The number of pages.
 pub(crate) fn write_table(sink: &mut PageSink, table: &[VertexId]) -> Result<u64> {
     let per_page = format::entries_per_page(sink.page_bytes());
     for (chunk, first) in table.chunks(per_page).zip((0u32..).step_by(per_page)) {

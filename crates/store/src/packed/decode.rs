@@ -1,59 +1,79 @@
-//! From a packed page back to entries and starts.
+//! Decodes packed pages into entries and list starts.
 //!
-//! Nothing that the page tells is believed: numbers are bounded before they are used as places, and
-//! what lies beyond the page is an error. Running sums are taken over the page as a whole, without
-//! regard to where lists begin, and put right per list afterwards: that has no branch that
-//! depends on the length of a list but where it is longer than [`STRIDE`].
+//! No number of a page is trusted: each is bounded before it is used as a position, and a position
+//! beyond the page is an error. Prefix sums run over the whole page, regardless of where lists
+//! begin, and are corrected per list afterwards. So no branch depends on the length of a list
+//! unless it is longer than [`STRIDE`].
 
 use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
 use crate::VertexId;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::header::PageHeader;
 
-/// Entries that are put right at a time; what is too much is overwritten by the next list.
+/// Entries that are corrected at a time; those beyond the list are overwritten by the next one.
 const STRIDE: usize = 16;
 
-/// Codes in eight bytes.
 const CODES_PER_WORD: usize = 8 * CODES_PER_BYTE;
 
-/// Numbers of so many bits come out of one eight-byte word in pairs, wherever in a byte they begin.
+/// Two numbers of at most this many bits fit into a word of eight bytes, from any bit of the first.
 const PAIR_BITS_MAX: u8 = 28;
 
-/// Where a packed page is decoded to: reusable, and of no use to raw pages.
+/// Reusable memory that packed pages are decoded into; raw pages use it only for changes of the
+/// log.
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
-    /// A zero, then the running sums of the numbers that are being read.
+    /// A zero, then the prefix sums of the numbers being decoded.
     sums: Vec<u32>,
     entries: Vec<u32>,
-    /// Like the table of a raw page: the start of list 0 is the last.
+    /// In the order of a raw page's table: the start of list 0 is the last.
     starts: Vec<u16>,
+    /// The page with changes that are in memory only.
+    pub(crate) merged: Merged,
 }
 
 impl Decoded {
-    /// No memory yet: it grows with the largest page.
+    /// Allocates nothing; decoding grows it to the largest page.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Memory for pages of so many entries and lists at most.
+    /// Bytes of memory for pages of at most `entries` and `lists`.
     pub fn bytes_for(entries: usize, lists: usize) -> usize {
         (2 * entries.max(lists) + 3 * STRIDE) * size_of::<u32>() + lists * size_of::<u16>()
     }
 
-    /// Makes room without giving memory back.
+    /// Grows to the size of a page; never shrinks.
     fn reserve(&mut self, entries: usize, lists: usize) {
         grow(&mut self.sums, entries.max(lists) + 1 + STRIDE);
         grow(&mut self.entries, entries + STRIDE);
         grow(&mut self.starts, lists);
     }
 
-    /// The entries and starts that were decoded last.
+    /// The entries and starts of the page decoded last.
     pub(crate) fn parts(&self, entries: usize, lists: usize) -> (&[u32], &[u16]) {
         (&self.entries[..entries], &self.starts[..lists])
     }
 }
 
-/// What was there is of no use: it goes before new memory is taken.
+/// The lists of a page with their changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Merged {
+    pub entries: Vec<VertexId>,
+    /// In the order of a raw page's table: the start of list 0 is the last.
+    pub starts: Vec<u16>,
+}
+
+impl Merged {
+    pub const fn bytes_for(entries: usize, lists: usize) -> usize {
+        entries * size_of::<VertexId>() + lists * size_of::<u16>()
+    }
+
+    pub fn parts(&self) -> (&[u32], &[u16]) {
+        (&self.entries, &self.starts)
+    }
+}
+
+/// Grows without copying: frees the old memory before it allocates.
 fn grow<T: Clone + Default>(room: &mut Vec<T>, len: usize) {
     if room.len() < len {
         *room = Vec::new();
@@ -68,13 +88,12 @@ pub(crate) struct Opened<'a> {
     vertex: VertexId,
     lists: usize,
     entries: usize,
-    /// All entries.
     run: NumberRun<'a>,
-    /// Codes that were passed on the way to an entry, in words of 32, and bits of their numbers.
+    /// Progress of [`Opened::bit_of`]: words of 32 codes passed, and the bits of their numbers.
     passed: (usize, usize),
 }
 
-/// Decodes the starts of a page of which header and number of lists agree with the index.
+/// Decodes the starts of a page whose header agrees with the index.
 pub(crate) fn open<'a>(
     bytes: &'a [u8],
     header: &PageHeader,
@@ -103,9 +122,9 @@ pub(crate) fn open<'a>(
 }
 
 impl Opened<'_> {
-    /// Decodes all entries; they are not compared with the number of vertices.
+    /// Decodes all entries, without comparing them with the number of vertices.
     pub fn decode(&self, decoded: &mut Decoded) -> Result<(), PageFault> {
-        let Decoded { sums, entries, starts } = decoded;
+        let Decoded { sums, entries, starts, .. } = decoded;
         sums[0] = 0;
         self.run.sum_into(&mut sums[1..=self.entries])?;
         self.place_lists(sums, &starts[..self.lists], entries);
@@ -117,7 +136,7 @@ impl Opened<'_> {
         self.lists
     }
 
-    /// Decodes the piece of list `i` and no other. It costs least in the order of the lists.
+    /// Decodes the piece of list `i` alone; fastest in ascending order of `i`.
     pub fn list<'d>(&mut self, i: usize, decoded: &'d mut Decoded) -> Result<&'d [u32], PageFault> {
         let start_of = |i: usize| usize::from(decoded.starts[self.lists - 1 - i]);
         let start = start_of(i);
@@ -142,7 +161,7 @@ impl Opened<'_> {
         Ok(list)
     }
 
-    /// Where entry `at` lies.
+    /// The bit at which entry `at` starts.
     fn bit_of(&mut self, at: usize) -> usize {
         let (words, codes) = (at / CODES_PER_WORD, at % CODES_PER_WORD);
         if words < self.passed.0 {
@@ -157,7 +176,7 @@ impl Opened<'_> {
         self.run.bit + bits + self.run.bits_of(words, codes)
     }
 
-    /// What the sum from a list's first number on, which is that number and a step, stands for.
+    /// The first entry of a list; `sum` is its stored number plus the step.
     #[inline(always)]
     fn first_entry(&self, sum: u32, vertex: VertexId) -> u32 {
         let stored = sum.wrapping_sub(self.run.step);
@@ -165,14 +184,14 @@ impl Opened<'_> {
         if self.fields.base == Base::Vertex as u8 { near } else { stored }
     }
 
-    /// From sums over the page to entries: what a list's first entry really is differs from its
-    /// sum by a number that holds for the whole list.
+    /// Turns prefix sums over the page into entries: those of one list differ from their sums by
+    /// the same number.
     fn place_lists(&self, sums: &[u32], starts: &[u16], out: &mut [u32]) {
         let mut vertex = self.vertex;
         let mut start = 0;
         let ends = starts[..starts.len() - 1].iter().rev().map(|end| usize::from(*end));
         for end in ends.chain([self.entries]) {
-            // An empty list has room for these reads too, and what it writes is overwritten.
+            // Reads of an empty list stay in bounds, and its writes are overwritten.
             let (before, with) = (sums[start], sums[start + 1]);
             let shift = self.first_entry(with.wrapping_sub(before), vertex).wrapping_sub(with);
             while {
@@ -188,7 +207,7 @@ impl Opened<'_> {
     }
 }
 
-/// The table of starts. They ascend from 0 and none is behind the entries.
+/// Decodes the starts of lists, which ascend from 0 to at most `entries`.
 fn decode_starts(
     bytes: &[u8],
     places: &Places,
@@ -219,7 +238,6 @@ fn decode_starts(
     Ok(())
 }
 
-/// The codes of so many numbers.
 fn codes(bytes: &[u8], at: usize, count: usize) -> Result<&[u8], PageFault> {
     bytes.get(at..at + count.div_ceil(CODES_PER_BYTE)).ok_or_else(beyond)
 }
@@ -229,7 +247,7 @@ fn beyond() -> PageFault {
     other("its numbers lie beyond its end")
 }
 
-/// Eight bytes that hold the bit at `bit`, which comes first.
+/// The bits from `bit` on, of which the first 57 are valid.
 #[inline(always)]
 fn word_at(bytes: &[u8], bit: usize) -> Option<u64> {
     let at = bit / 8;
@@ -241,7 +259,7 @@ fn mask(width: u8) -> u32 {
     ((1u64 << width) - 1) as u32
 }
 
-/// What two codes say of their numbers.
+/// Masks and widths of the two numbers of a pair of codes.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 struct Pair {
@@ -251,23 +269,20 @@ struct Pair {
     both_widths: u32,
 }
 
-/// Numbers one after the other.
 #[derive(Clone, Copy)]
 struct NumberRun<'a> {
     bytes: &'a [u8],
     codes: &'a [u8],
-    /// Of the first number.
+    /// Bit at which the first number starts.
     bit: usize,
     widths: [u8; 4],
-    /// Added to every number.
     step: u32,
-    /// Of the numbers before.
     sum: u32,
 }
 
 impl NumberRun<'_> {
-    /// Puts the sum of all numbers up to and with each into `sums`, modulo 2^32. The bit behind
-    /// the last.
+    /// Writes the prefix sums of all numbers to `sums`, modulo 2^32. Returns the bit after the
+    /// last number.
     fn sum_into(&self, sums: &mut [u32]) -> Result<usize, PageFault> {
         let (whole, rest) = sums.as_chunks_mut::<CODES_PER_BYTE>();
         let (codes, last) = self.codes.split_at(whole.len());
@@ -285,7 +300,7 @@ impl NumberRun<'_> {
         Ok(bit)
     }
 
-    /// Bits of the numbers of the first `count` codes of a word of 32.
+    /// Bits of the numbers of the first `count` codes in a word of 32 codes.
     #[inline]
     fn bits_of(&self, word: usize, count: usize) -> usize {
         const LOW: u64 = 0x5555_5555_5555_5555;
@@ -302,7 +317,7 @@ impl NumberRun<'_> {
         (count - first - second - both) * w0 + first * w1 + second * w2 + both * w3
     }
 
-    /// The next number; takes its code off `code`.
+    /// Decodes the next number and shifts its code out of `code`.
     #[inline(always)]
     fn number(&self, bit: &mut usize, code: &mut u8) -> Option<u32> {
         let width = self.widths[usize::from(*code & 3)];
@@ -324,7 +339,7 @@ impl NumberRun<'_> {
         Some((bit, sum))
     }
 
-    /// Takes two numbers out of a word.
+    /// Decodes two numbers from each word.
     fn sum_pairs(&self, codes: &[u8], sums: &mut [[u32; 4]]) -> Option<(usize, u32)> {
         let pairs = self.pairs();
         let step = self.step;
@@ -340,7 +355,7 @@ impl NumberRun<'_> {
             let c = (word as u32 & high.first_mask).wrapping_add(step);
             let d =
                 ((word >> (high.first_width & 63)) as u32 & high.second_mask).wrapping_add(step);
-            // Only one addition of each four waits for the one before.
+            // Only one addition in four depends on the previous sum.
             let ab = a.wrapping_add(b);
             let abc = ab.wrapping_add(c);
             let before = sum;
@@ -365,7 +380,7 @@ impl NumberRun<'_> {
     }
 }
 
-/// Whether all bits are zero that a page which could be decoded does not use.
+/// Whether all unused bits of a valid packed page are zero.
 pub(crate) fn unused_is_zero(bytes: &[u8], lists: usize, entries: usize) -> bool {
     let fields = Fields::read(bytes);
     let length_bits = fields.length_bits as usize;
@@ -375,7 +390,7 @@ pub(crate) fn unused_is_zero(bytes: &[u8], lists: usize, entries: usize) -> bool
         .map(|i| entry_codes[i / CODES_PER_BYTE] >> (i % CODES_PER_BYTE * 2) & 3)
         .map(|code| usize::from(fields.entry_widths[usize::from(code)]))
         .sum();
-    // Each part from its last used bit to the start of the next.
+    // The unused bits after each part.
     let stored = lists.saturating_sub(1);
     let gaps = [
         (places.length_codes * 8 + 2 * stored, places.entry_codes),

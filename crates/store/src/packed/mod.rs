@@ -1,15 +1,15 @@
-//! The packed codec: an adjacency page whose entries are gaps of few bits.
+//! The packed codec: adjacency pages that store gaps between entries in few bits.
 //!
-//! - [`widths`]: the four bit widths that a run of numbers is stored with
-//! - [`page`]: collects lists for one page and knows at any time what they will take
-//! - [`decode`]: back to entries and starts, with every number of the page bounded
+//! - [`widths`]: chooses the four bit widths of a run of numbers
+//! - [`page`]: collects the lists of a page and encodes them
+//! - [`decode`]: decodes a page into entries and starts
 //!
 //! A page stores two runs of numbers: the lengths of its lists, and its entries (the first of a
-//! list as it is or relative to its own vertex, the others as gaps). Each number has a code of two
-//! bits that chooses one of four widths, which are the best four for this page: as in the patched
-//! frame of reference (Zukowski, Heman, Nes, Boncz: Super-scalar RAM-CPU cache compression, ICDE
-//! 2006) a few large numbers do not widen the others, and without exceptions to be patched. Where a
-//! number lies follows from the codes before it, so one list can be had without the others.
+//! list as it is or relative to the list's vertex, the others as gaps). A code of two bits gives
+//! each number one of four widths, the best four for this page. As in the patched frame of
+//! reference (Zukowski, Heman, Nes, Boncz: Super-scalar RAM-CPU cache compression, ICDE 2006) a few
+//! large numbers do not widen the others, but there are no exceptions to patch. The codes give the
+//! position of every number, so a list can be decoded alone.
 
 pub(crate) mod decode;
 pub(crate) mod page;
@@ -20,35 +20,31 @@ use bytemuck::{Pod, Zeroable};
 use crate::error::{PageFault, at_most};
 use crate::format::{HEADER_BYTES, payload_bytes};
 
-/// Bytes of [`Fields`].
 pub(crate) const FIELDS_BYTES: usize = size_of::<Fields>();
-/// Readers take eight bytes at a time: so many at the end of a page hold nothing.
+/// Unused bytes at the end of a page, since readers load eight bytes at a time.
 pub(crate) const SLACK_BYTES: usize = 8;
-/// Codes in a byte.
 const CODES_PER_BYTE: usize = 4;
-/// Bits of a vertex.
 pub(crate) const ENTRY_BITS_MAX: u8 = 32;
-/// Bits of the length of a piece.
+/// Bits of the length of a list's piece.
 pub(crate) const LENGTH_BITS_MAX: u8 = 16;
 
-/// Most lists, and most entries, of a packed page: each takes two bits at least, and offsets inside
+/// Most lists, and most entries, of a packed page: each has a code of two bits, and offsets inside
 /// a page are 16 bits.
 pub(crate) const fn items_max(page_bytes: usize) -> usize {
     let codes = (payload_bytes(page_bytes) - FIELDS_BYTES - SLACK_BYTES) * CODES_PER_BYTE;
     if codes < u16::MAX as usize { codes } else { u16::MAX as usize }
 }
 
-/// What the first entry of a list is stored as.
+/// How the first entry of a list is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Base {
-    /// The entry itself.
     Zero = 0,
-    /// Its distance from the list's own vertex, zig-zag: 0, -1, 1, -2, ...
+    /// Its distance from the list's vertex, zig-zag coded: 0, -1, 1, -2, ...
     Vertex = 1,
 }
 
-/// The first bytes of the payload, as they are in the file.
+/// The first bytes of a packed page's payload, as in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Fields {
@@ -57,7 +53,7 @@ pub(crate) struct Fields {
     pub length_bits: u32,
     /// A [`Base`].
     pub base: u8,
-    /// What is added to every gap: 1 where no entry repeats.
+    /// Added to every gap: 1 where no entry repeats.
     pub step: u8,
     pub zero: [u8; 2],
 }
@@ -76,7 +72,7 @@ impl Fields {
     }
 }
 
-/// Where the parts of a packed page begin, in bytes from its start.
+/// Positions of the parts of a packed page, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     pub length_codes: usize,
@@ -86,23 +82,23 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The parts of a page of so many lists and entries.
+    /// The positions in a page with these numbers of lists, entries and bits of lengths.
     pub fn new(lists: usize, entries: usize, length_bits: usize) -> Self {
         let length_codes = HEADER_BYTES + FIELDS_BYTES;
-        // The last list ends with the entries: its length is not stored.
+        // The length of the last list is not stored: it ends with the entries.
         let entry_codes = length_codes + lists.saturating_sub(1).div_ceil(CODES_PER_BYTE);
         let lengths = entry_codes + entries.div_ceil(CODES_PER_BYTE);
         Self { length_codes, entry_codes, lengths, entries: lengths + length_bits.div_ceil(8) }
     }
 
-    /// Bytes of a page that ends in so many bits of entries, the slack included.
+    /// Size of the page in bytes, given the bits of its entries.
     pub fn bytes(&self, entry_bits: usize) -> usize {
         self.entries + entry_bits.div_ceil(8) + SLACK_BYTES
     }
 }
 
-/// Small numbers for what is near zero on either side. Modulo 2^32: no distance between two
-/// vertices is lost.
+/// Maps distances near zero, of either sign, to small numbers. Modulo 2^32, so that every distance
+/// between two vertices has a code.
 #[inline]
 fn zigzag(distance: u32) -> u32 {
     (distance << 1) ^ ((distance as i32) >> 31) as u32

@@ -1,26 +1,25 @@
-//! Lists on their way into one packed page.
+//! Collects lists for one packed page and encodes it.
 
 use super::widths::{Run, bit_length};
 use super::{Base, Fields, Places, items_max, zigzag};
 use crate::VertexId;
 use crate::format::HEADER_BYTES;
 
-/// Widths are made the best anew only where so many lists and entries have come since.
+/// Lists and entries to be added before the widths are optimised again.
 const OPTIMISE_ITEMS: usize = 16;
 
-/// The lists of a page that is being filled. A list is taken where it will fit: once it is in, it
-/// stays.
+/// The lists of a page that is being filled. A list that was added never has to be removed.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedPage {
     page_bytes: usize,
-    /// What every gap is at least: 1 where no entry repeats.
+    /// Least gap between entries: 1 where no entry repeats.
     step: u32,
     first: VertexId,
     entries: Vec<u32>,
-    /// Length of each list's piece; the last one may still grow.
+    /// Length of each list's piece; only the last one may grow.
     pieces: Vec<u32>,
     lengths: Run,
-    /// The entries, with first ones by either base.
+    /// The entries, with the first ones coded by either [`Base`].
     by_zero: Run,
     by_vertex: Run,
     optimised_at: usize,
@@ -45,12 +44,11 @@ impl PackedPage {
         (self.entries.capacity() + self.pieces.capacity()) * size_of::<u32>()
     }
 
-    /// Entries so far.
     pub fn entries(&self) -> usize {
         self.entries.len()
     }
 
-    /// Begins the list of the next vertex with these entries, if they fit.
+    /// Adds the list of the next vertex with these entries. Returns whether it fits.
     pub fn begin(&mut self, vertex: VertexId, targets: &[u32]) -> bool {
         if let Some(&before) = self.pieces.last() {
             self.lengths.add(bit_length(before));
@@ -72,7 +70,7 @@ impl PackedPage {
         fits
     }
 
-    /// One more entry of the last list, if it fits. The list has one already.
+    /// Adds an entry to the last list, which must not be empty. Returns whether it fits.
     pub fn push(&mut self, target: u32) -> bool {
         let last = *self.entries.last().expect("the list has begun");
         let length = bit_length(target - last - self.step);
@@ -90,7 +88,7 @@ impl PackedPage {
         fits
     }
 
-    /// Adds the entries of a new list to both runs, or takes them back.
+    /// Adds the entries of a new list to both runs, or removes them.
     fn count(&mut self, vertex: VertexId, targets: &[u32], change: impl Fn(&mut Run, usize)) {
         let Some(&first) = targets.first() else { return };
         change(&mut self.by_zero, bit_length(first));
@@ -129,7 +127,7 @@ impl PackedPage {
         Places::new(self.pieces.len(), self.entries.len(), self.lengths.bits()).bytes(entry_bits)
     }
 
-    /// Writes the payload into a zeroed page; no list is left.
+    /// Writes the payload into a zeroed page and clears the lists.
     pub fn write(&mut self, page: &mut [u8]) {
         self.optimise();
         assert!(self.bytes() <= self.page_bytes, "the best widths are no worse than any");
@@ -184,14 +182,14 @@ impl PackedPage {
     }
 }
 
-/// Puts numbers and their codes into a page.
+/// Writes numbers and their codes into a page.
 struct Writer<'a> {
     page: &'a mut [u8],
     widths: [u8; 4],
-    /// Of the first code.
+    /// Position of the first code, in bytes.
     codes: usize,
     count: usize,
-    /// Of the next number.
+    /// Position of the next number, in bits.
     bit: usize,
 }
 

@@ -1,30 +1,30 @@
-//! The four widths of a run of numbers, and what the run takes with them.
+//! Chooses the four bit widths of a run of numbers and counts the bits that the run takes.
 
 use crate::error::{PageFault, at_most, other};
 
-/// Bits that a number needs: 0 to 32.
+/// Number of bit lengths: 0 to 32.
 const LENGTHS: usize = 33;
 
-/// Bits of a number without its leading zeros.
+/// Bits of a number without leading zeros.
 #[inline]
 pub(crate) fn bit_length(value: u32) -> usize {
     (u32::BITS - value.leading_zeros()) as usize
 }
 
-/// Widths never fall, and none is larger than the numbers can be.
+/// Checks that widths ascend and none exceeds `limit`.
 pub(crate) fn check(what: &'static str, widths: [u8; 4], limit: u8) -> Result<(), PageFault> {
     at_most(what, widths[3].into(), limit.into())?;
     if widths.is_sorted() { Ok(()) } else { Err(other(format!("{what} falls"))) }
 }
 
-/// A run of numbers by their bit lengths, and the bits that it takes with the widths of the
-/// moment. These are the best ones only after [`Run::optimise`]; until then they are those that
-/// were best some numbers or a page ago, which is a good guess.
+/// The bit lengths of a run of numbers, and the bits that the run takes with the current widths.
+/// These are optimal only after [`Run::optimise`]; until then they are those of some numbers or a
+/// page ago, a good guess.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     counts: [u32; LENGTHS],
     widths: [u8; 4],
-    /// Bits of a number of each length, its code apart.
+    /// Bits of a number of each length, without its code.
     cost: [u8; LENGTHS],
     bits: usize,
 }
@@ -45,7 +45,6 @@ impl Run {
         self.bits
     }
 
-    /// A number of a bit length more.
     #[inline]
     pub fn add(&mut self, length: usize) {
         if length > usize::from(self.widths[3]) {
@@ -55,14 +54,13 @@ impl Run {
         self.bits += usize::from(self.cost[length]);
     }
 
-    /// Takes a number back.
     #[inline]
     pub fn remove(&mut self, length: usize) {
         self.counts[length] -= 1;
         self.bits -= usize::from(self.cost[length]);
     }
 
-    /// No numbers; the widths stay as the guess for the next ones.
+    /// Removes all numbers; keeps the widths as a guess for the next ones.
     pub fn clear(&mut self) {
         self.counts = [0; LENGTHS];
         self.bits = 0;
@@ -84,14 +82,14 @@ impl Run {
         self.bits = self.counts.iter().zip(&self.cost).map(bits).sum();
     }
 
-    /// Takes the four widths that store these numbers in the fewest bits.
+    /// Sets the four widths that store these numbers in the fewest bits.
     pub fn optimise(&mut self) {
         let mut present = [(0u8, 0u64); LENGTHS];
         let mut len = 0;
         let mut total = 0;
         for (length, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             total += u64::from(*count);
-            // A length, and how many numbers are no longer.
+            // A length, and the number of numbers that are no longer.
             present[len] = (length as u8, total);
             len += 1;
         }
@@ -101,8 +99,8 @@ impl Run {
     }
 }
 
-/// The best four widths by dynamic programming: `cost[i]` is what all numbers up to length `i` take
-/// with the widths so far, of which length `i` is the largest.
+/// The best four widths by dynamic programming: `cost[i]` is the size of all numbers up to length
+/// `i` with the widths so far, the largest of which is length `i`.
 fn best(present: &[(u8, u64)]) -> [u8; 4] {
     let last = present.len() - 1;
     let mut cost = [0u64; LENGTHS];
@@ -112,7 +110,7 @@ fn best(present: &[(u8, u64)]) -> [u8; 4] {
         from[0][i] = i as u8;
     }
     for level in &mut from[1..] {
-        // From the top, so that `cost` below `i` is still that of one width fewer.
+        // Descending, so that `cost` below `i` is still that of one width fewer.
         for i in (0..=last).rev() {
             let (length, up_to) = present[i];
             level[i] = i as u8;

@@ -1,4 +1,4 @@
-//! Which physical pages are free, and which of them a commit may write to.
+//! Allocates physical pages from the free list.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,6 @@ use cenote_pool::PageId;
 
 use crate::table::Extent;
 
-/// A run of free pages, by its first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Free {
     pages: u64,
@@ -14,65 +13,91 @@ struct Free {
     epoch: u64,
 }
 
-/// The free list as one transaction has it.
 #[derive(Clone, Debug)]
 pub(super) struct Allocator {
-    free: BTreeMap<PageId, Free>,
-    /// Pages that were freed in a later epoch are still in use by an earlier one.
-    reusable_epoch: u64,
-    /// Where the file ends: behind it all pages are free.
+    /// Pages that no epoch in use has.
+    reusable: BTreeMap<PageId, Free>,
+    /// Pages freed in a later epoch: an earlier one still uses them.
+    held: BTreeMap<PageId, Free>,
     end: PageId,
 }
 
 impl Allocator {
-    /// `reusable_epoch` is the oldest epoch that a slot or a reader needs.
-    pub fn new(free: &[Extent], end: PageId, reusable_epoch: u64) -> Self {
-        let run =
-            |extent: &Extent| (extent.physical, Free { pages: extent.pages, epoch: extent.epoch });
-        Self { free: free.iter().map(run).collect(), reusable_epoch, end }
-    }
-
-    /// A page that no epoch in use has: the first in the file.
-    pub fn take(&mut self) -> PageId {
-        let reusable = self.free.iter().find(|(_, run)| run.epoch <= self.reusable_epoch);
-        let Some((&page, &run)) = reusable else { return self.take_behind_end(1) };
-        self.free.remove(&page);
-        if run.pages > 1 {
-            self.free.insert(page + 1, Free { pages: run.pages - 1, ..run });
+    /// `oldest` is the oldest epoch that a slot or a reader uses.
+    pub fn new(free: &[Extent], end: PageId, oldest: u64) -> Self {
+        let (mut reusable, mut held): (BTreeMap<PageId, Free>, _) =
+            (BTreeMap::new(), BTreeMap::new());
+        for &Extent { physical, pages, epoch, .. } in free {
+            if epoch > oldest {
+                held.insert(physical, Free { pages, epoch });
+                continue;
+            }
+            // It does not matter any more which epoch freed them.
+            match reusable.last_entry() {
+                Some(mut last) if last.key() + last.get().pages == physical => {
+                    let run = last.get_mut();
+                    *run = Free { pages: run.pages + pages, epoch: run.epoch.max(epoch) };
+                }
+                _ => drop(reusable.insert(physical, Free { pages, epoch })),
+            }
         }
-        page
+        Self { reusable, held, end }
     }
 
-    /// Consecutive pages: the file grows.
-    pub fn take_behind_end(&mut self, pages: u64) -> PageId {
+    /// Allocates the first page that no epoch in use has.
+    pub fn allocate(&mut self) -> PageId {
+        let Some((first, run)) = self.reusable.pop_first() else { return self.allocate_at_end(1) };
+        self.keep_rest(first, run, 1);
+        first
+    }
+
+    /// Allocates consecutive pages: the first free ones that no epoch in use has, else at the end.
+    pub fn allocate_run(&mut self, pages: u64) -> PageId {
+        let Some((&first, &run)) = self.reusable.iter().find(|(_, run)| run.pages >= pages) else {
+            return self.allocate_at_end(pages);
+        };
+        self.reusable.remove(&first);
+        self.keep_rest(first, run, pages);
+        first
+    }
+
+    fn keep_rest(&mut self, first: PageId, run: Free, pages: u64) {
+        if run.pages > pages {
+            self.reusable.insert(first + pages, Free { pages: run.pages - pages, ..run });
+        }
+    }
+
+    /// Allocates consecutive pages by growing the file.
+    pub fn allocate_at_end(&mut self, pages: u64) -> PageId {
         let first = self.end;
         self.end += pages;
         first
     }
 
-    /// Pages that `epoch` does not use any more.
-    pub fn give(&mut self, first: PageId, pages: u64, epoch: u64) {
+    /// Frees pages that `epoch` and later ones do not use.
+    pub fn release(&mut self, first: PageId, pages: u64, epoch: u64) {
         if pages == 0 {
             return;
         }
+        for free in [&self.reusable, &self.held] {
+            let before = free.range(..first + pages).next_back();
+            let overlaps = before.is_some_and(|(&start, run)| start + run.pages > first);
+            assert!(!overlaps, "page {first} is free already");
+        }
         let (mut first, mut pages) = (first, pages);
-        if let Some((&before, run)) = self.free.range(..first).next_back() {
-            assert!(before + run.pages <= first, "page {first} is free already");
-            if before + run.pages == first && run.epoch == epoch {
-                (first, pages) = (before, run.pages + pages);
-            }
+        if let Some((&before, run)) = self.held.range(..first).next_back()
+            && before + run.pages == first
+            && run.epoch == epoch
+        {
+            (first, pages) = (before, run.pages + pages);
         }
-        if let Some((&behind, &run)) = self.free.range(first + 1..).next() {
-            assert!(first + pages <= behind, "page {behind} is free already");
-            if first + pages == behind && run.epoch == epoch {
-                pages += run.pages;
-                self.free.remove(&behind);
-            }
+        if let Some(&run) = self.held.get(&(first + pages)).filter(|run| run.epoch == epoch) {
+            self.held.remove(&(first + pages));
+            pages += run.pages;
         }
-        self.free.insert(first, Free { pages, epoch });
+        self.held.insert(first, Free { pages, epoch });
     }
 
-    /// The free list, ascending.
     pub fn extents(&self) -> Vec<Extent> {
         let extent = |(&physical, run): (&PageId, &Free)| Extent {
             logical: 0,
@@ -80,10 +105,11 @@ impl Allocator {
             pages: run.pages,
             epoch: run.epoch,
         };
-        self.free.iter().map(extent).collect()
+        let mut extents: Vec<Extent> = self.reusable.iter().chain(&self.held).map(extent).collect();
+        extents.sort_unstable_by_key(|extent| extent.physical);
+        extents
     }
 
-    /// Pages of the file.
     pub fn end(&self) -> PageId {
         self.end
     }
@@ -100,25 +126,37 @@ mod tests {
     #[test]
     fn pages_are_taken_in_order_and_none_that_an_epoch_in_use_has() {
         let mut allocator = Allocator::new(&[free(4, 2, 5), free(7, 2, 3)], 10, 4);
-        let taken: Vec<_> = (0..4).map(|_| allocator.take()).collect();
+        let taken: Vec<_> = (0..4).map(|_| allocator.allocate()).collect();
         assert_eq!(taken, [7, 8, 10, 11]);
         assert_eq!((allocator.extents(), allocator.end()), (vec![free(4, 2, 5)], 12));
     }
 
     #[test]
+    fn a_run_is_taken_where_one_is_long_enough_and_else_at_the_end() {
+        let mut allocator = Allocator::new(&[free(4, 2, 1), free(8, 3, 1), free(20, 9, 5)], 40, 4);
+        let taken: Vec<_> = (0..2).map(|_| allocator.allocate_run(3)).collect();
+        assert_eq!(taken, [8, 40]);
+        assert_eq!(allocator.allocate_run(1), 4);
+        assert_eq!(
+            (allocator.extents(), allocator.end()),
+            (vec![free(5, 1, 1), free(20, 9, 5)], 43)
+        );
+    }
+
+    #[test]
     fn runs_of_one_epoch_that_meet_become_one() {
         let mut allocator = Allocator::new(&[free(2, 1, 1), free(6, 1, 2)], 9, 0);
-        allocator.give(4, 1, 2);
-        allocator.give(5, 1, 2);
-        allocator.give(3, 1, 2);
+        allocator.release(4, 1, 2);
+        allocator.release(5, 1, 2);
+        allocator.release(3, 1, 2);
         assert_eq!(allocator.extents(), [free(2, 1, 1), free(3, 4, 2)]);
-        allocator.give(7, 2, 2);
+        allocator.release(7, 2, 2);
         assert_eq!(allocator.extents(), [free(2, 1, 1), free(3, 6, 2)]);
     }
 
     #[test]
     #[should_panic(expected = "is free already")]
     fn a_page_that_is_freed_twice_is_a_fault_of_the_caller() {
-        Allocator::new(&[free(4, 2, 1)], 10, 4).give(5, 1, 2);
+        Allocator::new(&[free(4, 2, 1)], 10, 4).release(5, 1, 2);
     }
 }

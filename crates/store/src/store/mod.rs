@@ -1,66 +1,216 @@
-//! A graph that can change: commits of new epochs beside readers of old ones.
+//! A graph that can change, with readers of older epochs.
 //!
-//! - [`Store`]: the one writer of a graph, and what hands out [`Graph`]s, each as of one epoch
-//! - [`Transaction`]: pages written copy-on-write, and the commit that makes them the graph
-//! - `allocator`: free pages, and when they may be written to again
-//! - `rebuild`: derived sections, made again from the lists
+//! - [`Store`]: opens [`Graph`]s, each as of one epoch, and one transaction at a time
+//! - [`Transaction`]: writes pages copy-on-write and commits them
+//! - `live`: small batches of changes, which go to the log; `places`: where they belong in lists
+//! - `allocator`: free pages, and when they can be reused
+//! - `page_writer`: pages on their way to the device, neighbours together
+//! - `rebuild`: rebuilds derived sections from the lists
 
 mod allocator;
+mod live;
+mod page_writer;
+mod places;
 mod rebuild;
-mod transaction;
+pub(crate) mod transaction;
 
-use std::sync::{Arc, Mutex};
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use cenote_device::{Buffer, Device};
+use cenote_device::{Buffer, Device, setters};
 
-use crate::commit::Commit;
-use crate::error::{Result, StoreError};
+use crate::commit::{Commit, Latest};
+use crate::error::{PageError, Result, StoreError};
+use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
+use crate::ids::IdRef;
+use crate::log::{FlushPlace, LogArea, LogEnd, Pending, log_page_error};
 use crate::pages::LookupConfig;
 use crate::readers::{Readers, lock};
 use crate::superblock::Superblock;
+use crate::update::Batch;
+use crate::{Direction, VertexId};
 
+pub(crate) use live::Live;
 pub use transaction::Transaction;
 
-/// A graph on a device that this process may write to.
+/// Pages that an update brings into memory at once.
+pub(crate) const WINDOW_PAGES: u64 = 1024;
+
+/// Reads of lists that are in flight.
+const READ_DEPTH: usize = 32;
+
+/// Bytes of zeros that are written at once.
+const ZEROS_BYTES: u64 = 1 << 20;
+
+/// A graph that this process may change.
 ///
-/// Readers take a [`Graph`], which stays as it is whatever is committed after it: its pages are
-/// not written to before it is dropped. There is one writer at a time. No other process may have
-/// the graph open meanwhile; the store does not check that.
+/// A [`Graph`] of a store does not change with later commits: its pages are not reused until it is
+/// dropped. There is one writer at a time: the caller ensures that no other store has the graph
+/// open; the callback of [`Store::open_shared`] reports the readers elsewhere, whose pages are
+/// kept.
 #[derive(Debug)]
 pub struct Store {
     device: Arc<dyn Device>,
     file: Arc<str>,
     state: Mutex<State>,
-    /// Held by a transaction.
-    writer: Mutex<()>,
+    /// A transaction holds it from its beginning to its end.
+    live: Mutex<Live>,
+    /// Notified after each flush.
+    flushed: Condvar,
+    limits: LogLimits,
     readers: Arc<Readers>,
+    elsewhere: Elsewhere,
+    cut_flush: Option<PageError>,
+}
+
+/// How large the log may become before its changes are merged into the lists.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct LogLimits {
+    /// Most bytes of a log that is made; it takes a quarter of the graph, but at least 1 MiB. For 0
+    /// none is made.
+    pub bytes: u64,
+    /// Most edges that the log adds or deletes; those that it adds and deletes again do not count.
+    /// Each takes [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
+    pub changes: usize,
+    /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
+    /// part and none before another that is there.
+    pub synced: bool,
+}
+
+impl Default for LogLimits {
+    /// 64 MiB and 262,144 changes, synced.
+    fn default() -> Self {
+        Self { bytes: 64 << 20, changes: 1 << 18, synced: true }
+    }
+}
+
+impl LogLimits {
+    setters! { bytes: u64, changes: usize, synced: bool }
+
+    /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
+    /// the numbers of its lists.
+    pub const CHANGE_BYTES: usize = 250;
+
+    /// Bytes of the log of a graph.
+    fn bytes_of(&self, graph_bytes: u64) -> u64 {
+        (graph_bytes / 4).max(1 << 20).min(self.bytes)
+    }
+}
+
+/// The oldest epoch that readers outside of a store use.
+struct Elsewhere(Box<dyn Fn() -> Result<Option<u64>> + Send + Sync>);
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elsewhere")
+    }
 }
 
 #[derive(Debug)]
 struct State {
     commit: Commit,
-    /// After a write that failed nobody knows what reached the device.
+    /// The changes of the log that are durable.
+    pending: Pending,
+    /// Set by a failed write, after which the content of the device is unknown.
     poisoned: bool,
 }
 
 impl Store {
-    /// Opens a graph for changes. What a commit that was cut short left in its slot is cleared.
+    /// Opens a graph that no other process has open.
     ///
     /// # Errors
-    /// As [`Graph::open`], and a device that cannot be written to.
+    /// As [`Store::open_shared`].
     pub fn open(device: Arc<dyn Device>) -> Result<Self> {
+        Self::open_shared(device, || Ok(None))
+    }
+
+    /// Opens a graph for changes, makes what it finds durable, and erases the slot of an
+    /// interrupted commit. `oldest` returns the oldest epoch that is read by graphs not of this
+    /// store; each transaction calls it once.
+    ///
+    /// # Errors
+    /// As [`Graph::open`], and if the device cannot be written to.
+    pub fn open_shared(
+        device: Arc<dyn Device>,
+        oldest: impl Fn() -> Result<Option<u64>> + Send + Sync + 'static,
+    ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let mut commit = Commit::read(device.as_ref(), &file)?;
+        let Latest { mut commit, pending, log } = Latest::read(device.as_ref(), &file, true)?;
+        // A process may have ended between a write and its sync, so that a power cut would undo
+        // what is found here, below what is written next.
+        device.sync()?;
+        let mut is_changed = false;
         if commit.other_slot.take().is_some() {
-            let page_bytes = commit.superblock.page_bytes as usize;
-            let offset = commit.superblock.other_slot() * page_bytes as u64;
-            let zeros = Buffer::new(page_bytes)?;
-            cenote_device::write_all(device.as_ref(), offset, page_bytes, zeros)?;
+            let page_bytes = u64::from(commit.superblock.page_bytes);
+            write_zeros(device.as_ref(), commit.superblock.other_slot() * page_bytes, page_bytes)?;
+            is_changed = true;
+        }
+        let mut cut_flush = None;
+        let mut next = FlushPlace::FIRST;
+        if let Some(LogEnd { next: end, cut, has_rest }) = log {
+            let area = LogArea::of(&commit.superblock);
+            if has_rest {
+                let blocks = area.blocks() - end.block;
+                let bytes = blocks * LOG_BLOCK_BYTES as u64;
+                write_zeros(device.as_ref(), area.offset(end.block), bytes)?;
+                is_changed = true;
+            }
+            cut_flush = cut.map(|cut| log_page_error(&file, &commit.superblock, cut));
+            next = end;
+        }
+        if is_changed {
             device.sync()?;
         }
-        let state = Mutex::new(State { commit, poisoned: false });
-        Ok(Self { device, file, state, writer: Mutex::new(()), readers: Arc::default() })
+        let live = Mutex::new(Live::new(pending.clone(), next));
+        Ok(Self {
+            device,
+            file,
+            state: Mutex::new(State { commit, pending, poisoned: false }),
+            live,
+            flushed: Condvar::new(),
+            limits: LogLimits::default(),
+            readers: Arc::default(),
+            elsewhere: Elsewhere(Box::new(oldest)),
+            cut_flush,
+        })
+    }
+
+    /// Limits of the log; those of [`LogLimits::default`] otherwise.
+    pub fn with_log_limits(mut self, limits: LogLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What was wrong with the last flush of the log when the store was opened: it was cut off
+    /// before it was durable.
+    pub fn cut_flush_fault(&self) -> Option<&PageError> {
+        self.cut_flush.as_ref()
+    }
+
+    /// The superblock of the newest commit, with the changes of the log.
+    pub fn superblock(&self) -> Superblock {
+        let live = lock(&self.live);
+        live.pending().superblock(&lock(&self.state).commit.superblock)
+    }
+
+    /// Bytes of memory of the indexes, the ids and the changes of the log, which a writer holds,
+    /// and of the pages that it reads. Loads the indexes where they are not yet.
+    pub fn memory_bytes(&self) -> Result<u64> {
+        let mut live = lock(&self.live);
+        let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
+        for direction in [Direction::Out, Direction::In] {
+            graph.load_weights(direction)?;
+        }
+        let window = 2 * WINDOW_PAGES * graph.page_bytes() as u64;
+        let changes = (live.pending().edges.len() * LogLimits::CHANGE_BYTES) as u64;
+        Ok((graph.memory_bytes() + ids.memory_bytes()) as u64 + window + changes)
+    }
+
+    /// Number of changes in the log, which the lists do not have yet.
+    pub fn logged_changes(&self) -> u64 {
+        lock(&self.live).pending().edges.len() as u64
     }
 
     /// The epoch of the newest commit.
@@ -68,37 +218,96 @@ impl Store {
         lock(&self.state).commit.superblock.epoch
     }
 
-    /// The graph as the newest commit has it. Loads its indexes.
-    pub fn graph(&self, plan: impl FnOnce(&Superblock) -> LookupConfig) -> Result<Graph> {
-        let (commit, pin) = {
-            // The pin is there before a commit can make the epoch an old one.
-            let state = lock(&self.state);
-            (state.commit.clone(), self.readers.pin(state.commit.superblock.epoch))
-        };
-        let (device, file) = (Arc::clone(&self.device), Arc::clone(&self.file));
-        Graph::of_commit(device, file, commit, plan, Some(pin))
+    /// Number of vertices, with those of batches that are becoming durable.
+    pub fn vertices(&self) -> u64 {
+        lock(&self.live).pending().counts.vertices
     }
 
-    /// Begins a change, when the one before it has ended.
+    /// Opens the graph as of the newest commit and the changes of the log, and loads its indexes.
+    pub fn graph(&self, plan: impl FnOnce(&Superblock) -> LookupConfig) -> Result<Graph> {
+        let (latest, pin) = {
+            // Pin before another commit can make this epoch an old one.
+            let state = lock(&self.state);
+            let (commit, pending) = (state.commit.clone(), state.pending.clone());
+            let pin = self.readers.pin(commit.superblock.epoch);
+            (Latest { commit, pending, log: None }, pin)
+        };
+        Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, plan, Some(pin))
+    }
+
+    /// The graph as of the newest commit, for a writer.
+    fn committed(&self) -> Result<Graph> {
+        let latest = Latest::without_log(lock(&self.state).commit.clone());
+        let lookups = LookupConfig::default().frames(2 * WINDOW_PAGES).read_depth(READ_DEPTH);
+        Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
+    }
+
+    /// The vertices of ids, which ascend; `None` where the graph has no such vertex.
+    pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
+        let base = {
+            let mut live = lock(&self.live);
+            self.base_ids(&mut live)?
+        };
+        let mut vertices = base.vertices_of(ids)?;
+        lock(&self.live).add_named(ids, &mut vertices);
+        Ok(vertices)
+    }
+
+    /// Where the log of the newest commit lies, if there is one.
+    fn log_area(&self) -> Option<LogArea> {
+        let state = lock(&self.state);
+        let superblock = &state.commit.superblock;
+        (!superblock.log.is_empty()).then(|| LogArea::of(superblock))
+    }
+
+    fn check_health(&self) -> Result<()> {
+        match lock(&self.state).poisoned {
+            true => Err(StoreError::Poisoned { file: self.file.to_string() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Begins a transaction; waits for the previous one to end. Merges the changes of the log
+    /// first.
     ///
     /// # Errors
-    /// [`StoreError::Poisoned`] after a write that failed, and a queue that cannot be had.
+    /// [`StoreError::Poisoned`] after a failed write, errors of opening a queue, and those of
+    /// [`Store::merge`].
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        let writer = lock(&self.writer);
-        let commit = {
-            let state = lock(&self.state);
-            if state.poisoned {
-                return Err(StoreError::Poisoned { file: self.file.to_string() });
+        loop {
+            let live = self.quiet(lock(&self.live));
+            if live.pending().is_empty() {
+                return self.begin_with(live);
             }
-            state.commit.clone()
-        };
-        Transaction::new(self, writer, commit, self.readers.oldest())
+            self.update_with(live, &Batch::default())?;
+        }
+    }
+
+    pub(crate) fn begin_with<'s>(&'s self, live: MutexGuard<'s, Live>) -> Result<Transaction<'s>> {
+        self.check_health()?;
+        let commit = lock(&self.state).commit.clone();
+        let oldest = [self.readers.oldest(), (self.elsewhere.0)()?].into_iter().flatten().min();
+        Transaction::new(self, live, commit, oldest)
     }
 
     fn publish(&self, commit: Commit) -> Result<()> {
         self.device.sync()?;
         commit.publish(self.device.as_ref())?;
-        lock(&self.state).commit = commit;
+        let mut state = lock(&self.state);
+        state.pending = Pending::new(&commit.superblock);
+        state.commit = commit;
         Ok(())
     }
+}
+
+/// Writes zeros, which are durable after a sync.
+fn write_zeros(device: &dyn Device, offset: u64, bytes: u64) -> Result<()> {
+    let mut buffer = Buffer::new(bytes.min(ZEROS_BYTES) as usize)?;
+    let mut done = 0;
+    while done < bytes {
+        let len = (bytes - done).min(ZEROS_BYTES) as usize;
+        buffer = cenote_device::write_all(device, offset + done, len, buffer)?;
+        done += len as u64;
+    }
+    Ok(())
 }

@@ -1,20 +1,20 @@
-//! Derived sections, made again from the lists.
+//! Rebuilds derived sections from the lists.
 
 use super::Store;
-use super::transaction::{NewPages, Transaction};
+use super::transaction::{SectionEdit, Transaction};
 use crate::degrees::DegreePages;
 use crate::error::Result;
 use crate::format::Codec;
 use crate::graph::Graph;
 use crate::hub_neighbours::{Classes, HubNeighboursChoice, HubNeighboursWriter};
 use crate::pages::LookupConfig;
-use crate::superblock::{Section, SectionKind};
+use crate::superblock::SectionKind;
 use crate::{Direction, VertexId};
 
 impl Store {
-    /// Makes the derived sections anew: the degrees, and the hub neighbours where `hub_neighbours`
-    /// says that the graph is to have them. Reads the lists once, or twice with hub neighbours, on
-    /// so many threads. The new epoch.
+    /// Rebuilds the degrees, and the hub neighbours if `hub_neighbours` demands them. Reads the
+    /// lists once, or twice with hub neighbours, the second time on `threads`. Returns the new
+    /// epoch.
     pub fn rebuild_derived(
         &self,
         hub_neighbours: HubNeighboursChoice,
@@ -59,35 +59,16 @@ fn rebuild(
             }
         }
     })?;
-    let pages = degrees.write(&mut NewPages::new(transaction)?)?;
-    replace(transaction, of_degrees, Some(pages), vertices);
-    let pages = match makes_hubs {
-        true => {
-            let (device, classes, threads) = (graph.device(), &classes, threads.max(1));
-            let writer = HubNeighboursWriter { device, adjacency, classes, threads };
-            writer.write(&mut NewPages::new(transaction)?, &mut |_| true)?
-        }
-        false => None,
-    };
-    replace(transaction, of_hubs, pages, vertices);
-    Ok(())
-}
-
-/// Puts a section, whose pages were allocated last, in the place of the one before.
-fn replace(transaction: &mut Transaction<'_>, kind: SectionKind, pages: Option<u64>, items: u64) {
-    let epoch = transaction.epoch();
-    if let Some(old) = transaction.superblock().section(kind).cloned() {
-        transaction.free(old.range());
+    let mut section = SectionEdit::new(transaction)?;
+    degrees.write(&mut section)?;
+    section.finish(of_degrees, Codec::Raw, vertices);
+    transaction.remove(of_hubs);
+    if makes_hubs {
+        let (device, classes, threads) = (graph.device(), &classes, threads.max(1));
+        let writer = HubNeighboursWriter { device, adjacency, classes, threads };
+        let mut section = SectionEdit::new(transaction)?;
+        writer.write(&mut section, &mut |_| true)?;
+        section.finish(of_hubs, Codec::Raw, vertices);
     }
-    let superblock = transaction.superblock();
-    let end = superblock.logical_pages;
-    superblock.sections.retain(|section| section.kind != kind);
-    superblock.sections.extend(pages.map(|pages| Section {
-        kind,
-        codec: Codec::Raw,
-        first_page: end - pages,
-        pages,
-        items,
-        epoch,
-    }));
+    Ok(())
 }

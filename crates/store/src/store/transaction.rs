@@ -1,86 +1,101 @@
-//! One change of a graph, from its first page to its commit.
+//! A transaction: one change of a graph, from its first page to its commit.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
-use cenote_device::{Buffer, Completion, Op, Queue, QueueConfig, Request};
+use cenote_device::Buffer;
 use cenote_pool::PageId;
 
-use super::Store;
 use super::allocator::Allocator;
-use crate::commit::{self, Commit};
+use super::live::Live;
+use super::page_writer::PageWriter;
+use super::{Store, write_zeros};
+use crate::commit::Commit;
 use crate::error::{Result, StoreError};
-use crate::format::PageKind;
+use crate::format::{Codec, HEADER_BYTES, PageKind};
+use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::readers::lock;
 use crate::sink::PageTarget;
-use crate::superblock::Superblock;
+use crate::superblock::{Section, SectionKind, Superblock};
 use crate::table::{self, Extent, Extents};
+use crate::update::Batch;
 
-/// Writes that are in flight at most.
-const DEPTH: usize = 32;
-
-/// A change of a graph. Pages are written copy-on-write: until [`Transaction::commit`] nobody can
-/// see it, and if it is dropped before, nothing has changed.
+/// A change of a graph. It writes pages copy-on-write, so nothing is visible before
+/// [`Transaction::commit`], and dropping it changes nothing.
 pub struct Transaction<'s> {
     store: &'s Store,
-    _writer: MutexGuard<'s, ()>,
-    queue: Box<dyn Queue>,
-    completions: Vec<Completion>,
-    /// What the commit will say.
+    live: MutexGuard<'s, Live>,
+    pages: PageWriter,
+    /// The superblock that the commit writes.
     superblock: Superblock,
     before: Extents,
     allocator: Allocator,
-    /// Where logical pages lie now; `None` where they were freed.
+    /// New places of logical pages; `None` where they were freed.
     changed: BTreeMap<PageId, Option<PageId>>,
+    /// Logical pages of sections that were replaced or removed.
+    replaced: Vec<Range<PageId>>,
+    /// Where the pages of the new sections lie.
+    moved: Vec<Extent>,
+}
+
+/// Pages of a section that is put together anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Pages of the section before, by their numbers within it.
+    Kept(Range<u64>),
+    /// Physical pages that this transaction has written.
+    New(Range<PageId>),
 }
 
 impl<'s> Transaction<'s> {
     pub(super) fn new(
         store: &'s Store,
-        writer: MutexGuard<'s, ()>,
+        live: MutexGuard<'s, Live>,
         Commit { mut superblock, extents, .. }: Commit,
         oldest_reader: Option<u64>,
     ) -> Result<Self> {
-        // The other slot has the epoch before the present one.
+        // The other slot holds the previous epoch.
         let reusable = (superblock.epoch - 1).min(oldest_reader.unwrap_or(u64::MAX));
         let allocator = Allocator::new(&extents.free, superblock.pages_total, reusable);
         superblock.epoch += 1;
         Ok(Self {
             store,
-            _writer: writer,
-            queue: store.device.queue(&QueueConfig::with_depth(DEPTH))?,
-            completions: Vec::with_capacity(DEPTH),
+            live,
+            pages: PageWriter::new(store.device.as_ref(), superblock.page_bytes as usize)?,
             superblock,
             before: extents,
             allocator,
             changed: BTreeMap::new(),
+            replaced: Vec::new(),
+            moved: Vec::new(),
         })
     }
 
-    /// The epoch that the commit makes.
+    /// The epoch of the commit.
     pub fn epoch(&self) -> u64 {
         self.superblock.epoch
     }
 
-    /// What the commit will say of the graph; the caller keeps it in step with the pages.
+    /// The superblock that the commit writes; the caller keeps it consistent with the pages.
     pub fn superblock(&mut self) -> &mut Superblock {
         &mut self.superblock
     }
 
-    /// Logical page numbers that were never used, consecutive.
+    /// Allocates new consecutive logical page numbers.
     pub fn allocate(&mut self, pages: u64) -> Range<PageId> {
         let first = self.superblock.logical_pages;
         self.superblock.logical_pages += pages;
         first..first + pages
     }
 
-    /// Writes a logical page to a new place: `fill` gets a zeroed page and fills what is behind the
-    /// header. `header` needs neither epoch nor checksum.
+    /// Writes a logical page to a new place. `fill` gets a zeroed page and fills its payload;
+    /// `header` needs neither epoch nor checksum.
     ///
     /// # Errors
-    /// A write that failed, be it of an earlier page. The store then takes no change any more.
+    /// Errors of this write or an earlier one. The store then refuses further transactions.
     ///
     /// # Panics
     /// If the page number was never allocated.
@@ -91,86 +106,165 @@ impl<'s> Transaction<'s> {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<()> {
         assert!(page < self.superblock.logical_pages, "page {page} was never allocated");
-        let page_bytes = self.superblock.page_bytes as usize;
-        let mut buffer = Buffer::new(page_bytes)?;
+        let mut buffer = Buffer::new(self.superblock.page_bytes as usize)?;
         fill(&mut buffer);
-        PageHeader { epoch: self.superblock.epoch, ..header }.seal(
-            &mut buffer,
-            self.superblock.salt,
-            page,
-        );
         let physical = match self.changed.get(&page) {
             Some(&Some(physical)) => {
-                // The write before may still be on its way.
+                // The previous write of the page may be in flight.
                 self.settle()?;
                 physical
             }
-            _ => self.allocator.take(),
+            _ => self.allocator.allocate(),
         };
         self.changed.insert(page, Some(physical));
-        if self.queue.in_flight() == self.queue.depth() {
-            self.reap(1)?;
-        }
-        let offset = physical * page_bytes as u64;
-        self.queue.push(Request { tag: page, op: Op::Write, offset, len: page_bytes, buffer });
-        let submitted = self.queue.submit();
-        self.note(submitted)
+        self.submit(physical, header, &mut buffer)
     }
 
-    /// Logical pages that the graph has no more. Their numbers are not used again.
+    /// Writes a page of a section that [`Transaction::replace`] will put together. Returns
+    /// its place.
+    pub(crate) fn append(&mut self, header: PageHeader, page: &mut [u8]) -> Result<PageId> {
+        let physical = self.allocator.allocate();
+        self.submit(physical, header, page)?;
+        Ok(physical)
+    }
+
+    /// The graph of the commit before.
+    pub(crate) fn base(&mut self) -> Result<Arc<Graph>> {
+        self.store.base_graph(&mut self.live)
+    }
+
+    /// A batch behind the changes of the log, and how many those are.
+    pub(crate) fn with_logged<'b>(&self, batch: &'b Batch) -> (usize, Cow<'b, Batch>) {
+        let pending = self.live.pending();
+        if pending.is_empty() {
+            return (0, Cow::Borrowed(batch));
+        }
+        let mut all = Batch { new_ids: pending.new_ids.clone(), ..Batch::default() };
+        all.new_ids.extend_from_slice(&batch.new_ids);
+        if !batch.weights.is_empty() {
+            all.weights.resize(pending.edges.len(), None);
+            all.weights.extend_from_slice(&batch.weights);
+        }
+        all.changes.reserve_exact(pending.edges.len() + batch.changes.len());
+        all.changes.extend(pending.changes());
+        all.changes.extend_from_slice(&batch.changes);
+        (pending.edges.len(), Cow::Owned(all))
+    }
+
+    /// Makes a log of so many bytes, in place of the one before.
+    pub(super) fn make_log(&mut self, bytes: u64) -> Result<()> {
+        let Superblock { ref log, page_bytes, epoch, .. } = self.superblock;
+        self.allocator.release(log.start, log.end - log.start, epoch);
+        let pages = bytes.div_ceil(page_bytes.into());
+        let first = self.allocator.allocate_run(pages);
+        self.superblock.log = first..first + pages;
+        let page_bytes = u64::from(page_bytes);
+        let written =
+            write_zeros(self.store.device.as_ref(), first * page_bytes, pages * page_bytes);
+        written.inspect_err(|_| lock(&self.store.state).poisoned = true)
+    }
+
+    /// Pages that were written so far.
+    pub(crate) fn pages_written(&self) -> u64 {
+        self.pages.pages()
+    }
+
+    fn submit(&mut self, physical: PageId, header: PageHeader, page: &mut [u8]) -> Result<()> {
+        let Superblock { salt, epoch, .. } = self.superblock;
+        PageHeader { epoch, ..header }.seal(page, salt, physical);
+        let written = self.pages.write(physical, page);
+        self.note(written)
+    }
+
+    /// Puts a section together anew from pages of the section of that kind before, and from new
+    /// ones. All get new logical numbers, which costs no writing: a page proves its physical one.
+    /// What the section held before and does not hold now is freed.
+    ///
+    /// # Panics
+    /// If kept pages do not ascend.
+    pub(crate) fn replace(&mut self, parts: &[Part], section: Section) {
+        let old = self.superblock.section(section.kind).map_or(0..0, Section::range);
+        let (mut next, mut kept_to) = (self.superblock.logical_pages, old.start);
+        let epoch = self.superblock.epoch;
+        for part in parts {
+            match part {
+                Part::New(pages) => {
+                    let (logical, physical) = (next, pages.start);
+                    let pages = pages.end - pages.start;
+                    self.moved.push(Extent { logical, physical, pages, epoch });
+                    next += pages;
+                }
+                Part::Kept(pages) => {
+                    let (from, to) = (old.start + pages.start, old.start + pages.end);
+                    assert!(kept_to <= from && to <= old.end, "kept pages ascend");
+                    self.release(kept_to..from);
+                    for run in runs(&self.before.table, from..to) {
+                        self.moved.push(Extent { logical: next, ..run });
+                        next += run.pages;
+                    }
+                    kept_to = to;
+                }
+            }
+        }
+        self.release(kept_to..old.end);
+        self.replaced.push(old);
+        let first_page = self.superblock.logical_pages;
+        let pages = next - first_page;
+        self.superblock.logical_pages = next;
+        self.superblock.sections.retain(|other| other.kind != section.kind);
+        self.superblock.sections.push(Section { first_page, pages, epoch, ..section });
+    }
+
+    /// Removes a section with its pages, if there is one.
+    pub(crate) fn remove(&mut self, kind: SectionKind) {
+        let Some(old) = self.superblock.section(kind).map(Section::range) else { return };
+        self.release(old.clone());
+        self.replaced.push(old);
+        self.superblock.sections.retain(|section| section.kind != kind);
+    }
+
+    /// Frees pages that the commit before has, by logical numbers.
+    fn release(&mut self, pages: Range<PageId>) {
+        let epoch = self.superblock.epoch;
+        for run in runs(&self.before.table, pages) {
+            self.allocator.release(run.physical, run.pages, epoch);
+        }
+    }
+
+    /// Frees logical pages. Their numbers are not reused.
     pub fn free(&mut self, pages: Range<PageId>) {
         for page in pages {
-            // What this change wrote itself is in use by no epoch, and is free after the next two.
+            // No epoch uses what this transaction wrote itself; it is free after the next two.
             if let Some(Some(physical)) = self.changed.insert(page, None) {
-                self.allocator.give(physical, 1, self.superblock.epoch);
+                self.allocator.release(physical, 1, self.superblock.epoch);
             }
         }
     }
 
-    fn reap(&mut self, wait_for: usize) -> Result<()> {
-        let mut reaped = self.queue.reap(wait_for, &mut self.completions);
-        for done in self.completions.drain(..) {
-            reaped = reaped.and(done.whole(|| self.store.device.name()));
-        }
-        self.note(reaped)
-    }
-
-    /// Waits for all writes.
     fn settle(&mut self) -> Result<()> {
-        while self.queue.in_flight() > 0 {
-            self.reap(self.queue.in_flight())?;
-        }
-        Ok(())
+        let settled = self.pages.settle();
+        self.note(settled)
     }
 
-    /// Passes a result on and remembers a failure.
     fn note(&self, result: cenote_device::Result<()>) -> Result<()> {
         Ok(result.inspect_err(|_| lock(&self.store.state).poisoned = true)?)
     }
 
-    /// Makes the change the graph, durably. The new epoch.
+    /// Commits the change durably. Returns the new epoch.
     ///
     /// # Errors
-    /// [`StoreError::Unwritable`] where pages and superblock contradict each other: nothing has
-    /// changed then. A write that failed: the store then takes no change any more, and the device
-    /// holds the graph before the change or after it.
+    /// [`StoreError::Unwritable`] if pages and superblock contradict each other: then nothing has
+    /// changed. Errors of writes: then the store refuses further transactions, and the device holds
+    /// the graph before or after the change.
     pub fn commit(mut self) -> Result<u64> {
         self.settle()?;
         let table = self.merge();
         let (old_table, old_free) = (&self.before.table_pages, &self.before.free_pages);
         for pages in [old_table.clone(), old_free.clone()] {
-            self.allocator.give(pages.start, pages.end - pages.start, self.superblock.epoch);
+            self.allocator.release(pages.start, pages.end - pages.start, self.superblock.epoch);
         }
+        let [table_pages, free_pages] = self.allocate_extents(table.len());
         let free = self.allocator.extents();
-        let page_bytes = self.superblock.page_bytes as usize;
-        let spills = Superblock::extents_spill(page_bytes, table.len(), free.len());
-        let per_page = table::per_page(page_bytes);
-        let [table_pages, free_pages] = [(spills[0], table.len()), (spills[1], free.len())]
-            .map(|(spills, count)| if spills { count.div_ceil(per_page) as u64 } else { 0 })
-            .map(|pages| {
-                let first = if pages > 0 { self.allocator.take_behind_end(pages) } else { 0 };
-                first..first + pages
-            });
         self.superblock.pages_total = self.allocator.end();
         let extents = Extents { table, free, table_pages, free_pages };
         let commit = Commit { superblock: self.superblock.clone(), extents, other_slot: None };
@@ -180,23 +274,56 @@ impl<'s> Transaction<'s> {
         })?;
         let published = self.write_extents(&commit).and_then(|()| self.store.publish(commit));
         published.inspect_err(|_| lock(&self.store.state).poisoned = true)?;
+        self.live.reset(&self.superblock);
         Ok(self.superblock.epoch)
     }
 
-    fn write_extents(&self, commit: &Commit) -> Result<()> {
+    /// Allocates the pages of the page table and of the free list, where the slot has no room for
+    /// them.
+    fn allocate_extents(&mut self, table: usize) -> [Range<PageId>; 2] {
+        let page_bytes = self.superblock.page_bytes as usize;
+        let pages_for = |free: usize| {
+            let spills = Superblock::extents_spill(page_bytes, table, free);
+            let pages = |count: usize| count.div_ceil(table::per_page(page_bytes)) as u64;
+            [(spills[0], table), (spills[1], free)]
+                .map(|(spills, n)| if spills { pages(n) } else { 0 })
+        };
+        let at_end = self.allocator.clone();
+        let pages = pages_for(at_end.extents().len());
+        let place = |allocator: &mut Allocator, allocate: fn(&mut Allocator, u64) -> PageId| {
+            pages.map(|pages| {
+                let first = if pages > 0 { allocate(allocator, pages) } else { 0 };
+                first..first + pages
+            })
+        };
+        let reused = place(&mut self.allocator, Allocator::allocate_run);
+        if pages_for(self.allocator.extents().len()) == pages {
+            return reused;
+        }
+        // The free list has become so short that it needs fewer pages: they must not be free ones.
+        self.allocator = at_end;
+        place(&mut self.allocator, Allocator::allocate_at_end)
+    }
+
+    fn write_extents(&mut self, commit: &Commit) -> Result<()> {
         let Extents { table, free, table_pages, free_pages } = &commit.extents;
+        let mut buffer = Buffer::new(self.superblock.page_bytes as usize)?;
         for (kind, extents, pages) in
             [(PageKind::PageTable, table, table_pages), (PageKind::FreeList, free, free_pages)]
         {
-            if !pages.is_empty() {
-                let device = self.store.device.as_ref();
-                commit::write_extents(device, &commit.superblock, kind, extents, pages.start)?;
+            let per_page = table::per_page(buffer.len());
+            for (page, extents) in pages.clone().zip(extents.chunks(per_page)) {
+                buffer.fill(0);
+                let bytes: &[u8] = bytemuck::cast_slice(extents);
+                buffer[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
+                let entries = extents.len() as u32;
+                self.submit(page, PageHeader { entries, ..PageHeader::new(kind) }, &mut buffer)?;
             }
         }
-        Ok(())
+        self.settle()
     }
 
-    /// The page table with what has changed. Old places become free.
+    /// Merges the changes into the page table and frees the old places.
     fn merge(&mut self) -> Vec<Extent> {
         let epoch = self.superblock.epoch;
         let mut table = Vec::with_capacity(self.before.table.len());
@@ -213,7 +340,7 @@ impl<'s> Transaction<'s> {
                 }
                 let before = page - rest.logical;
                 push_run(&mut table, Extent { pages: before, ..rest });
-                self.allocator.give(rest.physical + before, 1, epoch);
+                self.allocator.release(rest.physical + before, 1, epoch);
                 push(&mut table, page, place, epoch);
                 rest = Extent {
                     logical: page + 1,
@@ -225,6 +352,21 @@ impl<'s> Transaction<'s> {
             push_run(&mut table, rest);
         }
         changed.for_each(|(page, place)| push(&mut table, page, place, epoch));
+        if self.replaced.is_empty() {
+            return table;
+        }
+        self.replaced.sort_unstable_by_key(|pages| pages.start);
+        let mut kept = Vec::new();
+        let mut next = 0;
+        for pages in self.replaced.drain(..) {
+            kept.extend(runs(&table, next..pages.start));
+            next = pages.end;
+        }
+        kept.extend(runs(&table, next..PageId::MAX));
+        kept.append(&mut self.moved);
+        kept.sort_unstable_by_key(|extent| extent.logical);
+        table.clear();
+        kept.into_iter().for_each(|extent| push_run(&mut table, extent));
         table
     }
 }
@@ -235,7 +377,19 @@ fn push(table: &mut Vec<Extent>, logical: PageId, place: Option<PageId>, epoch: 
     }
 }
 
-/// Adds an extent, to the last one where it goes on with it.
+/// The extents of some logical pages, as far as the table has them.
+fn runs(table: &[Extent], pages: Range<PageId>) -> impl Iterator<Item = Extent> {
+    let from = table.partition_point(|extent| extent.logical + extent.pages <= pages.start);
+    let overlapping = table[from..].iter().take_while(move |extent| extent.logical < pages.end);
+    overlapping.map(move |extent| {
+        let start = extent.logical.max(pages.start);
+        let end = (extent.logical + extent.pages).min(pages.end);
+        let physical = extent.physical + (start - extent.logical);
+        Extent { logical: start, physical, pages: end - start, ..*extent }
+    })
+}
+
+/// Appends an extent, or extends the last one if they are adjacent.
 fn push_run(table: &mut Vec<Extent>, extent: Extent) {
     match table.last_mut() {
         _ if extent.pages == 0 => {}
@@ -250,20 +404,49 @@ fn push_run(table: &mut Vec<Extent>, extent: Extent) {
     }
 }
 
-/// Fresh logical pages of a transaction, one after the other.
-pub(super) struct NewPages<'t, 's> {
+/// A section that is put together anew, page by page.
+pub(crate) struct SectionEdit<'t, 's> {
     transaction: &'t mut Transaction<'s>,
     page: Buffer,
+    parts: Vec<Part>,
 }
 
-impl<'t, 's> NewPages<'t, 's> {
+impl<'t, 's> SectionEdit<'t, 's> {
     pub fn new(transaction: &'t mut Transaction<'s>) -> Result<Self> {
         let page = Buffer::new(transaction.superblock.page_bytes as usize)?;
-        Ok(Self { transaction, page })
+        Ok(Self { transaction, page, parts: Vec::new() })
+    }
+
+    /// Goes on with pages of the section before, by their numbers within it.
+    pub fn keep(&mut self, pages: Range<u64>) {
+        match self.parts.last_mut() {
+            _ if pages.is_empty() => {}
+            Some(Part::Kept(last)) if last.end == pages.start => last.end = pages.end,
+            _ => self.parts.push(Part::Kept(pages)),
+        }
+    }
+
+    /// Goes on with a page that the transaction has written.
+    pub fn add(&mut self, physical: PageId) {
+        match self.parts.last_mut() {
+            Some(Part::New(last)) if last.end == physical => last.end += 1,
+            _ => self.parts.push(Part::New(physical..physical + 1)),
+        }
+    }
+
+    /// The transaction, to write pages of another section.
+    pub fn transaction(&mut self) -> &mut Transaction<'s> {
+        self.transaction
+    }
+
+    /// Replaces the section of that kind. Pages and epoch are filled in.
+    pub fn finish(self, kind: SectionKind, codec: Codec, items: u64) {
+        let section = Section { kind, codec, first_page: 0, pages: 0, items, epoch: 0 };
+        self.transaction.replace(&self.parts, section);
     }
 }
 
-impl PageTarget for NewPages<'_, '_> {
+impl PageTarget for SectionEdit<'_, '_> {
     fn page_bytes(&self) -> usize {
         self.page.len()
     }
@@ -273,9 +456,9 @@ impl PageTarget for NewPages<'_, '_> {
     }
 
     fn seal(&mut self, header: PageHeader) -> Result<()> {
-        let number = self.transaction.allocate(1).start;
-        self.transaction.write(number, header, |page| page.copy_from_slice(&self.page))?;
+        let physical = self.transaction.append(header, &mut self.page)?;
         self.page.fill(0);
+        self.add(physical);
         Ok(())
     }
 }

@@ -1,10 +1,9 @@
-//! The superblock: what a graph is at one epoch, and where everything lies.
+//! The superblock: the properties of a graph at one epoch, and where its sections lie. Each commit
+//! writes it into one of two slots, pages 0 and 1.
 //!
-//! Each commit writes it into one of two slots, page 0 and page 1.
-//!
-//! - [`Superblock`], [`Section`]: what it says
-//! - `raw`: how it lies in a page
-//! - `sound`: that its numbers agree with each other
+//! - [`Superblock`], [`Section`]: its content
+//! - `raw`: its encoding in a page
+//! - `sound`: consistency of its numbers
 
 mod raw;
 mod sound;
@@ -13,7 +12,7 @@ use std::ops::Range;
 
 use cenote_pool::PageId;
 
-use crate::format::{Codec, PageKind, SLOTS};
+use crate::format::{Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::order::Order;
 use crate::weights::WeightSummary;
 
@@ -21,10 +20,10 @@ pub use raw::SECTIONS_MAX;
 use raw::slot_of;
 pub(crate) use raw::{Slot, page_bytes_of, slot_fault};
 
-/// How the superblock's page is called in errors.
+/// Name of the superblock's page in errors.
 pub const SECTION: &str = "superblock";
 
-/// What a run of pages holds.
+/// Kind of a section: what its pages hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum SectionKind {
@@ -52,17 +51,17 @@ pub enum SectionKind {
     VertexOfRank = 11,
     /// The rank of every vertex.
     RankOfVertex = 12,
-    /// Of each vertex the neighbours with the longest lists: of its list of targets.
+    /// Hub neighbours from the lists of targets.
     OutHubNeighbours = 13,
-    /// The same of its list of sources.
+    /// Hub neighbours from the lists of sources.
     InHubNeighbours = 14,
     /// Where the weights of each page of lists of targets are.
     OutWeightIndex = 15,
-    /// The same of lists of sources.
+    /// Where the weights of each page of lists of sources are.
     InWeightIndex = 16,
-    /// Ids of vertices that came after the import, integers.
+    /// Ids of appended vertices, integers.
     AppendedIntegers = 17,
-    /// The same, strings.
+    /// Ids of appended vertices, strings.
     AppendedStrings = 18,
 }
 
@@ -89,7 +88,7 @@ impl SectionKind {
         Self::AppendedStrings,
     ];
 
-    /// How errors name a page of the section.
+    /// Name of the section in errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::OutAdjacency => "adjacency",
@@ -113,7 +112,7 @@ impl SectionKind {
         }
     }
 
-    /// Kind of the section's pages.
+    /// Kind of its pages.
     pub fn page_kind(self) -> PageKind {
         match self {
             Self::OutAdjacency | Self::InAdjacency => PageKind::Adjacency,
@@ -129,8 +128,7 @@ impl SectionKind {
         }
     }
 
-    /// The lists that a derived section is made from and can be made from again; `None` for a
-    /// section that nothing else tells.
+    /// The lists that a derived section is computed from; `None` for other sections.
     pub fn derived_from(self) -> Option<SectionKind> {
         match self {
             Self::OutDegrees | Self::OutHubNeighbours => Some(Self::OutAdjacency),
@@ -140,12 +138,12 @@ impl SectionKind {
     }
 }
 
-/// A run of pages of one kind.
+/// A run of logical pages of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     /// What the pages hold.
     pub kind: SectionKind,
-    /// How its pages are encoded; raw unless they hold lists.
+    /// Codec of the pages; raw unless they hold lists.
     pub codec: Codec,
     /// First logical page.
     pub first_page: u64,
@@ -153,75 +151,79 @@ pub struct Section {
     pub pages: u64,
     /// Number of items: list entries, index words, degrees, ids or ranks.
     pub items: u64,
-    /// The epoch whose graph the section describes. Lists: the last that changed one of them.
+    /// The epoch that the section describes; that of lists is the last one that changed them.
     pub epoch: u64,
 }
 
 impl Section {
-    /// Its logical pages.
+    /// Logical pages of the section.
     pub fn range(&self) -> Range<PageId> {
         self.first_page..self.first_page + self.pages
     }
 }
 
-/// How the user names vertices.
+/// Kind of the user's vertex ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdKind {
-    /// By the numbers `0..vertices`: no map is stored.
+    /// The numbers `0..vertices`, which are not stored.
     Dense,
-    /// By integers of 64 bits.
+    /// 64-bit integers.
     Integers,
-    /// By strings.
+    /// Strings.
     Strings,
 }
 
 /// A superblock, decoded and verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
-    /// Version of the format that wrote the file.
+    /// Format version of the file.
     pub format_version: u32,
     /// Bytes of a page.
     pub page_bytes: u32,
-    /// Features that a reader may ignore.
+    /// Feature bits that a reader may ignore.
     pub features_optional: u64,
     /// Whether edges have a direction.
     pub directed: bool,
-    /// Whether a directed graph has lists of sources too.
+    /// Whether a directed graph has lists of sources.
     pub in_edges: bool,
-    /// How the user names vertices.
+    /// Kind of the user's vertex ids.
     pub ids: IdKind,
-    /// In which order the vertices lie.
+    /// Order of the vertices.
     pub order: Order,
-    /// Whether an edge may stand in a list more than once.
+    /// Whether a list may contain an edge more than once.
     pub duplicates_kept: bool,
-    /// Whether a vertex may stand in its own list.
+    /// Whether a list may contain its own vertex.
     pub self_loops_kept: bool,
-    /// What is known of the weights, where edges have one.
+    /// Summary of the weights, if the graph is weighted.
     pub weights: Option<WeightSummary>,
     /// Number of vertices.
     pub vertices: u64,
-    /// Number of edges as the user counts them.
+    /// Number of edges as the user counts them: each undirected edge once.
     pub edges: u64,
-    /// Entries of all lists of targets.
+    /// Number of entries of all lists of targets.
     pub stored_out: u64,
-    /// Entries of all lists of sources.
+    /// Number of entries of all lists of sources.
     pub stored_in: u64,
-    /// Repeated edges that the import found (and kept or left out).
+    /// Repeated edges that the import found, kept or not.
     pub duplicates: u64,
-    /// Self-loops that the import found (and kept or left out).
+    /// Self-loops that the import found, kept or not.
     pub self_loops: u64,
     /// Length of the longest list of targets.
     pub degree_max: u64,
     /// The smallest vertex with such a list.
     pub degree_max_vertex: u32,
-    /// Number that goes into every checksum and tells graphs apart.
+    /// Random number that goes into every checksum and distinguishes graphs.
     pub salt: u64,
-    /// Counts the commits of this graph; 1 after an import.
+    /// Number of the commit; 1 after an import.
     pub epoch: u64,
-    /// Pages of the file, those that are free included.
+    /// Pages of the file, including free ones.
     pub pages_total: u64,
-    /// Logical page numbers that were ever used are smaller than this.
+    /// End of the logical page numbers ever used.
     pub logical_pages: u64,
+    /// Physical pages of the log; empty if there is none.
+    pub log: Range<PageId>,
+    /// Vertices that the log adds, whose ids are in no section.
+    pub logged_vertices: u64,
     /// The runs of logical pages.
     pub sections: Vec<Section>,
 }
@@ -232,46 +234,53 @@ impl Superblock {
         self.sections.iter().find(|section| section.kind == kind)
     }
 
-    /// How the lists are encoded.
+    /// Codec of the lists.
     pub fn codec(&self) -> Codec {
         self.section(SectionKind::OutAdjacency).map_or(Codec::Raw, |section| section.codec)
     }
 
-    /// A derived section, if there is one and it describes the present lists.
+    /// A derived section, unless it is missing or stale.
     pub fn fresh(&self, kind: SectionKind) -> Option<&Section> {
         let lists = self.section(kind.derived_from()?)?;
         self.section(kind).filter(|section| section.epoch >= lists.epoch)
     }
 
-    /// The hub neighbours of the vertices, if the graph has them and they describe the present
-    /// lists.
+    /// The hub neighbours, unless they are missing or stale.
     pub fn hub_neighbours(&self) -> Option<&Section> {
         let kinds = [SectionKind::OutHubNeighbours, SectionKind::InHubNeighbours];
         kinds.into_iter().find_map(|kind| self.fresh(kind))
     }
 
-    /// Whether each vertex has its hub neighbours.
+    /// Whether the graph has up-to-date hub neighbours.
     pub fn has_hub_neighbours(&self) -> bool {
         self.hub_neighbours().is_some()
     }
 
-    /// Vertices that came after the import: their ids do not ascend with the others.
-    pub fn appended(&self) -> u64 {
-        let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
-        kinds.into_iter().find_map(|kind| self.section(kind)).map_or(0, |section| section.items)
+    /// Whether the lists of targets are as the import packed them: then the pages within a long
+    /// list are full.
+    pub fn has_imported_lists(&self) -> bool {
+        let lists = self.section(SectionKind::OutAdjacency);
+        lists.is_some_and(|lists| lists.epoch == EPOCH_OF_IMPORT)
     }
 
-    /// The slot that holds it.
+    /// Number of vertices appended after the import, whose ids do not ascend with the others.
+    pub fn appended(&self) -> u64 {
+        let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
+        let section = kinds.into_iter().find_map(|kind| self.section(kind));
+        section.map_or(0, |section| section.items) + self.logged_vertices
+    }
+
+    /// The slot of this commit.
     pub fn slot(&self) -> PageId {
         slot_of(self.epoch)
     }
 
-    /// The slot that holds the commit before it, or nothing.
+    /// The slot of the previous commit.
     pub fn other_slot(&self) -> PageId {
         SLOTS - 1 - self.slot()
     }
 
-    /// Bytes of the whole file.
+    /// Size of the file in bytes.
     pub fn file_bytes(&self) -> u64 {
         self.pages_total * u64::from(self.page_bytes)
     }

@@ -1,4 +1,4 @@
-//! How the superblock lies in its page.
+//! The encoding of the superblock in its page.
 
 use std::ops::Range;
 
@@ -13,10 +13,14 @@ use crate::order::Order;
 use crate::table::{self, Extent, Extents};
 use crate::weights::{WeightSummary, WeightType};
 
-/// Slots of the section table.
+/// Entries of the section table.
 pub const SECTIONS_MAX: usize = 32;
-/// Bytes at the start of a slot in front of its extents.
+/// Bytes of a slot before its extents.
 const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
+
+/// Required feature: the graph has a log.
+const LOG: u64 = 1 << 0;
+const FEATURES_KNOWN: u64 = LOG;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -71,33 +75,33 @@ struct Raw {
     order: u64,
     order_seed: u64,
     free_page: u64,
-    /// Where the log, and what step by step follows it, will have its place.
-    reserved: [u64; 31],
+    log_page: u64,
+    log_pages: u64,
+    reserved: [u64; 29],
     sections: [RawSection; SECTIONS_MAX],
 }
 
-/// The slot of an epoch: odd epochs lie in page 0, even ones in page 1.
+/// The slot of an epoch: page 0 for odd epochs, page 1 for even ones.
 pub(super) fn slot_of(epoch: u64) -> PageId {
     (epoch % format::SLOTS + 1) % format::SLOTS
 }
 
-/// A slot that was decoded, but for extents that lie in pages of their own.
+/// A decoded slot, without extents that lie in pages of their own.
 pub(crate) struct Slot {
     pub superblock: Superblock,
-    /// The page table and the free list, as far as they are in the slot.
+    /// The extents of page table and free list that lie in the slot.
     pub extents: Extents,
-    /// How many extents there are in the table and in the free list.
+    /// Number of extents of the page table and of the free list.
     pub counts: [u64; 2],
 }
 
-/// Extents that fit into a slot.
 fn extents_in_slot(page_bytes: usize) -> usize {
     (page_bytes - SUPERBLOCK_BYTES) / size_of::<Extent>()
 }
 
 impl Superblock {
-    /// Whether lists of so many extents need pages of their own: that of the page table, and the
-    /// free list, which makes way.
+    /// Whether page table and free list need pages of their own. The table has precedence in the
+    /// slot.
     pub(crate) fn extents_spill(page_bytes: usize, table: usize, free: usize) -> [bool; 2] {
         let room = extents_in_slot(page_bytes);
         let table_spills = table > room;
@@ -105,7 +109,7 @@ impl Superblock {
         [table_spills, free > room - taken]
     }
 
-    /// Puts the superblock and its extents into the page of its slot, which is zeroed.
+    /// Encodes superblock and extents into the zeroed page of its slot.
     pub(crate) fn encode(&self, extents: &Extents, page: &mut [u8]) {
         assert_eq!(page.len(), self.page_bytes as usize, "the superblock fills one page");
         assert!(self.sections.len() <= SECTIONS_MAX, "the section table has {SECTIONS_MAX} slots");
@@ -113,6 +117,7 @@ impl Superblock {
             magic: MAGIC,
             format_version: FORMAT_VERSION,
             page_bytes: self.page_bytes,
+            features_required: if self.log.is_empty() { 0 } else { LOG },
             features_optional: self.features_optional,
             flags: self.flags(),
             vertices: self.vertices,
@@ -133,6 +138,8 @@ impl Superblock {
             free_page: extents.free_pages.start,
             order: self.order.code().0,
             order_seed: self.order.code().1,
+            log_page: self.log.start,
+            log_pages: self.log.end - self.log.start,
             ..Raw::zeroed()
         };
         if let Some(weights) = &self.weights {
@@ -169,8 +176,8 @@ impl Superblock {
     }
 }
 
-/// Page size of the graph whose file starts with `start` (up to 4 KiB of it, fewer only where
-/// the file is shorter). Says what else the file is if it is no graph of this version.
+/// Page size of the graph whose file starts with `start`: the first 4 KiB, or all of a shorter
+/// file. The error says what the file is if it is not a graph of this version.
 pub(crate) fn page_bytes_of(file: &str, start: &[u8], file_bytes: u64) -> Result<usize> {
     let field = |at: usize| bytemuck::pod_read_unaligned::<u32>(&start[at..at + 4]);
     if start.is_empty() {
@@ -204,10 +211,10 @@ pub(crate) fn page_bytes_of(file: &str, start: &[u8], file_bytes: u64) -> Result
 }
 
 impl Slot {
-    /// The epoch of a slot whose checksum is right and that belongs where it lies.
+    /// Epoch of a slot with a right checksum that belongs where it lies.
     pub fn epoch(page: &[u8], slot: PageId) -> Result<u64, PageFault> {
         let epoch = PageHeader::read(page).epoch;
-        let identity = Identity { salt: 0, page: slot, epoch };
+        let identity = Identity { salt: 0, physical: slot, epoch };
         header::verify(page, &identity, PageKind::Superblock)?;
         if epoch == 0 || slot_of(epoch) != slot {
             return Err(other(format!("epoch {epoch} does not belong into this slot")));
@@ -215,8 +222,8 @@ impl Slot {
         Ok(epoch)
     }
 
-    /// Decodes a slot of a device of `device_bytes`. Nothing that it says is believed before it is
-    /// bounded by the size of the device.
+    /// Decodes a slot of a device of `device_bytes`. Bounds every number by the size of the device
+    /// before using it.
     pub fn decode(file: &str, page: &[u8], slot: PageId, device_bytes: u64) -> Result<Self> {
         let bad = |fault: PageFault| slot_fault(file, slot, page.len(), fault);
         let epoch = Self::epoch(page, slot).map_err(bad)?;
@@ -225,14 +232,14 @@ impl Slot {
             let (found, supported) = (raw.format_version, FORMAT_VERSION);
             return Err(StoreError::NewerVersion { file: file.into(), found, supported });
         }
-        if raw.features_required != 0 {
-            let bits = raw.features_required;
+        if raw.features_required & !FEATURES_KNOWN != 0 {
+            let bits = raw.features_required & !FEATURES_KNOWN;
             return Err(StoreError::UnknownFeature { file: file.into(), bits });
         }
         equal("epoch", epoch, raw.epoch).map_err(bad)?;
         let superblock = raw.decode().map_err(bad)?;
         if superblock.page_bytes as usize != page.len() {
-            return Err(bad(other("it tells two page sizes")).into());
+            return Err(bad(other("its page size differs from that of its page")).into());
         }
         let expected = superblock.pages_total.saturating_mul(page.len() as u64);
         if device_bytes < expected {
@@ -246,7 +253,7 @@ impl Slot {
 }
 
 impl Raw {
-    /// Field by field; relations between fields are checked afterwards.
+    /// Decodes each field; relations between fields are checked afterwards.
     fn decode(&self) -> Result<Superblock, PageFault> {
         if self.flags & !FLAGS_KNOWN != 0 {
             return Err(other(format!("unknown flags {:#x}", self.flags & !FLAGS_KNOWN)));
@@ -264,7 +271,12 @@ impl Raw {
         let order = Order::of_code((self.order, self.order_seed));
         let order = order.ok_or_else(|| other(format!("unknown order {}", self.order)))?;
         at_most("vertex of largest degree", self.degree_max_vertex, VERTICES_MAX)?;
-        if self.reserved != [0; 31] {
+        let has_log = self.features_required & LOG != 0;
+        let log = [self.log_page, self.log_pages];
+        if log.iter().any(|number| (*number != 0) != has_log) {
+            return Err(other("its feature of a log and the place of its log disagree"));
+        }
+        if self.reserved != [0; 29] {
             return Err(other("bytes that should be zero are not"));
         }
         Ok(Superblock {
@@ -290,8 +302,16 @@ impl Raw {
             epoch: self.epoch,
             pages_total: self.pages_total,
             logical_pages: self.logical_pages,
+            log: self.decode_log()?,
+            logged_vertices: 0,
             sections: self.decode_sections()?,
         })
+    }
+
+    fn decode_log(&self) -> Result<Range<PageId>, PageFault> {
+        at_most("pages of the log", self.log_pages, self.pages_total)?;
+        at_most("first page of the log", self.log_page, self.pages_total - self.log_pages)?;
+        Ok(self.log_page..self.log_page + self.log_pages)
     }
 
     fn put_weights(&mut self, weights: &WeightSummary) {
@@ -302,7 +322,7 @@ impl Raw {
         self.weight_mean = weights.mean_bits;
     }
 
-    /// The flag and the four fields say the same.
+    /// Decodes the weight fields, which must agree with the flag.
     fn decode_weights(&self) -> Result<Option<WeightSummary>, PageFault> {
         let kind = WeightType::of_code(self.weight_type);
         let weighted = self.flags & WEIGHTED != 0;
@@ -335,7 +355,7 @@ impl Raw {
         Ok(Some(summary))
     }
 
-    /// The extents that are in the slot, and where those are that are not.
+    /// Decodes the extents in the slot, and the places of those in pages of their own.
     fn decode_extents(&self, page: &[u8], pages_total: u64) -> Result<Extents, PageFault> {
         let per_page = table::per_page(page.len()) as u64;
         let lists = [(self.table_page, self.table_extents), (self.free_page, self.free_extents)];
@@ -367,7 +387,7 @@ impl Raw {
         Ok(Extents { table, free, table_pages, free_pages })
     }
 
-    /// Places are filled from the start; the rest is zero.
+    /// Decodes the section table, which is filled from the start.
     fn decode_sections(&self) -> Result<Vec<Section>, PageFault> {
         let used = self.sections.iter().take_while(|slot| slot.kind != 0).count();
         if self.sections[used..]
@@ -394,7 +414,6 @@ impl RawSection {
     }
 }
 
-/// An error that names a slot.
 pub(crate) fn slot_fault(
     file: &str,
     slot: PageId,
@@ -424,6 +443,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Raw, logical_pages), 208);
         assert_eq!(std::mem::offset_of!(Raw, order), 240);
         assert_eq!(std::mem::offset_of!(Raw, free_page), 256);
+        assert_eq!(std::mem::offset_of!(Raw, log_page), 264);
         assert_eq!(std::mem::offset_of!(Raw, sections), 512);
         assert_eq!(extents_in_slot(4096), 72);
     }

@@ -1,25 +1,25 @@
-//! That the numbers of a superblock agree with each other.
+//! Checks that the numbers of a superblock agree with each other.
 
 use super::{IdKind, Section, SectionKind, Superblock};
 use crate::error::{PageFault, at_most, equal, other};
-use crate::format::{self, VERTICES_MAX};
+use crate::format::{self, EPOCH_OF_IMPORT, VERTICES_MAX};
 use crate::hub_neighbours;
 use crate::order::Order;
 use crate::page;
 use crate::weights::column::per_page;
 
-/// More than any device has; sums of two do not overflow.
+/// More pages than any device has; sums of two such numbers do not overflow.
 const LOGICAL_PAGES_MAX: u64 = 1 << 52;
 
-/// Epochs that a graph may reach: a limit that no graph meets, so that counting on never overflows.
+/// Largest epoch; incrementing it never overflows.
 const EPOCH_MAX: u64 = 1 << 62;
 
-/// Whether there is a section of a kind.
+/// Whether a superblock must have a section.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Yes,
-    No,
-    Maybe,
+enum Presence {
+    Required,
+    Forbidden,
+    Optional,
 }
 
 impl Superblock {
@@ -28,7 +28,7 @@ impl Superblock {
         self.check_counts()
     }
 
-    /// Sections do not overlap, and each kind occurs once.
+    /// Checks that sections do not overlap and each kind occurs once.
     fn check_sections(&self) -> Result<(), PageFault> {
         at_most("epoch", self.epoch, EPOCH_MAX)?;
         at_most("logical pages", self.logical_pages, LOGICAL_PAGES_MAX)?;
@@ -59,10 +59,15 @@ impl Superblock {
         if self.in_edges && !self.directed {
             return Err(other("an undirected graph has no separate in-edges"));
         }
+        if self.weights.is_some() && !self.log.is_empty() {
+            return Err(other("a graph with weights has no log"));
+        }
         for kind in SectionKind::ALL {
-            match (self.section(kind), self.wants(kind)) {
-                (Some(section), Wants::Yes | Wants::Maybe) => self.check_section(section)?,
-                (None, Wants::No | Wants::Maybe) => {}
+            match (self.section(kind), self.presence(kind)) {
+                (Some(section), Presence::Required | Presence::Optional) => {
+                    self.check_section(section)?;
+                }
+                (None, Presence::Forbidden | Presence::Optional) => {}
                 (Some(_), _) => {
                     return Err(other(format!("a section of {} too many", kind.name())));
                 }
@@ -82,42 +87,43 @@ impl Superblock {
         at_most("vertex of largest degree", u64::from(self.degree_max_vertex), vertex_last)
     }
 
-    /// Whether the graph has a section of a kind.
-    fn wants(&self, kind: SectionKind) -> Wants {
+    /// Whether the graph must have a section of a kind.
+    fn presence(&self, kind: SectionKind) -> Presence {
+        use Presence::{Forbidden, Optional, Required};
         use SectionKind::*;
-        let yes = |condition| if condition { Wants::Yes } else { Wants::No };
-        let maybe = |condition| if condition { Wants::Maybe } else { Wants::No };
+        let required = |condition| if condition { Required } else { Forbidden };
+        let optional = |condition| if condition { Optional } else { Forbidden };
         let weighted = self.weights.is_some();
         match kind {
-            OutAdjacency | OutIndex => Wants::Yes,
-            InAdjacency | InIndex => yes(self.in_edges),
-            OutDegrees => Wants::Maybe,
-            InDegrees => maybe(self.in_edges),
-            OutHubNeighbours => maybe(!self.directed),
-            InHubNeighbours => maybe(self.in_edges),
-            OutWeights | OutWeightIndex => yes(weighted),
-            InWeights | InWeightIndex => yes(weighted && self.in_edges),
-            VertexOfRank | RankOfVertex => yes(self.order != Order::Natural),
-            // Vertices may have been appended to those that the user calls by their numbers.
+            OutAdjacency | OutIndex => Required,
+            InAdjacency | InIndex => required(self.in_edges),
+            OutDegrees => Optional,
+            InDegrees => optional(self.in_edges),
+            OutHubNeighbours => optional(!self.directed),
+            InHubNeighbours => optional(self.in_edges),
+            OutWeights | OutWeightIndex => required(weighted),
+            InWeights | InWeightIndex => required(weighted && self.in_edges),
+            VertexOfRank | RankOfVertex => required(self.order != Order::Natural),
+            // Vertices may have been appended to a graph with dense ids.
             Integers if self.section(AppendedIntegers).is_some() => {
-                maybe(self.ids == IdKind::Integers)
+                optional(self.ids == IdKind::Integers)
             }
-            Integers => yes(self.ids == IdKind::Integers),
-            Strings => yes(self.ids == IdKind::Strings),
-            AppendedIntegers => maybe(self.ids == IdKind::Integers),
-            AppendedStrings => maybe(self.ids == IdKind::Strings),
+            Integers => required(self.ids == IdKind::Integers),
+            Strings => required(self.ids == IdKind::Strings),
+            AppendedIntegers => optional(self.ids == IdKind::Integers),
+            AppendedStrings => optional(self.ids == IdKind::Strings),
         }
     }
 
-    /// Items and pages of a section agree, so that nobody allocates for items that cannot be.
+    /// Checks that items and pages of a section agree, which bounds allocations for its items.
     fn check_section(&self, section: &Section) -> Result<(), PageFault> {
         let page_bytes = self.page_bytes as usize;
         let words = format::words_per_page(page_bytes) as u64;
         let (n, Section { kind, codec, pages, items, .. }) = (self.vertices, *section);
         let adjacency_pages = |kind| self.section(kind).map_or(0, |section| section.pages);
         at_most("appended vertices", self.appended(), n)?;
-        // Vertices are appended, never taken away.
-        let ranks = n - self.appended();
+        // Vertices are only ever appended.
+        let imported = n - self.appended();
         let is_stale = kind.derived_from().is_some() && self.fresh(kind).is_none();
         let of_vertices = if is_stale { items.min(n) } else { n };
         match kind {
@@ -150,11 +156,11 @@ impl Superblock {
                 at_most("items of appended string ids", items, pages.saturating_mul(words * 8))
             }
             SectionKind::Integers => {
-                equal("number of ids", items, ranks)?;
+                equal("number of ids", items, imported)?;
                 equal("pages of integer ids", pages, items.div_ceil(words))
             }
             SectionKind::VertexOfRank | SectionKind::RankOfVertex => {
-                equal("number of ranks", items, ranks)?;
+                equal("number of ranks", items, imported)?;
                 equal("pages of ranks", pages, items.div_ceil(words * 2))
             }
             SectionKind::OutHubNeighbours | SectionKind::InHubNeighbours => {
@@ -162,19 +168,25 @@ impl Superblock {
                 let per_page = hub_neighbours::per_page(page_bytes) as u64;
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))
             }
-            SectionKind::OutWeights | SectionKind::InWeights => {
-                let stored =
-                    if kind == SectionKind::OutWeights { self.stored_out } else { self.stored_in };
-                equal("number of weights", items, stored)?;
-                let weights = self.weights.as_ref().expect("sections of weights are wanted");
-                let per_page = per_page(weights.kind, page_bytes) as u64;
-                equal("pages of weights", pages, items.div_ceil(per_page))
-            }
+            SectionKind::OutWeights => self.check_weights(section, self.stored_out),
+            SectionKind::InWeights => self.check_weights(section, self.stored_in),
             SectionKind::OutDegrees | SectionKind::InDegrees | SectionKind::Strings => {
-                let expected = if kind == SectionKind::Strings { ranks } else { of_vertices };
+                let expected = if kind == SectionKind::Strings { imported } else { of_vertices };
                 equal("items of a vertex section", items, expected)?;
                 at_most("items of a vertex section", items, pages.saturating_mul(words * 8))
             }
         }
+    }
+
+    /// Checks a section with the weights of so many entries.
+    fn check_weights(&self, section: &Section, stored: u64) -> Result<(), PageFault> {
+        let Section { pages, items, epoch, .. } = *section;
+        // Changes leave addresses that no page of lists has.
+        let items_max = if epoch == EPOCH_OF_IMPORT { stored } else { stored.saturating_mul(2) };
+        at_most("weights of a section", items, items_max)?;
+        at_most("entries with a weight", stored, items)?;
+        let weights = self.weights.as_ref().expect("only weighted graphs have weights");
+        let per_page = per_page(weights.kind, self.page_bytes as usize) as u64;
+        equal("pages of weights", pages, items.div_ceil(per_page))
     }
 }

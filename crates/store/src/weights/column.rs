@@ -1,5 +1,5 @@
-//! The weights of one direction's lists: one value for each entry. Those of a page of lists stand
-//! together, in the order of its entries, where the weight index says.
+//! The weights of one direction's lists, one value per entry. The weights of a page of lists are
+//! adjacent, in the order of its entries; the weight index says where they start.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -11,20 +11,20 @@ use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
 use crate::weights::value::{Weight, WeightType};
 
-/// Weights as they lie in a page, or in a part of one.
+/// A slice of weights, as stored in a page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weights<'a> {
-    /// Of [`WeightType::F32`].
+    /// [`WeightType::F32`].
     F32(&'a [f32]),
-    /// Of [`WeightType::F64`].
+    /// [`WeightType::F64`].
     F64(&'a [f64]),
-    /// Of [`WeightType::U32`].
+    /// [`WeightType::U32`].
     U32(&'a [u32]),
-    /// Of [`WeightType::I64`].
+    /// [`WeightType::I64`].
     I64(&'a [i64]),
 }
 
-/// Calls the same on the slice of any type.
+/// Evaluates an expression on the slice of any type.
 macro_rules! each {
     ($weights:expr, $values:ident => $result:expr) => {
         match $weights {
@@ -37,22 +37,22 @@ macro_rules! each {
 }
 
 impl<'a> Weights<'a> {
-    /// How many.
+    /// Number of weights.
     #[inline]
     pub fn len(&self) -> usize {
         each!(self, values => values.len())
     }
 
-    /// Whether there is none.
+    /// Whether the slice is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One of them.
+    /// The weight at an index.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `index` is out of bounds.
     #[inline]
     pub fn get(&self, index: usize) -> Weight {
         match self {
@@ -63,10 +63,10 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Some of them.
+    /// A subslice.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If `range` is out of bounds.
     #[inline]
     pub fn slice(&self, range: Range<usize>) -> Weights<'a> {
         match self {
@@ -77,16 +77,16 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Their bytes, as they lie in the file.
+    /// The bytes of the weights, as in the file.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         each!(self, values => bytemuck::cast_slice(values))
     }
 
-    /// Weights that lie in bytes of a file.
+    /// The weights in bytes of a file.
     ///
     /// # Panics
-    /// If the bytes are not aligned to a weight, or no whole number of them.
+    /// If the bytes are not aligned to a weight, or not a whole number of them.
     #[inline]
     pub fn from_bytes(kind: WeightType, bytes: &'a [u8]) -> Self {
         match kind {
@@ -97,9 +97,9 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// Position of the first that is not finite.
+    /// Position of the first weight that is not finite.
     fn position_of_infinite(&self) -> Option<usize> {
-        // The whole slice at once, which vectors like, before the one that is looked for.
+        // A first pass over the whole slice vectorises; the search runs only if it finds any.
         let (any, position) = match self {
             Self::F32(values) => (
                 values.iter().fold(false, |any, value| any | !value.is_finite()),
@@ -114,7 +114,6 @@ impl<'a> Weights<'a> {
         if any { position } else { None }
     }
 
-    /// Calls `each` with the ordered bits of every weight.
     pub(crate) fn for_each_ordered(&self, kind: WeightType, mut each: impl FnMut(u64)) {
         match self {
             Self::F32(values) => {
@@ -127,34 +126,31 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Values that a page of weights holds.
 pub(crate) const fn per_page(kind: WeightType, page_bytes: usize) -> usize {
     format::payload_bytes(page_bytes) / kind.bytes()
 }
 
-/// Where the weights of one page of lists are, as it stands in the weight index and in memory: so
-/// many entries (16 bits), and the address of the first (48 bits).
+/// Encodes a word of the weight index, for one page of lists: the number of its weights (low 16
+/// bits) and the address of the first (48 bits).
 pub(crate) fn word(address: u64, entries: u64) -> u64 {
     assert!(entries <= ENTRIES && address <= u64::MAX >> 16, "a word holds both");
     address << 16 | entries
 }
 
-/// The lowest 16 bits of a word.
+/// Mask of the number of weights in a word.
 const ENTRIES: u64 = 0xffff;
 
-/// The addresses that a word tells.
 pub(crate) fn addresses(word: u64) -> Range<u64> {
     word >> 16..(word >> 16) + (word & ENTRIES)
 }
 
-/// The weights of one direction's lists: where they lie, and how to read a page of them. Pages are
-/// numbered within the section, `0..pages()`; a weight's *address* is its place among all places
-/// for weights in the section.
+/// The weights of one direction's lists: where they lie, and how to read a page. Pages are numbered
+/// within the section, `0..pages()`; the *address* of a weight is its position in the section.
 #[derive(Debug)]
 pub struct WeightColumn {
     pages: SectionPages,
     kind: WeightType,
-    /// A word for each page of lists. Read from the weight index by the first weighted run.
+    /// A word for each page of lists, loaded by the first weighted run.
     words: OnceLock<Vec<u64>>,
 }
 
@@ -163,7 +159,7 @@ impl WeightColumn {
         Self { pages, kind, words: OnceLock::new() }
     }
 
-    /// How weights are stored.
+    /// Type of the weights.
     #[inline]
     pub fn kind(&self) -> WeightType {
         self.kind
@@ -181,13 +177,13 @@ impl WeightColumn {
         self.pages.section.pages
     }
 
-    /// Weights that a page holds, but for the last.
+    /// Number of weights in a page, except for the last.
     #[inline]
     pub fn per_page(&self) -> usize {
         per_page(self.kind, self.pages.page_bytes)
     }
 
-    /// Pages that hold the weights of these addresses.
+    /// The pages that hold the weights at these addresses.
     #[inline]
     pub fn pages_of(&self, addresses: Range<u64>) -> Range<u64> {
         if addresses.is_empty() {
@@ -197,10 +193,10 @@ impl WeightColumn {
         addresses.start / per_page..(addresses.end - 1) / per_page + 1
     }
 
-    /// Addresses of the weights of a page of lists, in the order of its entries.
+    /// Addresses of the weights of a page of lists, in the order of the page's entries.
     ///
     /// # Panics
-    /// If [`Graph::load_weights`](crate::Graph::load_weights) was not called before.
+    /// Before [`Graph::load_weights`](crate::Graph::load_weights).
     #[inline]
     pub fn addresses_of(&self, adjacency_page: u64) -> Range<u64> {
         let words = self.words.get().expect("a weighted run loads the weight index first");
@@ -211,7 +207,7 @@ impl WeightColumn {
         &self.words
     }
 
-    /// The section that tells where the weights of each page of lists are.
+    /// Kind of the weight index of this direction.
     pub(crate) fn index_kind(&self) -> SectionKind {
         match self.pages.section.kind {
             SectionKind::InWeights => SectionKind::InWeightIndex,
@@ -219,25 +215,25 @@ impl WeightColumn {
         }
     }
 
-    /// A word of the weight index that leads to weights.
+    /// Checks that a word of the weight index stays within the section.
     pub(crate) fn check_word(&self, word: u64) -> Result<(), PageFault> {
         at_most("address of a weight", addresses(word).end, self.pages.section.items)
     }
 
-    /// Memory that the weight index takes once it is loaded: of `adjacency_pages` pages of lists.
+    /// Bytes of memory of a loaded weight index for `adjacency_pages` pages of lists.
     pub fn bytes_for(adjacency_pages: u64) -> u64 {
         adjacency_pages * 8
     }
 
-    /// Memory that is taken now.
+    /// Bytes of memory taken now.
     pub fn memory_bytes(&self) -> usize {
         self.words.get().map_or(0, |words| words.capacity() * 8)
     }
 
-    /// Verifies a page as it was read from the device.
+    /// Verifies a page as read from the device.
     ///
     /// # Panics
-    /// If `bytes` is no whole page or not aligned to 8 bytes.
+    /// If `bytes` is not a whole page or not aligned to 8 bytes.
     pub fn parse<'a>(&self, page: u64, bytes: &'a [u8]) -> Result<Weights<'a>> {
         let verified = header::verify(bytes, &self.pages.identity(page), PageKind::Weights);
         let weights = verified.and_then(|header| self.check(page, bytes, &header));
@@ -260,7 +256,7 @@ impl WeightColumn {
         }
     }
 
-    /// The view of a page that [`WeightColumn::parse`] has accepted before.
+    /// The view of a page that [`WeightColumn::parse`] has accepted.
     ///
     /// # Panics
     /// As [`WeightColumn::parse`].
@@ -271,7 +267,7 @@ impl WeightColumn {
         Weights::from_bytes(self.kind, &bytes[HEADER_BYTES..end])
     }
 
-    /// Weights of a page: all that fit, but for the last page.
+    /// Number of weights in a page.
     #[inline]
     pub fn count_in(&self, page: u64) -> u64 {
         let per_page = self.per_page() as u64;

@@ -1,9 +1,9 @@
-//! Weights of edges: a column beside the lists, in pages of its own that only weighted runs read.
+//! Edge weights: a column beside the lists, in pages of its own that only weighted runs read.
 //!
-//! - [`value`]: the types of a weight, and its forms: a value, its bytes, and bits that sort
-//! - [`column`](mod@column): where the weights of a page of lists lie, and verified views of pages
-//! - `stream`: all weights in order, beside a pass over the lists
-//! - `spool`: writes the pages of a column while the lists are being packed
+//! - [`value`]: types and values of weights, and ordered bits
+//! - [`column`](mod@column): places of the weights, and verified views of their pages
+//! - `stream`: streams all weights in the order of the lists
+//! - `spool`: writes a column while the lists are being packed
 
 pub mod column;
 pub(crate) mod spool;

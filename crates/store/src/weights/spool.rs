@@ -1,8 +1,8 @@
-//! Writes a column of weights while the lists that it belongs to are being packed.
+//! Writes a column of weights while its lists are being packed.
 //!
-//! The column's section follows that of the lists, whose length is not known before its end: so the
-//! pages of weights wait on a scratch device, sealed for their place there, and are sealed anew for
-//! their place in the graph.
+//! The column's section follows the lists, whose number of pages is known only at their end. So the
+//! pages of weights wait on a scratch device, sealed for their place there, and are sealed again
+//! for their place in the graph.
 
 use std::sync::Arc;
 
@@ -24,17 +24,16 @@ pub(crate) struct Spool {
     sink: PageSink,
     device: Arc<dyn Device>,
     salt: u64,
-    /// Values in the page that is being filled.
+    /// Number of weights in the page that is being filled.
     filled: usize,
     pub count: u64,
     pub tally: Tally,
 }
 
 impl Spool {
-    /// Memory of its buffers.
     pub const MEMORY_BYTES: usize = PageSink::MEMORY_BYTES;
 
-    /// A column without values. What the device held is lost.
+    /// An empty column. Overwrites the device.
     pub fn new(
         kind: WeightType,
         device: Arc<dyn Device>,
@@ -47,7 +46,6 @@ impl Spool {
         Ok(Self { kind, per_page, sink, device, salt, filled: 0, count: 0, tally })
     }
 
-    /// The next weights, as ordered bits.
     pub fn extend(&mut self, ordered: &[u64]) -> Result<()> {
         for &weight in ordered {
             self.tally.add(weight);
@@ -72,18 +70,18 @@ impl Spool {
         self.sink.seal(header)
     }
 
-    /// Moves all pages to where the graph's writer stands. Their number.
+    /// Moves all pages to the graph's file. Returns their number.
     pub fn move_to(&mut self, graph: &mut PageSink) -> Result<u64> {
         if self.filled > 0 {
             self.close_page()?;
         }
         let end = self.sink.finish()?;
         let page_bytes = self.sink.page_bytes();
-        let (table, pages) = (PageTable::identity(EPOCH_OF_IMPORT), SLOTS..end);
+        let (table, pages) = (PageTable::unmapped(EPOCH_OF_IMPORT), SLOTS..end);
         let mut pages =
             PageStream::new(self.device.as_ref(), &table, page_bytes, pages, Ahead::FAR)?;
         while let Some((page, bytes)) = pages.next()? {
-            let identity = Identity { salt: self.salt, page, epoch: EPOCH_OF_IMPORT };
+            let identity = Identity { salt: self.salt, physical: page, epoch: EPOCH_OF_IMPORT };
             let header = header::verify(bytes, &identity, PageKind::Weights)
                 .map_err(|fault| self.damaged(page, fault))?;
             graph.page().copy_from_slice(bytes);

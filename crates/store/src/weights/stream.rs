@@ -1,4 +1,6 @@
-//! The weights of a direction beside a pass over its lists.
+//! Streams the weights of a direction beside a pass over its lists.
+
+use cenote_pool::Handle;
 
 use crate::error::Result;
 use crate::pages::Pages;
@@ -6,26 +8,31 @@ use crate::stream::{Ahead, PageStream};
 use crate::weights::column::{self, WeightColumn, Weights};
 use crate::words::Words;
 
-/// Pulls weights as ordered bits, those of one page of lists after the other.
+/// A stream of weights as ordered bits, one page of lists at a time.
 pub(crate) struct WeightStream<'a> {
     pages: &'a Pages,
     column: &'a WeightColumn,
     index: Words<'a>,
     stream: PageStream,
-    /// Ordered bits of the page that was read last, and the address of the first.
+    /// Ordered bits of the last page read; `first` is the address of the first.
     batch: Vec<u64>,
     first: u64,
+    /// For pages that the stream does not come to next.
+    handle: Option<Handle>,
 }
+
+/// Pages that are rather read and passed over than the page behind them is looked up.
+const SKIPPED_MAX: u64 = 32;
 
 impl<'a> WeightStream<'a> {
     pub fn new(pages: &'a Pages, column: &'a WeightColumn) -> Result<Self> {
         let index = Words::new(pages, column.index_kind())?;
         let stream = pages.stream(column.section().range(), Ahead::NEAR)?;
-        Ok(Self { pages, column, index, stream, batch: Vec::new(), first: 0 })
+        Ok(Self { pages, column, index, stream, batch: Vec::new(), first: 0, handle: None })
     }
 
-    /// Puts the weights of the next page of lists into the cleared `out`; none behind the last.
-    /// `seen` hears of every page that is read.
+    /// Replaces `out` by the weights of the next page of lists; nothing after the last. Calls
+    /// `seen` with every page read.
     pub fn next_page(
         &mut self,
         out: &mut Vec<u64>,
@@ -53,7 +60,13 @@ impl<'a> WeightStream<'a> {
         Ok(())
     }
 
-    /// Reads the page that holds an address: as a rule the next one.
+    /// Steps over the next page of lists.
+    pub fn skip_page(&mut self) -> Result<()> {
+        self.index.next().map(drop)
+    }
+
+    /// Reads the page that holds an address, usually the next page of the stream or one soon
+    /// after it. The others are looked up: the stream goes on where it was.
     fn read(
         &mut self,
         address: u64,
@@ -61,15 +74,25 @@ impl<'a> WeightStream<'a> {
     ) -> Result<()> {
         let per_page = self.column.per_page() as u64;
         let page = address / per_page;
-        if self.stream.next_page() != self.column.first_page() + page {
-            let section = self.column.section();
-            let rest = section.first_page + page..section.range().end;
-            self.stream = self.pages.stream(rest, Ahead::NEAR)?;
-        }
-        let (number, bytes) = self.stream.next()?.expect("the address was checked");
-        let weights = self.column.parse(page, bytes)?;
+        let number = self.column.first_page() + page;
+        let next = self.stream.next_page();
         self.batch.clear();
         self.first = page * per_page;
+        if !(next..next + SKIPPED_MAX).contains(&number) {
+            let handle = match &self.handle {
+                Some(handle) => handle,
+                None => self.handle.insert(self.pages.handle()?),
+            };
+            let bytes = self.pages.pin(handle, number)?;
+            let weights = self.column.reparse(page, &bytes);
+            weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
+            return seen(number, &bytes, &weights);
+        }
+        while self.stream.next_page() < number {
+            self.stream.next()?;
+        }
+        let (_, bytes) = self.stream.next()?.expect("the address was checked");
+        let weights = self.column.parse(page, bytes)?;
         weights.for_each_ordered(self.column.kind(), |bits| self.batch.push(bits));
         seen(number, bytes, &weights)
     }

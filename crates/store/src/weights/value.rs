@@ -1,14 +1,14 @@
-//! What a weight is.
+//! Weights as values, as bits in the file, and as ordered bits.
 //!
-//! Within import and check a weight is 64 *ordered* bits: their order as unsigned integers is the
-//! order of the values, so that keys and weights sort alike whatever the type.
+//! Import and check use 64 *ordered* bits for a weight of any type: their order as unsigned
+//! integers is that of the values.
 
 use std::fmt;
 
 const SIGN_32: u32 = 1 << 31;
 const SIGN_64: u64 = 1 << 63;
 
-/// How weights are stored.
+/// Type of stored weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum WeightType {
@@ -26,37 +26,38 @@ pub enum WeightType {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 #[serde(untagged)]
 pub enum Weight {
-    /// Of [`WeightType::F32`].
+    /// [`WeightType::F32`].
     F32(f32),
-    /// Of [`WeightType::F64`].
+    /// [`WeightType::F64`].
     F64(f64),
-    /// Of [`WeightType::U32`].
+    /// [`WeightType::U32`].
     U32(u32),
-    /// Of [`WeightType::I64`].
+    /// [`WeightType::I64`].
     I64(i64),
 }
 
-/// What the superblock tells of all weights of the lists of targets.
+/// Summary of the weights of all lists of targets, as in the superblock. Exact after an import;
+/// changes make bounds of the smallest and the largest, and an estimate of the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightSummary {
-    /// How they are stored.
+    /// Type of the weights.
     pub kind: WeightType,
-    /// Ordered bits of the smallest; 0 where there is none.
+    /// Ordered bits of the smallest; 0 if there are no weights.
     pub(crate) min_ordered: u64,
-    /// Ordered bits of the largest; 0 where there is none.
+    /// Ordered bits of the largest; 0 if there are no weights.
     pub(crate) max_ordered: u64,
     /// Bits of the mean as `f64`.
     pub(crate) mean_bits: u64,
-    /// Whether there is any.
+    /// Whether there are weights.
     pub(crate) any: bool,
 }
 
 impl WeightType {
-    /// Every type with its name on the command line.
+    /// Every type and its name on the command line.
     pub const NAMES: [(&'static str, WeightType); 4] =
         [("f32", Self::F32), ("f64", Self::F64), ("u32", Self::U32), ("i64", Self::I64)];
 
-    /// The name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -66,7 +67,7 @@ impl WeightType {
         }
     }
 
-    /// The type of this code in a file.
+    /// The type with this code in a file.
     pub(crate) fn of_code(code: u64) -> Option<Self> {
         Self::NAMES.iter().map(|(_, kind)| *kind).find(|kind| *kind as u64 == code)
     }
@@ -84,7 +85,7 @@ impl WeightType {
         matches!(self, Self::U32 | Self::I64)
     }
 
-    /// Ordered bits of a weight that was written as text. `None`: it is none of this type.
+    /// Ordered bits of a weight in text form. `None` if it is not a value of this type.
     pub fn parse(self, token: &[u8]) -> Option<u64> {
         let text = std::str::from_utf8(token).ok()?;
         let weight = match self {
@@ -101,7 +102,7 @@ impl WeightType {
         match self {
             Self::F32 => Weight::F32(value as f32).ordered(),
             Self::F64 => Weight::F64(value).ordered(),
-            // Every integer of 53 bits, and no fraction.
+            // Only integers that an f64 represents exactly.
             Self::U32 | Self::I64
                 if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 =>
             {
@@ -121,7 +122,7 @@ impl WeightType {
         }
     }
 
-    /// Ordered bits of minus a weight, for matrices that are symmetric but for the sign.
+    /// Ordered bits of the negated weight, for skew-symmetric matrices.
     pub fn negated(self, ordered: u64) -> Option<u64> {
         match self.weight(ordered) {
             Weight::F32(value) => Weight::F32(-value).ordered(),
@@ -131,7 +132,7 @@ impl WeightType {
         }
     }
 
-    /// What a message says that a weight must be.
+    /// Description of valid weights for error messages.
     pub fn expected(self) -> &'static str {
         match self {
             Self::F32 => "a finite number that f32 can hold",
@@ -153,7 +154,7 @@ impl WeightType {
         }
     }
 
-    /// From ordered bits to those that stand in the file; zeros above those of four bytes.
+    /// Converts ordered bits to the bits in the file; those of four-byte types are the low 32.
     #[inline]
     pub(crate) fn raw(self, ordered: u64) -> u64 {
         match self {
@@ -168,7 +169,7 @@ impl WeightType {
         }
     }
 
-    /// From the bits that stand in the file to ordered ones.
+    /// Converts the bits in the file to ordered bits.
     #[inline]
     pub(crate) fn ordered(self, raw: u64) -> u64 {
         match self {
@@ -185,7 +186,17 @@ impl WeightType {
 }
 
 impl Weight {
-    /// The weight as a floating-point number, rounded where it is a large integer.
+    /// Its type.
+    pub fn kind(self) -> WeightType {
+        match self {
+            Self::F32(_) => WeightType::F32,
+            Self::F64(_) => WeightType::F64,
+            Self::U32(_) => WeightType::U32,
+            Self::I64(_) => WeightType::I64,
+        }
+    }
+
+    /// The weight as a floating-point number; large integers are rounded.
     #[inline]
     pub fn to_f64(self) -> f64 {
         match self {
@@ -201,7 +212,7 @@ impl Weight {
         self.to_f64() < 0.0
     }
 
-    /// Ordered bits; minus zero counts as zero. `None` where it is not finite.
+    /// Ordered bits; minus zero counts as zero. `None` if the weight is not finite.
     pub(crate) fn ordered(self) -> Option<u64> {
         Some(match self {
             Self::F32(value) if value.is_finite() => {
@@ -218,7 +229,7 @@ impl Weight {
 }
 
 impl fmt::Display for Weight {
-    /// As few digits as give the same weight when read again.
+    /// Writes as few digits as identify the weight.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::F32(value) => write!(f, "{value:?}"),
@@ -230,24 +241,32 @@ impl fmt::Display for Weight {
 }
 
 impl WeightSummary {
-    /// The smallest weight, `None` where the graph has no edge.
+    /// Whether this may be what changes have made of a summary, where `exact` is that of the
+    /// weights.
+    pub(crate) fn covers(&self, exact: &Self) -> bool {
+        (self.kind, self.any) == (exact.kind, exact.any)
+            && self.min_ordered <= exact.min_ordered
+            && self.max_ordered >= exact.max_ordered
+    }
+
+    /// The smallest weight, or a smaller one if edges have changed; `None` if there is no edge.
     pub fn min(&self) -> Option<Weight> {
         self.any.then(|| self.kind.weight(self.min_ordered))
     }
 
-    /// The largest weight, `None` where the graph has no edge.
+    /// The largest weight, or a larger one if edges have changed; `None` if there is no edge.
     pub fn max(&self) -> Option<Weight> {
         self.any.then(|| self.kind.weight(self.max_ordered))
     }
 
-    /// The mean over the entries of all lists of targets; 0 where there is none, or where their sum
-    /// overflows.
+    /// The mean over the entries of all lists of targets, an estimate if edges have changed; 0 if
+    /// there are none or their sum overflows.
     pub fn mean(&self) -> f64 {
         f64::from_bits(self.mean_bits)
     }
 }
 
-/// Adds weights up, one after the other: the same weights in the same order give the same bits.
+/// Summarises weights. Adds them in order: the same sequence gives the same bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tally {
     kind: WeightType,
@@ -283,6 +302,43 @@ impl Tally {
         let min_ordered = if any { self.min } else { 0 };
         let mean_bits = (mean + 0.0).to_bits();
         WeightSummary { kind: self.kind, min_ordered, max_ordered: self.max, mean_bits, any }
+    }
+}
+
+/// Follows a summary while weights come and go: bounds of them, and an estimate of the mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SummaryEdit {
+    summary: WeightSummary,
+    sum: f64,
+}
+
+impl SummaryEdit {
+    /// The summary of `count` weights.
+    pub fn new(summary: WeightSummary, count: u64) -> Self {
+        Self { summary, sum: summary.mean() * count as f64 }
+    }
+
+    pub fn remove(&mut self, ordered: u64) {
+        self.sum -= self.summary.kind.weight(ordered).to_f64();
+    }
+
+    pub fn add(&mut self, ordered: u64) {
+        let WeightSummary { kind, min_ordered, max_ordered, any, .. } = &mut self.summary;
+        self.sum += kind.weight(ordered).to_f64();
+        *min_ordered = if *any { ordered.min(*min_ordered) } else { ordered };
+        *max_ordered = if *any { ordered.max(*max_ordered) } else { ordered };
+        *any = true;
+    }
+
+    /// The summary of `count` weights now.
+    pub fn finish(self, count: u64) -> WeightSummary {
+        let (Some(min), Some(max), true) = (self.summary.min(), self.summary.max(), count > 0)
+        else {
+            return Tally::new(self.summary.kind).summary();
+        };
+        let mean = (self.sum / count as f64).clamp(min.to_f64(), max.to_f64());
+        let mean = if mean.is_finite() { mean + 0.0 } else { 0.0 };
+        WeightSummary { mean_bits: mean.to_bits(), ..self.summary }
     }
 }
 

@@ -1,12 +1,11 @@
-//! Writes a graph: lists, index, degrees and ids, in one pass; only hub neighbours have the lists
-//! read back.
+//! Writes a graph in one pass: lists, index, degrees and ids. Only hub neighbours read lists back.
 //!
-//! Its one commit comes last, after everything else is on stable storage: a file without it is not
-//! a graph.
+//! The superblock comes last, after everything else is on stable storage: without it the file is
+//! not a graph.
 //!
-//! - `packer`: puts lists into pages, in vertex order
+//! - `packer`: packs lists into pages, in vertex order
 
-mod packer;
+pub(crate) mod packer;
 
 use std::io;
 use std::sync::Arc;
@@ -29,31 +28,31 @@ use crate::weights::{Weight, WeightSummary, WeightType};
 use crate::words::write_words;
 use packer::{Packed, Packer, Totals};
 
-/// What is known about a graph before its first list.
+/// Properties of a graph, given before its first list.
 #[derive(Clone, Debug)]
 pub struct GraphSpec {
     /// Bytes of a page: a power of two, 4 KiB to 64 KiB.
     pub page_bytes: usize,
-    /// Number of vertices; every one has a list, maybe an empty one.
+    /// Number of vertices; each has a list, which may be empty.
     pub vertices: u64,
-    /// Whether edges have a direction. Without one, each edge stands in the lists of both ends (a
-    /// self-loop once).
+    /// Whether edges have a direction. An undirected edge is in the lists of both ends (a self-loop
+    /// once).
     pub directed: bool,
-    /// Whether lists of sources follow the lists of targets. Only for directed graphs.
+    /// Whether lists of sources follow the lists of targets; for directed graphs only.
     pub in_edges: bool,
-    /// Whether an entry may stand in a list more than once.
+    /// Whether a list may contain an entry more than once.
     pub duplicates_kept: bool,
-    /// Whether a vertex may stand in its own list.
+    /// Whether a list may contain its own vertex.
     pub self_loops_kept: bool,
-    /// Any number that tells this graph from others; it goes into every checksum.
+    /// Random number that distinguishes this graph from others; it goes into every checksum.
     pub salt: u64,
 }
 
-/// What is known about a graph after its last list.
+/// Numbers of edges, given after the last list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Edges as the user counts them. They must agree with what was pushed: on a directed graph the
-    /// entries of all lists; else the entries plus the self-loops, halved.
+    /// Edges as the user counts them. Must agree with the lists: on a directed graph the number of
+    /// entries; else the entries plus the self-loops, halved.
     pub edges: u64,
     /// Repeated edges that were found, kept or not.
     pub duplicates: u64,
@@ -61,14 +60,14 @@ pub struct Counts {
     pub self_loops: u64,
 }
 
-/// Where the user's vertex ids come from, strictly ascending: in vertex order, unless the graph has
-/// another ([`GraphWriter::finish_in_order`]).
+/// The source of the user's vertex ids, which ascend strictly. They are in vertex order unless the
+/// graph has another order ([`GraphWriter::finish_in_order`]).
 pub enum IdsSource<'a> {
-    /// They are `0..vertices`: nothing is stored.
+    /// The ids are `0..vertices` and are not stored.
     Dense,
-    /// Gives the next integer.
+    /// Returns the next integer.
     Integers(&'a mut dyn FnMut() -> io::Result<u64>),
-    /// Puts the next string into the cleared buffer. UTF-8, at most 64 KiB; strings ascend by
+    /// Writes the next string into the cleared buffer: UTF-8, at most 64 KiB. Strings ascend by
     /// their bytes.
     Strings(&'a mut dyn FnMut(&mut Vec<u8>) -> io::Result<()>),
 }
@@ -76,7 +75,7 @@ pub enum IdsSource<'a> {
 /// Writes a graph to a device.
 ///
 /// Push a list for every vertex; with in-edges call [`GraphWriter::begin_in`] and push a list of
-/// sources for every vertex; then [`GraphWriter::finish`]. It must stay on one thread.
+/// sources for every vertex; then call [`GraphWriter::finish`]. Use it on one thread.
 pub struct GraphWriter {
     spec: GraphSpec,
     codec: Codec,
@@ -88,7 +87,7 @@ pub struct GraphWriter {
     stored_in: u64,
     weights: Option<WeightWriter>,
     hub_neighbours: HubNeighboursChoice,
-    /// What hub neighbours are found from, until they are written.
+    /// The lists that hub neighbours are to be computed from.
     lists: Option<WrittenLists>,
 }
 
@@ -99,24 +98,23 @@ struct WrittenLists {
     classes: Classes,
 }
 
-/// The column of weights of the direction that is being written.
+/// The column of weights of the current direction.
 struct WeightWriter {
     spool: Spool,
     scratch: Arc<dyn Device>,
     kind: WeightType,
-    /// Of the lists of targets, once they are written.
+    /// Summary of the lists of targets, once they are written.
     summary: Option<WeightSummary>,
 }
 
 impl GraphWriter {
-    /// A graph without lists yet, which will lie in raw pages. What the device held is lost.
+    /// Starts an unweighted graph with raw pages. Overwrites the device.
     pub fn create(device: Arc<dyn Device>, spec: GraphSpec) -> Result<Self> {
         Self::create_with_codec(device, spec, Codec::Raw)
     }
 
-    /// As [`GraphWriter::create`], for a graph whose edges have weights, which wait on a scratch
-    /// device of the caller's. Then [`GraphWriter::extend_weights`] follows every
-    /// [`GraphWriter::extend`].
+    /// Starts a graph with weights, which are kept on a `scratch` device until their lists are
+    /// written. Call [`GraphWriter::extend_weights`] after every [`GraphWriter::extend`].
     pub fn create_weighted(
         device: Arc<dyn Device>,
         spec: GraphSpec,
@@ -130,7 +128,7 @@ impl GraphWriter {
         Ok(writer)
     }
 
-    /// The weights of the entries that were given last, as ordered bits.
+    /// Appends the weights of the entries pushed last, as ordered bits.
     pub fn extend_ordered(&mut self, weights: &[u64]) -> Result<()> {
         match &mut self.weights {
             Some(writer) => writer.spool.extend(weights),
@@ -138,7 +136,7 @@ impl GraphWriter {
         }
     }
 
-    /// The weights of the entries that were given last. Where an entry repeats, its weights ascend.
+    /// Appends the weights of the entries pushed last. Weights of a repeated entry ascend.
     ///
     /// # Panics
     /// If the graph is unweighted, or a weight is of another type or not finite.
@@ -152,7 +150,7 @@ impl GraphWriter {
         self.extend_ordered(&weights.iter().map(ordered).collect::<Vec<_>>())
     }
 
-    /// A graph without lists yet. What the device held is lost.
+    /// Starts an unweighted graph. Overwrites the device.
     pub fn create_with_codec(
         device: Arc<dyn Device>,
         spec: GraphSpec,
@@ -177,28 +175,28 @@ impl GraphWriter {
         })
     }
 
-    /// Whether [`GraphWriter::write_hub_neighbours`] is to write hub neighbours; without a word
-    /// there will be none.
+    /// Sets whether [`GraphWriter::write_hub_neighbours`] writes hub neighbours; by default it does
+    /// not.
     #[must_use]
     pub fn with_hub_neighbours(mut self, hub_neighbours: HubNeighboursChoice) -> Self {
         self.hub_neighbours = hub_neighbours;
         self
     }
 
-    /// Memory that finding hub neighbours takes, beside a byte a vertex and
+    /// Bytes of memory for hub neighbours, beside one byte per vertex and
     /// [`GraphWriter::memory_bytes`].
     pub fn hub_neighbours_bytes(adjacency_pages: u64, threads: usize) -> usize {
         5 * adjacency_pages as usize + HubNeighboursWriter::memory_bytes(threads)
     }
 
-    /// Memory that the writer takes: buffers, a page of lists to be packed, the page index (8 bytes
-    /// a page) and the degrees (1 to 2 bytes a vertex) of the direction that is being written.
+    /// Bytes of memory: buffers, the lists of a packed page, and for the current direction the page
+    /// index (8 bytes a page) and the degrees (1 to 2 bytes a vertex).
     pub fn memory_bytes(&self) -> usize {
         let weights = if self.weights.is_some() { Spool::MEMORY_BYTES } else { 0 };
         PageSink::MEMORY_BYTES + self.packer.memory_bytes() + weights
     }
 
-    /// The list of the next vertex, whole.
+    /// Writes the whole list of the next vertex.
     ///
     /// # Panics
     /// As [`GraphWriter::begin_list`] and [`GraphWriter::extend`].
@@ -210,20 +208,20 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Starts the list of the next vertex, of which the length is known but not the entries.
+    /// Starts the list of the next vertex, whose length is `degree`.
     ///
     /// # Panics
-    /// If a list is open or all vertices have their list.
+    /// If a list is open or all vertices have a list.
     #[inline]
     pub fn begin_list(&mut self, degree: u64) -> Result<()> {
         self.packer.begin(degree, &mut self.sink)
     }
 
-    /// The next entries of the open list.
+    /// Appends entries to the open list.
     ///
     /// # Panics
-    /// If no list is open, entries are more than its length, not ascending, no vertices, or of a
-    /// kind (repeated, self-loop) that the graph does not keep.
+    /// If no list is open, or if the entries exceed its length, do not ascend, are no vertices, or
+    /// are of a kind (repeated, self-loop) that the graph excludes.
     #[inline]
     pub fn extend(&mut self, targets: &[u32]) -> Result<()> {
         self.packer.extend(targets, &mut self.sink)
@@ -232,13 +230,13 @@ impl GraphWriter {
     /// Closes the open list.
     ///
     /// # Panics
-    /// If it is shorter than was said.
+    /// If it is shorter than announced.
     #[inline]
     pub fn end_list(&mut self) {
         self.packer.end();
     }
 
-    /// All lists of targets are there; lists of sources follow.
+    /// Ends the lists of targets and begins the lists of sources.
     ///
     /// # Panics
     /// If the graph has no in-edges, or some vertex has no list yet.
@@ -254,7 +252,7 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Writes index and degrees behind the lists, and is ready for the next direction.
+    /// Writes the sections that follow the lists of a direction, and prepares the next direction.
     fn finish_direction(&mut self, kinds: [SectionKind; 3]) -> Result<Totals> {
         let packer = std::mem::replace(&mut self.packer, Packer::new(&self.spec, self.codec));
         let Packed { index, degrees, totals } = packer.finish(&mut self.sink)?;
@@ -276,7 +274,7 @@ impl GraphWriter {
         Ok(totals)
     }
 
-    /// Whether hub neighbours follow these lists: those along which a search looks back.
+    /// Whether hub neighbours are computed from these lists, which must be lists of sources.
     fn has_hub_neighbours(&self, adjacency: SectionKind, totals: &Totals) -> bool {
         let looks_back = match adjacency {
             SectionKind::OutAdjacency => !self.spec.directed,
@@ -285,11 +283,11 @@ impl GraphWriter {
         looks_back && self.hub_neighbours.is_made(self.spec.vertices, totals.stored)
     }
 
-    /// All lists are there. Writes what belongs to the direction that was pushed last; then
-    /// [`GraphWriter::write_hub_neighbours`] may follow, and [`GraphWriter::finish`].
+    /// Ends all lists and writes the sections of the last direction. Call it before
+    /// [`GraphWriter::write_hub_neighbours`]; [`GraphWriter::finish`] includes it.
     ///
     /// # Panics
-    /// If some vertex has no list yet, or lists of sources were announced and have not begun.
+    /// If some vertex has no list, or announced lists of sources have not begun.
     pub fn end_lists(&mut self) -> Result<()> {
         use SectionKind::{InAdjacency, InDegrees, InIndex, OutAdjacency, OutDegrees, OutIndex};
         match self.out {
@@ -307,15 +305,14 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Whether [`GraphWriter::write_hub_neighbours`] has something to do.
+    /// Whether [`GraphWriter::write_hub_neighbours`] will write any.
     pub fn wants_hub_neighbours(&self) -> bool {
         self.lists.is_some()
     }
 
     /// Writes the hub neighbours, if the graph is to have any
-    /// ([`GraphWriter::with_hub_neighbours`]): reads the lists back, on so many threads. `go_on`
-    /// hears of every few MiB that were read, how many bytes, and says whether to go on; false
-    /// where it did not.
+    /// ([`GraphWriter::with_hub_neighbours`]): reads the lists back on `threads`. Calls `go_on`
+    /// every few MiB with the bytes read since its last call. Returns false if `go_on` did.
     ///
     /// # Panics
     /// Before [`GraphWriter::end_lists`].
@@ -332,7 +329,7 @@ impl GraphWriter {
         let device = Arc::clone(self.sink.device());
         let (spec, vertices) = (&self.spec, self.spec.vertices as u32);
         let (page_bytes, salt) = (spec.page_bytes, spec.salt);
-        let (file, table) = (device.name().into(), PageTable::identity(EPOCH_OF_IMPORT));
+        let (file, table) = (device.name().into(), PageTable::unmapped(EPOCH_OF_IMPORT));
         let pages = SectionPages { file, section, page_bytes, salt, table };
         let mut load = Adjacency::load(pages, vertices);
         let pushed = index.iter().try_for_each(|word| load.push(*word));
@@ -350,7 +347,7 @@ impl GraphWriter {
         Ok(true)
     }
 
-    /// Moves the weights of the lists that were written last behind them.
+    /// Moves the weights of the last lists from the scratch device to the graph.
     fn finish_weights(&mut self, adjacency: SectionKind, stored: u64) -> Result<()> {
         let Some(writer) = &mut self.weights else { return Ok(()) };
         let pages = writer.spool.move_to(&mut self.sink)?;
@@ -369,7 +366,7 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Tells where the weights of each page of lists are: after those of the page before.
+    /// Writes the weight index: the weights of a page of lists follow those of the page before.
     fn write_weight_index(&mut self, adjacency: SectionKind, index: &[u64]) -> Result<()> {
         if self.weights.is_none() {
             return Ok(());
@@ -389,7 +386,7 @@ impl GraphWriter {
         Ok(())
     }
 
-    /// Notes a section that ends before the present page.
+    /// Records a section that ends before the current page.
     fn add_section(&mut self, kind: SectionKind, pages: u64, items: u64) {
         let first_page = self.sink.page_number() - pages;
         let lists = kind.page_kind() == PageKind::Adjacency;
@@ -398,8 +395,8 @@ impl GraphWriter {
         self.sections.push(Section { kind, codec, first_page, pages, items, epoch });
     }
 
-    /// Writes index, degrees and ids, returns when they are on stable storage, and then writes the
-    /// superblock that makes the file a graph.
+    /// Writes the remaining sections, syncs, and writes and syncs the superblock that makes the
+    /// file a graph.
     ///
     /// # Panics
     /// If some vertex has no list yet.
@@ -407,11 +404,11 @@ impl GraphWriter {
         self.finish_in_order(ids, None, counts)
     }
 
-    /// [`GraphWriter::finish`] for a graph whose lists were pushed in another order than that of
-    /// the ids: `tables` tell which vertex has the first id, the second, and so on.
+    /// [`GraphWriter::finish`] for a graph whose lists were not pushed in the order of the ids;
+    /// `tables` map between ranks and vertices.
     ///
     /// # Panics
-    /// If some vertex has no list yet, or a table has not one entry for each vertex.
+    /// If some vertex has no list yet, or a table does not have one entry for each vertex.
     pub fn finish_in_order(
         mut self,
         ids: IdsSource<'_>,
@@ -479,7 +476,7 @@ impl GraphWriter {
         let both = [(SectionKind::VertexOfRank, vertex_of), (SectionKind::RankOfVertex, rank_of)];
         for (kind, table) in both {
             let items = table.len() as u64;
-            assert_eq!(items, self.spec.vertices, "the {} is told of all", kind.name());
+            assert_eq!(items, self.spec.vertices, "{} has all vertices", kind.name());
             let pages = order::write_table(&mut self.sink, table)?;
             self.add_section(kind, pages, items);
         }
@@ -516,6 +513,8 @@ impl GraphWriter {
             epoch: EPOCH_OF_IMPORT,
             pages_total,
             logical_pages: pages_total,
+            log: 0..0,
+            logged_vertices: 0,
             sections: std::mem::take(&mut self.sections),
         }
     }

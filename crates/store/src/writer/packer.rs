@@ -1,9 +1,11 @@
-//! Packs lists into pages, in vertex order, in one pass that never reads back.
+//! Packs lists into pages in one pass, in vertex order.
 //!
-//! A list goes next to the one before it. A short list never straddles two pages: where it does
-//! not fit, a new page starts. A long list starts in the rest of a page if that holds at least a
-//! few of its entries, runs on through whole pages and shares its last one. Lists may be longer
-//! than memory: they can be given in pieces.
+//! A list follows the previous one. A short list never spans two pages: if it does not fit, it
+//! starts a new page. A long list starts in the remaining part of a page if a few of its entries
+//! fit, continues through whole pages and shares its last one. Lists may be longer than memory,
+//! since they can be pushed in pieces.
+
+use std::ops::Range;
 
 use super::GraphSpec;
 use crate::VertexId;
@@ -13,9 +15,9 @@ use crate::format::{self, Codec, HEAD_ENTRIES_MIN, HEADER_BYTES, PageKind};
 use crate::header::PageHeader;
 use crate::index;
 use crate::packed::page::PackedPage;
-use crate::sink::{PageSink, PageTarget};
+use crate::sink::PageTarget;
 
-/// What the lists of one direction add up to.
+/// Sums over the lists of one direction.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub stored: u64,
@@ -30,41 +32,43 @@ pub(crate) struct Packer {
     vertices: u32,
     duplicates_kept: bool,
     self_loops_kept: bool,
-    /// The page that is being filled.
     page: Filling,
     header: PageHeader,
     starts_from: VertexId,
-    /// The list that is being filled.
+    /// Vertex of the open list, or of the next one.
     next_vertex: VertexId,
     open: Option<OpenList>,
+    /// A page of so many lists and entries takes no more, unless a short list is open.
+    items_max: usize,
     index: Vec<u64>,
-    degrees: DegreePages,
+    /// Not gathered while only some pages are packed.
+    degrees: Option<DegreePages>,
     totals: Totals,
 }
 
-/// How a page is filled.
 enum Filling {
-    /// In place. So many entries.
+    /// Filled in place; the field is the number of entries.
     Raw(usize),
     Packed(Box<PackedFilling>),
 }
 
-/// A page whose lists wait until it is full.
 struct PackedFilling {
     page: PackedPage,
-    /// The first entries of the open list, which decide on which page it starts.
+    /// The first entries of the open list, until it is known on which page it starts.
     head: Vec<u32>,
-    /// Whether that is decided.
+    /// Whether `head` was placed.
     started: bool,
 }
 
 struct OpenList {
     degree: u64,
+    /// Entries before the first that is given, and before the first that is not.
+    skip: u64,
+    end: u64,
     done: u64,
     last: Option<u32>,
 }
 
-/// What remains when all lists are in their pages.
 pub(crate) struct Packed {
     pub index: Vec<u64>,
     pub degrees: DegreePages,
@@ -91,8 +95,9 @@ impl Packer {
             starts_from: 0,
             next_vertex: 0,
             open: None,
+            items_max: usize::MAX,
             index: Vec::new(),
-            degrees: DegreePages::new(spec.page_bytes),
+            degrees: Some(DegreePages::new(spec.page_bytes)),
             totals: Totals::default(),
         }
     }
@@ -102,21 +107,35 @@ impl Packer {
             Filling::Raw(_) => 0,
             Filling::Packed(filling) => filling.page.memory_bytes(),
         };
-        self.index.capacity() * 8 + self.degrees.memory_bytes() + page
+        let degrees = self.degrees.as_ref().map_or(0, DegreePages::memory_bytes);
+        self.index.capacity() * 8 + degrees + page
     }
 
     #[inline]
-    pub fn begin(&mut self, degree: u64, sink: &mut PageSink) -> Result<()> {
+    pub fn begin(&mut self, degree: u64, sink: &mut impl PageTarget) -> Result<()> {
+        self.begin_piece(degree, 0..degree, sink)
+    }
+
+    /// [`Packer::begin`] for a part of a list: the entries before and behind it are in other pages.
+    #[inline]
+    pub fn begin_piece(
+        &mut self,
+        degree: u64,
+        part: Range<u64>,
+        sink: &mut impl PageTarget,
+    ) -> Result<()> {
+        let Range { start: skip, end } = part;
         assert!(self.open.is_none(), "the list before is still open");
         assert!(self.next_vertex < self.vertices, "all vertices have their list");
-        self.open = Some(OpenList { degree, done: 0, last: None });
+        assert!(skip == 0 || self.header.lists == 0, "only a page begins within a list");
+        self.open = Some(OpenList { degree, skip, end, done: skip, last: None });
         match &mut self.page {
             Filling::Raw(entries) => {
                 let entries = *entries;
                 if self.header.lists > 0 && !self.may_start(entries, degree) {
                     self.close_page(sink)?;
                 }
-                self.open_piece(0);
+                self.open_piece(skip);
                 self.write_start(sink);
                 Ok(())
             }
@@ -135,15 +154,34 @@ impl Packer {
         format::payload_bytes(self.page_bytes) - used
     }
 
-    /// Whether the next list may start in what is left of a raw page.
+    /// Whether the next list may start in the remaining part of a raw page.
     #[inline]
     fn may_start(&self, entries: usize, degree: u64) -> bool {
         let Some(room) = self.free(entries).checked_sub(2) else { return false };
-        let is_long = degree > format::short_list_max(self.page_bytes) as u64;
+        if entries + usize::from(self.header.lists) + HEAD_ENTRIES_MIN >= self.items_max {
+            return false;
+        }
+        let is_long = self.is_long(degree);
         degree <= (room / 4) as u64 || (is_long && room / 4 >= HEAD_ENTRIES_MIN)
     }
 
-    /// A piece of the open list, from `skip` on, starts where the entries of the page end.
+    /// Whether a list of this length may run over several pages.
+    #[inline]
+    fn is_long(&self, degree: u64) -> bool {
+        degree > format::short_list_max(self.page_bytes) as u64
+    }
+
+    /// Entries that the page may still take of the open list, by the limit of its items.
+    #[inline]
+    fn allowed(&self, entries: usize) -> usize {
+        let degree = self.open.as_ref().expect("a list is open").degree;
+        if !self.is_long(degree) {
+            return usize::MAX;
+        }
+        self.items_max.saturating_sub(entries + usize::from(self.header.lists))
+    }
+
+    /// Starts a piece of the open list, from its entry `skip` on.
     #[inline]
     fn open_piece(&mut self, skip: u64) {
         let degree = self.open.as_ref().expect("a list is open").degree;
@@ -157,16 +195,16 @@ impl Packer {
         self.header.tail_degree = degree;
     }
 
-    /// Where the last list of a raw page starts.
+    /// Writes where the last list of a raw page starts.
     #[inline]
-    fn write_start(&mut self, sink: &mut PageSink) {
+    fn write_start(&mut self, sink: &mut impl PageTarget) {
         let at = self.page_bytes - 2 * usize::from(self.header.lists);
         let start = self.entries() as u16;
         sink.page()[at..at + 2].copy_from_slice(&start.to_le_bytes());
     }
 
     #[inline]
-    pub fn extend(&mut self, targets: &[u32], sink: &mut PageSink) -> Result<()> {
+    pub fn extend(&mut self, targets: &[u32], sink: &mut impl PageTarget) -> Result<()> {
         self.check_targets(targets);
         match self.page {
             Filling::Raw(entries) => self.extend_raw(targets, entries, sink),
@@ -178,16 +216,16 @@ impl Packer {
         &mut self,
         targets: &[u32],
         mut entries: usize,
-        sink: &mut PageSink,
+        sink: &mut impl PageTarget,
     ) -> Result<()> {
         let mut rest = targets;
         while !rest.is_empty() {
-            let mut room = self.free(entries) / 4;
+            let mut room = (self.free(entries) / 4).min(self.allowed(entries));
             if room == 0 {
                 self.continue_list(sink)?;
                 self.write_start(sink);
                 entries = 0;
-                room = self.free(entries) / 4;
+                room = (self.free(entries) / 4).min(self.allowed(entries));
             }
             let (now, later) = rest.split_at(room.min(rest.len()));
             let at = HEADER_BYTES + entries * 4;
@@ -200,7 +238,7 @@ impl Packer {
         Ok(())
     }
 
-    fn extend_packed(&mut self, targets: &[u32], sink: &mut PageSink) -> Result<()> {
+    fn extend_packed(&mut self, targets: &[u32], sink: &mut impl PageTarget) -> Result<()> {
         let head_entries = self.head_entries();
         let filling = self.packed();
         let mut rest = targets;
@@ -214,7 +252,7 @@ impl Packer {
             self.start_packed(sink)?;
         }
         for target in rest {
-            if !self.packed().page.push(*target) {
+            if self.allowed(self.entries()) == 0 || !self.packed().page.push(*target) {
                 self.continue_list(sink)?;
                 let vertex = self.next_vertex;
                 let begun = self.packed().page.begin(vertex, &[*target]);
@@ -225,11 +263,11 @@ impl Packer {
         Ok(())
     }
 
-    /// So many entries of the open list, at its start, lie on one page.
+    /// Number of entries at the start of the open list that must be on one page.
     fn head_entries(&self) -> usize {
-        let degree = self.open.as_ref().expect("a list is open").degree;
-        let short_max = format::short_list_max(self.page_bytes);
-        if degree <= short_max as u64 { degree as usize } else { HEAD_ENTRIES_MIN }
+        let OpenList { degree, skip, end, .. } = *self.open.as_ref().expect("a list is open");
+        let entries = (end - skip) as usize;
+        if self.is_long(degree) { entries.min(HEAD_ENTRIES_MIN) } else { entries }
     }
 
     fn packed(&mut self) -> &mut PackedFilling {
@@ -239,9 +277,14 @@ impl Packer {
         }
     }
 
-    /// Puts the first entries of the open list, which wait, into the page or onto the next one.
-    fn start_packed(&mut self, sink: &mut PageSink) -> Result<()> {
-        let vertex = self.next_vertex;
+    /// Puts the first entries of the open list into the current page or the next one.
+    fn start_packed(&mut self, sink: &mut impl PageTarget) -> Result<()> {
+        let (vertex, skip) = (self.next_vertex, self.open.as_ref().expect("a list is open").skip);
+        if self.header.lists > 0
+            && self.entries() + usize::from(self.header.lists) >= self.items_max
+        {
+            self.close_page(sink)?;
+        }
         let filling = self.packed();
         let done = filling.head.len() as u64;
         filling.started = true;
@@ -251,20 +294,17 @@ impl Packer {
             let begun = filling.page.begin(vertex, &filling.head);
             assert!(begun, "an empty page has room for a short list");
         }
-        self.open_piece(0);
-        self.open.as_mut().expect("a list is open").done = done;
+        self.open_piece(skip);
+        self.open.as_mut().expect("a list is open").done = skip + done;
         Ok(())
     }
 
-    /// Entries are what the graph's flags and counts promise to every reader.
+    /// Asserts that entries respect the flags and counts of the graph.
     #[inline]
     fn check_targets(&mut self, targets: &[u32]) {
         let vertex = self.next_vertex;
         let open = self.open.as_mut().expect("a list is open");
-        assert!(
-            targets.len() as u64 <= open.degree - open.done,
-            "more entries than were announced"
-        );
+        assert!(targets.len() as u64 <= open.end - open.done, "more entries than were announced");
         let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return };
         let repeats = u32::from(self.duplicates_kept);
         let above = |a: u32, b: u32| u64::from(a) < u64::from(b) + u64::from(repeats);
@@ -280,8 +320,8 @@ impl Packer {
         self.totals.self_loops += loops;
     }
 
-    /// The page is full, the list is not: it goes on in the next page.
-    fn continue_list(&mut self, sink: &mut PageSink) -> Result<()> {
+    /// Closes the full page and continues the open list in the next one.
+    fn continue_list(&mut self, sink: &mut impl PageTarget) -> Result<()> {
         self.close_page(sink)?;
         let done = self.open.as_ref().expect("a list is open").done;
         self.open_piece(done);
@@ -295,7 +335,7 @@ impl Packer {
         }
     }
 
-    fn close_page(&mut self, sink: &mut PageSink) -> Result<()> {
+    fn close_page(&mut self, sink: &mut impl PageTarget) -> Result<()> {
         let continues = self.header.head_skip > 0;
         let entries = self.entries();
         self.index.push(index::word(self.starts_from, continues, entries));
@@ -316,7 +356,9 @@ impl Packer {
         let open = self.open.take().expect("a list is open");
         assert_eq!(open.done, open.degree, "the list is shorter than was announced");
         let vertex = self.next_vertex;
-        self.degrees.push(vertex, open.degree);
+        if let Some(degrees) = &mut self.degrees {
+            degrees.push(vertex, open.degree);
+        }
         self.totals.stored += open.degree;
         if open.degree > self.totals.degree_max {
             self.totals.degree_max = open.degree;
@@ -325,7 +367,30 @@ impl Packer {
         self.next_vertex += 1;
     }
 
-    pub fn finish(mut self, sink: &mut PageSink) -> Result<Packed> {
+    /// Ends a part of a list that goes on in other pages.
+    pub fn end_piece(&mut self) {
+        let open = self.open.as_ref().expect("a list is open");
+        assert_eq!(open.done, open.end, "the part is shorter than was announced");
+        if open.done == open.degree { self.end() } else { self.open = None }
+    }
+
+    /// Packs only some pages: the next list is that of `vertex`, and a page is full when it has
+    /// this many lists and entries.
+    pub fn seek(&mut self, vertex: VertexId, items_max: usize) {
+        assert!(self.open.is_none() && self.header.lists == 0, "the page before is closed");
+        (self.next_vertex, self.items_max, self.degrees) = (vertex, items_max, None);
+    }
+
+    /// Closes the page that is being filled. The index words of the pages since the last call.
+    pub fn take_index(&mut self, sink: &mut impl PageTarget) -> Result<Vec<u64>> {
+        assert!(self.open.is_none(), "the last list is still open");
+        if self.header.lists > 0 {
+            self.close_page(sink)?;
+        }
+        Ok(std::mem::take(&mut self.index))
+    }
+
+    pub fn finish(mut self, sink: &mut impl PageTarget) -> Result<Packed> {
         assert!(self.open.is_none(), "the last list is still open");
         let (vertices, found) = (self.vertices, self.next_vertex);
         assert_eq!(found, vertices, "every vertex has a list, maybe an empty one");
@@ -333,6 +398,7 @@ impl Packer {
             self.close_page(sink)?;
         }
         let Self { index, degrees, totals, .. } = self;
+        let degrees = degrees.expect("they are gathered where all lists are packed");
         Ok(Packed { index, degrees, totals })
     }
 }

@@ -118,7 +118,7 @@ impl Queue for MemoryQueue {
         Ok(())
     }
 
-    /// The last request completes first: nobody may rely on order.
+    /// The last request completes first: no caller may rely on the order.
     fn reap(&mut self, _: usize, completions: &mut Vec<Completion>) -> DeviceResult<()> {
         let mut state = self.state.lock().unwrap();
         for request in self.pending.drain(..).rev() {

@@ -1,5 +1,5 @@
-//! Commits of new epochs: readers of old ones are not disturbed, pages are used again when nobody
-//! needs them, and after a power cut at any write the graph is the one before or the one after.
+//! Commits of new epochs: readers of old ones see no change, pages are reused when no reader needs
+//! them, and after a power cut at any write the graph is that before the commit or after it.
 
 use std::sync::Arc;
 
@@ -229,9 +229,12 @@ fn an_older_version_of_a_page_is_an_error() {
     let graph = Graph::open(device.shared()).unwrap();
     let physical = graph.physical(page) as usize;
     assert_ne!(physical, page as usize);
-    // A write that was lost: the place holds what it held before, the same page of another epoch.
+    // A write that was lost: the place holds what it held before, a page of another epoch.
+    let salt = graph.superblock().salt;
     device.change(|bytes| {
-        bytes[physical * PAGE..][..PAGE].copy_from_slice(&old[page as usize * PAGE..][..PAGE]);
+        let place = &mut bytes[physical * PAGE..][..PAGE];
+        place.copy_from_slice(&old[page as usize * PAGE..][..PAGE]);
+        PageHeader::read(place).seal(place, salt, physical as u64);
     });
     let error = graph.scan(Direction::Out, &mut |_, _| Ok(())).unwrap_err().to_string();
     let bytes = format!("bytes {}..{}", physical * PAGE, (physical + 1) * PAGE);
@@ -338,8 +341,8 @@ fn power_cut_at_any_operation_leaves_the_graph_before_or_after_a_commit() {
                 let found: Arc<dyn Device> = Arc::new(device.restart(FaultPlan::none()));
                 let graph = Graph::open(Arc::clone(&found)).unwrap();
                 let commits = graph.superblock().epoch as u32 - 1;
-                let told = format!("{acknowledged} of {commits}, seed {seed}, {operation}");
-                assert!((acknowledged..=acknowledged + 1).contains(&commits), "{told}");
+                let case = format!("{acknowledged} of {commits}, seed {seed}, {operation}");
+                assert!((acknowledged..=acknowledged + 1).contains(&commits), "{case}");
                 outcomes[(commits - acknowledged) as usize] += 1;
                 assert_versions(&graph, &expected[commits as usize]);
                 let faults = check(&graph, &mut |_, _| {}).unwrap().faults;

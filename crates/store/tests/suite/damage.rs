@@ -128,7 +128,7 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
         let kinds =
             kinds.into_iter().chain([PageKind::Integers, PageKind::Strings, PageKind::Order]);
         let kinds = kinds.chain([PageKind::HubNeighbours]);
-        let identity = Identity { salt, page: page as u64, epoch: 1 };
+        let identity = Identity { salt, physical: page as u64, epoch: 1 };
         let passes = |kind, codec| verify_codec(bytes, &identity, kind, codec).is_ok();
         let mut kinds = kinds;
         kinds.any(|kind| Codec::ALL.into_iter().any(|codec| passes(kind, codec)))
@@ -136,7 +136,7 @@ fn verifies(device: &MemoryDevice, page: usize, salt: u64) -> bool {
 }
 
 #[test]
-fn truncation_at_any_page_or_odd_length_is_told_as_such() {
+fn truncation_at_any_page_or_odd_length_is_reported_as_such() {
     let bytes = small_graph().stored_bytes();
     let lengths = (0..bytes.len()).step_by(4096).chain([1, 47, 48, 55, 56, 511, 4095, 4097, 5000]);
     for len in lengths.chain([bytes.len() - 1, bytes.len() - 4095]) {
@@ -170,7 +170,7 @@ fn bytes_behind_the_end_belong_to_no_graph() {
 }
 
 #[test]
-fn other_files_are_told_apart_from_damaged_graphs() {
+fn other_files_are_distinguished_from_damaged_graphs() {
     let open = |bytes: Vec<u8>| Graph::open(MemoryDevice::with_bytes(bytes).shared()).unwrap_err();
     assert!(matches!(open(vec![]), StoreError::Empty { .. }));
     assert!(matches!(open(b"1 2\n2 3\n".to_vec()), StoreError::NotCenote { .. }));
@@ -211,9 +211,9 @@ fn newer_versions_and_features_ask_for_a_newer_program() {
     assert!(open(&|page| page[72] = 4).is_ok(), "an optional feature is no hindrance");
     let error = open(&|page| page[60] = 3).unwrap_err();
     assert!(error.to_string().contains("page size"), "{error}");
-    for (flag, told) in [(128, "unknown flags"), (4, "contradict each other")] {
+    for (flag, words) in [(128, "unknown flags"), (4, "contradict each other")] {
         let error = open(&|page| page[80] |= flag).unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
     }
 }
 
@@ -279,7 +279,7 @@ fn attack_pages(graph: &TestGraph) {
     let good = graph.stored_bytes();
     let pages = good.len() / 4096;
     let mut random = Random(3);
-    let mut told = 0;
+    let mut count = 0;
     for _ in 0..4_000 {
         let mut bytes = good.clone();
         let page = 2 + random.below(pages as u64 - 2) as usize;
@@ -301,10 +301,10 @@ fn attack_pages(graph: &TestGraph) {
         let device = MemoryDevice::with_bytes(bytes);
         let _ = read_all(&device);
         let faults = pages_at_fault(&device);
-        told += usize::from(changed && !faults.is_empty());
+        count += usize::from(changed && !faults.is_empty());
     }
-    println!("{told} of 4000 forged pages were found at fault");
-    assert!(told > 3_000, "only {told} of 4000 forgeries were found");
+    println!("{count} of 4000 forged pages were found at fault");
+    assert!(count > 3_000, "only {count} of 4000 forgeries were found");
 }
 
 /// Every lookup meets hostile id pages too.
@@ -333,7 +333,7 @@ fn hostile_id_pages_never_panic_a_lookup() {
 }
 
 #[test]
-fn tables_of_an_order_that_are_no_inverses_are_told() {
+fn tables_of_an_order_that_are_no_inverses_are_found() {
     let graph = small_ordered_graph();
     let good = graph.stored_bytes();
     let stored = graph.store();
@@ -347,14 +347,15 @@ fn tables_of_an_order_that_are_no_inverses_are_told() {
             });
             let report =
                 check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {}).unwrap();
-            let told: Vec<_> = report.faults.iter().map(|fault| fault.message.as_str()).collect();
-            assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+            let messages: Vec<_> =
+                report.faults.iter().map(|fault| fault.message.as_str()).collect();
+            assert!(messages.len() == 1 && messages[0].contains(expected), "{messages:?}");
         }
     }
 }
 
 #[test]
-fn heads_that_the_lists_do_not_tell_are_told() {
+fn hub_neighbours_that_do_not_follow_from_the_lists_are_found() {
     let graph = small_graph_with_hub_neighbours();
     let good = graph.stored_bytes();
     let page = graph.store().hub_neighbours().unwrap().first_page() as usize;
@@ -366,8 +367,8 @@ fn heads_that_the_lists_do_not_tell_are_told() {
         });
         let report = check_device(MemoryDevice::with_bytes(bytes).shared(), &mut |_, _| {});
         let faults = report.unwrap().faults;
-        let told: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
-        assert!(told.len() == 1 && told[0].contains(expected), "{told:?}");
+        let messages: Vec<_> = faults.iter().map(|fault| fault.message.as_str()).collect();
+        assert!(messages.len() == 1 && messages[0].contains(expected), "{messages:?}");
     }
 }
 

@@ -96,7 +96,7 @@ fn a_flipped_bit_in_any_page_of_weights_names_the_page() {
 }
 
 #[test]
-fn weights_cut_off_or_swapped_are_told() {
+fn weights_cut_off_or_swapped_are_found() {
     let (device, pages) = stored(WeightType::F64);
     let whole = device.bytes();
     for page in pages.clone() {
@@ -124,7 +124,7 @@ fn forge(device: &MemoryDevice, page: usize, change: impl FnOnce(&mut [u8])) {
 }
 
 #[test]
-fn forged_weights_are_told_whatever_their_checksum() {
+fn forged_weights_are_found_whatever_their_checksum() {
     let put = |bytes: &mut [u8], value: &[u8]| {
         bytes[HEADER_BYTES..HEADER_BYTES + value.len()].copy_from_slice(value);
     };
@@ -144,7 +144,7 @@ fn forged_weights_are_told_whatever_their_checksum() {
         assert_eq!(read_all(&device).is_err(), ends, "{kind:?} {value:?}");
         assert!(!pages_at_fault(&device).is_empty(), "{kind:?} {value:?}");
     }
-    // Headers that tell another number of weights, or that they stand elsewhere: an error, or a
+    // Headers with another number of weights, or another place of them: an error, or a
     // field that weights do not use.
     let (device, pages) = stored(WeightType::F32);
     let (before, whole) = (device.bytes(), read_all(&device).unwrap());

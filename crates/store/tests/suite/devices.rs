@@ -160,7 +160,7 @@ fn read_that_fails_anywhere_is_an_error_and_never_a_wrong_result() {
 }
 
 #[test]
-fn full_device_is_told_and_leaves_no_graph() {
+fn full_device_is_an_error_and_leaves_no_graph() {
     let faults = FaultPlan { capacity_bytes: Some(300_000), ..FaultPlan::none() };
     let device = sim(faults);
     let error = graph().write_to(device.clone(), usize::MAX).unwrap_err().to_string();

@@ -4,10 +4,13 @@
 //! cenote-store --test suite fixtures` writes those that are missing. Existing ones are never
 //! rewritten.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
-use cenote_store::{Codec, Graph, check_device};
+use cenote_store::{
+    Batch, Change, Codec, Direction, Graph, Id, LogLimits, Op, Store, check_device,
+};
 
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -61,6 +64,93 @@ fn packed_graphs_are_read_as_ever_and_written_as_ever() {
         assert_same(&Graph::open(device.shared()).unwrap(), &graph);
         assert!(device.bytes() == graph.stored_bytes(), "{name}: other bytes than ever");
     }
+}
+
+/// Two vertices more, with edges.
+fn appended() -> Batch {
+    let new_ids = ["zoe", "Amy"].map(|id| Id::String(id.into())).to_vec();
+    let add = |source, target| Change { op: Op::Add, source, target };
+    Batch { new_ids, changes: vec![add(2200, 2201), add(7, 2200)], ..Batch::default() }
+}
+
+/// The long list of the star without some entries.
+fn without(targets: Range<u32>) -> Batch {
+    let delete = |target| Change { op: Op::Delete, source: 1, target };
+    Batch { changes: targets.map(delete).collect(), ..Batch::default() }
+}
+
+/// The star after two batches: a list that shrinks from three pages to one, appended vertices,
+/// pages that lie out of order, free pages and both slots in use.
+fn updated_star() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let store = Store::open(device.shared()).unwrap();
+    store.update(&appended()).unwrap();
+    store.update(&without(100..2200)).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn an_updated_graph_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-updated.cenote", updated_star);
+    assert!(device.bytes() == updated_star(), "other bytes than ever");
+    let mut graph = star();
+    graph.out[1].truncate(100);
+    graph.out[7].push(2200);
+    graph.out.extend([vec![2201], vec![]]);
+    let found = Graph::open(device.shared()).unwrap();
+    let mut list = Vec::new();
+    for (vertex, expected) in (0..).zip(&graph.out) {
+        list.clear();
+        found.read_list(Direction::Out, vertex, &mut list).unwrap();
+        assert_eq!(list, *expected, "vertex {vertex}");
+    }
+    let ids = found.ids().unwrap();
+    let vertices = ["zoe", "Amy", "vertex/0007"].map(|id| ids.vertex_of(id).unwrap());
+    assert_eq!(vertices, [Some(2200), Some(2201), Some(7)]);
+    assert_eq!((found.superblock().epoch, found.superblock().edges), (3, 103));
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+}
+
+/// The star with two batches in its log: appended vertices, edges added and deleted.
+fn logged_star() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let limits = LogLimits::default().bytes(16 << 10);
+    let store = Store::open(device.shared()).unwrap().with_log_limits(limits);
+    store.commit(&appended()).unwrap();
+    store.commit(&without(1000..1200)).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-logged.cenote", logged_star);
+    assert!(device.bytes() == logged_star(), "other bytes than ever");
+    let mut graph = star();
+    graph.out[1].retain(|target| !(1000..1200).contains(target));
+    graph.out[7].push(2200);
+    graph.out.extend([vec![2201], vec![]]);
+    let found = Graph::open(device.shared()).unwrap();
+    let mut list = Vec::new();
+    for (vertex, expected) in (0..).zip(&graph.out) {
+        list.clear();
+        found.read_list(Direction::Out, vertex, &mut list).unwrap();
+        assert_eq!(list, *expected, "vertex {vertex}");
+    }
+    let superblock = found.superblock();
+    assert_eq!((superblock.epoch, superblock.edges, found.logged_changes()), (2, 2003, 202));
+    let log = superblock.log.start as usize * 4096;
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+    let damaged = fixture("v2-corrupt-log.cenote", || {
+        let mut bytes = logged_star();
+        bytes[log + 60] ^= 1;
+        bytes
+    });
+    let error = Graph::open(damaged.shared()).unwrap_err().to_string();
+    assert!(error.contains("flush 1 is damaged: checksum mismatch"), "{error}");
 }
 
 #[test]

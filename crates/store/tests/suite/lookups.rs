@@ -1,4 +1,4 @@
-//! Lists and ids in random order: each page comes from the device once, and is verified then.
+//! Look-ups of lists and ids in random order read and verify each page once.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ fn damaged_page_is_the_same_error_through_a_look_up_as_through_a_pass() {
                 let graph = Graph::open(device.shared()).unwrap();
                 let pass = graph.scan(direction, &mut |_, _| Ok(())).unwrap_err();
                 assert!(matches!(pass, StoreError::Page(_)), "{pass}");
-                // Nothing that was refused is kept: the second look tells it again.
+                // A page that was refused is not kept: the second look-up refuses it again.
                 for _ in 0..2 {
                     let found = list(&graph, direction, vertex).unwrap_err();
                     assert!(matches!(found, StoreError::Page(_)), "{found}");

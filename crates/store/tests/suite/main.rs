@@ -9,7 +9,11 @@ mod devices;
 mod fixtures;
 #[path = "../graphs/mod.rs"]
 mod graphs;
+mod live;
+mod log;
 mod lookups;
 mod overhead;
 mod roundtrip;
 mod sections;
+mod update_weights;
+mod updates;

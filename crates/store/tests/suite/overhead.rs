@@ -1,4 +1,4 @@
-//! What the pages cost on real social graphs. Skipped where the data is missing.
+//! Space overhead of pages on real social graphs. Skipped if the data is missing.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -1,5 +1,5 @@
-//! Sections that change apart from the lists: ids that were appended, and sections that are derived
-//! from the lists and may be missing, stale and made again.
+//! Sections that change independently of the lists: appended ids, and derived sections, which may
+//! be missing, stale or rebuilt.
 
 use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds, assert_same, read_hub_neighbours};
 use cenote_store::format::{HEADER_BYTES, PageKind};
@@ -104,7 +104,7 @@ fn derived_sections_of_an_older_epoch_than_the_lists_are_not_trusted() {
     assert_whole(&graph);
     store.rebuild_derived(HubNeighboursChoice::Yes, 1).unwrap();
     assert_same(&open(&device), &test);
-    // A damaged page of a section that nobody trusts is damage all the same.
+    // A damaged page of a section that no reader trusts is damage all the same.
     let mut transaction = store.begin().unwrap();
     let epoch = transaction.epoch();
     transaction.superblock().sections.iter_mut().find(lists).unwrap().epoch = epoch;

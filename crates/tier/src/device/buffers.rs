@@ -4,28 +4,28 @@ use cenote_device::Buffer;
 
 use super::page::PAGE_BYTES;
 
-/// Of a request, this share of its bytes is read through at most where parts are joined.
-pub(super) const THROUGH: usize = 2;
+/// Gaps that a request reads through are at most its bytes divided by this.
+pub(super) const READ_THROUGH_DIVISOR: usize = 2;
 
-/// Bytes that the parts of one request of `bytes` take at most: all but the first part's, what is
-/// read through, and a quarter more, because buffers come in sizes.
+/// Most bytes of the buffers for the parts of one request of `bytes`, with the gaps and a quarter
+/// more for size classes.
 pub(super) fn parts_bytes(bytes: usize) -> usize {
-    let most = bytes + bytes / THROUGH;
+    let most = bytes + bytes / READ_THROUGH_DIVISOR;
     most + most / 4 + 4 * PAGE_BYTES
 }
 
-/// Buffers for parts of requests. Sizes are 5 to 8 times powers of two, in pages; never more are
-/// kept than the requests in flight could ask for.
+/// A cache of buffers for parts of requests. Size classes are 5 to 8 times powers of two, in pages;
+/// no more is kept than the requests in flight may need.
 #[derive(Default)]
 pub(super) struct Buffers {
     free: Vec<Vec<Buffer>>,
     free_bytes: usize,
     used_bytes: usize,
-    /// Bytes that may be kept, by the largest request so far.
+    /// Most bytes in all, by the largest request so far.
     limit: usize,
 }
 
-/// The size that serves so many bytes, and its number.
+/// The size class for `bytes`: its size and number.
 fn class_of(bytes: usize) -> (usize, usize) {
     let pages = bytes.div_ceil(PAGE_BYTES).max(1);
     let power = pages.next_power_of_two();
@@ -38,7 +38,7 @@ fn class_of(bytes: usize) -> (usize, usize) {
 }
 
 impl Buffers {
-    /// Requests of so many bytes come from now on, so many at once.
+    /// Raises the limit for `depth` requests of `bytes`.
     pub(super) fn expect(&mut self, depth: usize, bytes: usize) {
         self.limit = self.limit.max(depth * parts_bytes(bytes));
     }
@@ -58,7 +58,7 @@ impl Buffers {
         }
         let buffer = Buffer::new(bytes)?;
         self.used_bytes += bytes;
-        debug_assert!(self.used_bytes <= self.limit, "requests ask for more than they can");
+        debug_assert!(self.used_bytes <= self.limit, "the limit covers all requests in flight");
         Ok(buffer)
     }
 

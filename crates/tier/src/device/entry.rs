@@ -1,5 +1,4 @@
-//! Where a block lies, what a migration does with it and how many writes are in flight, in one
-//! word.
+//! A block's map entry in one word: place, stage of a migration, and writes in flight.
 
 use crate::placement::Tier;
 
@@ -10,15 +9,15 @@ pub(super) struct Place {
     pub(super) slot: u32,
 }
 
-/// What a migration does with a block.
+/// The stage of a block's migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Idle,
-    /// It is being copied; a write cancels that.
+    /// The block is being copied; a write cancels that.
     Copying,
-    /// Its new place is being journalled; writes wait.
+    /// The new place is being journalled; writes wait.
     Committing,
-    /// The journal failed: a restart finds it here or there. Reads only.
+    /// The journal failed, so a restart finds the old or the new place. The block is read-only.
     Doubtful,
 }
 
@@ -56,7 +55,6 @@ impl Entry {
         (tier != NO_TIER).then_some(Place { tier: tier as Tier, slot: self.0 as u32 })
     }
 
-    /// The same with another place.
     pub(super) fn at(self, place: Place) -> Self {
         Self(self.0 & !PLACE | Self::of(place).0)
     }
@@ -74,12 +72,12 @@ impl Entry {
         Self(self.0 & !(3 << STAGE_AT) | (stage as u64) << STAGE_AT)
     }
 
-    /// Without a slot; writes in flight stay counted until they end.
+    /// Without a place; writes in flight stay counted until they end.
     pub(super) fn without_place(self) -> Self {
         Self((self.0 / WRITER * WRITER) | Self::ABSENT.0)
     }
 
-    /// Whether stable storage does not know of it yet.
+    /// Whether the place is not on stable storage yet.
     pub(super) fn is_fresh(self) -> bool {
         self.0 & FRESH != 0
     }
@@ -93,12 +91,11 @@ impl Entry {
         self.0 / WRITER
     }
 
-    /// With another write; none if there is no room to count it.
+    /// With one more write in flight; `None` if the counter is full.
     pub(super) fn with_writer(self) -> Option<Self> {
         (self.writers() < WRITERS_MAX).then(|| Self(self.0 + WRITER))
     }
 
-    /// With one write less.
     pub(super) fn without_writer(self) -> Self {
         debug_assert!(self.writers() > 0, "a write ends once");
         Self(self.0 - WRITER)

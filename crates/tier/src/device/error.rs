@@ -1,24 +1,18 @@
-//! What can be wrong with a set of tiers on stable storage.
+//! Errors of a set of tiers on stable storage.
 
 use cenote_device::{DeviceError, IoFault};
 use thiserror::Error;
 
-/// The errno of a failure that has none of its own.
+// Values of errno.
 pub(super) const EIO: i32 = 5;
-
-/// The errno of a full device.
+pub(super) const ENOMEM: i32 = 12;
+pub(super) const EBUSY: i32 = 16;
 pub(super) const ENOSPC: i32 = 28;
 
-/// The errno of a failed allocation.
-pub(super) const ENOMEM: i32 = 12;
-
-/// The errno of a resource that another user holds.
-pub(super) const EBUSY: i32 = 16;
-
-/// The result of making, opening or moving things in a set of tiers.
+/// The result of an operation on a set of tiers.
 pub type Result<T> = std::result::Result<T, TieredError>;
 
-/// A set of tiers that cannot be made, opened or trusted.
+/// Why a set of tiers cannot be created, opened or used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TieredError {
@@ -26,7 +20,7 @@ pub enum TieredError {
     #[error(transparent)]
     Device(#[from] DeviceError),
 
-    /// A file that is not the member of the set that it should be.
+    /// A file that is not the expected member of the set.
     #[error("{file}: {reason}")]
     Member {
         /// Which file.

@@ -1,10 +1,9 @@
-//! The header of each member of a set of tiers: the same description in each, and the member's
-//! role.
+//! The header of each file of a set of tiers: the description of the set, and the file's role.
 
 use cenote_device::Device;
 
 use super::error::{Result, TieredError};
-use super::io::{self, Spare};
+use super::io::{self, IoBuffer};
 pub use super::page::SetId;
 use super::page::checksum;
 use crate::spec::TIERS_MAX;
@@ -23,21 +22,21 @@ const VERSION: u32 = 2;
 /// Longest name of a tier, in bytes.
 pub const NAME_BYTES_MAX: usize = 900;
 
-/// What a member is in its set.
+/// The role of a member in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The map file.
     Map,
-    /// A tier, by its number from the fastest on.
+    /// The tier with this number; 0 is the fastest.
     Tier(u8),
 }
 
 /// One tier of a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierHeader {
-    /// What the tier is called: `NAME=PATH` as the command line has it.
+    /// The tier's name: `NAME=PATH` on the command line.
     pub name: String,
-    /// Blocks that it holds.
+    /// Blocks that it can hold.
     pub slots: u32,
 }
 
@@ -60,12 +59,11 @@ impl SetHeader {
         RESERVED_BYTES.next_multiple_of(u64::from(self.block_bytes))
     }
 
-    /// Slots of all tiers.
     pub(super) fn slots(&self) -> u32 {
         self.tiers.iter().fold(0, |sum, tier| sum.saturating_add(tier.slots))
     }
 
-    /// Refuses what cannot be a set.
+    /// Refuses an invalid description.
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |reason: String| Err(TieredError::Options(reason));
         if !(2..=TIERS_MAX).contains(&self.tiers.len()) {
@@ -152,24 +150,24 @@ impl SetHeader {
     /// Writes both copies.
     pub(super) fn write(&self, device: &dyn Device, role: Role) -> Result<()> {
         let bytes = self.encode(role);
-        io::write(device, &Spare::default(), 0, &[bytes.clone(), bytes].concat())
+        io::write(device, &IoBuffer::default(), 0, &[bytes.clone(), bytes].concat())
     }
 
-    /// Reads a member's header; the second copy where the first is damaged.
+    /// Reads a member's header, or its second copy if the first is damaged.
     ///
     /// # Errors
-    /// [`TieredError::Member`] if it is no member.
+    /// [`TieredError::Member`] if it is not a member of a set.
     pub fn read(device: &dyn Device) -> Result<(Self, Role)> {
-        Self::read_with(device, &Spare::default())
+        Self::read_with(device, &IoBuffer::default())
     }
 
-    /// The same with a buffer that is used again.
-    pub(super) fn read_with(device: &dyn Device, spare: &Spare) -> Result<(Self, Role)> {
+    /// The same with a kept buffer.
+    pub(super) fn read_with(device: &dyn Device, cache: &IoBuffer) -> Result<(Self, Role)> {
         let member = |reason| TieredError::Member { file: device.name(), reason };
         if device.len_bytes()? < 2 * HEADER_BYTES as u64 {
             return Err(member("it is no member of a set of tiers: too short".into()));
         }
-        let bytes = io::read(device, spare, 0, 2 * HEADER_BYTES)?;
+        let bytes = io::read(device, cache, 0, 2 * HEADER_BYTES)?;
         let (first, second) = bytes.split_at(HEADER_BYTES);
         Self::decode(first).or_else(|why| Self::decode(second).map_err(|_| why)).map_err(member)
     }

@@ -1,4 +1,4 @@
-//! Plain reads and writes of a few pages, for headers, map and journal, and for zeroing slots.
+//! Synchronous reads and writes of pages, for headers, map and journal, and for zeroing slots.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,14 +7,14 @@ use cenote_device::{Buffer, Completion, Device, Op, Queue, QueueConfig, Request}
 use super::error::Result;
 use super::page::PAGE_BYTES;
 
-/// Bytes of a request.
+/// Most bytes of a request.
 const PIECE_BYTES: usize = 64 * PAGE_BYTES;
 
-/// A buffer that is kept between transfers: to map one anew costs more than to fill it.
+/// A buffer that is kept between transfers: mapping a new one costs more than filling it.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Option<Buffer>>);
+pub(super) struct IoBuffer(Mutex<Option<Buffer>>);
 
-impl Spare {
+impl IoBuffer {
     fn take(&self, bytes: usize) -> cenote_device::Result<Buffer> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         match kept.filter(|buffer| buffer.len() >= bytes) {
@@ -27,7 +27,7 @@ impl Spare {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer);
     }
 
-    /// Bytes that are kept.
+    /// Bytes of the kept buffer.
     pub(super) fn memory_bytes(&self) -> usize {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.as_ref().map_or(0, |buffer| buffer.len())
@@ -35,32 +35,42 @@ impl Spare {
 }
 
 /// Reads `len` bytes, whole pages.
-pub(super) fn read(device: &dyn Device, spare: &Spare, offset: u64, len: usize) -> Result<Vec<u8>> {
+pub(super) fn read(
+    device: &dyn Device,
+    cache: &IoBuffer,
+    offset: u64,
+    len: usize,
+) -> Result<Vec<u8>> {
     let mut bytes = vec![0; len];
-    Line::open(device, spare, len)?.read(offset, &mut bytes)?;
+    PageIo::open(device, cache, len)?.read(offset, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Writes whole pages.
-pub(super) fn write(device: &dyn Device, spare: &Spare, offset: u64, bytes: &[u8]) -> Result<()> {
-    Line::open(device, spare, bytes.len())?.write(offset, bytes)
+pub(super) fn write(
+    device: &dyn Device,
+    cache: &IoBuffer,
+    offset: u64,
+    bytes: &[u8],
+) -> Result<()> {
+    PageIo::open(device, cache, bytes.len())?.write(offset, bytes)
 }
 
-/// A queue of one, with its buffer, for several transfers in a row on one thread.
-pub(super) struct Line<'a> {
+/// Synchronous I/O of pages on one thread: a queue of depth 1 with its buffer.
+pub(super) struct PageIo<'a> {
     device: &'a dyn Device,
-    spare: &'a Spare,
+    cache: &'a IoBuffer,
     queue: Box<dyn Queue>,
     buffer: Option<Buffer>,
     done: Vec<Completion>,
 }
 
-impl<'a> Line<'a> {
-    /// For transfers of `len` bytes, if they are not to be cut into pieces more than necessary.
-    pub(super) fn open(device: &'a dyn Device, spare: &'a Spare, len: usize) -> Result<Self> {
+impl<'a> PageIo<'a> {
+    /// Opens a queue for transfers of about `len` bytes; longer ones are split.
+    pub(super) fn open(device: &'a dyn Device, cache: &'a IoBuffer, len: usize) -> Result<Self> {
         let queue = device.queue(&QueueConfig::with_depth(1))?;
-        let buffer = spare.take(len.clamp(PAGE_BYTES, PIECE_BYTES))?;
-        Ok(Self { device, spare, queue, buffer: Some(buffer), done: Vec::with_capacity(1) })
+        let buffer = cache.take(len.clamp(PAGE_BYTES, PIECE_BYTES))?;
+        Ok(Self { device, cache, queue, buffer: Some(buffer), done: Vec::with_capacity(1) })
     }
 
     /// Fills `bytes`, whole pages.
@@ -89,16 +99,16 @@ impl<'a> Line<'a> {
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        self.buffer.as_mut().expect("the buffer is back")
+        self.buffer.as_mut().expect("the buffer was returned")
     }
 
     fn transfer(&mut self, op: Op, offset: u64, len: usize) -> Result<()> {
-        let buffer = self.buffer.take().expect("the buffer is back");
+        let buffer = self.buffer.take().expect("the buffer was returned");
         self.queue.push(Request { tag: 0, op, offset, len, buffer });
         let reaped = self.queue.reap(1, &mut self.done);
         let Some(completion) = self.done.pop() else {
-            // A broken queue keeps the buffer; the next transfer allocates another.
-            self.buffer = Some(self.spare.take(len)?);
+            // A broken queue keeps the buffer, so the next transfer needs another.
+            self.buffer = Some(self.cache.take(len)?);
             return Ok(reaped?);
         };
         let outcome = completion.whole(|| self.device.name());
@@ -107,10 +117,10 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Drop for Line<'_> {
+impl Drop for PageIo<'_> {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
-            self.spare.give_back(buffer);
+            self.cache.give_back(buffer);
         }
     }
 }

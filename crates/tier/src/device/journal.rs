@@ -1,5 +1,4 @@
-//! The map on stable storage, written: two copies, a journal behind each. [`super::recover`] reads
-//! it.
+//! Writes the map on stable storage: two copies with a journal each. [`super::recover`] reads it.
 
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use cenote_device::Device;
 
 use super::error::{Result, TieredError};
 use super::header::SetHeader;
-use super::io::{Line, Spare};
+use super::io::{IoBuffer, PageIo};
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, RECORDS, Record};
 use super::layout::{SEGMENT_PAGES, encode_place};
 use super::map::BlockMap;
@@ -21,16 +20,16 @@ pub(super) struct Journal {
     pub(super) layout: Layout,
     pub(super) epoch: u64,
     pub(super) generation: Generation,
-    /// By how much the next copy raises the epoch: 2 where the copy of this one is damaged, so that
-    /// the other, which is whole, is not written over.
+    /// By how much the next copy raises the epoch: 2 if the copy of this epoch is damaged, so that
+    /// the whole one is not overwritten.
     pub(super) step: u64,
-    /// Pages that the journal of this epoch has, all synced.
+    /// Pages of this epoch's journal, all synced.
     pub(super) next: u32,
-    /// Checksum of the last of them.
+    /// Checksum of the last of these pages.
     pub(super) previous: u32,
-    /// Something failed after which the state on stable storage is not known.
+    /// No more commits: after a failure the state on stable storage is unknown.
     pub(super) frozen: bool,
-    pub(super) spare: Spare,
+    pub(super) cache: IoBuffer,
 }
 
 impl Journal {
@@ -38,30 +37,20 @@ impl Journal {
     pub(super) fn create(device: Arc<dyn Device>, header: &SetHeader) -> Result<Self> {
         let layout = Layout::of(header);
         device.set_len(layout.fixed_bytes())?;
-        let (set, spare) = (header.id, Spare::default());
+        let (set, cache) = (header.id, IoBuffer::default());
         let (epoch, step, next, previous, frozen) = (1, 1, 0, 0, false);
         let generation = Generation::FIRST;
         let journal =
-            Self { device, set, layout, epoch, generation, step, next, previous, frozen, spare };
-        // Two empty copies, so that from the beginning one header page may be damaged.
+            Self { device, set, layout, epoch, generation, step, next, previous, frozen, cache };
+        // Two empty copies, so that one header page may be damaged from the start.
         journal.write_head(0, 0, 0)?;
         journal.write_head(1, 0, 0)?;
         Ok(journal)
     }
 
-    /// Whether nothing can be committed any more.
-    pub(super) fn is_frozen(&self) -> bool {
-        self.frozen
-    }
-
-    /// Bytes that it keeps between commits, and those of the largest.
+    /// Bytes kept between commits, and those of the largest commit.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.spare.memory_bytes() + self.layout.journal_pages as usize * PAGE_BYTES
-    }
-
-    /// Nothing is committed any more: it is unknown what a restart would find.
-    pub(super) fn freeze(&mut self) {
-        self.frozen = true;
+        self.cache.memory_bytes() + self.layout.journal_pages as usize * PAGE_BYTES
     }
 
     fn check(&self) -> Result<()> {
@@ -71,8 +60,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes records and length durable. `committed` is called with each part that is. After an
-    /// error the rest is in doubt if [`Journal::is_frozen`] says so, and not committed else.
+    /// Makes records and length durable. Calls `committed` with each part that is durable. After an
+    /// error the rest is not committed or, if the journal is frozen, in doubt.
     pub(super) fn commit(
         &mut self,
         len_bytes: u64,
@@ -127,12 +116,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes pages of the journal, each to all its places, and syncs.
+    /// Writes pages to both mirrors of the journal, and syncs.
     fn write_pages(&self, bytes: &[u8]) -> Result<()> {
-        let mut line = Line::open(self.device.as_ref(), &self.spare, bytes.len())?;
+        let mut page_io = PageIo::open(self.device.as_ref(), &self.cache, bytes.len())?;
         for mirror in 0..MIRRORS {
             let start = self.layout.journal(self.epoch, mirror);
-            line.write(start + u64::from(self.next) * PAGE_BYTES as u64, bytes)?;
+            page_io.write(start + u64::from(self.next) * PAGE_BYTES as u64, bytes)?;
         }
         Ok(self.device.sync()?)
     }
@@ -142,7 +131,7 @@ impl Journal {
         outcome
     }
 
-    /// Writes the next copy of the map, without what is fresh. An error before its header page is
+    /// Writes the next copy of the map, without fresh entries. An error before its header page is
     /// written changes nothing.
     fn checkpoint(&mut self, len_bytes: u64, map: &BlockMap, blocks: u32) -> Result<()> {
         let epoch = self.epoch + self.step;
@@ -156,7 +145,7 @@ impl Journal {
 
     fn write_copy(&self, epoch: u64, map: &BlockMap, blocks: u32) -> Result<()> {
         let mut bytes = vec![0; SEGMENT_PAGES as usize * PAGE_BYTES];
-        let mut line = Line::open(self.device.as_ref(), &self.spare, bytes.len())?;
+        let mut page_io = PageIo::open(self.device.as_ref(), &self.cache, bytes.len())?;
         let segment_blocks = SEGMENT_PAGES as u32 * ENTRIES as u32;
         for segment in 0..blocks.div_ceil(segment_blocks) {
             let first = segment * segment_blocks;
@@ -168,7 +157,7 @@ impl Journal {
                 let head = PageHead { epoch, index, ..PageHead::default() };
                 seal(page, &self.set, Kind::Map, head);
             }
-            line.write(self.layout.segment(epoch, u64::from(segment)), bytes)?;
+            page_io.write(self.layout.segment(epoch, u64::from(segment)), bytes)?;
         }
         Ok(())
     }
@@ -178,8 +167,8 @@ impl Journal {
         let generation = self.generation;
         let head = PageHead { epoch, count: blocks, len_bytes, generation, ..PageHead::default() };
         seal(&mut page, &self.set, Kind::Head, head);
-        let mut line = Line::open(self.device.as_ref(), &self.spare, page.len())?;
-        line.write(self.layout.head(epoch), &page)?;
+        let mut page_io = PageIo::open(self.device.as_ref(), &self.cache, page.len())?;
+        page_io.write(self.layout.head(epoch), &page)?;
         Ok(self.device.sync()?)
     }
 }

@@ -1,8 +1,8 @@
-//! Where things are in the map file, and what its items look like.
+//! Layout of the map file, and encoding of its items.
 //!
 //! In pages of 4 KiB: two headers of 16 KiB; the header pages of both copies of the map; the
-//! journals of both, and the same again as mirrors; then the map in segments of 64 pages, those of
-//! the copies in turn, so that it grows without moving.
+//! journals of both, then their mirrors; then both copies of the map in alternating segments of 64
+//! pages, so that they can grow in place.
 
 use super::entry::Place;
 use super::header::{HEADER_BYTES, SetHeader};
@@ -11,19 +11,16 @@ use super::page::{ITEM_BYTES, PAGE_BYTES};
 /// Bytes of a record of the journal: block, slot, tier.
 pub(super) const RECORD_BYTES: usize = 16;
 
-/// Records in a page.
 pub(super) const RECORDS: usize = ITEM_BYTES / RECORD_BYTES;
 
 /// Bytes of an entry of the map: slot, and the tier plus 1, or 0.
 pub(super) const ENTRY_BYTES: usize = 8;
 
-/// Entries in a page.
 pub(super) const ENTRIES: usize = ITEM_BYTES / ENTRY_BYTES;
 
-/// Pages of a segment of the map.
 pub(super) const SEGMENT_PAGES: u64 = 64;
 
-/// Each page of the journal is written so many times.
+/// Number of times that each page of the journal is written.
 pub(super) const MIRRORS: u64 = 2;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -47,13 +44,11 @@ impl Record {
     }
 }
 
-/// An entry of the map.
 pub(super) fn encode_place(place: Place, item: &mut [u8]) {
     item[..4].copy_from_slice(&place.slot.to_le_bytes());
     item[4] = place.tier + 1;
 }
 
-/// The same, read.
 pub(super) fn decode_place(item: &[u8]) -> Option<Place> {
     item[4].checked_sub(1).map(|tier| Place { tier, slot: word(item, 0) })
 }
@@ -62,7 +57,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// Where things are in the map file. Epoch n has the copy and the journal n mod 2.
+/// Offsets in the map file. Epoch n has the copy and the journal n mod 2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) journal_pages: u32,
@@ -86,7 +81,7 @@ impl Layout {
         self.fixed_bytes() + (2 * segment + epoch % 2) * SEGMENT_PAGES * PAGE
     }
 
-    /// Bytes that the file has from the beginning.
+    /// Bytes before the segments: the least size of the file.
     pub(super) fn fixed_bytes(self) -> u64 {
         self.journal(0, MIRRORS)
     }

@@ -1,4 +1,4 @@
-//! Where each block lies, in memory: a word a block, read without a lock.
+//! The map in memory: one word per block, read without a lock.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -11,12 +11,12 @@ const CHUNK_BLOCKS: usize = 1 << 14;
 
 type Chunk = Box<[AtomicU64]>;
 
-/// The entries. It grows without moving them, so readers never wait.
+/// The entries of all blocks. The map grows without moving them, so readers never wait.
 pub(super) struct BlockMap {
     chunks: Box<[OnceLock<Chunk>]>,
 }
 
-/// Only entries with a migration or writes in flight.
+/// Shows only entries with a migration or writes in flight.
 impl fmt::Debug for BlockMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
@@ -33,16 +33,16 @@ impl fmt::Debug for BlockMap {
     }
 }
 
-/// Whether a block can be written, and where.
+/// The result of pinning a block for a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pin {
-    /// Counted: write here.
+    /// Pinned at this place.
     At(Place),
-    /// It has no slot yet.
+    /// The block has no slot.
     Absent,
-    /// Not now.
+    /// The block is being committed.
     Wait,
-    /// Never again: see [`Stage::Doubtful`].
+    /// The block is read-only: see [`Stage::Doubtful`].
     Refused,
 }
 
@@ -67,7 +67,7 @@ impl BlockMap {
         chunk.map_or(Entry::ABSENT, |chunk| Entry::from_bits(chunk[within].load(Ordering::SeqCst)))
     }
 
-    /// Changes an entry to what `change` returns, if anything. Returns the entry before.
+    /// Replaces an entry by the result of `change`, if there is one. Returns the entry before.
     pub(super) fn update(
         &self,
         block: u32,
@@ -82,7 +82,7 @@ impl BlockMap {
         self.cell(block).store(entry.bits(), Ordering::SeqCst);
     }
 
-    /// Blocks that have a place.
+    /// All blocks that have a place.
     pub(super) fn placed(&self) -> impl Iterator<Item = (u32, Place)> {
         let chunks = self.chunks.iter().enumerate();
         let entries = chunks.flat_map(|(at, chunk)| {
@@ -95,7 +95,7 @@ impl BlockMap {
         })
     }
 
-    /// No block from this on has a place. Only before the map is shared.
+    /// Removes the places of all blocks from `blocks` on. Only before the map is shared.
     pub(super) fn truncate(&self, blocks: u32) {
         let first = blocks as usize / CHUNK_BLOCKS;
         for (at, chunk) in self.chunks.iter().enumerate().skip(first) {
@@ -106,7 +106,7 @@ impl BlockMap {
         }
     }
 
-    /// Counts a write to a block. One that is being copied is copied no more.
+    /// Counts a write in flight to a block, and cancels its copy.
     pub(super) fn pin(&self, block: u32) -> Pin {
         let pinned = self.update(block, |entry| {
             entry.place()?;
@@ -123,13 +123,12 @@ impl BlockMap {
         }
     }
 
-    /// A write has ended.
     pub(super) fn unpin(&self, block: u32) {
         let ended = self.update(block, |entry| Some(entry.without_writer()));
-        debug_assert!(ended.is_ok(), "the update always says something");
+        debug_assert!(ended.is_ok(), "the update always succeeds");
     }
 
-    /// Bytes of the entries that exist.
+    /// Bytes of the allocated entries.
     pub(super) fn memory_bytes(&self) -> usize {
         let known = self.chunks.iter().filter(|chunk| chunk.get().is_some()).count();
         known * CHUNK_BLOCKS * 8 + self.chunks.len() * size_of::<OnceLock<Chunk>>()

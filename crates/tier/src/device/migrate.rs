@@ -12,33 +12,32 @@ use super::set::Core;
 use super::tiered::TieredDevice;
 use crate::placement::Move;
 
-/// Most blocks that are copied at once.
+/// Most blocks in a batch.
 pub(super) const BATCH_MAX: usize = 1024;
 
-/// What became of one move.
+/// The outcome of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The block lies where it was to go, durably.
+    /// The block was moved, durably.
     Moved,
-    /// It lies where it was: there was no room, it was written meanwhile, or it does not exist.
+    /// The block stays: there was no room, it was written meanwhile, or it does not exist.
     Dropped,
-    /// It lies where it was, because a device failed.
+    /// The block stays because a device failed.
     Failed,
 }
 
-/// Moves blocks of one device, a batch at a time. There is one at a time; it is used on the thread
-/// that made it.
+/// Moves blocks of one device in batches, on the thread that created it. Only one migrator of a
+/// device runs at a time.
 pub struct Migrator {
     core: Arc<Core>,
-    lanes: Vec<Box<dyn Queue>>,
+    queues: Vec<Box<dyn Queue>>,
     buffers: Vec<Buffer>,
     completions: Vec<Completion>,
     batch: usize,
-    /// A queue gave up with requests in it.
+    /// A queue failed with requests in flight.
     broken: bool,
 }
 
-/// The migration of one block.
 #[derive(Clone, Copy)]
 struct Migration {
     block: u32,
@@ -54,31 +53,31 @@ impl Migrator {
     /// [`TieredError::Device`] if queues or buffers are refused.
     pub fn new(device: &TieredDevice, batch: usize) -> Result<Self> {
         let core = Arc::clone(&device.core);
-        // All records of a batch must fit into one journal: until they are switched, a copy of the
-        // map would hold the old places.
+        // All records of a batch must fit into one journal: a checkpoint before the entries are
+        // switched would hold the old places.
         let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(BATCH_MAX);
         let (arena, buffers) = Arena::carve(core.header.block_bytes as usize, batch)?;
         let config = QueueConfig { depth: batch, arenas: vec![arena] };
-        let lanes = core.tiers.iter().map(|tier| tier.device.queue(&config));
-        let lanes = lanes.collect::<cenote_device::Result<Vec<_>>>()?;
-        Ok(Self { core, lanes, buffers, completions: Vec::new(), batch, broken: false })
+        let queues = core.tiers.iter().map(|tier| tier.device.queue(&config));
+        let queues = queues.collect::<cenote_device::Result<Vec<_>>>()?;
+        Ok(Self { core, queues, buffers, completions: Vec::new(), batch, broken: false })
     }
 
-    /// Blocks that are copied at once.
+    /// Blocks in a batch.
     pub fn batch(&self) -> usize {
         self.batch
     }
 
-    /// Bytes of its buffers.
+    /// Bytes of the buffers.
     pub fn memory_bytes(&self) -> usize {
         self.batch * self.core.header.block_bytes as usize
     }
 
-    /// Carries out moves, as many together as fit; what became of each. Users go on writing.
+    /// Carries out moves in batches, while users read and write; returns the outcome of each.
     ///
     /// # Errors
-    /// [`TieredError::Frozen`] or that of the journal: then nothing moves any more here. A
-    /// failure of a tier is an [`Outcome::Failed`].
+    /// [`TieredError::Frozen`] or the journal's error, after which no block moves. The failure of a
+    /// tier is an [`Outcome::Failed`].
     pub fn carry_out(&mut self, moves: &[Move]) -> Result<Vec<Outcome>> {
         let core = Arc::clone(&self.core);
         let _alone = super::set::lock(&core.migrator);
@@ -92,18 +91,18 @@ impl Migrator {
             for step in part {
                 migrations.push(self.begin(*step));
             }
-            if migrations.iter().all(|j| j.outcome.is_some()) {
-                outcomes.extend(migrations.iter().filter_map(|j| j.outcome));
+            if migrations.iter().all(|m| m.outcome.is_some()) {
+                outcomes.extend(migrations.iter().filter_map(|m| m.outcome));
                 continue;
             }
             let done = self.guarded(&mut migrations);
-            outcomes.extend(migrations.iter().map(|j| j.outcome.unwrap_or(Outcome::Failed)));
+            outcomes.extend(migrations.iter().map(|m| m.outcome.unwrap_or(Outcome::Failed)));
             done?;
         }
         Ok(outcomes)
     }
 
-    /// Finds a place for a block and marks it as being copied.
+    /// Takes a slot for a block and marks the block as being copied.
     fn begin(&self, step: Move) -> Migration {
         let nowhere = Place { tier: 0, slot: u32::MAX };
         let dropped = Migration {
@@ -132,20 +131,20 @@ impl Migrator {
         Migration { block: step.page, from, to, outcome: None }
     }
 
-    /// Moves a batch. A panic of a device leaves no block that users wait for.
+    /// Moves a batch. After a panic of a device no user waits for a block.
     fn guarded(&mut self, migrations: &mut [Migration]) -> Result<()> {
         let batch = AssertUnwindSafe(|| self.batch_of(migrations));
         catch_unwind(batch).unwrap_or_else(|panic| {
             self.broken = true;
             let mut journal = self.core.journal();
-            for migration in migrations.iter().filter(|j| j.to.slot != u32::MAX) {
+            for migration in migrations.iter().filter(|m| m.to.slot != u32::MAX) {
                 let left = self.core.map.update(migration.block, |entry| match entry.stage() {
                     Stage::Committing => Some(entry.staged(Stage::Doubtful)),
                     Stage::Copying => Some(entry.staged(Stage::Idle)),
                     Stage::Idle | Stage::Doubtful => None,
                 });
                 if left.is_ok_and(|before| before.stage() == Stage::Committing) {
-                    journal.freeze();
+                    journal.frozen = true;
                 }
             }
             drop(journal);
@@ -158,7 +157,7 @@ impl Migrator {
     fn batch_of(&mut self, migrations: &mut [Migration]) -> Result<()> {
         for op in [Op::Read, Op::Write] {
             if let Err(error) = self.transfer(migrations, op) {
-                // What is still under way may land in the new slots: they stay taken.
+                // Requests in flight may still write to the new slots, so these stay taken.
                 self.broken = true;
                 self.forget(migrations);
                 return Err(error);
@@ -173,23 +172,23 @@ impl Migrator {
         committed
     }
 
-    /// Reads the blocks from where they are, or writes them to where they go.
+    /// Reads the blocks from their old places, or writes them to their new ones.
     fn transfer(&mut self, migrations: &mut [Migration], op: Op) -> Result<()> {
         let len = self.core.header.block_bytes as usize;
         let mut held: Vec<Option<Buffer>> = self.buffers.drain(..).map(Some).collect();
-        let mut wanted = vec![0; self.lanes.len()];
-        for (tag, migration) in migrations.iter().enumerate().filter(|(_, j)| j.outcome.is_none()) {
+        let mut wanted = vec![0; self.queues.len()];
+        for (tag, migration) in migrations.iter().enumerate().filter(|(_, m)| m.outcome.is_none()) {
             let place = if op == Op::Read { migration.from } else { migration.to };
             let buffer = held[tag].take().expect("a buffer for each of the batch");
             let offset = self.core.offset_of(place);
             let tier = usize::from(place.tier);
-            self.lanes[tier].push(Request { tag: tag as u64, op, offset, len, buffer });
+            self.queues[tier].push(Request { tag: tag as u64, op, offset, len, buffer });
             wanted[tier] += 1;
         }
-        let mut outcome = self.lanes.iter_mut().try_for_each(|lane| lane.submit());
-        for (lane, wanted) in self.lanes.iter_mut().zip(wanted) {
+        let mut outcome = self.queues.iter_mut().try_for_each(|queue| queue.submit());
+        for (queue, wanted) in self.queues.iter_mut().zip(wanted) {
             if outcome.is_ok() {
-                outcome = lane.reap(wanted, &mut self.completions);
+                outcome = queue.reap(wanted, &mut self.completions);
             }
         }
         for completion in self.completions.drain(..) {
@@ -203,14 +202,14 @@ impl Migrator {
         Ok(outcome?)
     }
 
-    /// What cannot be made durable does not move.
+    /// Syncs the target tiers; the moves to a tier whose sync fails have failed.
     fn sync_targets(&self, migrations: &mut [Migration]) {
         for tier in 0..self.core.tiers.len() {
-            let goes = |j: &Migration| j.outcome.is_none() && usize::from(j.to.tier) == tier;
+            let goes = |m: &Migration| m.outcome.is_none() && usize::from(m.to.tier) == tier;
             if !migrations.iter().any(goes) || self.core.sync_tier(tier).is_ok() {
                 continue;
             }
-            let failed = migrations.iter_mut().filter(|j| goes(j));
+            let failed = migrations.iter_mut().filter(|m| goes(m));
             failed.for_each(|migration| migration.outcome = Some(Outcome::Failed));
         }
     }
@@ -218,7 +217,7 @@ impl Migrator {
     fn commit(&self, migrations: &mut [Migration]) -> Result<()> {
         let core = &self.core;
         let mut journal = core.journal();
-        if journal.is_frozen() {
+        if journal.frozen {
             let file = core.map_device.name();
             drop(journal);
             self.abandon(migrations);
@@ -226,8 +225,8 @@ impl Migrator {
         }
         let len_bytes = core.len_bytes();
         let blocks = core.blocks_of(len_bytes);
-        // A block that was written meanwhile stays, and so does one behind the end.
-        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+        // A block that was written meanwhile stays, and so does one beyond the end of the device.
+        for migration in migrations.iter_mut().filter(|m| m.outcome.is_none()) {
             let still = |entry: Entry| {
                 let still = entry.stage() == Stage::Copying && migration.block < blocks;
                 still.then(|| entry.staged(Stage::Committing))
@@ -236,23 +235,23 @@ impl Migrator {
                 migration.outcome = Some(Outcome::Dropped);
             }
         }
-        let moving = migrations.iter().filter(|j| j.outcome.is_none());
-        let records: Vec<Record> = moving.map(|j| Record { block: j.block, place: j.to }).collect();
+        let moving = migrations.iter().filter(|m| m.outcome.is_none());
+        let records: Vec<Record> = moving.map(|m| Record { block: m.block, place: m.to }).collect();
         if records.is_empty() {
             return Ok(());
         }
         let committed = core.commit(&mut journal, len_bytes, &records);
         if committed.is_ok() {
-            for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+            for migration in migrations.iter_mut().filter(|m| m.outcome.is_none()) {
                 let arrived = |entry: Entry| Some(entry.at(migration.to).staged(Stage::Idle));
                 let _ = core.map.update(migration.block, arrived);
                 migration.outcome = Some(Outcome::Moved);
             }
             return Ok(());
         }
-        let in_doubt = journal.is_frozen();
+        let in_doubt = journal.frozen;
         drop(journal);
-        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+        for migration in migrations.iter_mut().filter(|m| m.outcome.is_none()) {
             let stage = if in_doubt { Stage::Doubtful } else { Stage::Copying };
             let _ = core.map.update(migration.block, |entry| Some(entry.staged(stage)));
         }
@@ -264,24 +263,24 @@ impl Migrator {
         committed
     }
 
-    /// The slots of this batch stay taken until the device is opened again; nothing waits for them.
+    /// Leaves the new slots of this batch taken until the device is opened again.
     fn forget(&self, migrations: &[Migration]) {
-        let taken = migrations.iter().filter(|j| j.to.slot != u32::MAX).count();
+        let taken = migrations.iter().filter(|m| m.to.slot != u32::MAX).count();
         self.core.alloc().reserved -= taken;
     }
 
-    /// Nothing of this batch moves.
+    /// Fails the moves of this batch.
     fn abandon(&self, migrations: &mut [Migration]) {
-        for migration in migrations.iter_mut().filter(|j| j.outcome.is_none()) {
+        for migration in migrations.iter_mut().filter(|m| m.outcome.is_none()) {
             migration.outcome = Some(Outcome::Failed);
         }
         self.release(migrations);
     }
 
-    /// Frees what is not needed: the old slots of those that moved, the new ones of the others.
+    /// Frees the old slots of blocks that moved, and the new slots of the others.
     fn release(&self, migrations: &[Migration]) {
         let mut alloc = self.core.alloc();
-        for migration in migrations.iter().filter(|j| j.to.slot != u32::MAX) {
+        for migration in migrations.iter().filter(|m| m.to.slot != u32::MAX) {
             alloc.reserved -= 1;
             if migration.outcome == Some(Outcome::Moved) {
                 alloc.deferred.push(migration.from);

@@ -1,4 +1,4 @@
-//! The migration loop of a worker: hands recorded accesses to the policy and moves blocks.
+//! The migration loop of a worker: passes recorded accesses to the policy and moves blocks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,25 +13,25 @@ use super::worker_policy::{WorkerConfig, adopt, begin};
 use crate::placement::{Move, Placement};
 use crate::policy::{Access, Policy};
 
-/// How long it sleeps between two rounds; longer after a while without accesses.
-const NAP: Duration = Duration::from_millis(1);
-const LONG_NAP: Duration = Duration::from_millis(10);
-const IDLE_NAPS: u32 = 100;
+/// Sleep between two rounds, and after [`IDLE_ROUNDS`] without accesses.
+const PAUSE: Duration = Duration::from_millis(1);
+const LONG_PAUSE: Duration = Duration::from_millis(10);
+const IDLE_ROUNDS: u32 = 100;
 
-/// Naps without growth after which the policy takes in the new blocks.
-const CALM_NAPS: u32 = 100;
+/// Rounds without growth after which new blocks are added to the policy.
+const CALM_ROUNDS: u32 = 100;
 
-/// Naps for which it waits for readers to leave the slots that it needs.
-const READER_NAPS: u32 = 20;
+/// Rounds for which a batch waits until readers have left the slots that it needs.
+const READER_ROUNDS: u32 = 20;
 
-/// Naps for which nothing moves after a batch that moved nothing: at first, and at most.
-const BACKOFF_NAPS: u32 = 8;
-const BACKOFF_NAPS_MAX: u32 = 1024;
+/// Rounds without moves after a batch that moved nothing: at first, and at most.
+const BACKOFF_ROUNDS: u32 = 8;
+const BACKOFF_ROUNDS_MAX: u32 = 1024;
 
-/// Naps between two looks at the policy's memory.
-const MEASURE_NAPS: u32 = 256;
+/// Rounds between two measurements of the policy's memory.
+const MEASURE_ROUNDS: u32 = 256;
 
-/// What the thread and its owner share: commands and counters.
+/// Commands and counters that the thread and its owner share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) stop: AtomicBool,
@@ -43,22 +43,21 @@ pub(super) struct Shared {
     pub(super) memory_bytes: AtomicUsize,
 }
 
-/// The loop's state.
 pub(super) struct MigrationLoop<'a> {
     device: &'a TieredDevice,
     config: &'a WorkerConfig,
     shared: &'a Shared,
     placement: Placement,
-    /// What the tiers may hold, whatever was found there.
+    /// Capacities of the tiers, without corrections.
     capacities: Vec<u64>,
     policy: Box<dyn Policy>,
     migrator: Migrator,
-    wanted: Vec<Move>,
+    planned: Vec<Move>,
     backoff: Backoff,
     growth: Growth,
 }
 
-/// Pauses after batches that moved nothing, each twice as long as the one before.
+/// Exponential backoff after batches that moved nothing.
 struct Backoff {
     left: u32,
     next: u32,
@@ -67,14 +66,14 @@ struct Backoff {
 impl Backoff {
     fn after(&mut self, moved: bool) {
         (self.left, self.next) = if moved {
-            (0, BACKOFF_NAPS)
+            (0, BACKOFF_ROUNDS)
         } else {
-            (self.next, (2 * self.next).min(BACKOFF_NAPS_MAX))
+            (self.next, (2 * self.next).min(BACKOFF_ROUNDS_MAX))
         };
     }
 }
 
-/// How many blocks there were, and for how many naps.
+/// The last number of blocks, and the rounds since it changed.
 #[derive(Default)]
 struct Growth {
     blocks: u32,
@@ -82,12 +81,12 @@ struct Growth {
 }
 
 impl Growth {
-    /// Whether it is time to take in blocks that came, or leave out those that went.
+    /// Whether the policy should be adapted to the number of blocks.
     fn is_over(&mut self, blocks: u32, pages: u32) -> bool {
         self.calm = if blocks == self.blocks { self.calm + 1 } else { 0 };
         self.blocks = blocks;
         let is_much = blocks / 2 > pages;
-        blocks > 0 && (blocks < pages || blocks > pages && (is_much || self.calm > CALM_NAPS))
+        blocks > 0 && (blocks < pages || blocks > pages && (is_much || self.calm > CALM_ROUNDS))
     }
 }
 
@@ -106,8 +105,8 @@ impl<'a> MigrationLoop<'a> {
             capacities: device.capacities(),
             policy,
             migrator: Migrator::new(device, config.batch)?,
-            wanted: Vec::new(),
-            backoff: Backoff { left: 0, next: BACKOFF_NAPS },
+            planned: Vec::new(),
+            backoff: Backoff { left: 0, next: BACKOFF_ROUNDS },
             growth: Growth::default(),
         })
     }
@@ -125,11 +124,11 @@ impl<'a> MigrationLoop<'a> {
             now_ns = clock.now_ns().max(now_ns);
             self.decide(&accesses, now_ns)?;
             self.carry_out()?;
-            if round % MEASURE_NAPS == 0 {
+            if round % MEASURE_ROUNDS == 0 {
                 self.measure();
             }
             idle = if accesses.is_empty() { idle + 1 } else { 0 };
-            std::thread::sleep(if idle > IDLE_NAPS { LONG_NAP } else { NAP });
+            std::thread::sleep(if idle > IDLE_ROUNDS { LONG_PAUSE } else { PAUSE });
             self.backoff.left = self.backoff.left.saturating_sub(1);
         }
         Ok(self.state()?.encode(&self.device.core.header.id))
@@ -149,8 +148,8 @@ impl<'a> MigrationLoop<'a> {
         Ok(State { policy, map: self.placement.map().to_vec(), knowledge })
     }
 
-    /// A policy knows a fixed number of blocks. Where the device grew, the policy goes on with
-    /// more; where it shrank, it begins anew.
+    /// Adapts the policy to the number of blocks: after growth with its state, after truncation
+    /// with a new state.
     fn follow_growth(&mut self) -> Result<()> {
         let (blocks, pages) = (self.device.blocks(), self.placement.pages());
         if blocks == pages || !self.growth.is_over(blocks, pages) {
@@ -167,7 +166,7 @@ impl<'a> MigrationLoop<'a> {
         Ok(())
     }
 
-    /// Hands accesses to the policy and collects the moves that it wants.
+    /// Passes accesses to the policy and collects its moves.
     fn decide(&mut self, accesses: &[u64], now_ns: u64) -> Result<()> {
         let mut moves = Vec::new();
         for access in accesses {
@@ -180,29 +179,29 @@ impl<'a> MigrationLoop<'a> {
             self.policy.access(&access, &self.placement, &mut moves);
             let is_idle = self.backoff.left > 0 || self.shared.paused.load(Ordering::SeqCst);
             if !moves.is_empty() && !is_idle {
-                self.want(&moves)?;
+                self.plan(&moves)?;
             }
         }
         self.shared.accesses.fetch_add(accesses.len() as u64, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Keeps moves for the next batch. The policy goes on as if they were done.
-    fn want(&mut self, moves: &[Move]) -> Result<()> {
-        let again = |step: &Move| self.wanted.iter().any(|other| other.page == step.page);
-        if moves.iter().any(again) || self.wanted.len() + moves.len() > self.migrator.batch() {
+    /// Adds moves to the next batch. Placement and policy count them as done.
+    fn plan(&mut self, moves: &[Move]) -> Result<()> {
+        let again = |step: &Move| self.planned.iter().any(|other| other.page == step.page);
+        if moves.iter().any(again) || self.planned.len() + moves.len() > self.migrator.batch() {
             self.carry_out()?;
         }
-        let Self { placement, policy, wanted, .. } = self;
+        let Self { placement, policy, planned, .. } = self;
         if placement.carry_out(moves, |page, from, to| policy.moved(page, from, to)).is_ok() {
-            wanted.extend_from_slice(moves);
+            planned.extend_from_slice(moves);
         }
         Ok(())
     }
 
     fn carry_out(&mut self) -> Result<()> {
-        let wanted = std::mem::take(&mut self.wanted);
-        let mut rest = &wanted[..];
+        let planned = std::mem::take(&mut self.planned);
+        let mut rest = &planned[..];
         let mut moved = 0;
         while !rest.is_empty() {
             let (part, after) = rest.split_at(fitting(self.device, rest));
@@ -215,13 +214,13 @@ impl<'a> MigrationLoop<'a> {
             }
             rest = after;
         }
-        if !wanted.is_empty() {
+        if !planned.is_empty() {
             self.backoff.after(moved > 0);
         }
         Ok(())
     }
 
-    /// Counts outcomes; how many moved.
+    /// Counts outcomes; returns how many blocks moved.
     fn count(&self, outcomes: &[Outcome]) -> u64 {
         let count = |what| outcomes.iter().filter(|outcome| **outcome == what).count() as u64;
         let moved = count(Outcome::Moved);
@@ -231,7 +230,7 @@ impl<'a> MigrationLoop<'a> {
         moved
     }
 
-    /// A block that did not move lies where it lay, although the policy assumed the move.
+    /// Corrects placement and policy for a block that did not move.
     fn correct(&mut self, page: u32) {
         let slowest = self.placement.tiers() as u8 - 1;
         let to = self.device.tier_of(page).unwrap_or(slowest);
@@ -243,10 +242,9 @@ impl<'a> MigrationLoop<'a> {
     }
 }
 
-/// How many of these moves, one at least, find room together. Slots whose readers are about to
-/// leave are waited for.
+/// How many of these moves fit together, at least one. Waits for the readers of slots if none does.
 fn fitting(device: &TieredDevice, moves: &[Move]) -> usize {
-    for _ in 0..READER_NAPS {
+    for _ in 0..READER_ROUNDS {
         let tiers = 0..device.core.tiers.len();
         let mut room: Vec<u32> = tiers.map(|tier| device.core.room(tier)).collect();
         let mut count = 0;
@@ -263,7 +261,7 @@ fn fitting(device: &TieredDevice, moves: &[Move]) -> usize {
         if !device.core.is_waiting_for_readers() {
             break;
         }
-        std::thread::sleep(NAP);
+        std::thread::sleep(PAUSE);
     }
     1
 }

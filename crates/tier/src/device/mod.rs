@@ -1,51 +1,49 @@
 //! Several devices as one: [`TieredDevice`] is a [`Device`](cenote_device::Device) whose blocks lie
 //! on any of its tiers and move between them while they are used.
 //!
-//! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs; `set`: what queues
-//!   and migrations share
+//! - [`TieredDevice`]: creates and opens a set of tiers; reads, writes, syncs; `set`: the state
+//!   that queues and migrations share
 //! - [`Migrator`]: moves blocks; [`Worker`], `migration_loop`, `worker_policy`: a thread that moves
-//!   blocks as a policy decides; [`Rebalance`]: moves all blocks at once
-//! - [`header`]: what makes a file a member of a set; `generation`: which copies of the members
-//!   belong together
-//! - `map`, `entry`: where each block lies, in memory; `slots`: which slots are free
+//!   blocks by a policy; [`Rebalance`]: moves all blocks at once
+//! - [`header`]: identifies the files of a set; `generation`: detects stale copies of them
+//! - `map`, `entry`: the place of each block, in memory; `slots`: the free slots
 //! - `journal`, `recover`, `layout`, `page`, `io`: the map on stable storage
-//! - `reclaim`: when a slot has no readers any more
+//! - `reclaim`: frees slots that have no readers any more
 //! - `split`, `queue`, `buffers`: one request over several tiers
-//! - `state`: what the worker of a policy saves from one run for the next
+//! - `state`: the worker's state that is saved between runs
 //!
 //! # Map
 //! The device is an array of *blocks* of fixed size. A block lies in a *slot* of one tier: tier
 //! and slot are the map's entry. A block that was never written has no slot and reads as zeros.
-//! Where the slowest tier is large enough each block has its own slot there, so neighbours that
-//! were never moved, or came back, are neighbours on the drive, and one request reads them; a small
-//! gap between two such rows is read through, because that costs less than a second request.
+//! If the slowest tier is large enough, each block has its own slot there, so neighbours that were
+//! never moved, or came back, are neighbours on the drive, and one request reads them. A small gap
+//! between two such runs is read through, because that costs less than a second request.
 //!
-//! # What is on stable storage
+//! # Stable storage
 //! The *map file* holds two copies of the map, each with a header page and a journal, which is
 //! written twice. Epoch n is copy n mod 2 and its journal: when the journal is full, copy n + 1 is
 //! written and synced, then its header page. Epoch n + 1 is exactly epoch n with its whole journal,
 //! so a damaged copy can be rebuilt from the other one.
-//! A page of the journal carries a checksum with the set's id, epoch and number, and says how many
-//! pages before it were synced when it was written: the first page that verifies in neither place
-//! is the torn end, or damage if a later page says that it was stable.
+//! A page of the journal has a checksum with the set's id, epoch and number, and the number of
+//! pages that were synced when it was written. The first page that verifies in neither journal is
+//! the torn end, or damage if a later page counts it as synced.
 //!
-//! # A move
+//! # Moves
 //! Copy, sync the target, write the journal, sync the journal, switch the entry, wait for the
 //! readers of the old slot, free it. At any moment the map on stable storage names one whole copy.
-//! A write to a block that is being copied goes to the old slot and cancels the move: users never
-//! wait for a copy. While the journal is synced, writes to these blocks wait. If the journal fails
-//! then, it is unknown which entry a restart will find: until then the blocks of that batch can be
-//! read (both copies are equal) but not written, and no block moves any more.
+//! A write to a block that is being copied goes to the old slot and cancels the move, so users
+//! never wait for a copy. While the journal is synced, writes to these blocks wait. If that fails,
+//! it is unknown which entry a restart will find: until then the blocks of that batch can be read
+//! (both copies are equal) but not written, and no block moves.
 //!
 //! # New blocks
-//! A write to a block without a slot takes one at once, on the fastest tier with room; the map on
-//! stable storage records it at the next sync, after the data. A slot that was used before is
-//! zeroed first, because the write may fail. A smaller length is committed before its slots are
-//! free.
+//! A write to a block without a slot takes one at once, on the fastest tier with room; the next
+//! sync records it in the map on stable storage, after the data. A slot that was used before is
+//! zeroed first, because the write may fail. A truncation is committed before its slots are freed.
 //!
-//! # A sync that failed
-//! Linux reports lost writes once. If a migration's sync gets that report, the user's next sync
-//! must fail too: so every later sync of a tier whose sync failed does.
+//! # Failed syncs
+//! Linux reports lost writes only once, perhaps to a migration's sync. So after a failed sync of a
+//! tier every later sync of it fails too.
 
 mod buffers;
 mod entry;

@@ -1,18 +1,15 @@
-//! The pages of the map file: 4 KiB, sealed by a checksum over the set's id and the page.
+//! Pages of the map file: 4 KiB with a checksum over the set's id and the page.
 
-/// Bytes of a page of the map file, and the least that tiers write.
+/// Bytes of a page of the map file, and of the smallest write to a tier.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// Bytes before the items of a page.
 const HEAD_BYTES: usize = 48;
 
-/// Bytes of items in a page.
 pub(super) const ITEM_BYTES: usize = PAGE_BYTES - HEAD_BYTES;
 
-/// The id that all members of a set have.
+/// The id of a set, stored in all its members.
 pub type SetId = [u8; 16];
 
-/// What a page is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Kind {
@@ -22,12 +19,12 @@ pub(super) enum Kind {
     Generation = 0x4745_4e52,
 }
 
-/// The generation of a map; see [`super::generation`]. A new set is of generation 1.
+/// The generation of a map; see [`super::generation`]. A new set has generation 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Generation {
-    /// Every tier has this number, or a greater one.
+    /// Every tier has at least this number.
     pub(super) confirmed: u32,
-    /// No tier has a greater number.
+    /// Every tier has at most this number.
     pub(super) begun: u32,
 }
 
@@ -35,7 +32,6 @@ impl Generation {
     pub(super) const FIRST: Self = Self { confirmed: 1, begun: 1 };
 }
 
-/// What stands before the items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageHead {
     pub(super) epoch: u64,
@@ -52,8 +48,8 @@ pub(super) struct PageHead {
     pub(super) generation: Generation,
 }
 
-/// CRC-32C of the set's id and a page of the map file, its own field at byte 4 left out. Of a
-/// header the same without its first four bytes.
+/// CRC-32C of the set's id and a page of the map file without the checksum field at byte 4. A
+/// header's checksum is that of its bytes from byte 4 on.
 pub fn checksum(set: &SetId, page: &[u8]) -> u32 {
     let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
     digest.update(set);
@@ -70,7 +66,7 @@ fn long(page: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(page[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Fills a page whose items are in place; its checksum.
+/// Writes the header of a page whose items are in place; returns the checksum.
 pub(super) fn seal(page: &mut [u8], set: &SetId, kind: Kind, head: PageHead) -> u32 {
     assert_eq!(page.len(), PAGE_BYTES, "a page is sealed as a whole");
     page[..4].copy_from_slice(&(kind as u32).to_le_bytes());
@@ -87,7 +83,7 @@ pub(super) fn seal(page: &mut [u8], set: &SetId, kind: Kind, head: PageHead) -> 
     sum
 }
 
-/// What a page of this kind says, and its checksum; none if it is none.
+/// The header and checksum of a page of this kind, if it verifies.
 pub(super) fn verify(page: &[u8], set: &SetId, kind: Kind) -> Option<(PageHead, u32)> {
     let sum = word(page, 4);
     if word(page, 0) != kind as u32 || sum != checksum(set, page) {
@@ -105,12 +101,10 @@ pub(super) fn verify(page: &[u8], set: &SetId, kind: Kind) -> Option<(PageHead, 
     Some((head, sum))
 }
 
-/// The items of a page.
 pub(super) fn items(page: &[u8]) -> &[u8] {
     &page[HEAD_BYTES..]
 }
 
-/// The items of a page, to be filled.
 pub(super) fn items_mut(page: &mut [u8]) -> &mut [u8] {
     &mut page[HEAD_BYTES..]
 }

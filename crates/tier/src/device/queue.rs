@@ -1,10 +1,11 @@
-//! A thread's queue to all tiers: requests are split where blocks lie apart, and joined again.
+//! A thread's queue on all tiers: splits requests over blocks that are not contiguous, and
+//! assembles the parts.
 //!
-//! A request whose bytes lie in one row goes to its tier as it is. Of a request that is split, the
-//! first part uses the caller's buffer, the others buffers of this queue ([`super::buffers`]).
+//! A request whose bytes are contiguous goes to its tier unchanged. Of a split request the first
+//! part uses the caller's buffer, the others bounce buffers of this queue ([`super::buffers`]).
 //!
-//! A queue waits on the fastest tier that has anything in flight: it answers soonest, and what the
-//! slower ones have completed is collected then. So no thread spins or waits long.
+//! A queue waits on the fastest tier that has requests in flight, and then also collects the
+//! completions of slower tiers. So no thread spins or waits long.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,25 +17,25 @@ use cenote_device::{
     Buffer, Clock, Completion, Device, IoFault, Op, Queue, QueueConfig, Request, Slab,
 };
 
-use super::buffers::{Buffers, THROUGH};
+use super::buffers::{Buffers, READ_THROUGH_DIVISOR};
 use super::error::{EBUSY, EIO, ENOMEM, ENOSPC, TieredError};
 use super::map::Pin;
 use super::set::Core;
 use super::split::{Piece, Run, add_zeros, bridge};
 
-/// Accesses that a queue collects before it hands them to the policy.
+/// Accesses that a queue collects before it passes them to the policy.
 const RECORD_AT: usize = 64;
 
-/// Naps of a millisecond, without a commit, after which a waiting request fails: the holder of what
-/// it needs is waiting for this thread.
-const NAPS_MAX: u32 = 30_000;
+/// Waits of a millisecond, without a commit, after which a waiting request fails: probably another
+/// request holds its slot or block and waits for this thread.
+const WAITS_MAX: u32 = 30_000;
 
 pub(super) struct TieredQueue {
     core: Arc<Core>,
     clock: Arc<dyn Clock>,
     depth: usize,
-    lanes: Vec<Lane>,
-    joins: Slab<Join>,
+    tier_queues: Vec<TierQueue>,
+    parents: Slab<Parent>,
     parts: Slab<Part>,
     /// Requests that wait for a commit.
     deferred: VecDeque<(Request, u64)>,
@@ -43,56 +44,55 @@ pub(super) struct TieredQueue {
     runs: Vec<Run>,
     buffers: Buffers,
     accesses: Vec<u64>,
-    /// Naps since something was done.
-    naps: u32,
-    /// Whether a write waits for a slot, and whether it is counted in `Core::waiting_writers`.
+    /// Waits since a request completed.
+    waits: u32,
+    /// Whether a write waits for a slot, and whether `Core::waiting_writers` counts it.
     lacks_slot: bool,
     is_waiting: bool,
 }
 
-/// One tier's queue, and what did not fit into it.
-struct Lane {
+/// One tier's queue, and the requests that did not fit into it.
+struct TierQueue {
     queue: Box<dyn Queue>,
     backlog: VecDeque<Request>,
 }
 
-/// A request of the caller.
-struct Join {
+struct Parent {
     tag: u64,
     op: Op,
     offset: u64,
     len: usize,
-    /// Bytes that exist.
+    /// Bytes of the request up to the end of the device.
     wanted: usize,
     buffer: Option<Buffer>,
-    /// Buffers of the parts that came back, by their number.
+    /// Returned buffers of the parts, by part number.
     parts: Vec<Option<Buffer>>,
     pieces: Vec<Piece>,
     pending: usize,
-    /// The first byte that was not moved, and why if it is a fault.
+    /// The first byte that was not moved, and the first fault with its byte.
     end: usize,
     fault: Option<(usize, IoFault)>,
-    /// The read-side section that it is in.
+    /// The read-side section of the request.
     section: usize,
     /// Blocks that are counted as being written.
     pinned: Range<u32>,
     begun_ns: u64,
 }
 
-/// A request to a tier.
+/// A part of a request, sent to one tier.
 struct Part {
-    join: u64,
+    parent: u64,
     number: usize,
     dest: usize,
     len: usize,
 }
 
-/// Why a request cannot start.
+/// Why a request cannot start now.
 enum Hold {
-    /// For a commit.
+    /// It waits for a commit.
     Wait,
-    /// For a slot.
-    Room,
+    /// It waits for a slot.
+    Slot,
     Fail(IoFault),
 }
 
@@ -102,16 +102,16 @@ impl TieredQueue {
         clock: Arc<dyn Clock>,
         config: &QueueConfig,
     ) -> cenote_device::Result<Self> {
-        let lane = |device: &Arc<dyn Device>| {
-            Ok(Lane { queue: device.queue(config)?, backlog: VecDeque::new() })
+        let tier_queue = |device: &Arc<dyn Device>| {
+            Ok(TierQueue { queue: device.queue(config)?, backlog: VecDeque::new() })
         };
-        let lanes = core.tiers.iter().map(|tier| lane(&tier.device));
+        let tier_queues = core.tiers.iter().map(|tier| tier_queue(&tier.device));
         Ok(Self {
-            lanes: lanes.collect::<cenote_device::Result<_>>()?,
+            tier_queues: tier_queues.collect::<cenote_device::Result<_>>()?,
             core: Arc::clone(core),
             clock,
             depth: config.depth,
-            joins: Slab::with_capacity(0),
+            parents: Slab::with_capacity(0),
             parts: Slab::with_capacity(0),
             deferred: VecDeque::new(),
             done: Vec::new(),
@@ -119,16 +119,15 @@ impl TieredQueue {
             runs: Vec::new(),
             buffers: Buffers::default(),
             accesses: Vec::new(),
-            naps: 0,
+            waits: 0,
             lacks_slot: false,
             is_waiting: false,
         })
     }
 
-    /// Starts a request, or keeps it until a commit has ended.
     fn start(&mut self, request: Request, begun_ns: u64) {
         let Request { op, offset, len, .. } = request;
-        // Before the read-side section: deferred slots are not freed while one is entered.
+        // Before the read-side section, in which no deferred slots would be freed.
         if op == Op::Write
             && let Err(hold) = self.allocate(offset, len)
         {
@@ -153,15 +152,14 @@ impl TieredQueue {
 
     fn hold(&mut self, request: Request, begun_ns: u64, hold: Hold) {
         match hold {
-            Hold::Wait | Hold::Room => {
-                self.lacks_slot |= matches!(hold, Hold::Room);
+            Hold::Wait | Hold::Slot => {
+                self.lacks_slot |= matches!(hold, Hold::Slot);
                 self.deferred.push_back((request, begun_ns));
             }
             Hold::Fail(fault) => self.done.push(request.complete(Err(fault), 0)),
         }
     }
 
-    /// The blocks of a write.
     fn blocks(&self, offset: u64, len: usize) -> Result<Range<u32>, Hold> {
         let block_bytes = self.core.block_bytes();
         let end = offset.saturating_add(len as u64).div_ceil(block_bytes);
@@ -171,30 +169,30 @@ impl TieredQueue {
         Ok((offset / block_bytes) as u32..end as u32)
     }
 
-    /// Each block of a write gets a slot.
+    /// Allocates a slot for each block of a write that has none.
     fn allocate(&self, offset: u64, len: usize) -> Result<(), Hold> {
         let fault = |error: TieredError| Hold::Fail(error.fault());
         self.core.before_change().map_err(fault)?;
         for block in self.blocks(offset, len)? {
             let is_absent = self.core.map.get(block).place().is_none();
             if is_absent && !self.core.allocate(block).map_err(Hold::Fail)? {
-                return Err(Hold::Room);
+                return Err(Hold::Slot);
             }
         }
         Ok(())
     }
 
-    /// Finds the runs of a read; how many of its bytes exist.
+    /// Finds the runs of a read; returns how many of its bytes exist.
     fn plan_read(&mut self, offset: u64, len: usize) -> (usize, Range<u32>) {
         let exist = self.core.len_bytes().saturating_sub(offset);
         let wanted = usize::try_from(exist).unwrap_or(usize::MAX).min(len);
-        // Whole sectors: what lies behind the end is there and zero.
+        // Whole sectors: the bytes beyond the end exist on the tier and are zero.
         let rounded = wanted.next_multiple_of(self.core.align).min(len);
         self.find_runs(offset, rounded);
         (wanted, 0..0)
     }
 
-    /// Finds the runs of a write and counts it at each of its blocks.
+    /// Finds the runs of a write and pins its blocks.
     fn plan_write(&mut self, offset: u64, len: usize) -> Result<(usize, Range<u32>), Hold> {
         let blocks = self.blocks(offset, len)?;
         for block in blocks.clone() {
@@ -211,13 +209,13 @@ impl TieredQueue {
     fn pin(&self, block: u32) -> Result<(), Hold> {
         match self.core.map.pin(block) {
             Pin::At(_) => Ok(()),
-            // Absent again: the device was cut meanwhile.
+            // Absent again: the device was truncated meanwhile.
             Pin::Absent | Pin::Wait => Err(Hold::Wait),
             Pin::Refused => Err(Hold::Fail(IoFault { errno: EIO })),
         }
     }
 
-    /// The rows in which the bytes lie; blocks without a slot are left out.
+    /// Finds the contiguous runs of the bytes, without blocks that have no slot.
     fn find_runs(&mut self, offset: u64, len: usize) {
         let block_bytes = self.core.block_bytes();
         self.runs.clear();
@@ -239,7 +237,7 @@ impl TieredQueue {
     }
 
     /// Records the accessed blocks for the policy, unless the request is so large that it belongs
-    /// to a pass over everything, which says nothing about any block.
+    /// to a full pass.
     fn record(&mut self, op: Op, offset: u64, len: usize) {
         let most = self.core.recorded_bytes_max.load(Ordering::Relaxed);
         if len == 0 || len as u64 > most {
@@ -263,7 +261,7 @@ impl TieredQueue {
         begun_ns: u64,
     ) {
         let Request { tag, op, offset, len, buffer } = request;
-        let mut join = Join {
+        let mut parent = Parent {
             tag,
             op,
             offset,
@@ -282,49 +280,49 @@ impl TieredQueue {
         let runs = std::mem::take(&mut self.runs);
         let rounded = wanted.next_multiple_of(self.core.align).min(len);
         if runs.len() == 1 && runs[0].dest == 0 && runs[0].len == rounded {
-            join.pending = 1;
-            let join = self.joins.insert(join);
-            self.send(join, 0, &runs[0], op, buffer);
+            parent.pending = 1;
+            let parent = self.parents.insert(parent);
+            self.send(parent, 0, &runs[0], op, buffer);
         } else {
-            self.scatter(join, &runs, rounded, buffer);
+            self.scatter(parent, &runs, rounded, buffer);
         }
         self.runs = runs;
     }
 
-    /// Starts a request in parts.
-    fn scatter(&mut self, mut join: Join, runs: &[Run], rounded: usize, buffer: Buffer) {
-        let op = join.op;
+    /// Splits a request into parts and starts them.
+    fn scatter(&mut self, mut parent: Parent, runs: &[Run], rounded: usize, buffer: Buffer) {
+        let op = parent.op;
         let gap = |tier: u8| match op {
             Op::Read => self.core.tiers[usize::from(tier)].gap_bytes.load(Ordering::Relaxed),
             Op::Write => 0,
         };
-        let (requests, mut pieces) = bridge(runs, gap, rounded / THROUGH);
+        let (requests, mut pieces) = bridge(runs, gap, rounded / READ_THROUGH_DIVISOR);
         add_zeros(&mut pieces, rounded);
         let Ok(bounces) = self.bounces(&requests, op, &buffer) else {
-            join.buffer = Some(buffer);
-            join.fault = Some((0, IoFault { errno: ENOMEM }));
-            self.finish(join);
+            parent.buffer = Some(buffer);
+            parent.fault = Some((0, IoFault { errno: ENOMEM }));
+            self.finish(parent);
             return;
         };
-        join.pieces = pieces;
-        join.pending = requests.len();
-        join.parts.resize_with(requests.len(), || None);
+        parent.pieces = pieces;
+        parent.pending = requests.len();
+        parent.parts.resize_with(requests.len(), || None);
         let mut own = Some(buffer);
         if bounces.iter().all(Option::is_some) {
-            join.buffer = own.take();
+            parent.buffer = own.take();
         }
         if requests.is_empty() {
-            self.finish(join);
+            self.finish(parent);
             return;
         }
-        let join = self.joins.insert(join);
+        let parent = self.parents.insert(parent);
         for (number, (run, bounce)) in requests.iter().zip(bounces).enumerate() {
             let buffer = bounce.or_else(|| own.take()).expect("one part uses the caller's buffer");
-            self.send(join, number, run, op, buffer);
+            self.send(parent, number, run, op, buffer);
         }
     }
 
-    /// A buffer for each part but the one that begins where the caller's buffer does.
+    /// Bounce buffers for all parts but the one at the start of the caller's buffer.
     fn bounces(
         &mut self,
         requests: &[Run],
@@ -355,81 +353,80 @@ impl TieredQueue {
         Ok(bounces)
     }
 
-    fn send(&mut self, join: u64, number: usize, run: &Run, op: Op, buffer: Buffer) {
-        let part = Part { join, number, dest: run.dest, len: run.len };
+    fn send(&mut self, parent: u64, number: usize, run: &Run, op: Op, buffer: Buffer) {
+        let part = Part { parent, number, dest: run.dest, len: run.len };
         let tag = self.parts.insert(part);
-        let lane = &mut self.lanes[usize::from(run.tier)];
-        lane.backlog.push_back(Request { tag, op, offset: run.at, len: run.len, buffer });
-        lane.fill();
+        let tier_queue = &mut self.tier_queues[usize::from(run.tier)];
+        tier_queue.backlog.push_back(Request { tag, op, offset: run.at, len: run.len, buffer });
+        tier_queue.fill();
     }
 
-    /// Collects what a tier has completed.
     fn collect(&mut self, tier: usize, wait_for: usize) -> cenote_device::Result<()> {
-        if self.lanes[tier].queue.in_flight() == 0 {
+        if self.tier_queues[tier].queue.in_flight() == 0 {
             return Ok(());
         }
         let mut arrived = std::mem::take(&mut self.arrived);
-        let outcome = self.lanes[tier].queue.reap(wait_for, &mut arrived);
+        let outcome = self.tier_queues[tier].queue.reap(wait_for, &mut arrived);
         for completion in arrived.drain(..) {
             self.arrive(completion);
         }
         self.arrived = arrived;
-        self.lanes[tier].fill();
+        self.tier_queues[tier].fill();
         outcome
     }
 
     fn arrive(&mut self, completion: Completion) {
         let part = self.parts.remove(completion.tag);
-        let join = self.joins.get_mut(part.join);
+        let parent = self.parents.get_mut(part.parent);
         let moved = match completion.result {
             Ok(moved) => moved.min(part.len),
             Err(fault) => {
-                if join.fault.is_none_or(|(at, _)| part.dest < at) {
-                    join.fault = Some((part.dest, fault));
+                if parent.fault.is_none_or(|(at, _)| part.dest < at) {
+                    parent.fault = Some((part.dest, fault));
                 }
                 0
             }
         };
         if moved < part.len {
-            join.cut(&part, moved);
+            parent.cut(&part, moved);
         }
-        if join.parts.is_empty() || part.number == 0 && join.buffer.is_none() {
-            join.buffer = Some(completion.buffer);
+        if parent.parts.is_empty() || part.number == 0 && parent.buffer.is_none() {
+            parent.buffer = Some(completion.buffer);
         } else {
-            join.parts[part.number] = Some(completion.buffer);
+            parent.parts[part.number] = Some(completion.buffer);
         }
-        join.pending -= 1;
-        if join.pending == 0 {
-            let join = self.joins.remove(part.join);
-            self.finish(join);
+        parent.pending -= 1;
+        if parent.pending == 0 {
+            let parent = self.parents.remove(part.parent);
+            self.finish(parent);
         }
     }
 
-    /// Puts the parts together and answers the caller.
-    fn finish(&mut self, mut join: Join) {
-        let mut buffer = join.buffer.take().expect("the caller's buffer is back");
-        if join.op == Op::Read && join.fault.is_none() {
-            for piece in &join.pieces {
+    /// Assembles the parts and completes the caller's request.
+    fn finish(&mut self, mut parent: Parent) {
+        let mut buffer = parent.buffer.take().expect("the caller's buffer was returned");
+        if parent.op == Op::Read && parent.fault.is_none() {
+            for piece in &parent.pieces {
                 let target = &mut buffer[piece.dest..piece.dest + piece.len];
                 match piece.source {
                     None => target.fill(0),
                     Some((number, from)) => {
-                        if let Some(bounce) = &join.parts[number] {
+                        if let Some(bounce) = &parent.parts[number] {
                             target.copy_from_slice(&bounce[from..from + piece.len]);
                         }
                     }
                 }
             }
         }
-        join.parts.into_iter().flatten().for_each(|bounce| self.buffers.give_back(bounce));
-        join.pinned.for_each(|block| self.core.map.unpin(block));
-        self.core.readers.leave(join.section);
-        let result = match join.fault {
+        parent.parts.into_iter().flatten().for_each(|bounce| self.buffers.give_back(bounce));
+        parent.pinned.for_each(|block| self.core.map.unpin(block));
+        self.core.readers.leave(parent.section);
+        let result = match parent.fault {
             Some((_, fault)) => Err(fault),
-            None => Ok(join.end.min(join.wanted)),
+            None => Ok(parent.end.min(parent.wanted)),
         };
-        let latency_ns = self.clock.now_ns().saturating_sub(join.begun_ns);
-        let Join { tag, op, offset, len, .. } = join;
+        let latency_ns = self.clock.now_ns().saturating_sub(parent.begun_ns);
+        let Parent { tag, op, offset, len, .. } = parent;
         self.done.push(Completion { tag, op, offset, len, buffer, result, latency_ns });
     }
 
@@ -442,7 +439,7 @@ impl TieredQueue {
         self.set_waiting(self.lacks_slot);
     }
 
-    /// Reports whether a write waits for a slot: migrations leave free slots to such writes.
+    /// Counts this queue among those in which a write waits for a slot.
     fn set_waiting(&mut self, is_waiting: bool) {
         if is_waiting && !self.is_waiting {
             self.core.waiting_writers.fetch_add(1, Ordering::SeqCst);
@@ -453,39 +450,38 @@ impl TieredQueue {
         self.is_waiting = is_waiting;
     }
 
-    fn submit_lanes(&mut self) -> cenote_device::Result<()> {
-        self.lanes.iter_mut().try_for_each(|lane| {
-            lane.fill();
-            lane.queue.submit()
+    fn submit_tiers(&mut self) -> cenote_device::Result<()> {
+        self.tier_queues.iter_mut().try_for_each(|tier_queue| {
+            tier_queue.fill();
+            tier_queue.queue.submit()
         })
     }
 
-    /// Fails what never reached a tier, and waits for what did, on each tier whose queue works.
-    fn end_lanes(&mut self) {
-        for tier in 0..self.lanes.len() {
-            while let Some(request) = self.lanes[tier].backlog.pop_front() {
+    /// Fails the requests in backlogs, and waits for those in flight on tiers whose queue works.
+    fn drain_tiers(&mut self) {
+        for tier in 0..self.tier_queues.len() {
+            while let Some(request) = self.tier_queues[tier].backlog.pop_front() {
                 self.arrive(request.complete(Err(IoFault { errno: EIO }), 0));
             }
-            while self.lanes[tier].queue.in_flight() > 0 && self.collect(tier, 1).is_ok() {}
+            while self.tier_queues[tier].queue.in_flight() > 0 && self.collect(tier, 1).is_ok() {}
         }
     }
 
-    /// Fails the requests that wait.
+    /// Fails the deferred requests.
     fn give_up(&mut self) {
         while let Some((request, _)) = self.deferred.pop_front() {
             self.done.push(request.complete(Err(IoFault { errno: EBUSY }), 0));
         }
     }
 
-    /// Waits for something to happen.
     fn wait(&mut self, commits: u64) -> cenote_device::Result<()> {
-        match self.lanes.iter().position(|lane| lane.queue.in_flight() > 0) {
+        match self.tier_queues.iter().position(|tier_queue| tier_queue.queue.in_flight() > 0) {
             Some(tier) => self.collect(tier, 1),
             None => {
                 if !self.core.wait_for_commit(commits) {
-                    self.naps += 1;
+                    self.waits += 1;
                 }
-                if self.naps > NAPS_MAX {
+                if self.waits > WAITS_MAX {
                     self.give_up();
                 }
                 Ok(())
@@ -500,7 +496,7 @@ impl Queue for TieredQueue {
     }
 
     fn in_flight(&self) -> usize {
-        self.joins.len() + self.deferred.len() + self.done.len()
+        self.parents.len() + self.deferred.len() + self.done.len()
     }
 
     fn push(&mut self, request: Request) {
@@ -511,7 +507,7 @@ impl Queue for TieredQueue {
 
     fn submit(&mut self) -> cenote_device::Result<()> {
         self.start_deferred();
-        self.submit_lanes()
+        self.submit_tiers()
     }
 
     fn reap(
@@ -522,17 +518,17 @@ impl Queue for TieredQueue {
         assert_wait(wait_for, self.in_flight());
         let target = completions.len() + wait_for;
         loop {
-            // Before the attempt: a commit that ends during it must not be slept over.
+            // Read before the attempt, so that a commit during it ends the wait.
             let commits = self.core.commits();
             self.start_deferred();
-            self.submit_lanes()?;
-            (0..self.lanes.len()).try_for_each(|tier| self.collect(tier, 0))?;
+            self.submit_tiers()?;
+            (0..self.tier_queues.len()).try_for_each(|tier| self.collect(tier, 0))?;
             if !self.done.is_empty() {
-                self.naps = 0;
+                self.waits = 0;
             }
             completions.append(&mut self.done);
             if completions.len() >= target {
-                return self.submit_lanes();
+                return self.submit_tiers();
             }
             self.wait(commits)?;
         }
@@ -540,16 +536,16 @@ impl Queue for TieredQueue {
 }
 
 impl Drop for TieredQueue {
-    /// Completes what was pushed. Requests of a broken tier may still be under way: their blocks
-    /// stay counted as written and their slots as read until the set is opened again, because
-    /// another block in such a slot would be overwritten.
+    /// Completes all requests. Those of a broken tier may still be in flight: their blocks stay
+    /// pinned and their read-side sections entered until the set is opened again, so that no other
+    /// block gets such a slot.
     fn drop(&mut self) {
         self.core.record(&mut self.accesses);
         let mut completions = Vec::new();
         while self.in_flight() > 0 {
             if self.reap(1, &mut completions).is_err() {
                 self.give_up();
-                self.end_lanes();
+                self.drain_tiers();
                 break;
             }
             completions.clear();
@@ -558,8 +554,8 @@ impl Drop for TieredQueue {
     }
 }
 
-impl Join {
-    /// A part moved only its first bytes: the caller's end there.
+impl Parent {
+    /// Limits the result after a part that moved only its first `moved` bytes.
     fn cut(&mut self, part: &Part, moved: usize) {
         if self.pieces.is_empty() {
             self.end = self.end.min(part.dest + moved);
@@ -573,8 +569,8 @@ impl Join {
     }
 }
 
-impl Lane {
-    /// Pushes as much as fits.
+impl TierQueue {
+    /// Pushes requests of the backlog while there is room.
     fn fill(&mut self) {
         while self.queue.in_flight() < self.queue.depth() {
             let Some(request) = self.backlog.pop_front() else { return };

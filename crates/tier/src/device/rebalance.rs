@@ -1,5 +1,4 @@
-//! Brings every block to the tier where it belongs, at once: the hottest up, or all in the order
-//! in which a file would be laid over the tiers.
+//! Rebalances all blocks at once: the hottest to the fastest tiers, or all in file order.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,23 +11,23 @@ use super::tiered::TieredDevice;
 use super::worker_policy::{WorkerConfig, build};
 use crate::placement::{Move, Tier};
 
-/// How often a block that did not move is tried again.
+/// How often the move of a block is tried.
 const TRIES: u32 = 3;
 
-/// How long it sleeps while readers hold the slots that it needs.
-const NAP: Duration = Duration::from_millis(1);
+/// Sleep while readers hold the slots that are needed.
+const PAUSE: Duration = Duration::from_millis(1);
 
-/// How far it has come.
+/// Progress of a rebalance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Moves that were planned.
+    /// Planned moves.
     pub planned: u64,
     /// Blocks that moved.
     pub moved: u64,
-    /// Blocks that stay: they were written again and again meanwhile, or cut off, or readers held
-    /// the slots that they needed.
+    /// Blocks that stay because they were written repeatedly or truncated, or because readers held
+    /// the slots.
     pub dropped: u64,
-    /// Blocks that a device's fault keeps where they are.
+    /// Blocks that stay because of a fault of a device.
     pub failed: u64,
 }
 
@@ -42,20 +41,20 @@ pub struct Rebalance {
 }
 
 impl Rebalance {
-    /// The blocks of the greatest heat on the fastest tiers, as many as these hold beside their
-    /// spare slots. Blocks of the least heat of all stay where there is room. Among equals those
-    /// that lie on faster tiers come first, then those of lower numbers.
+    /// Plans the hottest blocks on the fastest tiers, without these tiers' spare slots. Blocks of
+    /// the least heat stay if there is room. Among equals, blocks on faster tiers come first, then
+    /// those with lower numbers.
     ///
     /// # Errors
-    /// [`TieredError::State`] without a state of the policy; [`TieredError::Options`] where the
-    /// policy does not rank blocks.
+    /// [`TieredError::State`] without a state of the policy; [`TieredError::Options`] if the policy
+    /// does not rank blocks.
     pub fn by_heat(device: &TieredDevice, config: &WorkerConfig) -> Result<Self> {
         if config.state.is_none() {
             return Err(TieredError::State { reason: "there is none".into() });
         }
         let (_, policy) = build(device, config)?;
         let mut ranked = Vec::new();
-        for (block, tier) in lying(device) {
+        for (block, tier) in placed_blocks(device) {
             let Some(heat) = policy.heat(block) else {
                 let name = config.policy.name();
                 let reason = format!("the policy '{name}' does not rank blocks");
@@ -73,22 +72,22 @@ impl Rebalance {
         Ok(Self { moves: plan.moves })
     }
 
-    /// The first blocks on the fastest tier, the next on the next, as a fresh import lays them.
+    /// Plans the first blocks on the fastest tier, the next on the next, as after an import.
     pub fn in_file_order(device: &TieredDevice) -> Self {
         let mut plan = Plan::new(device);
-        for (block, tier) in lying(device) {
+        for (block, tier) in placed_blocks(device) {
             plan.put(block, tier, 0);
         }
         Self { moves: plan.moves }
     }
 
-    /// The moves, in the order of the blocks' claims.
+    /// The moves, the first blocks to be placed first.
     pub fn moves(&self) -> &[Move] {
         &self.moves
     }
 
-    /// Carries the plan out, up to `batch` blocks at once, while users go on. `progress` is called
-    /// after every batch and may stop it; what has moved until then stays moved.
+    /// Carries out the plan in batches of up to `batch` blocks while the device is used. `progress`
+    /// is called after every batch and may stop it.
     ///
     /// # Errors
     /// Those of [`Migrator::carry_out`].
@@ -100,24 +99,24 @@ impl Rebalance {
     ) -> Result<Progress> {
         let mut migrator = Migrator::new(device, batch)?;
         let mut so_far = Progress { planned: self.moves.len() as u64, ..Progress::default() };
-        // By tier, what goes there.
+        // By target tier.
         let mut waiting: Vec<Waiting> = vec![Waiting::new(); device.core.tiers.len()];
         for step in &self.moves {
             waiting[usize::from(step.to)].push_back((*step, TRIES));
         }
-        let mut naps = 0;
+        let mut pauses = 0;
         while waiting.iter().any(|moves| !moves.is_empty()) {
             let part = next_batch(device, &mut waiting, migrator.batch());
             if part.is_empty() {
-                // Readers hold the slots; if they never leave, nothing more moves.
-                naps += 1;
-                if naps > 5_000 {
+                // Readers hold the slots. If they never leave, give up.
+                pauses += 1;
+                if pauses > 5_000 {
                     break;
                 }
-                std::thread::sleep(NAP);
+                std::thread::sleep(PAUSE);
                 continue;
             }
-            naps = 0;
+            pauses = 0;
             let steps: Vec<Move> = part.iter().map(|(step, _)| *step).collect();
             let outcomes = migrator.carry_out(&steps)?;
             for ((step, tries), outcome) in part.into_iter().zip(outcomes) {
@@ -139,16 +138,16 @@ impl Rebalance {
     }
 }
 
-/// Blocks that have a slot, and on which tier.
-fn lying(device: &TieredDevice) -> impl Iterator<Item = (u32, Tier)> {
+/// Blocks that have a slot, with their tiers.
+fn placed_blocks(device: &TieredDevice) -> impl Iterator<Item = (u32, Tier)> {
     (0..device.blocks()).filter_map(|block| Some((block, device.tier_of(block)?)))
 }
 
-/// Moves that find room now; none while a write waits for a slot. Those to the slowest tiers come
-/// first: they make room above.
+/// Takes moves for which there is room now; none while a write waits for a slot. Those to the
+/// slowest tiers come first, since they make room on the faster ones.
 ///
-/// There always are some while any is left and no reader holds a slot: a tier holds no more than
-/// its slots without the spare ones in the end, so not all tiers that wait for blocks are full.
+/// While moves are left and no reader holds a slot there always are some: the plan leaves the spare
+/// slots of each tier free, so not all target tiers are full.
 fn next_batch(device: &TieredDevice, waiting: &mut [Waiting], most: usize) -> Vec<(Move, u32)> {
     let mut part = Vec::new();
     if device.core.waiting_writers.load(Ordering::SeqCst) > 0 {
@@ -161,7 +160,7 @@ fn next_batch(device: &TieredDevice, waiting: &mut [Waiting], most: usize) -> Ve
     part
 }
 
-/// Blocks find their tiers one after the other.
+/// Assigns tiers to blocks one after the other.
 struct Plan {
     room: Vec<u64>,
     moves: Vec<Move>,
@@ -172,12 +171,12 @@ impl Plan {
         Self { room: device.capacities(), moves: Vec::new() }
     }
 
-    /// A block goes to the first tier from `first` on that has room, or else to the slowest that
-    /// has.
+    /// Assigns a block to the first tier from `first` on that has room, or else to the slowest
+    /// tier before with room.
     fn put(&mut self, block: u32, from: Tier, first: Tier) {
         let below = (usize::from(first)..self.room.len()).find(|&tier| self.room[tier] > 0);
         let above = || (0..usize::from(first)).rev().find(|&tier| self.room[tier] > 0);
-        // Blocks are never more than the room.
+        // There is room for all blocks.
         let Some(to) = below.or_else(above) else { return };
         self.room[to] -= 1;
         if to != usize::from(from) {

@@ -1,10 +1,10 @@
-//! When no reader uses a slot any more: read-side sections, and slots whose release is deferred
-//! until all sections that may know them have ended.
+//! Reclaims slots as Linux's SRCU does: readers are in read-side sections, and a slot's release is
+//! deferred until all sections that may use it have ended.
 //!
-//! A reader enters the current one of two sections before it looks at the map. After an entry was
-//! switched, the old slot is free once each section was seen empty: a reader that entered later saw
-//! the new entry. New readers enter the section that is not being waited for, so both run empty
-//! under any load (the idea of Linux's SRCU).
+//! A reader enters the current one of two sections before it reads the map. After an entry was
+//! switched, the old slot is free once each section was seen empty: later readers saw the new
+//! entry. New readers enter the section that is not waited for, so both become empty under any
+//! load.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -23,7 +23,7 @@ pub(super) struct ReadSections {
 struct Readers(AtomicU64);
 
 impl ReadSections {
-    /// Enters the current section; returns which one has to be left.
+    /// Enters the current section; returns it, for [`Self::leave`].
     pub(super) fn enter(&self) -> usize {
         let section = self.current.load(Ordering::SeqCst);
         self.readers[section].0.fetch_add(1, Ordering::SeqCst);
@@ -32,7 +32,7 @@ impl ReadSections {
 
     pub(super) fn leave(&self, section: usize) {
         let before = self.readers[section].0.fetch_sub(1, Ordering::SeqCst);
-        debug_assert!(before > 0, "a section is left as often as it is entered");
+        debug_assert!(before > 0, "a section is left once per entry");
     }
 
     fn is_empty(&self, section: usize) -> bool {
@@ -40,13 +40,13 @@ impl ReadSections {
     }
 }
 
-/// Slots that are free once their readers have left.
+/// Slots to free once their readers have left.
 #[derive(Debug, Default)]
 pub(super) struct DeferredFrees {
-    /// Slots of the next round, and of this one.
+    /// Slots of the next and of the present round.
     next: Vec<Place>,
     waiting: Vec<Place>,
-    /// The section that is to run empty.
+    /// The section that must become empty.
     section: usize,
 }
 
@@ -55,12 +55,10 @@ impl DeferredFrees {
         self.next.push(place);
     }
 
-    /// Bytes of the lists.
     pub(super) fn memory_bytes(&self) -> usize {
         (self.next.capacity() + self.waiting.capacity()) * size_of::<Place>()
     }
 
-    /// Whether no slot waits.
     pub(super) fn is_empty(&self) -> bool {
         self.next.is_empty() && self.waiting.is_empty()
     }

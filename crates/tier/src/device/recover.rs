@@ -1,4 +1,4 @@
-//! The map on stable storage, read: the newest copy that is whole, and the journals behind it.
+//! Reads the map from stable storage: the newest whole copy, and the journals after it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cenote_device::Device;
 use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::header::SetHeader;
-use super::io::{Line, Spare};
+use super::io::{IoBuffer, PageIo};
 use super::journal::Journal;
 use super::layout::{ENTRIES, ENTRY_BYTES, Layout, MIRRORS, RECORD_BYTES, Record};
 use super::layout::{SEGMENT_PAGES, decode_place};
@@ -17,7 +17,6 @@ use super::page::{Generation, Kind, PAGE_BYTES, PageHead, items, verify};
 /// Epochs are below this, so that adding to one never overflows.
 const EPOCHS: u64 = 1 << 62;
 
-/// What the map file says.
 #[derive(Debug)]
 pub(super) struct Recovered {
     pub(super) map: BlockMap,
@@ -26,40 +25,38 @@ pub(super) struct Recovered {
 }
 
 impl Recovered {
-    /// Of an empty set.
     pub(super) fn empty(header: &SetHeader) -> Self {
         let map = BlockMap::new(header.slots());
         Self { map, len_bytes: 0, generation: Generation::FIRST }
     }
 }
 
-/// Where a journal ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
-    /// Pages that it has.
+    /// Number of valid pages.
     next: u32,
-    /// Checksum of the last.
+    /// Checksum of the last valid page.
     previous: u32,
-    /// Whether all pages stand in all their places, and nothing that looks like one behind them.
+    /// Whether both mirrors hold all pages, and no page of the journal after them.
     clean: bool,
 }
 
-/// Reads what was committed, and makes the journal ready for more.
+/// Reads the committed map, and prepares the journal for more commits.
 pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Journal, Recovered)> {
-    let (layout, spare) = (Layout::of(header), Spare::default());
+    let (layout, cache) = (Layout::of(header), IoBuffer::default());
     let (found, expected) = (device.len_bytes()?, layout.fixed_bytes());
     if found < expected {
         let reason = format!("it was cut: {found} bytes, {expected} at least");
         return Err(TieredError::Damaged { file: device.name(), reason });
     }
-    let line = Line::open(device.as_ref(), &spare, SEGMENT_PAGES as usize * PAGE_BYTES)?;
-    let mut reader = Reader { device: device.as_ref(), line, header, layout };
+    let page_io = PageIo::open(device.as_ref(), &cache, SEGMENT_PAGES as usize * PAGE_BYTES)?;
+    let mut reader = Reader { device: device.as_ref(), page_io, header, layout };
     let headers = reader.headers()?;
     let newest = headers.first().map(|head| head.epoch);
     let (base, mut recovered) = reader.base(&headers)?;
     let mut epoch = base;
     let mut end = reader.replay(epoch, &mut recovered)?;
-    // A copy that is damaged is the one before with its whole journal.
+    // A damaged copy equals the one before with its whole journal.
     while reader.has_journal(epoch + 1)? || headers.iter().any(|head| head.epoch == epoch + 1) {
         epoch += 1;
         end = reader.replay(epoch, &mut recovered)?;
@@ -68,8 +65,8 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         return Err(reader.damaged(format!("copy {epoch} is whole, what came after it is not")));
     }
     drop(reader);
-    // Pages of a commit that never ended must not follow a later one, and pages that stand in one
-    // place only must stand in two again: the next commit begins with a new copy.
+    // If there are pages of an unfinished commit, or pages in one mirror only, the next commit
+    // starts with a new copy.
     let is_whole = end.clean && epoch == base;
     let journal = Journal {
         device,
@@ -81,14 +78,14 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         next: if is_whole { end.next } else { layout.journal_pages },
         previous: end.previous,
         frozen: false,
-        spare,
+        cache,
     };
     Ok((journal, recovered))
 }
 
 struct Reader<'a> {
     device: &'a dyn Device,
-    line: Line<'a>,
+    page_io: PageIo<'a>,
     header: &'a SetHeader,
     layout: Layout,
 }
@@ -100,11 +97,11 @@ impl Reader<'_> {
 
     fn pages(&mut self, offset: u64, count: u32) -> Result<Vec<u8>> {
         let mut bytes = vec![0; count as usize * PAGE_BYTES];
-        self.line.read(offset, &mut bytes)?;
+        self.page_io.read(offset, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// The header pages of the copies that verify, the newest first.
+    /// The valid header pages of the copies, the newest first.
     fn headers(&mut self) -> Result<Vec<PageHead>> {
         let pages = self.pages(self.layout.head(0), 2)?;
         let mut headers = Vec::new();
@@ -117,7 +114,7 @@ impl Reader<'_> {
         Ok(headers)
     }
 
-    /// The newest copy of the map that is whole.
+    /// The newest whole copy of the map.
     fn base(&mut self, headers: &[PageHead]) -> Result<(u64, Recovered)> {
         for head in headers {
             let len_bytes = self.checked_len(head.len_bytes)?;
@@ -130,7 +127,7 @@ impl Reader<'_> {
         Err(self.damaged("neither of its copies is whole"))
     }
 
-    /// The length, if the tiers hold so much.
+    /// Checks that the tiers can hold the length.
     fn checked_len(&self, len_bytes: u64) -> Result<u64> {
         let room = self.header.slots();
         if len_bytes.div_ceil(u64::from(self.header.block_bytes)) <= u64::from(room) {
@@ -139,9 +136,9 @@ impl Reader<'_> {
         Err(self.damaged(format!("{len_bytes} bytes on room for {room} blocks")))
     }
 
-    /// Reads the map as a checkpoint wrote it; false if a page is not of it.
+    /// Reads a copy of the map; false if a page is damaged or of another epoch.
     fn copy(&mut self, head: &PageHead, recovered: &Recovered) -> Result<bool> {
-        // So a number that cannot be asks for no memory.
+        // An impossible count must not allocate memory.
         if u64::from(head.count) > head.len_bytes.div_ceil(u64::from(self.header.block_bytes))
             || self.copy_end(head) > self.device.len_bytes()?
         {
@@ -172,7 +169,6 @@ impl Reader<'_> {
         Ok(true)
     }
 
-    /// A place, if there is such a one.
     fn checked(&self, block: u32, place: Place) -> Result<Place> {
         let Place { tier, slot } = place;
         let slots = self.header.tiers.get(usize::from(tier)).map(|tier| tier.slots);
@@ -183,7 +179,7 @@ impl Reader<'_> {
         Err(self.damaged(reason))
     }
 
-    /// The first byte behind the last page of a copy.
+    /// The first byte after the last page of a copy.
     fn copy_end(&self, head: &PageHead) -> u64 {
         let Some(last) = u64::from(head.count).div_ceil(ENTRIES as u64).checked_sub(1) else {
             return 0;
@@ -192,7 +188,7 @@ impl Reader<'_> {
         self.layout.segment(head.epoch, last / SEGMENT_PAGES) + within
     }
 
-    /// What a page says if it is this one of the journal, and its checksum.
+    /// The header and checksum of page `index` of an epoch's journal, if valid.
     fn known(&self, page: &[u8], epoch: u64, index: u32) -> Option<(PageHead, u32)> {
         let known = verify(page, &self.header.id, Kind::Journal);
         known.filter(|(head, _)| head.epoch == epoch && head.index == index)
@@ -208,8 +204,8 @@ impl Reader<'_> {
         Ok(false)
     }
 
-    /// Applies the journal of an epoch. Its end is the first page that stands in neither place, or
-    /// does not follow the one before.
+    /// Applies the journal of an epoch. It ends at the first page that is valid in neither mirror,
+    /// or does not follow the one before.
     fn replay(&mut self, epoch: u64, recovered: &mut Recovered) -> Result<End> {
         let count = self.layout.journal_pages;
         let mirrors = [0, 1].map(|mirror| self.layout.journal(epoch, mirror));
@@ -242,7 +238,6 @@ impl Reader<'_> {
         Ok(end)
     }
 
-    /// Applies a page of the journal.
     fn apply(&self, head: &PageHead, page: &[u8], recovered: &mut Recovered) -> Result<()> {
         let block_bytes = u64::from(self.header.block_bytes);
         let before = recovered.len_bytes.div_ceil(block_bytes) as u32;

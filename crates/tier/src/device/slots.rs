@@ -1,14 +1,13 @@
-//! Which slots of a tier are taken, and which may hold old bytes: a bit each.
+//! Bitmaps of a tier's slots: which are taken, and which may hold old bytes.
 
-/// The slots of one tier.
 #[derive(Debug)]
 pub(super) struct Slots {
     capacity: u32,
     taken: Vec<u64>,
     count: u32,
-    /// No slot below is free.
+    /// All slots below are taken.
     hint: u32,
-    /// Slots that were taken since the tier was opened; before, all below `used_before` were.
+    /// Slots used since the tier was opened; earlier uses are below `used_before`.
     touched: Vec<u64>,
     used_before: u32,
 }
@@ -26,13 +25,12 @@ fn set(words: &mut Vec<u64>, slot: u32) {
 }
 
 impl Slots {
-    /// Free slots, of which the first `used_before` may hold anything and the others zeros.
+    /// All slots free; the first `used_before` may hold old bytes, the others hold zeros.
     pub(super) fn new(capacity: u32, used_before: u32) -> Self {
         let (taken, touched) = (Vec::new(), Vec::new());
         Self { capacity, taken, count: 0, hint: 0, touched, used_before }
     }
 
-    /// Slots that are free.
     pub(super) fn free(&self) -> u32 {
         self.capacity - self.count
     }
@@ -51,14 +49,14 @@ impl Slots {
         true
     }
 
-    /// Whether a slot may hold old bytes; from now on it may.
+    /// Whether a slot may hold old bytes; marks that it may from now on.
     pub(super) fn touch(&mut self, slot: u32) -> bool {
         let before = slot < self.used_before || bit(&self.touched, slot);
         set(&mut self.touched, slot);
         before
     }
 
-    /// Takes the slot that is wanted, or the first free one, if more than `spare` are free.
+    /// Takes the slot `wanted` or else the first free one, if more than `spare` are free.
     pub(super) fn take(&mut self, wanted: u32, spare: u32) -> Option<u32> {
         if self.capacity - self.count <= spare {
             return None;

@@ -1,6 +1,6 @@
-//! One request over several tiers: which requests serve it, and which bytes come from which.
+//! Splits a request over several tiers into requests, and assembles their bytes.
 
-/// Bytes that are served by one request to one tier.
+/// Bytes of one request to one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) tier: u8,
@@ -16,7 +16,7 @@ impl Run {
         self.dest + self.len
     }
 
-    /// Takes on what follows right behind, in the buffer and on the tier.
+    /// Appends `next` if it follows directly, in the buffer and on the tier.
     pub(super) fn append(&mut self, next: &Run) -> bool {
         let follows = self.tier == next.tier
             && self.end() == next.dest
@@ -28,18 +28,18 @@ impl Run {
     }
 }
 
-/// Bytes of the caller's buffer.
+/// A part of the caller's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) dest: usize,
     pub(super) len: usize,
-    /// Which of the requests brings them, and from where in it; none brings zeros.
+    /// The request with its bytes and the offset in it; `None` means zeros.
     pub(super) source: Option<(usize, usize)>,
 }
 
-/// Joins runs of one tier that lie in one row with gaps of up to `gap_bytes` between them. Returns
-/// the requests, in the order of their first bytes, and the piece that each run becomes.
-/// All gaps that are read through are no more than `through` bytes.
+/// Joins runs that are contiguous on one tier except for gaps of up to `gap_bytes`, and of at most
+/// `through` bytes in all. Returns the requests, in the order of their first bytes, and the piece
+/// of each run.
 pub(super) fn bridge(
     runs: &[Run],
     gap_bytes: impl Fn(u8) -> u64,
@@ -70,7 +70,7 @@ pub(super) fn bridge(
     (requests, pieces)
 }
 
-/// Adds pieces of zeros wherever no other piece is.
+/// Adds pieces of zeros where there are no other pieces.
 pub(super) fn add_zeros(pieces: &mut Vec<Piece>, len: usize) {
     let (mut at, known) = (0, pieces.len());
     for index in 0..known {

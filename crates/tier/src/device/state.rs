@@ -1,5 +1,5 @@
-//! What a policy's worker saves from one run for the next: the policy's own state, and where each
-//! block lay as far as the policy knew.
+//! The state that a worker saves between runs: the policy's state, and the tier of each block as
+//! known to the policy.
 //!
 //! Little-endian: magic (8 bytes), checksum (4), version (4), the set's id (16), blocks (4), bytes
 //! of the policy's name (4) and of its state (8); then the name, a byte for each block's tier, the
@@ -14,14 +14,14 @@ const MAGIC: [u8; 8] = *b"\x89CTHEAT\n";
 const VERSION: u32 = 1;
 const HEAD_BYTES: usize = 48;
 
-/// A saved state.
+/// A worker's saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// The policy with its options, as it was given.
+    /// The policy's name and options as given.
     pub(super) policy: String,
-    /// The tier of each block, as far as the policy knew at the end.
+    /// The tier of each block as known to the policy.
     pub(super) map: Vec<Tier>,
-    /// What the policy knew.
+    /// The policy's own state.
     pub(super) knowledge: Vec<u8>,
 }
 
@@ -45,11 +45,11 @@ impl State {
         bytes
     }
 
-    /// Reads a state that was saved for this set and policy while the device had at most so many
+    /// Decodes a state of this set and policy, saved while the device had at most `blocks`
     /// blocks.
     ///
     /// # Errors
-    /// [`TieredError::State`]: it is of no use.
+    /// [`TieredError::State`] if it cannot be used.
     pub(super) fn decode(bytes: &[u8], set: &SetId, policy: &str, blocks: u32) -> Result<Self> {
         let state = Self::parse(bytes, set).map_err(|reason| TieredError::State { reason })?;
         let wrong = |reason| Err(TieredError::State { reason });
@@ -101,25 +101,25 @@ mod tests {
         let state = State { policy: "tlru".into(), map: vec![0, 2, 1], knowledge: vec![9; 50] };
         let (set, other) = ([5; 16], [6; 16]);
         let bytes = state.encode(&set);
-        let told = |bytes: &[u8], set, policy, blocks| {
+        let decoded = |bytes: &[u8], set, policy, blocks| {
             State::decode(bytes, set, policy, blocks).map_err(|error| error.to_string())
         };
-        assert_eq!(told(&bytes, &set, "tlru", 3).as_ref(), Ok(&state));
+        assert_eq!(decoded(&bytes, &set, "tlru", 3).as_ref(), Ok(&state));
         for (set, policy, blocks, reason) in [
             (&other, "tlru", 3, "another graph"),
             (&set, "tlfu", 3, "not of 'tlfu'"),
             (&set, "tlru", 2, "there are 2"),
         ] {
-            let error = told(&bytes, set, policy, blocks).unwrap_err();
+            let error = decoded(&bytes, set, policy, blocks).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
         for len in 0..bytes.len() {
-            assert!(told(&bytes[..len], &set, "tlru", 3).is_err(), "{len} bytes");
+            assert!(decoded(&bytes[..len], &set, "tlru", 3).is_err(), "{len} bytes");
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1 << (at % 8);
-            assert!(told(&damaged, &set, "tlru", 3).is_err(), "byte {at}");
+            assert!(decoded(&damaged, &set, "tlru", 3).is_err(), "byte {at}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The device that is several.
+//! The tiered device.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,10 +12,10 @@ use super::queue::TieredQueue;
 use super::set::{Core, SetConfig, TierPart};
 use crate::placement::{Placement, Tier};
 
-/// Bytes that a queue keeps for each block of a request that is cut.
+/// Bytes that a queue keeps for each block of a request that is split.
 const BLOCK_PART_BYTES: usize = 256;
 
-/// Several devices as one. Shared by threads, as every device.
+/// Several devices as one. Shared by threads, like every device.
 #[derive(Clone, Debug)]
 pub struct TieredDevice {
     pub(super) core: Arc<Core>,
@@ -24,32 +24,32 @@ pub struct TieredDevice {
 /// How full a tier is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierUse {
-    /// What the tier is called in the set.
+    /// The tier's name in the set.
     pub name: String,
     /// The file.
     pub file: String,
-    /// Blocks that lie there.
+    /// Blocks on the tier.
     pub blocks: u64,
-    /// Blocks that it can hold.
+    /// Most blocks that it can hold.
     pub slots: u64,
-    /// Of these, those that only migrations may take.
+    /// Slots that are reserved for migrations.
     pub spare: u64,
 }
 
 impl TieredDevice {
-    /// Makes a new, empty set on empty devices, the fastest tier first; the map lies on a device of
-    /// its own. It is there after a power cut once the first [`Device::sync`] has returned.
+    /// Creates an empty set on empty devices, the fastest tier first, with the map on a device of
+    /// its own. The set is durable once the first [`Device::sync`] has returned.
     ///
     /// # Errors
-    /// [`TieredError::Options`] for tiers that cannot be, [`TieredError::Device`].
+    /// [`TieredError::Options`] for invalid tiers, [`TieredError::Device`].
     pub fn create(map: Arc<dyn Device>, tiers: Vec<TierPart>, config: &SetConfig) -> Result<Self> {
         Ok(Self { core: Arc::new(Core::create(map, tiers, config)?) })
     }
 
-    /// The description of the set whose map this is: which tiers to open.
+    /// Reads the description of a set from its map file: which tiers to open.
     ///
     /// # Errors
-    /// [`TieredError::Member`] if it is no map.
+    /// [`TieredError::Member`] if it is not a map file.
     pub fn describe(map: &dyn Device) -> Result<SetHeader> {
         let (header, role) = SetHeader::read(map)?;
         match role {
@@ -62,12 +62,12 @@ impl TieredDevice {
         }
     }
 
-    /// Opens a set. The tiers must come as [`TieredDevice::describe`] names them. A map that is
-    /// opened for reading can be read only.
+    /// Opens a set, with the tiers in the order of [`TieredDevice::describe`]. With a read-only map
+    /// file the device is read-only.
     ///
     /// # Errors
-    /// [`TieredError::Member`] names the file that is missing, foreign, cut or in another's place;
-    /// [`TieredError::Damaged`].
+    /// [`TieredError::Member`] names the file that is missing, truncated, of another set or in the
+    /// wrong place; [`TieredError::Damaged`].
     pub fn open(map: Arc<dyn Device>, tiers: Vec<Arc<dyn Device>>) -> Result<Self> {
         let header = Self::describe(map.as_ref())?;
         if tiers.len() != header.tiers.len() {
@@ -112,13 +112,13 @@ impl TieredDevice {
         self.core.blocks_of(self.core.len_bytes())
     }
 
-    /// The tier of a block; none if it was never written.
+    /// The tier of a block; `None` if it was never written.
     pub fn tier_of(&self, block: u32) -> Option<Tier> {
         self.core.map.get(block).place().map(|place| place.tier)
     }
 
-    /// The tiers of all blocks, as policies see them. A block that was never written counts to the
-    /// slowest tier.
+    /// The tiers of all blocks, for policies. Blocks that were never written count to the slowest
+    /// tier.
     ///
     /// # Errors
     /// [`TieredError::Options`] if the device is empty.
@@ -154,7 +154,7 @@ impl TieredDevice {
         self.core.tiers[usize::from(tier)].gap_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Accesses that no policy saw because too many waited for it.
+    /// Accesses that were dropped because too many waited for the policy.
     pub fn missed(&self) -> u64 {
         self.core.missed.load(Ordering::Relaxed)
     }
@@ -193,14 +193,14 @@ impl Device for TieredDevice {
         self.core.tiers[0].device.clock()
     }
 
-    /// The map in memory and all that goes with it: free lists, what waits for the policy, the
-    /// journal's buffers. Queues and migrations come on top.
+    /// The map, free lists, recorded accesses and the journal's buffers, without queues and
+    /// migrations.
     fn memory_bytes(&self) -> usize {
         self.core.memory_bytes()
     }
 
-    /// Buffers for parts of requests over several tiers, beside the tiers' queues. Requests of a
-    /// block or less are taken to be aligned to their length, as pages are, and are never split.
+    /// Buffers for parts of requests over several tiers, without the tiers' queues. Requests of at
+    /// most a block are assumed to be aligned to their length, as pages are, and never split.
     fn queue_bytes(&self, depth: usize, request_bytes: usize) -> usize {
         if request_bytes as u64 <= self.core.block_bytes() {
             return depth * BLOCK_PART_BYTES;

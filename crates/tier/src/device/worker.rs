@@ -1,13 +1,13 @@
-//! A thread that moves blocks as a policy decides, beside the users of the device.
+//! A thread that moves blocks by a policy while the device is used.
 //!
-//! The policy sees every access up to a size: larger requests belong to passes over everything,
-//! which say nothing about any block, so a full pass never moves any. While the worker is paused
-//! the policy still sees accesses and nothing moves. After a batch in which nothing moved comes a
-//! pause, each twice as long as the one before, up to a second.
+//! The policy sees every access up to a size; larger requests belong to full passes, which carry no
+//! information about single blocks. While the worker is paused the policy still sees accesses, and
+//! nothing moves. After batches that moved nothing the worker backs off exponentially, up to about
+//! a second.
 //!
-//! A policy knows a fixed number of blocks. Where the device grows, the policy keeps what it has
-//! learned and takes in the new blocks, once the growth has come to rest or made them three times
-//! as many. Where the device shrinks, the policy begins anew.
+//! A policy has a fixed number of blocks. When the device has grown and is stable again, or has
+//! more than twice the blocks, the policy continues with the new blocks; when the device was
+//! truncated, it starts anew.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,27 +21,27 @@ use super::set::ACCESSES_MAX;
 use super::tiered::TieredDevice;
 use super::worker_policy::{WorkerConfig, build};
 
-/// Bytes by which the lists of a policy may grow for each block on the faster tiers.
+/// Bytes by which a policy's lists may grow for each block on the faster tiers.
 const LIST_BYTES: usize = 64;
 
-/// What moved so far.
+/// Counters of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerReport {
     /// Accesses that the policy saw.
     pub accesses: u64,
-    /// Blocks that moved.
+    /// Blocks that were moved.
     pub moved: u64,
-    /// Moves that were dropped: the block was written meanwhile, or there was no room.
+    /// Moves that were dropped because the block was written meanwhile or there was no room.
     pub dropped: u64,
-    /// Moves that a device's fault prevented.
+    /// Moves that failed by a fault of a device.
     pub failed: u64,
-    /// Accesses that the policy did not see, because more came than it could follow.
+    /// Accesses that were dropped because too many waited for the policy.
     pub missed: u64,
-    /// Bytes of the policy and of the migration's buffers.
+    /// Bytes of the policy, its map and the migration's buffers.
     pub memory_bytes: usize,
 }
 
-/// The thread. Dropping it ends it after the batch that is under way.
+/// The worker thread. Dropping it ends it after the batch under way.
 #[derive(Debug)]
 pub struct Worker {
     shared: Arc<Shared>,
@@ -54,9 +54,8 @@ impl Worker {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`TieredError::Options`] for a device without blocks or a policy that does not suit it, or
-    /// where a worker is there already; [`TieredError::State`] for a state that was damaged, or is
-    /// another's: begin without it.
+    /// [`TieredError::Options`] for a device without blocks, a policy that does not fit it, or a
+    /// second worker; [`TieredError::State`] for a damaged or foreign state: start without it.
     pub fn start(device: &TieredDevice, config: WorkerConfig) -> Result<Self> {
         let built = build(device, &config)?;
         let recording = Recording::begin(device, config.recorded_bytes_max)?;
@@ -69,8 +68,8 @@ impl Worker {
         Ok(Self { shared, device: device.clone(), missed_before, thread: Some(thread) })
     }
 
-    /// Most bytes that a worker with this policy takes on this device: what its
-    /// [`WorkerReport::memory_bytes`] will say, and the accesses that wait for the policy.
+    /// Most bytes that a worker with this policy needs on this device:
+    /// [`WorkerReport::memory_bytes`] and the accesses that wait for the policy.
     ///
     /// # Errors
     /// Those of [`Worker::start`].
@@ -78,24 +77,24 @@ impl Worker {
         let (placement, policy) = build(device, config)?;
         let above: u64 = device.capacities().iter().rev().skip(1).sum();
         let above = above.min(placement.pages().into()) as usize;
-        // Policies keep lists of what lies on the faster tiers, which grow until they are cleaned.
+        // Policies keep lists of the blocks on the faster tiers, which grow until a cleanup.
         let policy = policy.memory_bytes() + above * LIST_BYTES;
         let migration = config.batch.clamp(1, BATCH_MAX) * device.header().block_bytes as usize;
         // One list is filled while the policy sees the other.
         Ok(policy + placement.memory_bytes() + migration + 2 * ACCESSES_MAX * size_of::<u64>())
     }
 
-    /// Moves nothing until [`Worker::resume`]; a batch that is under way comes to its end.
+    /// Stops moves until [`Worker::resume`], after the batch under way.
     pub fn pause(&self) {
         self.shared.paused.store(true, Ordering::SeqCst);
     }
 
-    /// Moves again.
+    /// Ends a pause.
     pub fn resume(&self) {
         self.shared.paused.store(false, Ordering::SeqCst);
     }
 
-    /// What moved so far.
+    /// The counters so far.
     pub fn report(&self) -> WorkerReport {
         let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         WorkerReport {
@@ -108,15 +107,15 @@ impl Worker {
         }
     }
 
-    /// Whether it has ended by itself: something went wrong, and [`Worker::stop`] returns it.
+    /// Whether the thread has ended by an error, which [`Worker::stop`] returns.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the thread. Returns what moved, and the state to keep for the next run.
+    /// Ends the thread. Returns the counters, and the state to save for the next run.
     ///
     /// # Errors
-    /// The one that ended it before, if any: then nothing moved since.
+    /// The error that ended the thread before, if any.
     pub fn stop(mut self) -> Result<(WorkerReport, Vec<u8>)> {
         let state = self.end()?;
         Ok((self.report(), state))
@@ -135,7 +134,7 @@ impl Drop for Worker {
     }
 }
 
-/// While it lives accesses are recorded for this worker alone.
+/// Records accesses for this worker until it is dropped.
 struct Recording {
     device: TieredDevice,
 }

@@ -1,4 +1,4 @@
-//! Which policy a worker goes by: a new one, or one that goes on from a saved state.
+//! Builds the policy of a worker, new or from a saved state.
 
 use super::error::{Result, TieredError};
 use super::state::State;
@@ -7,24 +7,24 @@ use crate::placement::Placement;
 use crate::policy::{Context, Policy, PolicySpec};
 use crate::spec::TierSpec;
 
-/// How blocks move.
+/// Configuration of a worker.
 #[derive(Clone, Debug)]
 pub struct WorkerConfig {
     /// Decides which blocks move.
     pub policy: PolicySpec,
-    /// What the tiers can do for requests of a block, from the fastest.
+    /// Performance of the tiers for requests of a block, from the fastest.
     pub tiers: Vec<TierSpec>,
-    /// Blocks that are copied at once, beside what users do.
+    /// Blocks that are copied at once.
     pub batch: usize,
-    /// Requests of more bytes belong to a pass and are not recorded.
+    /// Requests of more bytes belong to a full pass and are not recorded.
     pub recorded_bytes_max: u64,
-    /// For policies that choose at random.
+    /// Seed of random choices.
     pub seed: u64,
-    /// What [`Worker::stop`](super::Worker::stop) returned the last time.
+    /// The state that [`Worker::stop`](super::Worker::stop) returned in the last run.
     pub state: Option<Vec<u8>>,
 }
 
-/// A policy for a device as it is now, or as it was when its state was saved.
+/// The device's placement, and a policy for it, new or from the configured state.
 pub(super) fn build(
     device: &TieredDevice,
     config: &WorkerConfig,
@@ -44,14 +44,12 @@ pub(super) fn build(
     Ok((placement, policy))
 }
 
-/// A policy that knows nothing yet.
 pub(super) fn begin(config: &WorkerConfig, placement: &Placement) -> Result<Box<dyn Policy>> {
     let context = Context { tiers: &config.tiers, placement, seed: config.seed, oracle: None };
     config.policy.build(&context).map_err(|error| TieredError::Options(error.to_string()))
 }
 
-/// A policy that goes on from a state. It is notified of the blocks that have moved since. Blocks
-/// that have come since are new to it.
+/// A policy restored from a state, and notified of the blocks that have moved since.
 pub(super) fn adopt(
     device: &TieredDevice,
     config: &WorkerConfig,

@@ -1,16 +1,16 @@
-//! `cost-benefit`: a page goes up when its heat, if it lasts, will pay for the move. Ours.
+//! `cost-benefit`: promotes a page if its present access rate will pay for the move. Ours.
 //!
-//! Two moving averages of each page's accesses, over a quarter of an access per page and over four.
-//! A page is expected to be asked for as often as the *lower* of the two says, the one that would
-//! come down for it (the coldest above) as often as the *higher* says; over `horizon` accesses per
-//! page (1) the difference must exceed the accesses that pay back the exchange
-//! (the tiers' latencies, alpha, k_r and k_w). Two averages distinguish a burst from a habit; the
-//! price is that a new hot page must be seen several times before it goes up.
+//! Each page has two moving averages of its accesses, over 1/4 and over 4 accesses per page. The
+//! expected rate is the *lower* of the two for the page to promote and the *higher* for the page to
+//! demote, the coldest of the faster tier; over `horizon` accesses per page (1) the difference must
+//! exceed the accesses that pay back the exchange (by the tiers' latencies, alpha, k_r and k_w).
+//! Two averages distinguish bursts from lasting heat; the cost is that a new hot page is promoted
+//! only after several accesses.
 
+use super::cost_model::CostModel;
 use super::heat::{Cell, Heats};
-use super::ledger::Ledger;
 use super::lowest::Lowest;
-use super::saved::{Load, Owner};
+use super::saved::{Load, StateHeader};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
@@ -18,11 +18,11 @@ use crate::placement::{Move, Page, Placement, Tier};
 /// Windows and horizon, in accesses per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostBenefitConfig {
-    /// Of the average that forgets fast.
+    /// Window of the short average.
     pub short: f64,
-    /// Of the average that forgets slowly.
+    /// Window of the long average.
     pub long: f64,
-    /// Time in which a move must pay.
+    /// Time in which a move must pay off.
     pub horizon: f64,
 }
 
@@ -39,10 +39,10 @@ impl CostBenefitConfig {
 /// The policy.
 #[derive(Debug)]
 pub struct CostBenefit {
-    owner: Owner,
+    header: StateHeader,
     heats: Heats,
     coldest: Lowest,
-    ledger: Ledger,
+    costs: CostModel,
     /// In accesses.
     horizon: f64,
 }
@@ -53,11 +53,11 @@ impl CostBenefit {
         let heats = Heats::new(pages, config.short, config.long);
         let coldest = Lowest::new(context.placement, |page| heats.rank(page));
         let horizon = config.horizon * f64::from(pages);
-        let owner = Owner::new(PolicyKind::CostBenefit(config), context);
-        Self { owner, heats, coldest, ledger: Ledger::new(context), horizon }
+        let header = StateHeader::new(PolicyKind::CostBenefit(config), context);
+        Self { header, heats, coldest, costs: CostModel::new(context), horizon }
     }
 
-    /// Accesses that a page is expected to get within the horizon, at least and at most.
+    /// Lower and upper estimate of a page's accesses within the horizon.
     fn expected(&self, page: Page) -> [f64; 2] {
         let heat = self.heats.now(page);
         let short = f64::from(heat.short / self.heats.short) * self.horizon;
@@ -70,17 +70,17 @@ impl Policy for CostBenefit {
     fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>) {
         let page = access.page;
         self.heats.touch(page);
-        self.ledger.saw(access.write);
+        self.costs.record(access.write);
         let here = placement.tier_of(page);
         let Some(above) = here.checked_sub(1) else { return };
         let [expected, _] = self.expected(page);
         if placement.has_room(above) {
-            if expected > self.ledger.payback(here, above, false) {
+            if expected > self.costs.payback(here, above, false) {
                 moves.push(Move { page, to: above });
             }
             return;
         }
-        let payback = self.ledger.payback(here, above, true);
+        let payback = self.costs.payback(here, above, true);
         if expected <= payback {
             return;
         }
@@ -102,7 +102,7 @@ impl Policy for CostBenefit {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.owner.pack((self.heats.state(), self.ledger.state()))
+        self.header.pack((self.heats.state(), self.costs.state()))
     }
 
     fn heat(&self, page: Page) -> Option<f64> {
@@ -112,9 +112,9 @@ impl Policy for CostBenefit {
 
 impl Load for CostBenefit {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let ((heats, ledger), pages): (((Vec<Cell>, u64), f64), _) = self.owner.unpack(bytes)?;
+        let ((heats, costs), pages): (((Vec<Cell>, u64), f64), _) = self.header.unpack(bytes)?;
         self.heats.load(heats, pages)?;
-        self.ledger.load(ledger)?;
+        self.costs.load(costs)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
         Ok(())
     }

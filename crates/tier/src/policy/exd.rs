@@ -1,11 +1,10 @@
 //! `exd`: exponential decay, between tiers (dissertation 6.5; A. Floratou et al., "Adaptive caching
 //! in Big SQL using the HDFS cache", SoCC 2016).
 //!
-//! On each access S = 1 + S exp(-alpha dt), time in accesses. That is LRFU's sum in other words;
-//! the two differ by how fast they forget. Alpha is not in the text; the authors' program takes
-//! 2x10^-8 per access, which forgets nothing in a million accesses and makes EXD a tLFU
-//! (`exd:code`). Here it is given as LRFU's `half-life`, in accesses per page, 10 by default: EXD
-//! is the one that remembers longer.
+//! On each access S = 1 + S exp(-alpha dt), time in accesses. That is LRFU's sum with another rate
+//! of decay. The text does not give alpha; the authors' program uses 2x10^-8 per access, which
+//! decays hardly at all in a million accesses and makes EXD a tLFU (`exd:code`). Here it is given
+//! as LRFU's `half-life`, in accesses per page, and decays more slowly: 10 by default.
 
 use super::lrfu::{Faded, Stored};
 use super::ranked::Ranked;
@@ -16,12 +15,12 @@ use crate::error::Result;
 /// Alpha of the authors' program.
 const CODE_ALPHA: f64 = 2e-8;
 
-/// How fast it forgets.
+/// The rate of decay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExdConfig {
     /// Accesses per page after which an access counts half.
     pub half_life: f64,
-    /// As the authors' program.
+    /// Use the authors' alpha and scores.
     pub code: bool,
 }
 
@@ -32,7 +31,6 @@ impl ExdConfig {
     }
 }
 
-/// The policy with its options.
 pub(super) fn make(
     config: ExdConfig,
     context: &Context<'_>,

@@ -1,6 +1,6 @@
-//! `static`: no page ever moves. It shows what pages cost where they happen to lie.
+//! `static`: moves no page.
 
-use super::saved::{Load, Owner};
+use super::saved::{Load, StateHeader};
 use super::{Access, Context, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement};
@@ -8,12 +8,12 @@ use crate::placement::{Move, Page, Placement};
 /// Moves nothing.
 #[derive(Debug)]
 pub struct Fixed {
-    owner: Owner,
+    header: StateHeader,
 }
 
 impl Fixed {
     pub(super) fn new(context: &Context<'_>) -> Self {
-        Self { owner: Owner::new(PolicyKind::Static, context) }
+        Self { header: StateHeader::new(PolicyKind::Static, context) }
     }
 }
 
@@ -25,7 +25,7 @@ impl Policy for Fixed {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.owner.pack(())
+        self.header.pack(())
     }
 
     fn heat(&self, _: Page) -> Option<f64> {
@@ -35,6 +35,6 @@ impl Policy for Fixed {
 
 impl Load for Fixed {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        self.owner.unpack(bytes).map(|((), _)| ())
+        self.header.unpack(bytes).map(|((), _)| ())
     }
 }

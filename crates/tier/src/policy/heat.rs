@@ -1,9 +1,8 @@
-//! How hot pages are: two moving averages of their accesses, one that forgets fast and one that
-//! forgets slowly, and an order by heat for evictions to a slower tier.
+//! Heat of pages: a short and a long moving average of their accesses, and an order for demotion.
 //!
-//! Cooling is lazy: a page's averages are those of its last access, and are worth
-//! e^(-idle / window) of that now. The order is that of the slow average, which never changes while
-//! pages are idle (see [`super::lrfu`]).
+//! Cooling is lazy: stored averages are those of the last access, and decay by e^(-idle / window).
+//! The order is that of the short average, which never changes while pages are idle (see
+//! [`super::lrfu`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,33 +11,32 @@ use super::saved::{take_accesses, take_all};
 use crate::error::Result;
 use crate::placement::Page;
 
-/// Accesses of a page, each worth less the older it is: by the short and by the long window.
+/// Decayed counts of a page's accesses, by the short and by the long window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Heat {
     pub(super) short: f32,
     pub(super) long: f32,
 }
 
-/// What is stored of a page.
+/// The stored heat of a page.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cell {
     heat: Heat,
-    /// The number of the last access, in the low bits: 2^32 accesses later it is forgotten.
+    /// Low bits of the number of the last access; ambiguous after 2^32 accesses.
     last: u32,
 }
 
-/// A window of so many accesses per page, in accesses.
+/// Converts a window from accesses per page to accesses.
 fn window_accesses(window: f64, pages: u32) -> f32 {
     (window * f64::from(pages)).max(1.0) as f32
 }
 
-/// The heat of all pages.
 #[derive(Debug)]
 pub(super) struct Heats {
     cells: Vec<Cell>,
     /// The short and the long window, in accesses per page.
     windows: [f64; 2],
-    /// Accesses in which an average falls to 1/e.
+    /// The windows in accesses, in which an average falls to 1/e.
     pub(super) short: f32,
     pub(super) long: f32,
     accesses: u64,
@@ -52,7 +50,7 @@ impl Heats {
         Self { cells: vec![Cell::default(); pages as usize], windows, short, long, accesses: 0 }
     }
 
-    /// A page is asked for; its heat with this access.
+    /// Records an access; returns the page's heat with it.
     pub(super) fn touch(&mut self, page: Page) -> Heat {
         self.accesses += 1;
         let Heat { short, long } = self.now(page);
@@ -61,7 +59,6 @@ impl Heats {
         heat
     }
 
-    /// The heat of a page now.
     pub(super) fn now(&self, page: Page) -> Heat {
         let Cell { heat, last } = self.cells[page as usize];
         let idle = (self.accesses as u32).wrapping_sub(last) as f32;
@@ -71,39 +68,36 @@ impl Heats {
         }
     }
 
-    /// Accesses so far.
     pub(super) fn accesses(&self) -> u64 {
         self.accesses
     }
 
-    /// What orders pages by their slow average, whenever they are compared: ln(long) + last /
-    /// window. A page that was never used ranks below all others.
+    /// The rank of a page by its short average, at any time: ln(short) + last / window. A page that
+    /// was never used ranks below all others.
     pub(super) fn rank(&self, page: Page) -> Rank {
         let Cell { heat, last } = self.cells[page as usize];
-        // The whole number of the last access, from its low bits: it is no later than now.
+        // The number of the last access, from its low bits: it is no later than now.
         let idle = (self.accesses as u32).wrapping_sub(last);
         let last = self.accesses.saturating_sub(idle.into());
         rank_of(f64::from(heat.short).ln() + last as f64 / f64::from(self.short))
     }
 
-    /// The share of all accesses that a page gets, by the short and by the long average; nothing
-    /// where there is no such page.
+    /// A page's share of all accesses by the short and by the long average, if it exists.
     pub(super) fn rates(&self, page: Page) -> Option<[f64; 2]> {
         self.cells.get(page as usize)?;
         let heat = self.now(page);
         Some([heat.short / self.short, heat.long / self.long].map(f64::from))
     }
 
-    /// What is to be saved.
     pub(super) fn state(&self) -> (&[Cell], u64) {
         (&self.cells, self.accesses)
     }
 
-    /// Takes on what was saved of the first `pages`.
+    /// Restores the saved state of the first `pages`.
     pub(super) fn load(&mut self, (cells, accesses): (Vec<Cell>, u64), pages: u32) -> Result<()> {
         let grown = [self.short, self.long];
         [self.short, self.long] = self.windows.map(|window| window_accesses(window, pages));
-        // An average of a page that is always asked for comes to 1 / (1 - e^(-1/window)).
+        // The average of a page with every access is 1 / (1 - e^(-1/window)).
         let (short, long) = (self.short + 2.0, self.long + 2.0);
         take_accesses(&mut self.accesses, accesses)?;
         take_all(&mut self.cells, cells, pages as usize, "heat of pages", |cell| {
@@ -117,7 +111,7 @@ impl Heats {
         Ok(())
     }
 
-    /// The windows grow; the first `pages` keep the shares of accesses that they get now.
+    /// Widens the windows; the first `pages` keep their present shares of accesses.
     fn widen(&mut self, pages: u32, [short, long]: [f32; 2]) {
         for page in 0..pages {
             let now = self.now(page);
@@ -130,7 +124,6 @@ impl Heats {
         (self.short, self.long) = (short, long);
     }
 
-    /// Bytes that it holds.
     pub(super) fn memory_bytes(&self) -> usize {
         self.cells.capacity() * size_of::<Cell>()
     }

@@ -1,20 +1,20 @@
-//! `ideal`: the workload's hot pages lie on the fastest tiers from the start, because they are
-//! known beforehand. The dissertation's *Static* (6.6.1), "the best possible placement with full
-//! workload-knowledge without any page migration": on a workload of several phases it knows the
-//! first one, as the authors' program does.
+//! `ideal`: places the workload's hot pages, known beforehand, on the fastest tiers from the start.
+//! The dissertation's *Static* (6.6.1), "the best possible placement with full workload-knowledge
+//! without any page migration". Of a workload of several phases it knows the first, as the authors'
+//! program does.
 //!
-//! With `ideal:phases` it knows them all, and moves at the first access of each, all at once; those
-//! moves cost what moves cost.
+//! With `ideal:phases` it knows all phases and moves pages at the start of each, at the usual cost
+//! of moves.
 
-use super::saved::{Load, Owner, check, take_accesses};
+use super::saved::{Load, StateHeader, check, take_accesses};
 use super::{Access, Context, Options, Oracle, OraclePhase, Policy, PolicyKind};
 use crate::error::{Result, TierError};
 use crate::placement::{Move, Page, Placement, Tier};
 
-/// What it knows.
+/// Options of `ideal`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdealConfig {
-    /// All phases, not only the first.
+    /// Use all phases, not only the first.
     pub phases: bool,
 }
 
@@ -24,12 +24,11 @@ impl IdealConfig {
     }
 }
 
-/// Places pages by what is known.
 #[derive(Debug)]
 pub struct Ideal {
-    owner: Owner,
+    header: StateHeader,
     pages: u32,
-    /// The phases that are still to come, the next one last.
+    /// The phases still to come, the next one last.
     coming: Vec<OraclePhase>,
     accesses: u64,
 }
@@ -42,8 +41,8 @@ impl Ideal {
         }
         let pages = context.placement.pages();
         coming.iter_mut().for_each(|phase| phase.hottest.retain(|&page| page < pages));
-        let owner = Owner::new(PolicyKind::Ideal(config), context);
-        Self { owner, pages, coming, accesses: 0 }
+        let header = StateHeader::new(PolicyKind::Ideal(config), context);
+        Self { header, pages, coming, accesses: 0 }
     }
 }
 
@@ -57,8 +56,7 @@ pub(super) fn initial(placement: &Placement, oracle: &Oracle, seed: u64) -> Resu
     Placement::hottest_first(placement.pages(), &capacities, &first.hottest, seed)
 }
 
-/// The fewest moves after which the hottest pages lie on the fastest tiers: a page that need
-/// not move stays.
+/// Appends the fewest moves that bring the hottest pages to the fastest tiers.
 fn rearrange(placement: &Placement, hottest: &[Page], moves: &mut Vec<Move>) {
     let mut wanted = vec![Tier::MAX; placement.pages() as usize];
     let mut tier: Tier = 0;
@@ -78,7 +76,7 @@ fn rearrange(placement: &Placement, hottest: &[Page], moves: &mut Vec<Move>) {
     let mut room: Vec<u64> =
         (0..placement.tiers()).map(|t| placement.capacity(t as Tier)).collect();
     wanted.iter().filter(|&&tier| tier != Tier::MAX).for_each(|&tier| room[tier as usize] -= 1);
-    // Cold pages keep their place while there is room, and else go to the slowest that has some.
+    // Cold pages stay while there is room, or else go to the slowest tier with room.
     for page in 0..placement.pages() {
         let (here, to) = (placement.tier_of(page), &mut wanted[page as usize]);
         if *to == Tier::MAX && room[here as usize] > 0 {
@@ -90,7 +88,7 @@ fn rearrange(placement: &Placement, hottest: &[Page], moves: &mut Vec<Move>) {
         let mut to = wanted[page as usize];
         if to == Tier::MAX {
             let slowest = room.iter().rposition(|&left| left > 0);
-            to = slowest.expect("all pages fit, as they did before") as Tier;
+            to = slowest.expect("all pages fit") as Tier;
             room[to as usize] -= 1;
         }
         if to != placement.tier_of(page) {
@@ -113,7 +111,7 @@ impl Policy for Ideal {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.owner.pack((&self.coming, self.accesses))
+        self.header.pack((&self.coming, self.accesses))
     }
 
     fn heat(&self, _: Page) -> Option<f64> {
@@ -123,7 +121,7 @@ impl Policy for Ideal {
 
 impl Load for Ideal {
     fn load(&mut self, _: &Placement, bytes: &[u8]) -> Result<()> {
-        let ((coming, accesses), _): ((Vec<OraclePhase>, u64), _) = self.owner.unpack(bytes)?;
+        let ((coming, accesses), _): ((Vec<OraclePhase>, u64), _) = self.header.unpack(bytes)?;
         let mut named = coming.iter().flat_map(|phase| &phase.hottest);
         let unknown = named.find(|page| **page >= self.pages);
         check(unknown.is_none(), || format!("page {} does not exist", unknown.unwrap_or(&0)))?;

@@ -1,8 +1,8 @@
 //! The page of the lowest rank on each tier, in O(log n), at no cost to accesses that raise ranks.
 //!
-//! A min-heap for each tier above the slowest. What stands in it may be old: a page may have risen,
-//! or left the tier. That is set right only where it comes to the top, so an access that raises a
-//! page's rank touches no heap at all, and each of them causes at most one repair later.
+//! Each tier but the slowest has a min-heap with lazy updates: an entry may be outdated, because
+//! the page's rank rose or the page left the tier. It is corrected when it reaches the top, so an
+//! access that raises a rank touches no heap and causes at most one correction later.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,17 +10,17 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::placement::{Page, Placement, Tier};
 
-/// Ranks as numbers whose order is that of the ranks.
+/// A page's rank.
 pub(super) type Rank = u64;
 
-/// The heaps. Equal ranks are ordered by page, so that the answer does not depend on history.
+/// The heaps. Equal ranks are ordered by page, so that results do not depend on history.
 #[derive(Debug)]
 pub(super) struct Lowest {
     heaps: Vec<BinaryHeap<Reverse<(Rank, Page)>>>,
 }
 
 impl Lowest {
-    /// Heaps over the pages as they lie; the lowest of the slowest tier is never needed.
+    /// Heaps of the pages of all tiers but the slowest.
     pub(super) fn new(placement: &Placement, rank: impl Fn(Page) -> Rank) -> Self {
         let slowest = placement.tiers() - 1;
         let mut entries: Vec<Vec<_>> =
@@ -34,15 +34,14 @@ impl Lowest {
         Self { heaps: entries.into_iter().map(BinaryHeap::from).collect() }
     }
 
-    /// A page came to a tier, or its rank fell there.
+    /// Adds a page that came to a tier, or whose rank fell there.
     pub(super) fn push(&mut self, tier: Tier, page: Page, rank: Rank) {
         if let Some(heap) = self.heaps.get_mut(usize::from(tier)) {
             heap.push(Reverse((rank, page)));
         }
     }
 
-    /// The page of the lowest rank on a tier above the slowest. `rank` may only have risen since
-    /// the page was pushed.
+    /// The page of the lowest rank on a tier. Ranks may only have risen since the last push.
     pub(super) fn get(
         &mut self,
         tier: Tier,
@@ -67,7 +66,7 @@ impl Lowest {
         None
     }
 
-    /// Throws away what is old where it is more than half: pages that left, pages that stand twice.
+    /// Rebuilds the heap if more than half of its entries are outdated or duplicates.
     fn shrink(&mut self, tier: Tier, placement: &Placement, rank: &impl Fn(Page) -> Rank) {
         let Some(heap) = self.heaps.get_mut(usize::from(tier)) else { return };
         if heap.len() as u64 <= 2 * placement.count(tier) + 64 {
@@ -80,14 +79,13 @@ impl Lowest {
         *heap = pages.into_iter().map(|page| Reverse((rank(page), page))).collect();
     }
 
-    /// Bytes of the heaps.
     pub(super) fn memory_bytes(&self) -> usize {
         let entries: usize = self.heaps.iter().map(BinaryHeap::capacity).sum();
         entries * size_of::<(Rank, Page)>()
     }
 }
 
-/// The rank of a number, negative ones and infinities included.
+/// The rank of a number, such that ranks are ordered as numbers.
 #[inline]
 pub(super) fn rank_of(number: f64) -> Rank {
     let bits = number.to_bits();

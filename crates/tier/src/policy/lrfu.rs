@@ -1,17 +1,16 @@
 //! `lrfu`: combined recency and frequency, between tiers (dissertation 6.5; D. Lee et al., "LRFU: a
 //! spectrum of policies", IEEE ToC 50(12), 2001).
 //!
-//! CRF(t) = sum over a page's accesses of 2^(-lambda (t - t_i)), time in accesses. A page goes up
-//! if its CRF exceeds the lowest one above, both as of now. (The authors' program compares with the
-//! value stored at the last access, which had time to fade.) Lambda is not in the text; their
-//! program's 0.8 per access forgets within a handful of accesses, whatever the number of pages, and
-//! makes every CRF 1. Here lambda is given as the accesses per page after which an access counts
-//! half: `half-life`, 1 by default, so it means the same for any number of pages.
+//! CRF(t) = sum over a page's accesses of 2^(-lambda (t - t_i)), time in accesses. A page is
+//! promoted if its CRF exceeds the lowest one of the faster tier, both as of now. Lambda is not in
+//! the text; here it is given as `half-life`, the accesses per page after which an access counts
+//! half, 1 by default.
 //!
-//! Their program is `lrfu:code`.
+//! The authors' program (`lrfu:code`) compares CRFs as of each page's last access. Its decay of 0.8
+//! per access leaves nothing after a few accesses and makes every CRF about 1.
 //!
-//! Since all values fade alike, log2 CRF(t) + lambda t does not change between accesses: that is
-//! what is stored, and compared.
+//! Since all CRFs decay alike, log2 CRF(t) + lambda t does not change between accesses: this is
+//! stored and compared.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,15 +21,15 @@ use super::{Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::Page;
 
-/// What is left of an access after the next one, in the authors' program.
+/// Factor by which scores decay per access in the authors' program.
 const CODE_DECAY: f64 = 0.8;
 
-/// How fast it forgets.
+/// The rate of decay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LrfuConfig {
     /// Accesses per page after which an access counts half.
     pub half_life: f64,
-    /// As the authors' program.
+    /// Use the authors' decay and scores.
     pub code: bool,
 }
 
@@ -41,7 +40,6 @@ impl LrfuConfig {
     }
 }
 
-/// The policy with its options.
 pub(super) fn make(
     config: LrfuConfig,
     context: &Context<'_>,
@@ -54,13 +52,13 @@ pub(super) fn make(
     Ranked::new(Faded::new(config.half_life, context), kind, context).boxed(context, saved)
 }
 
-/// The sum of a page's accesses, each worth less the older it is.
+/// Decaying sums of accesses, compared as of now.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Faded {
     /// Halvings per access.
     #[serde(skip)]
     lambda: f64,
-    /// log2 of the sum + lambda x its time; minus infinity for a page that was never used.
+    /// log2(sum) + lambda x time; minus infinity for a page that was never used.
     keys: Vec<f64>,
     accesses: u64,
     #[serde(skip)]
@@ -82,7 +80,7 @@ impl Ranking for Faded {
         self.accesses += 1;
         let now = self.accesses as f64 * self.lambda;
         let key = &mut self.keys[page as usize];
-        // Rounding must not let a rank fall.
+        // Rounding must not lower a rank.
         *key = key.max(now + (1.0 + (*key - now).exp2()).log2());
         rank_of(*key)
     }
@@ -103,12 +101,12 @@ impl Ranking for Faded {
     fn load(&mut self, saved: Self, pages: u32) -> Result<()> {
         take_accesses(&mut self.accesses, saved.accesses)?;
         let accesses = saved.accesses as f64;
-        // As many accesses as there were, all of them just now.
+        // The greatest key: all accesses went to one page just now.
         let now = accesses / (self.half_life * f64::from(pages));
         let most = now + (accesses + 1.0).log2();
         take_all(&mut self.keys, saved.keys, pages as usize, "faded sums", |&key| key <= most)?;
         if (pages as usize) < self.keys.len() {
-            // Sums fade more slowly from now on, and are worth now what they were.
+            // Sums keep their present values and decay more slowly from now on.
             let shift = accesses * self.lambda - now;
             self.keys.iter_mut().for_each(|key| *key += shift);
         }
@@ -116,19 +114,18 @@ impl Ranking for Faded {
     }
 }
 
-/// The same sum as of the last access, compared as if no time had passed since: what the authors'
-/// program does.
+/// Decaying sums compared as of each page's last access, as in the authors' program.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stored {
     #[serde(skip)]
     decay: f64,
-    /// The sum and the number of the access of that time.
+    /// The sum at the last access, and that access's number.
     scores: Vec<(f64, u64)>,
     accesses: u64,
 }
 
 impl Stored {
-    /// Accesses are worth `decay` of what they were, an access later.
+    /// Scores decay by the factor `decay` per access.
     pub(super) fn new(decay: f64, context: &Context<'_>) -> Self {
         let scores = vec![(0.0, 0); context.placement.pages() as usize];
         Self { decay, scores, accesses: 0 }

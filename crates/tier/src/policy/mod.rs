@@ -1,25 +1,26 @@
-//! Which pages move between tiers: policies, one file each. A page goes up a tier
+//! Policies, which decide the moves of pages between tiers, one file each. A page is promoted to
+//! the next faster tier
 //!
-//! - never (`fixed`)
+//! - `fixed`: never
 //! - `ideal`: if it is one of the workload's hot pages, known beforehand
-//! - `tlru`: if it was used more recently than the least recent page above
-//! - `tlfu`: if it was used more often than the least often used page above
-//! - `lrfu`, `exd`: the same with counts that fade
-//! - `temp`: if it is warmer than the tier above on average
-//! - `restore`: if that makes the tiers' learned values greater
-//! - `cost_benefit`: if it will pay for the move, if its heat lasts
-//! - `payback`: if it will pay for the move, by what its kind proved to do
+//! - `tlru`: if it was used more recently than the least recently used page of that tier
+//! - `tlfu`: if it was used more often than the least frequently used page of that tier
+//! - `lrfu`, `exd`: the same with decaying counts
+//! - `temp`: if its temperature is above that tier's average
+//! - `restore`: if that raises the tiers' learned values
+//! - `cost_benefit`: if the move pays off at its present access rate
+//! - `payback`: if the move pays off at the access rate measured for similar pages
 //!
-//! A policy sees every access, after its I/O was sent to where the page lies, and returns moves. It
-//! is notified of each move that was carried out; one that was not changes nothing. So the
-//! same policy serves the replay in virtual time and tiers whose migrations take time or fail.
+//! A policy sees every access, after its I/O was sent to the page's tier, and returns moves. It is
+//! notified of each move that was carried out. So the same policy serves the replay in virtual time
+//! and tiers whose migrations take time or fail.
 
 mod cost_benefit;
+mod cost_model;
 mod exd;
 mod fixed;
 mod heat;
 mod ideal;
-mod ledger;
 mod lowest;
 mod lrfu;
 mod payback;
@@ -44,62 +45,62 @@ use saved::Load as _;
 /// One access to a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
-    /// Which page.
+    /// The page.
     pub page: Page,
-    /// Whether it changes the page.
+    /// Whether it is a write.
     pub write: bool,
-    /// When, on the caller's clock; never before an earlier access.
+    /// Time on the caller's clock; never decreases.
     pub now_ns: u64,
-    /// Requests that wait at each tier, or nothing where they are not counted.
+    /// Requests that wait at each tier; empty if they are not counted.
     pub queued: &'a [u32],
 }
 
 /// Decides which pages move.
 pub trait Policy: Send + Debug {
-    /// Sees an access and appends the moves that it wants. All of them are carried out
+    /// Handles an access and appends moves. All of them are carried out
     /// together, or none.
     fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>);
 
-    /// A page was moved.
+    /// Called when a page was moved.
     fn moved(&mut self, _page: Page, _from: Tier, _to: Tier) {}
 
-    /// A request that arrived at `arrival_ns` on this tier was answered; only where
+    /// Called when a request that arrived at `arrival_ns` on this tier was answered, only if
     /// [`Policy::wants_responses`].
     fn responded(&mut self, _tier: Tier, _arrival_ns: u64, _response_ns: u64) {}
 
-    /// Whether it learns from response times and queues, which cost something to collect.
+    /// Whether it learns from response times and queue lengths.
     fn wants_responses(&self) -> bool {
         false
     }
 
-    /// Bytes that it holds now, all of what grows with the pages included.
+    /// Bytes of everything that grows with the pages.
     fn memory_bytes(&self) -> usize;
 
-    /// Its state, for [`PolicySpec::restore`]. Changed bits are not noticed: keep a checksum.
+    /// Its state, for [`PolicySpec::restore`], without a checksum.
     fn save(&self) -> Result<Vec<u8>>;
 
-    /// How much a page should be up, as of now; greater is hotter, and the scale is the policy's
-    /// own. Nothing where it does not rank pages, or there is no such page.
+    /// The present heat of a page, on the policy's own scale; `None` if the policy does not rank
+    /// pages or there is no such page.
     fn heat(&self, page: Page) -> Option<f64>;
 }
 
-/// What a policy is built for.
+/// The tiers, pages and knowledge that a policy is built for.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The tiers, from the fastest.
     pub tiers: &'a [TierSpec],
-    /// Where pages lie at the start.
+    /// The initial tier of each page.
     pub placement: &'a Placement,
-    /// For policies that choose at random.
+    /// Seed of random choices.
     pub seed: u64,
-    /// What is known of the workload, for `ideal`.
+    /// The workload's hot pages, for `ideal`.
     pub oracle: Option<&'a Oracle>,
 }
 
 /// A workload's hot pages, known beforehand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Oracle {
-    /// In the order of time, the first from access 0 on.
+    /// In order of time, the first from access 0 on.
     pub phases: Vec<OraclePhase>,
 }
 
@@ -108,7 +109,7 @@ pub struct Oracle {
 pub struct OraclePhase {
     /// The number of the first access.
     pub start: u64,
-    /// The hottest first; pages that are left out are colder than these.
+    /// The hottest first; all other pages are colder.
     pub hottest: Vec<Page>,
 }
 
@@ -153,7 +154,7 @@ impl PolicySpec {
         Self::NAMES.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
-    /// As it was given.
+    /// The name and options as given.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -163,12 +164,12 @@ impl PolicySpec {
         matches!(self.kind, PolicyKind::Ideal(_))
     }
 
-    /// Whether it moves nothing to a tier that is no faster than the one below.
+    /// Whether it moves nothing to a tier that is no faster than the next one.
     pub fn weighs_costs(&self) -> bool {
         matches!(self.kind, PolicyKind::CostBenefit(_) | PolicyKind::Payback(_))
     }
 
-    /// Where pages lie at the start: where they lay, unless the policy knows better.
+    /// The initial placement: that of `context`, unless the policy is `ideal`.
     pub fn initial(&self, context: &Context<'_>) -> Result<Placement> {
         let (PolicyKind::Ideal(_), Some(oracle)) = (&self.kind, context.oracle) else {
             return Ok(context.placement.clone());
@@ -181,10 +182,12 @@ impl PolicySpec {
         self.make(context, None)
     }
 
-    /// The policy as it was when it was saved, for pages that lie as they lay then: it will decide
-    /// as if nothing had happened in between. `context` may name other devices, but not another
-    /// number of tiers or fewer pages. Where it has more, the first ones are as hot as they were,
-    /// and the others as new. Refuses what is damaged, or of another policy or other options.
+    /// The policy in a saved state, for the placement of that time: it decides as if it had never
+    /// stopped. `context` may have other devices and more pages, which are new to the policy, but
+    /// not another number of tiers or fewer pages.
+    ///
+    /// # Errors
+    /// [`TierError::State`] if the state is damaged or of another policy or other options.
     pub fn restore(&self, context: &Context<'_>, bytes: &[u8]) -> Result<Box<dyn Policy>> {
         self.make(context, Some(bytes))
     }
@@ -247,7 +250,7 @@ impl fmt::Display for PolicySpec {
     }
 }
 
-/// The options behind a policy's name: words, and numbers with a name, between colons.
+/// The options after a policy's name, separated by colons: words, and `name=number`.
 #[derive(Debug)]
 struct Options<'a> {
     policy: &'a str,
@@ -259,14 +262,14 @@ impl<'a> Options<'a> {
         Self { policy, left: text.split(':').filter(|option| !option.is_empty()).collect() }
     }
 
-    /// Whether the word is among them.
+    /// Removes a word; whether it was there.
     fn word(&mut self, word: &str) -> bool {
         let before = self.left.len();
         self.left.retain(|option| *option != word);
         self.left.len() < before
     }
 
-    /// The number called `name`, within its limits, or `default`.
+    /// Removes the number `name` and checks its limits, or returns `default`.
     fn number(
         &mut self,
         name: &str,
@@ -289,7 +292,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// Whether all were understood.
+    /// Refuses options that are left.
     fn end(self) -> Result<()> {
         let Some(option) = self.left.first() else { return Ok(()) };
         let expected = "an option that the policy has: see docs/tiers.md";

@@ -1,77 +1,75 @@
-//! `payback`: cost and benefit with a benefit that is learned, not assumed. Ours.
+//! `payback`: cost and benefit with access rates that are learned. Ours.
 //!
-//! Like [`super::cost_benefit`] a page goes up if the accesses that it is expected to get pay for
-//! the move. But what a page's heat says of its future is measured all the time. Pages are sorted
-//! into *kinds*: by tier and by how hot they are by a fast and a slow average. A page that is
-//! accessed is watched for a while, as one of its kind; the accesses to all watched pages of a kind
-//! over the time for which they were watched are the rate that the kind is expected to keep up. So
+//! As in [`super::cost_benefit`] a page is promoted if its expected accesses pay for the move. Here
+//! the expectation is measured. Pages are sorted into *kinds* by tier and by a short and a long
+//! average of their accesses. An accessed page is watched for a while as one of its kind; the
+//! expected rate of a kind is the number of accesses to its watched pages over the watched time. So
 //!
-//! - where hot pages are already up, a second access in the slowest tier soon means nothing, and
-//!   no page moves; under uniform load no kind is better than another, and nothing moves at all;
-//! - when the hot set changes, pages accessed for the first time prove to come back, and within a
-//!   few hundred accesses go up at their first one.
+//! - if the hot pages are already promoted, a second access on the slowest tier soon has no weight,
+//!   and no page moves; under uniform load all kinds have the same rate, and nothing moves;
+//! - when the hot set changes, pages accessed for the first time are found to be accessed again,
+//!   and after a few hundred accesses pages are promoted at their first access.
 //!
-//! Pages that would have to come down are watched and judged the same way. A page that goes up is
-//! judged by the lower bound of its kind's rate, the one that comes down by the upper bound (one
-//! standard deviation of a count): what cannot be distinguished is not exchanged.
+//! Pages that would be demoted are watched in the same way. The page to promote counts with the
+//! lower bound of its kind's rate, the page to demote with the upper bound (one standard deviation
+//! of a count), so pages with rates that cannot be distinguished are not exchanged.
 //!
-//! The estimate needs no waiting: watches that are still open count with the time that has passed.
-//! A kind forgets by halves once it has watched for long enough, so it follows the workload. What
-//! distinguishes kinds is also how many of the last accesses went to slow tiers: in a rush, when a
-//! new hot set is coming, first accesses are worth more than in calm times, and with the second
-//! change of the hot set that is already known.
+//! Open watches count with the time that has passed. A kind halves its counts once it has watched
+//! for long enough, so it follows the workload. Kinds also differ by the share of recent accesses
+//! that went to slow tiers: while a new hot set arrives, first accesses are worth more, and at the
+//! second change of the hot set these kinds are already known.
 //!
-//! A rate that was measured need not last: in bursts it does not. So pages that go up are on trial
-//! for a while, and what they got of what was promised scales all promises of their tier. Past
-//! trials fade, so that it is tried again.
+//! A measured rate may not last, as in bursts. So promoted pages are on trial for a while, and the
+//! ratio of their accesses to the expected ones scales all expectations of their tier. Past trials
+//! decay, so that promotions are tried again.
 //!
-//! The constants were chosen on one seed, and results change by a few percent around them; but the
-//! horizon matters (docs/tiers.md says how much).
+//! The constants were chosen on one seed. Results change by a few percent around them, but more
+//! with the horizon (docs/tiers.md).
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost_model::CostModel;
 use super::heat::{Cell, Heat, Heats};
-use super::ledger::Ledger;
 use super::lowest::Lowest;
-use super::saved::{Load, Owner, check, is_share, take_all};
+use super::saved::{Load, StateHeader, check, is_share, take_all};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
-/// Bounds between kinds by the short average, this access included, and by the long one.
+/// Bounds between kinds by the short average, this access included, and by the long average.
 const SHORT_BOUNDS: [f32; 7] = [0.05, 0.5, 1.1, 1.6, 2.5, 4.5, 9.0];
 const LONG_BOUNDS: [f32; 4] = [1.5, 3.0, 8.0, 24.0];
 
-/// And by the share of the last accesses that went to this tier or a slower one.
+/// Bounds by the share of recent accesses that went to this tier or a slower one.
 const RUSH_BOUNDS: [f32; 5] = [0.1, 0.2, 0.35, 0.55, 0.75];
 const KINDS: usize = (SHORT_BOUNDS.len() + 1) * (LONG_BOUNDS.len() + 1) * (RUSH_BOUNDS.len() + 1);
 
-/// Times are in accesses per page, so that they mean the same for any number of pages.
+/// Options of `payback`. Times are in accesses per page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PaybackConfig {
-    /// Of the average that forgets fast.
+    /// Window of the short average.
     pub short: f64,
-    /// Of the average that forgets slowly.
+    /// Window of the long average.
     pub long: f64,
     /// For how long a page is watched.
     pub watch: f64,
-    /// Time in which a move must pay.
+    /// Time in which a move must pay off.
     pub horizon: f64,
     /// Watches that a kind remembers.
     pub memory: f64,
-    /// What a kind is thought to be like at first, in watches.
+    /// Weight of the initial estimate of a kind's rate, in watches.
     pub prior: f64,
-    /// Accesses by which the share of slower tiers is known.
+    /// Window, in accesses, of the share of slower tiers.
     pub rush: f64,
-    /// Standard deviations by which a rate may be wrong.
+    /// Standard deviations between a rate and its bounds.
     pub doubt: f64,
-    /// How long a page that went up is on trial.
+    /// For how long a promoted page is on trial.
     pub trial: f64,
-    /// Accesses by which trials are known.
+    /// Weight, in accesses, of the assumption that expectations hold.
     pub trust: f64,
-    /// What is left of past trials after as long as one lasts.
+    /// Factor by which past trials decay in the time of one trial.
     pub fade: f64,
 }
 
@@ -93,13 +91,13 @@ impl PaybackConfig {
     }
 }
 
-/// What is known of a kind of pages.
+/// The measurements of a kind of pages.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Kind {
     /// Accesses to watched pages, and the time of closed watches.
     accesses: f64,
     watched: f64,
-    /// Watches that are open, and the sum of their beginnings.
+    /// Open watches, and the sum of their start times.
     #[serde(skip)]
     open: u64,
     #[serde(skip)]
@@ -107,32 +105,29 @@ struct Kind {
 }
 
 impl Kind {
-    /// Whether it can be, of what was saved.
+    /// Whether a saved value is possible.
     fn can_be(&self) -> bool {
         let is_sum = |sum: f64| sum.is_finite() && sum >= 0.0;
         is_sum(self.accesses) && is_sum(self.watched)
     }
 
-    /// A watch begins.
     fn open(&mut self, begun: u64) {
         self.open += 1;
         self.begun = self.begun.wrapping_add(begun);
     }
 
-    /// A watch ends.
     fn close(&mut self, begun: u64, now: u64) {
         self.open -= 1;
         self.begun = self.begun.wrapping_sub(begun);
         self.watched += (now - begun) as f64;
     }
 
-    /// Time watched until now.
+    /// Watched time until now.
     fn time(&self, now: u64) -> f64 {
         self.watched + self.open.wrapping_mul(now).wrapping_sub(self.begun) as f64
     }
 }
 
-/// One page under watch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Watch {
     page: Page,
@@ -140,18 +135,17 @@ struct Watch {
     begun: u64,
 }
 
-/// Pages that went up to a tier, and what became of them: whether expectations hold.
+/// Expected and counted accesses of pages that were promoted to a tier.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Record {
-    /// Accesses that they got, and were to get in the time of closed trials.
+    /// Counted accesses, and those expected in closed trials.
     got: f64,
     promised: f64,
-    /// Of open trials: the sum of their rates, and of rate times beginning.
+    /// Of open trials: the sum of their rates, and of rate x start.
     rates: f64,
     begun: f64,
 }
 
-/// One page that went up.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Trial {
     page: Page,
@@ -159,7 +153,7 @@ struct Trial {
     rate: f64,
 }
 
-/// Trials of one tier; all last equally long.
+/// Trials of one tier, of equal length.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Trials {
     queue: VecDeque<Trial>,
@@ -167,14 +161,14 @@ struct Trials {
 }
 
 impl Trials {
-    /// Accesses got of those promised, until now.
+    /// Ratio of counted to expected accesses until now, at most 1.
     fn kept(&self, now: u64, weight: f64) -> f64 {
         let Record { got, promised, rates, begun } = self.record;
         let promised = promised + rates * now as f64 - begun;
         ((got + weight) / (promised.max(0.0) + weight)).min(1.0)
     }
 
-    /// Whether it can be, of what was saved.
+    /// Whether a saved value is possible.
     fn can_be(&self, now: u64) -> bool {
         let Record { got, promised, rates, begun } = self.record;
         [got, promised, rates, begun].iter().all(|sum| sum.is_finite())
@@ -187,7 +181,7 @@ impl Trials {
         self.record.begun += rate * now as f64;
     }
 
-    /// Ends the first trial if it has lasted; its page.
+    /// Ends the first trial if its time is over; returns its page.
     fn end(&mut self, now: u64, length: u64) -> Option<Page> {
         let Trial { page, begun, rate } = *self.queue.front()?;
         if now - begun < length {
@@ -208,19 +202,19 @@ impl Trials {
 /// The policy.
 #[derive(Debug)]
 pub struct Payback {
-    owner: Owner,
+    header: StateHeader,
     config: PaybackConfig,
     heats: Heats,
     coldest: Lowest,
-    ledger: Ledger,
+    costs: CostModel,
     kinds: Vec<Kind>,
-    /// By page, the kind as which it is watched, plus 1.
+    /// By page, the kind of its watch plus 1, or 0.
     watched_as: Vec<u16>,
     watches: VecDeque<Watch>,
-    /// By page, the tier above for which it is on trial, plus 1; by tier, its trials.
+    /// By page, the tier for which it is on trial plus 1, or 0; by tier, its trials.
     on_trial: Vec<u8>,
     trials: Vec<Trials>,
-    /// By tier, the share of the last accesses that went there or further down.
+    /// By tier, the share of recent accesses that went to it or to slower tiers.
     rush: Vec<f32>,
     rush_window: f32,
     /// In accesses.
@@ -240,11 +234,11 @@ impl Payback {
         let heats = Heats::new(pages, config.short, config.long);
         let coldest = Lowest::new(placement, |page| heats.rank(page));
         Self {
-            owner: Owner::new(PolicyKind::Payback(config), context),
+            header: StateHeader::new(PolicyKind::Payback(config), context),
             config,
             heats,
             coldest,
-            ledger: Ledger::new(context),
+            costs: CostModel::new(context),
             kinds: vec![Kind::default(); 2 * KINDS * placement.tiers()],
             watched_as: vec![0; pages as usize],
             watches: VecDeque::new(),
@@ -258,7 +252,7 @@ impl Payback {
         }
     }
 
-    /// The kind of a page of this heat: one that was just asked for, or one that may have to leave.
+    /// The kind of a page that was just accessed or that may be demoted (`leaves`).
     fn kind(&self, tier: Tier, heat: Heat, leaves: bool) -> usize {
         let short = bucket(&SHORT_BOUNDS, heat.short);
         let long = bucket(&LONG_BOUNDS, heat.long);
@@ -269,8 +263,8 @@ impl Payback {
         (usize::from(tier) * 2 + usize::from(leaves)) * KINDS + within
     }
 
-    /// Accesses that a page of a kind is expected to get within the horizon: at least (`doubt` -1)
-    /// or at most (1), by as many standard deviations of a count as are configured.
+    /// Expected accesses to a page of a kind within the horizon: the lower (`doubt` -1) or upper
+    /// (1) bound, by the configured number of standard deviations.
     fn expected(&self, kind: usize, before: f32, doubt: f64) -> f64 {
         let known = &self.kinds[kind];
         let prior = self.config.prior * self.watch as f64;
@@ -281,7 +275,7 @@ impl Payback {
         doubtful.max(0.0) / time.max(1.0) * self.horizon
     }
 
-    /// Watches a page, unless it is being watched.
+    /// Watches a page, unless it is watched already.
     fn begin(&mut self, page: Page, kind: usize) {
         let watched_as = &mut self.watched_as[page as usize];
         if *watched_as > 0 {
@@ -293,7 +287,7 @@ impl Payback {
         self.kinds[kind].open(begun);
     }
 
-    /// A page goes up, because so many accesses are expected.
+    /// Starts the trial of a promoted page.
     fn try_out(&mut self, page: Page, above: Tier, expected: f64) {
         if self.on_trial[page as usize] == 0 {
             self.on_trial[page as usize] = above + 1;
@@ -302,7 +296,7 @@ impl Payback {
         }
     }
 
-    /// An access to a page that may be watched; ends watches whose time has come.
+    /// Counts an access for watches and trials, and ends those whose time is over.
     fn observe(&mut self, page: Page) {
         let now = self.heats.accesses();
         if let Some(kind) = self.watched_as[page as usize].checked_sub(1) {
@@ -340,7 +334,7 @@ impl Policy for Payback {
     fn access(&mut self, access: &Access<'_>, placement: &Placement, moves: &mut Vec<Move>) {
         let page = access.page;
         let heat = self.heats.touch(page);
-        self.ledger.saw(access.write);
+        self.costs.record(access.write);
         self.observe(page);
         let here = placement.tier_of(page);
         for (tier, rush) in self.rush.iter_mut().enumerate() {
@@ -354,7 +348,7 @@ impl Policy for Payback {
         let expected = kept * self.expected(kind, heat.short - 1.0, -1.0);
         self.begin(page, kind);
         let exchange = !placement.has_room(above);
-        let payback = self.ledger.payback(here, above, exchange);
+        let payback = self.costs.payback(here, above, exchange);
         if expected <= payback {
             return;
         }
@@ -391,16 +385,16 @@ impl Policy for Payback {
 
     fn save(&self) -> Result<Vec<u8>> {
         let learned = (&self.kinds, &self.watches, &self.trials, &self.rush);
-        self.owner.pack((self.heats.state(), self.ledger.state(), learned))
+        self.header.pack((self.heats.state(), self.costs.state(), learned))
     }
 
-    /// By the slow average: the fast one says little of any one page without its kind.
+    /// By the long average: the short one says little without the kind.
     fn heat(&self, page: Page) -> Option<f64> {
         self.heats.rates(page).map(|[_, long]| long)
     }
 }
 
-/// What is saved of the watches: kinds, watches, trials, rush.
+/// The saved state: kinds, watches, trials, rush.
 type Learned = (Vec<Kind>, VecDeque<Watch>, Vec<Trials>, Vec<f32>);
 
 impl Payback {
@@ -439,9 +433,9 @@ impl Payback {
 impl Load for Payback {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
         type Saved = ((Vec<Cell>, u64), f64, Learned);
-        let ((heats, ledger, learned), pages): (Saved, _) = self.owner.unpack(bytes)?;
+        let ((heats, costs, learned), pages): (Saved, _) = self.header.unpack(bytes)?;
         self.heats.load(heats, pages)?;
-        self.ledger.load(ledger)?;
+        self.costs.load(costs)?;
         self.load_learned(learned)?;
         self.coldest = Lowest::new(placement, |page| self.heats.rank(page));
         Ok(())

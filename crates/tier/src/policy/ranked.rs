@@ -1,6 +1,5 @@
-//! What tLRU, tLFU, LRFU and EXD have in common (dissertation 6.5): a page that is asked for goes
-//! up one tier if it ranks above the lowest page there; if that tier is full, the lowest page comes
-//! down for it.
+//! The common part of tLRU, tLFU, LRFU and EXD (dissertation 6.5): an accessed page is promoted by
+//! one tier if that has room, or if it outranks the lowest page there, which is then demoted.
 
 use std::fmt::Debug;
 
@@ -8,38 +7,36 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::lowest::{Lowest, Rank};
-use super::saved::{Load, Owner};
+use super::saved::{Load, StateHeader};
 use super::{Access, Context, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
-/// How pages are ranked. A page's rank does not change while it is not asked for.
+/// A ranking of pages. A page's rank changes only when it is accessed.
 pub(super) trait Ranking: Send + Debug + Serialize + DeserializeOwned + 'static {
-    /// Takes note of an access; returns with which rank the page claims a place above.
+    /// Records an access; returns the rank by which the page may be promoted.
     fn touch(&mut self, page: Page) -> Rank;
 
-    /// The rank with which it defends its own place.
+    /// The rank that another page must exceed to replace this one.
     fn rank(&self, page: Page) -> Rank;
 
-    /// By how much a claim must exceed the lowest rank of a tier that holds so many pages.
+    /// By how much a page must outrank the lowest page of a tier with `held` pages.
     fn margin(&self, _held: u64) -> Rank {
         0
     }
 
-    /// Bytes that it holds.
     fn memory_bytes(&self) -> usize;
 
-    /// What a page ranks by, as of now; nothing where there is no such page.
+    /// See [`Policy::heat`].
     fn heat(&self, page: Page) -> Option<f64>;
 
-    /// Takes on what was saved of the first `pages`.
+    /// Restores the saved state of the first `pages`.
     fn load(&mut self, saved: Self, pages: u32) -> Result<()>;
 }
 
-/// The policy that a ranking makes.
 #[derive(Debug)]
 pub(super) struct Ranked<R> {
-    owner: Owner,
+    header: StateHeader,
     ranking: R,
     lowest: Lowest,
 }
@@ -47,7 +44,7 @@ pub(super) struct Ranked<R> {
 impl<R: Ranking> Ranked<R> {
     pub(super) fn new(ranking: R, kind: PolicyKind, context: &Context<'_>) -> Self {
         let lowest = Lowest::new(context.placement, |page| ranking.rank(page));
-        Self { owner: Owner::new(kind, context), ranking, lowest }
+        Self { header: StateHeader::new(kind, context), ranking, lowest }
     }
 }
 
@@ -83,7 +80,7 @@ impl<R: Ranking> Policy for Ranked<R> {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.owner.pack(&self.ranking)
+        self.header.pack(&self.ranking)
     }
 
     fn heat(&self, page: Page) -> Option<f64> {
@@ -93,7 +90,7 @@ impl<R: Ranking> Policy for Ranked<R> {
 
 impl<R: Ranking> Load for Ranked<R> {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (saved, pages) = self.owner.unpack(bytes)?;
+        let (saved, pages) = self.header.unpack(bytes)?;
         self.ranking.load(saved, pages)?;
         self.lowest = Lowest::new(placement, |page| self.ranking.rank(page));
         Ok(())

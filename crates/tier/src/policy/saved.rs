@@ -1,14 +1,12 @@
-//! A policy's state as bytes, and back.
+//! Encoding of a policy's state.
 //!
-//! In front stands what the state belongs to: the version of the encoding, the policy with all of
-//! its options, how many pages and tiers. Then comes what cannot be computed from the placement
-//! (heaps and sums are built anew). Nothing guards against changed bits: that is up to the keeper
-//! of the bytes. But whatever they say, a policy that was made of them does not panic: every policy
-//! checks lengths, numbers of pages and the ranges of values before it takes them.
+//! A header names the version of the encoding, the policy with its options, and the numbers of
+//! pages and tiers. Then comes the state that cannot be computed from the placement: heaps and sums
+//! are rebuilt. There is no checksum; the caller adds one. But no bytes make a restored policy
+//! panic: every policy checks lengths, page numbers and ranges of values.
 //!
-//! There may be more pages now than when the state was saved. Then the old pages are exactly as hot
-//! as they were, the others are as new, and times that are given in accesses per page grow with the
-//! pages.
+//! There may be more pages than when the state was saved. Then the old pages keep their heat, the
+//! others are new, and times in accesses per page grow with the pages.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -17,22 +15,21 @@ use super::{Context, Policy, PolicyKind};
 use crate::error::{Result, TierError};
 use crate::placement::Placement;
 
-/// Changes with what the bytes mean.
 const VERSION: u8 = 1;
 
-/// More accesses than any run makes; sums of as many fit their types.
+/// Most accesses in a saved state: more than any run makes, and sums of as many fit their types.
 pub(super) const ACCESSES_MAX: u64 = 1 << 56;
 
-/// What a state belongs to.
+/// The policy, pages and tiers that a state belongs to.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct StateHeader {
     /// The policy and its options.
     name: String,
     pages: u32,
     tiers: usize,
 }
 
-impl Owner {
+impl StateHeader {
     pub(super) fn new(kind: PolicyKind, context: &Context<'_>) -> Self {
         let Context { placement, .. } = context;
         let name = format!("{kind:?}");
@@ -43,14 +40,12 @@ impl Owner {
         (VERSION, &self.name, self.pages, self.tiers)
     }
 
-    /// The bytes of a state.
     pub(super) fn pack(&self, state: impl Serialize) -> Result<Vec<u8>> {
         let fault = |e: postcard::Error| TierError::State { reason: e.to_string() };
         postcard::to_stdvec(&(self.head(), state)).map_err(fault)
     }
 
-    /// The state of these bytes, if it is of the same policy and tiers, and for no more pages; and
-    /// for how many pages.
+    /// Decodes a state of the same policy and tiers, and its number of pages, which is no greater.
     pub(super) fn unpack<S: DeserializeOwned>(&self, bytes: &[u8]) -> Result<(S, u32)> {
         let damaged = |e: postcard::Error| refused(format!("damaged ({e})"));
         let (version, rest) = postcard::take_from_bytes::<u8>(bytes).map_err(damaged)?;
@@ -70,12 +65,12 @@ impl Owner {
     }
 }
 
-/// A policy that can take on a state which one of its kind had.
+/// A policy that can be restored from a saved state.
 pub(super) trait Load: Policy + Sized + 'static {
-    /// Takes on what was saved, if it can be; `placement` is where pages lie now.
+    /// Restores the saved state, for pages that lie as in `placement`.
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()>;
 
-    /// Itself, or itself as it was saved.
+    /// Boxes the policy, restored if there is a saved state.
     fn boxed(mut self, context: &Context<'_>, saved: Option<&[u8]>) -> Result<Box<dyn Policy>> {
         if let Some(bytes) = saved {
             self.load(context.placement, bytes)?;
@@ -88,12 +83,11 @@ pub(super) fn refused(reason: String) -> TierError {
     TierError::State { reason }
 }
 
-/// Refuses what does not hold.
 pub(super) fn check(holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(refused(reason())) }
 }
 
-/// Takes on an entry for each of the first `count`, if there are as many and each of them can be.
+/// Restores the first `count` entries, if there are as many and each is possible.
 pub(super) fn take_all<T>(
     into: &mut [T],
     saved: Vec<T>,
@@ -108,14 +102,14 @@ pub(super) fn take_all<T>(
     Ok(())
 }
 
-/// Takes on a number of accesses.
+/// Restores a number of accesses.
 pub(super) fn take_accesses(into: &mut u64, saved: u64) -> Result<()> {
     check(saved <= ACCESSES_MAX, || format!("accesses: found {saved}"))?;
     *into = saved;
     Ok(())
 }
 
-/// Takes on a share or another number between 0 and 1.
+/// Whether a value is between 0 and 1.
 pub(super) fn is_share(value: f64) -> bool {
     (0.0..=1.0).contains(&value)
 }

@@ -1,26 +1,26 @@
-//! `temp`: a page goes up if it is warmer than the pages above are on average (dissertation 6.5);
-//! the coldest page there comes down. The temperature is the same as ReStore's.
+//! `temp`: promotes a page that is warmer than the average of the next faster tier and demotes the
+//! coldest page there (dissertation 6.5). The temperature is the same as ReStore's.
 //!
-//! To the letter (`temp:text`) a tier that holds some cold pages takes in every page that is asked
-//! for. The authors' program asks for more: warmer than a page that was asked for three times
-//! (fastest tier) or once (the others) in the window. That is the default.
+//! By this rule alone (`temp:text`) a tier with some cold pages admits every accessed page. The
+//! authors' program also requires a temperature above that of three requests (fastest tier) or one
+//! (the others) in the window. That is the default.
 
 use super::lowest::Lowest;
-use super::saved::{Load, Owner};
+use super::saved::{Load, StateHeader};
 use super::temperature::Temperatures;
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 
-/// Requests in the window that a page must exceed to go up to the fastest tier, and to others.
+/// Requests in the window whose temperature a page must exceed: fastest tier, other tiers.
 const FLOORS: [usize; 2] = [3, 1];
 
-/// What a page must exceed.
+/// Options of `temp`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TempConfig {
-    /// Only the average above, as the text says.
+    /// Compare with the average only, as in the text.
     pub text: bool,
-    /// How much a request warms: the text's 0.2.
+    /// Warming by a request: 0.2 in the text.
     pub gain: f64,
 }
 
@@ -33,7 +33,7 @@ impl TempConfig {
 /// The policy.
 #[derive(Debug)]
 pub struct Temp {
-    owner: Owner,
+    header: StateHeader,
     config: TempConfig,
     temperatures: Temperatures,
     coldest: Lowest,
@@ -43,11 +43,11 @@ impl Temp {
     pub(super) fn new(config: TempConfig, context: &Context<'_>) -> Self {
         let temperatures = Temperatures::new(context.placement, config.gain);
         let coldest = Lowest::new(context.placement, |page| temperatures.key(page));
-        let owner = Owner::new(PolicyKind::Temp(config), context);
-        Self { owner, config, temperatures, coldest }
+        let header = StateHeader::new(PolicyKind::Temp(config), context);
+        Self { header, config, temperatures, coldest }
     }
 
-    /// Whether a page is warm enough for the tier above.
+    /// Whether a page is warm enough for the next faster tier.
     fn rises(&self, page: Page, above: Tier, placement: &Placement) -> bool {
         let temperature = self.temperatures.now(page);
         let floor = self.temperatures.after(FLOORS[usize::from(above > 0)]);
@@ -89,7 +89,7 @@ impl Policy for Temp {
     }
 
     fn save(&self) -> Result<Vec<u8>> {
-        self.owner.pack(self.temperatures.state())
+        self.header.pack(self.temperatures.state())
     }
 
     fn heat(&self, page: Page) -> Option<f64> {
@@ -99,7 +99,7 @@ impl Policy for Temp {
 
 impl Load for Temp {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
-        let (saved, pages) = self.owner.unpack(bytes)?;
+        let (saved, pages) = self.header.unpack(bytes)?;
         self.temperatures.load(placement, saved, pages)?;
         self.coldest = Lowest::new(placement, |page| self.temperatures.key(page));
         Ok(())

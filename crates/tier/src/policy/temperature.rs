@@ -1,19 +1,18 @@
-//! The temperature of pages (dissertation 6.4.2), of which TEMP and ReStore both know.
+//! The temperature of pages in TEMP and ReStore (dissertation 6.4.2).
 //!
-//! Asked for, a page takes the temperature 1 - 0.5 / e^(gain req), where req counts its requests in
-//! a window of so many accesses. "After 5 timesteps without requests, page temperature will
+//! An access sets a page's temperature to 1 - 0.5 / e^(gain req), where req is the number of its
+//! requests in a window of accesses. "After 5 timesteps without requests, page temperature will
 //! decrease 0.05, until it becomes 0.0": here it falls evenly, by 0.01 a timestep. Then the order
-//! of idle pages never changes, and what can be stored and compared is a key that does not depend
-//! on the time: temperature + rate x now. All pages begin at 0.5.
+//! of idle pages never changes, and pages are compared by a key that does not depend on the time:
+//! temperature + rate x now. All pages start at 0.5.
 //!
-//! The text leaves the timestep and the window open. A timestep is a twentieth of an access per
-//! page and the window one access per page, which are the values of the authors' program for its
-//! 10,000 pages (0.02 per 1,000 accesses; 10,000 accesses).
+//! The text does not give the timestep and the window. Here a timestep is 1/20 access per page and
+//! the window one access per page, the values of the authors' program for its 10,000 pages (0.02
+//! per 1,000 accesses; 10,000 accesses).
 //!
-//! The window is exact: a ring of the last accesses. The sum over a tier is exact too but for pages
-//! that reach 0, which leave it at the end of that timestep: warm pages are counted by the timestep
-//! of their end, so that all of a timestep leave at once. Temperatures are fixed point: sums do not
-//! depend on their order.
+//! The window is exact: a ring of the last accesses. The sum over a tier is exact except for pages
+//! that reach 0, which leave it at the end of the timestep: warm pages are counted by the timestep
+//! in which they reach 0. Temperatures are fixed point, so sums do not depend on their order.
 
 use super::saved::{check, take_all};
 use crate::error::Result;
@@ -25,27 +24,26 @@ pub(super) const ONE: u64 = 1 << 32;
 /// Timesteps in which a page cools from 1 to 0.
 const LIFE: u64 = 100;
 
-/// Timesteps in which every page is asked for once on average.
+/// Timesteps in which there is one access per page.
 const TIMESTEPS: u64 = 20;
 
-/// Requests after which the temperature is 1 to all digits, whatever the gain.
+/// Number of requests up to which temperatures are tabulated.
 const REQUESTS_MAX: usize = 255;
 
-/// Accesses in a timestep, and what a page cools by in one access.
+/// Accesses in a timestep, and the cooling by one access.
 fn cooling(pages: u32) -> (u64, u64) {
     let step_accesses = (u64::from(pages) / TIMESTEPS).max(1);
     (step_accesses, (ONE / LIFE / step_accesses).max(1))
 }
 
-/// Pages that have not cooled down to 0.
+/// Pages with a temperature above 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Warm {
     count: u64,
-    /// Sum of the keys.
     keys: u128,
 }
 
-/// What is saved: keys, window and its hand, accesses.
+/// The saved state: keys, window, hand of the window, accesses.
 pub(super) type Saved = (Vec<u64>, Vec<Page>, usize, u64);
 
 /// The temperatures of all pages, and their sums by tier.
@@ -59,26 +57,25 @@ pub(super) struct Temperatures {
     /// The accesses in the window, oldest at the hand.
     window: Vec<Page>,
     hand: usize,
-    /// Accesses so far, and what all pages have cooled by since the start.
+    /// Accesses so far, and the cooling of all pages since the start.
     accesses: u64,
     cooled: u64,
-    /// What a page cools by in one access.
     rate: u64,
     step_accesses: u64,
     timestep: u64,
-    /// By tier: all warm pages, and those that end in each of the next timesteps, as a ring.
+    /// By tier: all warm pages, and a ring of those that reach 0 in each of the next timesteps.
     warm: Vec<Warm>,
     ending: Vec<Vec<Warm>>,
 }
 
 impl Temperatures {
-    /// All pages at 0.5, on the tiers where they lie. `gain` is the text's 0.2.
+    /// All pages at 0.5. `gain` is 0.2 in the text.
     pub(super) fn new(placement: &Placement, gain: f64) -> Self {
         let pages = placement.pages() as usize;
         let temperature = |requests: usize| 1.0 - 0.5 / (gain * requests as f64).exp();
         let fixed = |requests| (temperature(requests) * ONE as f64) as u64;
         let (step_accesses, rate) = cooling(placement.pages());
-        // The rate is rounded down, so a page may live a little longer than it should.
+        // The rate is rounded down, so pages cool a little more slowly.
         let life = (ONE / (rate * step_accesses)) as usize;
         let mut all = Self {
             table: (0..=REQUESTS_MAX).map(fixed).collect(),
@@ -104,7 +101,7 @@ impl Temperatures {
         }
     }
 
-    /// A page on `tier` is asked for. Returns its key before.
+    /// Records an access to a page on `tier`. Returns its key before.
     pub(super) fn touch(&mut self, page: Page, tier: Tier) -> u64 {
         self.advance();
         self.slide(page);
@@ -116,7 +113,6 @@ impl Temperatures {
         before
     }
 
-    /// One access later.
     fn advance(&mut self) {
         self.accesses += 1;
         self.cooled += self.rate;
@@ -132,7 +128,7 @@ impl Temperatures {
         }
     }
 
-    /// The window takes in one access and forgets its oldest.
+    /// Adds an access to the window and removes the oldest.
     fn slide(&mut self, page: Page) {
         self.requests[page as usize] += 1;
         if self.window.len() < self.window.capacity() {
@@ -144,7 +140,7 @@ impl Temperatures {
         self.hand = if self.hand + 1 == self.window.len() { 0 } else { self.hand + 1 };
     }
 
-    /// The timestep at whose beginning a page is cold.
+    /// The timestep at whose start the temperature is 0.
     fn end(&self, key: u64) -> u64 {
         key / (self.rate * self.step_accesses) + 1
     }
@@ -163,7 +159,7 @@ impl Temperatures {
         }
     }
 
-    /// The sums that a page of this key is part of: none where it is cold.
+    /// The sums that include a page with this key; none if it is cold.
     fn sums(&mut self, tier: Tier, key: u64) -> Option<[&mut Warm; 2]> {
         let end = self.end(key);
         if end <= self.timestep {
@@ -174,25 +170,24 @@ impl Temperatures {
         Some([&mut self.warm[tier as usize], &mut ending[slot]])
     }
 
-    /// A page was moved.
     pub(super) fn moved(&mut self, page: Page, from: Tier, to: Tier) {
         let key = self.keys[page as usize];
         self.leave(from, key);
         self.enter(to, key);
     }
 
-    /// What orders pages by temperature, whenever they are compared.
+    /// A key that orders pages by temperature, at any time.
     #[inline]
     pub(super) fn key(&self, page: Page) -> u64 {
         self.keys[page as usize]
     }
 
-    /// The temperature of a page now, in parts of [`ONE`].
+    /// The present temperature of a page; [`ONE`] is 1.
     pub(super) fn now(&self, page: Page) -> u64 {
         self.keys[page as usize].saturating_sub(self.cooled)
     }
 
-    /// The temperature right after the n-th request in a window.
+    /// The temperature right after a page's n-th request in a window.
     pub(super) fn after(&self, requests: usize) -> u64 {
         self.table[requests]
     }
@@ -210,12 +205,12 @@ impl Temperatures {
         Some(self.now(page) as f64 / ONE as f64)
     }
 
-    /// What is to be saved: all else follows from it.
+    /// The state to save, from which the rest is computed.
     pub(super) fn state(&self) -> (&[u64], &[Page], usize, u64) {
         (&self.keys, &self.window, self.hand, self.accesses)
     }
 
-    /// Takes on what was saved of the first `pages`, for pages that lie like this.
+    /// Restores the saved state of the first `pages`.
     pub(super) fn load(
         &mut self,
         placement: &Placement,
@@ -223,14 +218,14 @@ impl Temperatures {
         pages: u32,
     ) -> Result<()> {
         let (_, rate_before) = cooling(pages);
-        // Half of what a cooling of 64 bits allows for.
+        // Half of what 64 bits of cooling allow.
         let accesses_max = (1 << 63) / rate_before;
         check(accesses <= accesses_max, || format!("accesses: found {accesses}"))?;
         let held = accesses.min(pages.into());
         check(window.len() as u64 <= held && window.iter().all(|&page| page < pages), || {
             format!("{} accesses in the window, {held} at most to {pages} pages", window.len())
         })?;
-        // Where it is not full the oldest is the first.
+        // In a window that is not full the oldest access is the first.
         let is_hand = hand < window.len() && window.len() == pages as usize;
         check(hand == 0 || is_hand, || format!("the window's hand at {hand}"))?;
         let cooled_before = accesses * rate_before;
@@ -253,15 +248,14 @@ impl Temperatures {
         Ok(())
     }
 
-    /// The first `pages` keep the temperatures that they had when all had cooled by
-    /// `cooled_before`; the others begin as pages do.
+    /// Keeps the temperatures of the first `pages`, which had cooled by `cooled_before`; the others
+    /// start at 0.5.
     fn rescale(&mut self, pages: u32, cooled_before: u64) {
         let (old, new) = self.keys.split_at_mut(pages as usize);
         old.iter_mut().for_each(|key| *key = key.saturating_sub(cooled_before) + self.cooled);
         new.fill(ONE / 2 + self.cooled);
     }
 
-    /// Bytes that it holds.
     pub(super) fn memory_bytes(&self) -> usize {
         let pages = self.keys.capacity() * size_of::<u64>();
         let requests = self.requests.capacity() * size_of::<u32>();

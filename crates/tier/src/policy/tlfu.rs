@@ -1,6 +1,6 @@
-//! `tlfu`: least frequently used, between tiers (dissertation 6.5): a page goes up as soon as it
-//! was used more often than the least often used page above. Counts never age, so what was hot
-//! once stays up until others have caught up with all of its past.
+//! `tlfu`: least frequently used, between tiers (dissertation 6.5): promotes a page that was used
+//! more often than the least frequently used page of the next faster tier. Counts never decay, so
+//! formerly hot pages stay until others exceed their counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,12 @@ use super::{Context, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::Page;
 
-/// The policy.
 pub(super) fn make(context: &Context<'_>, saved: Option<&[u8]>) -> Result<Box<dyn Policy>> {
     let counts = vec![0; context.placement.pages() as usize];
     Ranked::new(Frequency { counts }, PolicyKind::Tlfu, context).boxed(context, saved)
 }
 
-/// How often each page was used.
+/// The number of accesses of each page.
 #[derive(Debug, Serialize, Deserialize)]
 struct Frequency {
     counts: Vec<u32>,

@@ -1,12 +1,11 @@
 //! `tlru`: least recently used, between tiers (dissertation 6.5).
 //!
-//! "If recency of page K is higher than the least recency in upper tier, then upgrade page K." At
-//! the moment of its access every page is the most recent one, so taken to the letter all pages
-//! always go up (`tlru:always`). The sensible reading asks for the access before this one, as the
-//! authors' program does. That adds a margin which the text does not have: the earlier access must
-//! be more recent than the least recent page above by more accesses than the tier has pages. Their
-//! margin is the default, because without it (`tlru:no-margin`) every page that is used twice
-//! throws another one out.
+//! "If recency of page K is higher than the least recency in upper tier, then upgrade page K." An
+//! accessed page is always the most recent one, so taken literally every access promotes
+//! (`tlru:always`). The authors' program compares the page's previous access instead, with a margin
+//! that the text does not have: it must be more recent than the least recent page of the faster
+//! tier by more accesses than that tier has pages. That is the default, because without the margin
+//! (`tlru:no-margin`) every page that is used twice demotes another.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +16,12 @@ use super::{Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::Page;
 
-/// When a page goes up.
+/// When a page is promoted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlruConfig {
-    /// Always.
+    /// At every access.
     pub always: bool,
-    /// As soon as its last access but one is more recent than the least recent page above.
+    /// Without the margin.
     pub no_margin: bool,
 }
 
@@ -32,7 +31,6 @@ impl TlruConfig {
     }
 }
 
-/// The policy with its options.
 pub(super) fn make(
     config: TlruConfig,
     context: &Context<'_>,
@@ -43,7 +41,7 @@ pub(super) fn make(
     Ranked::new(recency, PolicyKind::Tlru(config), context).boxed(context, saved)
 }
 
-/// When each page was last used, as the number of the access; 0 is never.
+/// The number of each page's last access; 0 is never.
 #[derive(Debug, Serialize, Deserialize)]
 struct Recency {
     #[serde(skip)]

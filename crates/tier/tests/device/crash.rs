@@ -101,21 +101,21 @@ impl Rig {
 }
 
 /// Opens what a power cut left and compares it; then it must be of use.
-fn verify(sims: &[Arc<SimDevice>], oracle: &Oracle, told: &str, use_it: bool) {
+fn verify(sims: &[Arc<SimDevice>], oracle: &Oracle, case: &str, use_it: bool) {
     let found = support::after_power_cut(sims);
     let device = support::open(&found[0], &found[1..]);
-    oracle.check(&oracle::contents(&device), false, told);
+    oracle.check(&oracle::contents(&device), false, case);
     if !use_it {
         return;
     }
     let before = oracle::contents(&device);
     let moves: Vec<_> = (0..8).map(|page| Move { page, to: (page % 3) as u8 }).collect();
     Migrator::new(&device, 4).unwrap().carry_out(&moves).unwrap();
-    assert!(oracle::contents(&device) == before, "{told}: moves changed contents");
+    assert!(oracle::contents(&device) == before, "{case}: moves changed contents");
     device.sync().unwrap();
     let again = support::after_power_cut(&found);
     let device = support::open(&again[0], &again[1..]);
-    assert!(oracle::contents(&device) == before, "{told}: a synced restart changed contents");
+    assert!(oracle::contents(&device) == before, "{case}: a synced restart changed contents");
 }
 
 #[test]
@@ -132,16 +132,16 @@ fn power_cut_at_every_change_loses_and_doubles_no_block() {
             (rig.sims.clone(), Arc::clone(&rig.oracle), Arc::clone(&points));
         rig.strip.listen(Box::new(move |change| {
             points.fetch_add(1, Ordering::SeqCst);
-            let told = format!("seed {seed}, change {change}");
-            verify(&sims, &oracle.lock().unwrap(), &told, change % 16 == 0);
+            let case = format!("seed {seed}, change {change}");
+            verify(&sims, &oracle.lock().unwrap(), &case, change % 16 == 0);
         }));
         let mut migrator = Migrator::new(&rig.device, 4).unwrap();
         for _ in 0..120 {
             rig.step(&mut migrator);
         }
         rig.strip.deaf();
-        let told = format!("seed {seed}, at the end");
-        rig.oracle.lock().unwrap().check(&oracle::contents(&rig.device), true, &told);
+        let case = format!("seed {seed}, at the end");
+        rig.oracle.lock().unwrap().check(&oracle::contents(&rig.device), true, &case);
         seed += 1;
     }
     println!("{} crash points in {seed} runs", points.load(Ordering::SeqCst));
@@ -179,10 +179,10 @@ fn a_tier_that_fails_now_and_then_loses_no_block() {
             if step % 5 > 0 {
                 continue;
             }
-            let told = format!("seed {seed}, step {step}");
+            let case = format!("seed {seed}, step {step}");
             let oracle = rig.oracle.lock().unwrap();
-            verify(&rig.sims, &oracle, &told, false);
-            oracle.check(&oracle::contents(&rig.device), true, &told);
+            verify(&rig.sims, &oracle, &case, false);
+            oracle.check(&oracle::contents(&rig.device), true, &case);
         }
     }
     assert!(failed > 100, "only {failed} moves met a fault");
@@ -201,10 +201,10 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
         let mut migrator = Migrator::new(&rig.device, 4).unwrap();
         let mut is_frozen = false;
         for step in 0..100 {
-            let told = format!("seed {seed}, step {step}");
+            let case = format!("seed {seed}, step {step}");
             let was_frozen = is_frozen;
             match rig.random.below(3) {
-                0 => assert!(rig.write() || is_frozen, "{told}: a write failed"),
+                0 => assert!(rig.write() || is_frozen, "{case}: a write failed"),
                 1 => {
                     let moves = rig.moves();
                     is_frozen |= migrator.carry_out(&moves).is_err();
@@ -215,7 +215,7 @@ fn a_journal_that_fails_stops_migrations_and_loses_nothing() {
                 },
             }
             if step % 5 == 0 || (is_frozen && !was_frozen) {
-                verify(&rig.sims, &rig.oracle.lock().unwrap(), &told, false);
+                verify(&rig.sims, &rig.oracle.lock().unwrap(), &case, false);
             }
         }
         frozen += u32::from(is_frozen);
@@ -263,13 +263,13 @@ fn an_older_copy_of_any_member_is_refused_before_anything_is_written() {
         for member in 0..=SLOTS.len() {
             let mut mixed = support::after_power_cut(&states[newer]);
             mixed[member] = Arc::clone(&states[older][member]);
-            let told = format!("member {member} of state {older} in state {newer}");
+            let case = format!("member {member} of state {older} in state {newer}");
             let Some(TieredError::Stale { older_generation, newer_generation, .. }) =
                 refusal(&mixed)
             else {
-                panic!("{told}: not refused");
+                panic!("{case}: not refused");
             };
-            assert_eq!(newer_generation - older_generation, (newer - older) as u32, "{told}");
+            assert_eq!(newer_generation - older_generation, (newer - older) as u32, "{case}");
         }
     }
     for state in &states {

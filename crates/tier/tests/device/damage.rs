@@ -1,5 +1,5 @@
 //! Each page of the map file damaged in turn, in every state that a set goes through: it is found
-//! exactly as it was, or the damage is told. No block is ever another's.
+//! exactly as it was, or the damage is reported. No block is ever another's.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ enum Harm {
     Cut,
 }
 
-/// How often it was found as it was, and how often the damage was told.
+/// How often it was found as it was, and how often the damage was reported.
 #[derive(Debug, Default, PartialEq)]
 struct Ends {
     exact: u32,
-    told: u32,
+    reported: u32,
 }
 
 fn with_contents(bytes: &[u8]) -> Arc<SimDevice> {
@@ -51,22 +51,22 @@ fn harmed(map: &[u8], page: usize, harm: Harm, random: &mut Random) -> Vec<u8> {
 }
 
 /// Opens a set with this map and compares it.
-fn outcome(map: &[u8], tiers: &[Arc<SimDevice>], wanted: &[u8], told: &str, ends: &mut Ends) {
+fn outcome(map: &[u8], tiers: &[Arc<SimDevice>], wanted: &[u8], case: &str, ends: &mut Ends) {
     let map = with_contents(map);
     let devices = tiers.iter().map(|tier| Arc::clone(tier) as Arc<dyn Device>).collect();
     match TieredDevice::open(Arc::clone(&map) as _, devices) {
         Ok(device) => {
-            assert!(oracle::contents(&device) == wanted, "{told}: something else was found");
+            assert!(oracle::contents(&device) == wanted, "{case}: something else was found");
             ends.exact += 1;
         }
-        Err(TieredError::Damaged { .. } | TieredError::Member { .. }) => ends.told += 1,
-        Err(TieredError::Device(DeviceError::Short { .. })) => panic!("{told}: no clear words"),
-        Err(error) => panic!("{told}: {error}"),
+        Err(TieredError::Damaged { .. } | TieredError::Member { .. }) => ends.reported += 1,
+        Err(TieredError::Device(DeviceError::Short { .. })) => panic!("{case}: no clear words"),
+        Err(error) => panic!("{case}: {error}"),
     }
 }
 
 /// Every page in turn. Where the file goes on behind it, it is made up for.
-fn each_page(sims: &[Arc<SimDevice>], device: &TieredDevice, told: &str, random: &mut Random) {
+fn each_page(sims: &[Arc<SimDevice>], device: &TieredDevice, case: &str, random: &mut Random) {
     device.sync().unwrap();
     let wanted = oracle::contents(device);
     let map = sims[0].contents();
@@ -74,18 +74,18 @@ fn each_page(sims: &[Arc<SimDevice>], device: &TieredDevice, told: &str, random:
         let mut ends = Ends::default();
         for page in 0..map.len() / PAGE {
             let bytes = harmed(&map, page, harm, random);
-            let told = format!("{told}, page {page}, {harm:?}");
-            outcome(&bytes, &sims[1..], &wanted, &told, &mut ends);
+            let case = format!("{case}, page {page}, {harm:?}");
+            outcome(&bytes, &sims[1..], &wanted, &case, &mut ends);
         }
-        println!("{told}, {harm:?}: {ends:?}");
+        println!("{case}, {harm:?}: {ends:?}");
         if harm != Harm::Cut {
-            assert_eq!(ends.told, 0, "{told}, {harm:?}: one page is made up for");
+            assert_eq!(ends.reported, 0, "{case}, {harm:?}: one page is made up for");
         }
     }
 }
 
 #[test]
-fn a_damaged_page_of_the_map_is_made_up_for_or_told() {
+fn a_damaged_page_of_the_map_is_made_up_for_or_reported() {
     let sims: Vec<_> = (0..4).map(|at| support::sim(FaultPlan::seeded(at))).collect();
     let parts = support::parts(&sims[1..], &SLOTS);
     let map = Arc::clone(&sims[0]) as _;
@@ -130,12 +130,12 @@ fn a_set_that_was_damaged_goes_on_and_is_whole_again() {
         // A page of the heads, the journals or the copies; another in each round.
         let page = 8 + random.below((bytes.len() / PAGE - 8) as u64) as usize;
         let harm = if round % 2 == 0 { Harm::Flip } else { Harm::Zero };
-        let told = format!("round {round}, page {page}, {harm:?}");
+        let case = format!("round {round}, page {page}, {harm:?}");
         let map = with_contents(&harmed(&bytes, page, harm, &mut random));
         let tiers = sims[1..].iter().map(|tier| Arc::clone(tier) as Arc<dyn Device>).collect();
         let device = match TieredDevice::open(Arc::clone(&map) as _, tiers) {
             Ok(device) => device,
-            Err(error) => panic!("{told}: {error}"),
+            Err(error) => panic!("{case}: {error}"),
         };
         let mut migrator = Migrator::new(&device, 8).unwrap();
         for _ in 0..1 + random.below(4) {
@@ -146,7 +146,7 @@ fn a_set_that_was_damaged_goes_on_and_is_whole_again() {
             let moves: Vec<_> = (0..8).map(step).collect();
             migrator.carry_out(&moves).unwrap();
         }
-        assert!(oracle::contents(&device) == wanted, "{told}: something else was found");
+        assert!(oracle::contents(&device) == wanted, "{case}: something else was found");
         drop(device);
         bytes = map.contents();
     }

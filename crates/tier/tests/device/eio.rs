@@ -62,14 +62,14 @@ fn play(sims: &[Arc<SimDevice>], seed: u64) -> Story {
             }
         }
         if step % 12 == 11 {
-            let told = format!("seed {seed}, step {step}, {story:?}");
-            oracle.check(&oracle::contents(&device), true, &told);
+            let case = format!("seed {seed}, step {step}, {story:?}");
+            oracle.check(&oracle::contents(&device), true, &case);
             let found = support::after_power_cut(sims);
             let device = support::open(&found[0], &found[1..]);
-            oracle.check(&oracle::contents(&device), false, &told);
+            oracle.check(&oracle::contents(&device), false, &case);
             // What was found can be written to and moved again.
             if step + 12 > STEPS {
-                assert!(oracle::write(&device, 0, SECTOR, 1 << 30).is_ok(), "{told}");
+                assert!(oracle::write(&device, 0, SECTOR, 1 << 30).is_ok(), "{case}");
                 let moves = [Move { page: 0, to: 2 }, Move { page: 0, to: 1 }];
                 moves.iter().for_each(|step| {
                     Migrator::new(&device, 1).unwrap().carry_out(&[*step]).unwrap();
@@ -111,19 +111,21 @@ fn each_operation_of_each_device_may_fail() {
             }
         }
     }
-    println!("{runs} operations failed, {failed} told the user, {frozen} froze the journal");
+    println!(
+        "{runs} operations failed, {failed} were reported to the user, {frozen} froze the journal"
+    );
     assert!(runs > 1_000 && failed > 100 && frozen > 20, "{runs}, {failed}, {frozen}");
 }
 
 /// What lies before the cut is whole, what lies behind it is there, or zeros, or gone.
-fn check_cut(device: &TieredDevice, keep: usize, told: &str) {
+fn check_cut(device: &TieredDevice, keep: usize, case: &str) {
     let contents = oracle::contents(device);
-    assert!(contents.len() == 12 * BLOCK as usize || contents.len() == keep, "{told}");
+    assert!(contents.len() == 12 * BLOCK as usize || contents.len() == keep, "{case}");
     for (sector, bytes) in contents.chunks(SECTOR).enumerate() {
         let version = oracle::version_of(sector, bytes);
         let is_kept = (sector + 1) * SECTOR <= keep;
         let allowed = if is_kept { &[Some(1)][..] } else { &[Some(0), Some(1)] };
-        assert!(allowed.contains(&version), "{told}, sector {sector}: {version:?}");
+        assert!(allowed.contains(&version), "{case}, sector {sector}: {version:?}");
     }
 }
 
@@ -140,16 +142,16 @@ fn a_resize_that_fails_cuts_off_nothing_else() {
             .ok()?;
         device.sync().ok()?;
         let before: Vec<u64> = sims.iter().map(|sim| sim.operations()).collect();
-        let told = format!("{fault:?}");
+        let case = format!("{fault:?}");
         let outcome = device.set_len(keep as u64);
-        check_cut(&device, keep, &told);
+        check_cut(&device, keep, &case);
         let found = support::after_power_cut(&sims);
-        check_cut(&support::open(&found[0], &found[1..]), keep, &told);
+        check_cut(&support::open(&found[0], &found[1..]), keep, &case);
         // Again, and then longer: the rest reads as zeros, if nothing failed.
         if outcome.is_ok() {
             device.set_len(12 * BLOCK).unwrap();
             let contents = oracle::contents(&device);
-            assert!(contents[keep..].iter().all(|byte| *byte == 0), "{told}");
+            assert!(contents[keep..].iter().all(|byte| *byte == 0), "{case}");
         }
         let after: Vec<u64> = sims.iter().map(|sim| sim.operations()).collect();
         Some((outcome.is_ok(), before, after))

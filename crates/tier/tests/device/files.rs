@@ -76,18 +76,18 @@ fn write_move_and_reopen(backend: BackendChoice) {
             let outcomes = migrator.carry_out(&moves).unwrap();
             moved += outcomes.iter().filter(|outcome| **outcome == Outcome::Moved).count();
         }
-        let told = format!("session {session}");
-        oracle.check(&oracle::contents(&device), true, &told);
+        let case = format!("session {session}");
+        oracle.check(&oracle::contents(&device), true, &case);
         device.sync().unwrap();
         oracle.synced();
         let places: Vec<_> = (0..BLOCKS as u32).map(|block| device.tier_of(block)).collect();
         drop((migrator, device));
         // Files that cannot be written are read as they are.
         let reader = files.open(&OpenOptions::reading());
-        oracle.check(&oracle::contents(&reader), true, &told);
+        oracle.check(&oracle::contents(&reader), true, &case);
         device = files.open(&OpenOptions::default());
         let found: Vec<_> = (0..BLOCKS as u32).map(|block| device.tier_of(block)).collect();
-        assert_eq!(found, places, "{told}");
+        assert_eq!(found, places, "{case}");
     }
     assert!(moved > 50, "only {moved} blocks moved");
 }

@@ -1,5 +1,5 @@
-//! The map file read as FORMAT.md of `cenote-store` tells, by a reader that shares nothing with the
-//! device's.
+//! The map file read as FORMAT.md of `cenote-store` describes, by a reader that shares nothing with
+//! the device's.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ impl<'a> Map<'a> {
 }
 
 #[test]
-fn the_map_file_is_as_the_document_tells() {
+fn the_map_file_is_as_the_document_describes() {
     let slots = [20, 50, 900];
     let sims: Vec<_> = (0..4).map(|at| support::sim(FaultPlan::seeded(at))).collect();
     let parts = support::parts(&sims[1..], &slots);
@@ -135,22 +135,22 @@ fn the_map_file_is_as_the_document_tells() {
         let tiers: Vec<_> = sims[1..].iter().map(|sim| sim.contents()).collect();
         for (block, wanted) in contents.chunks(BLOCK as usize).enumerate() {
             let place = places.get(block).copied().flatten();
-            let told = format!("round {round}, block {block}");
-            assert_eq!(place.map(|(tier, _)| tier), device.tier_of(block as u32), "{told}");
+            let case = format!("round {round}, block {block}");
+            assert_eq!(place.map(|(tier, _)| tier), device.tier_of(block as u32), "{case}");
             let Some((tier, slot)) = place else {
-                assert!(wanted.iter().all(|byte| *byte == 0), "{told}");
+                assert!(wanted.iter().all(|byte| *byte == 0), "{case}");
                 continue;
             };
             let at = 65_536 + slot as usize * BLOCK as usize;
             let found = &tiers[usize::from(tier)][at..at + BLOCK as usize];
-            assert!(found == wanted, "{told}: its slot holds something else");
+            assert!(found == wanted, "{case}: its slot holds something else");
         }
     }
     assert!(epochs.last() > Some(&4), "the epoch is {:?}", epochs.last());
 }
 
 #[test]
-fn the_state_of_a_policy_is_as_the_document_tells() {
+fn the_state_of_a_policy_is_as_the_document_describes() {
     let sims: Vec<_> = (0..3).map(|at| support::sim(FaultPlan::seeded(at))).collect();
     let parts = support::parts(&sims[1..], &[4, 40]);
     let map = Arc::clone(&sims[0]) as _;

@@ -41,11 +41,11 @@ fn open(directory: &TempDir, tiers: &[&str]) -> Result<TieredDevice, String> {
 }
 
 /// It is refused in one line that names the file and says all of these.
-fn refused(directory: &TempDir, file: &str, told: &[&str]) {
+fn refused(directory: &TempDir, file: &str, words: &[&str]) {
     let line = open(directory, &["tier0", "tier1", "tier2"]).expect_err("it is not the set");
     let path = directory.path().join(file).display().to_string();
     assert!(line.contains(&path) && !line.contains('\n'), "{line}");
-    for part in told {
+    for part in words {
         assert!(line.contains(part), "'{part}' is not in: {line}");
     }
 }
@@ -134,7 +134,7 @@ fn a_map_that_was_cut_is_named() {
 }
 
 #[test]
-fn one_header_may_be_damaged_and_two_are_told() {
+fn one_header_may_be_damaged_and_two_are_an_error() {
     for member in ["map", "tier0", "tier2"] {
         let (found, first, second) = (set(1), 100..200, (16 << 10) + 20..(16 << 10) + 21);
         overwrite(&found, member, std::slice::from_ref(&first));
@@ -145,7 +145,7 @@ fn one_header_may_be_damaged_and_two_are_told() {
 }
 
 #[test]
-fn a_newer_version_is_told() {
+fn a_newer_version_is_an_error() {
     let found = set(1);
     let path = found.path().join("tier1");
     let mut bytes = std::fs::read(&path).unwrap();

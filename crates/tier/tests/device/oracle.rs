@@ -65,17 +65,17 @@ impl Oracle {
     }
 
     /// What a device holds must be allowed, or the newest if it was never cut.
-    pub fn check(&self, contents: &[u8], newest: bool, told: &str) {
+    pub fn check(&self, contents: &[u8], newest: bool, case: &str) {
         let len = contents.len() as u64;
         let lens = if newest { &self.lens[self.lens.len() - 1..] } else { &self.lens[..] };
-        assert!(lens.contains(&len), "{told}: {len} bytes, not of {lens:?}");
+        assert!(lens.contains(&len), "{case}: {len} bytes, not of {lens:?}");
         for (sector, bytes) in contents.chunks(SECTOR).enumerate() {
             let found = version_of(sector, bytes)
-                .unwrap_or_else(|| panic!("{told}: sector {sector} is not whole or another's"));
+                .unwrap_or_else(|| panic!("{case}: sector {sector} is not whole or another's"));
             let versions = &self.versions[sector];
             let versions = if newest { self.present(versions) } else { versions };
             let allowed = versions.contains(&found);
-            assert!(allowed, "{told}: sector {sector} has version {found}, not of {versions:?}");
+            assert!(allowed, "{case}: sector {sector} has version {found}, not of {versions:?}");
         }
     }
 }

@@ -78,9 +78,9 @@ fn a_commit_that_never_ended_does_not_follow_a_later_one() {
     // The power was cut in that sync: it has not returned.
     assert_eq!(tear(&sims[0], 1), 2, "one page in two places");
     let device = support::open(&sims[0], &sims[1..]);
-    let told = "after the first cut";
-    oracle.check(&oracle::contents(&device), false, told);
-    assert_eq!(device.tier_of(0), None, "{told}: nothing of that sync is there");
+    let case = "after the first cut";
+    oracle.check(&oracle::contents(&device), false, case);
+    assert_eq!(device.tier_of(0), None, "{case}: nothing of that sync is there");
     // The blocks of one page of the journal again; and then others, in the same slots, of which
     // the map hears nothing.
     write(&device, &mut oracle, 0..253);

@@ -1,5 +1,5 @@
-//! Threads that fill nearly full tiers while a worker moves what they wrote; nobody may hang, and
-//! nobody may be told that the tiers are full.
+//! Threads that fill nearly full tiers while a worker moves what they wrote; no thread may
+//! hang, or get the error that the tiers are full.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -105,8 +105,8 @@ fn play(device: &TieredDevice, seed: u64, progress: &Arc<Progress>) {
     };
     device.set_len(BLOCKS * BLOCK).unwrap();
     let worker = Worker::start(device, config).unwrap();
-    let (own, told) = (device.clone(), Arc::clone(progress));
-    let mover = std::thread::spawn(move || mover(&own, seed, &told));
+    let (own, shared) = (device.clone(), Arc::clone(progress));
+    let mover = std::thread::spawn(move || mover(&own, seed, &shared));
     let barrier = Arc::new(Barrier::new(USERS as usize));
     let users: Vec<_> = (0..USERS)
         .map(|number| {
@@ -140,9 +140,9 @@ fn play(device: &TieredDevice, seed: u64, progress: &Arc<Progress>) {
 fn watched(device: TieredDevice, seed: u64) {
     let (done, over) = channel();
     let progress = Arc::new(Progress::default());
-    let (theirs, told) = (device.clone(), Arc::clone(&progress));
+    let (theirs, shared) = (device.clone(), Arc::clone(&progress));
     let thread = std::thread::spawn(move || {
-        play(&theirs, seed, &told);
+        play(&theirs, seed, &shared);
         let _ = done.send(());
     });
     match over.recv_timeout(Duration::from_secs(60)) {

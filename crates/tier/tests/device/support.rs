@@ -54,7 +54,7 @@ pub fn parts<D: Device + 'static>(tiers: &[Arc<D>], slots: &[u64]) -> Vec<TierPa
 /// What is called at every change that reaches a device.
 type Hook = Box<dyn Fn(u64) + Send + Sync>;
 
-/// Where all devices get their power; tells of every change.
+/// The power supply of all devices; calls a hook at every change.
 #[derive(Default)]
 pub struct Strip {
     changes: AtomicU64,

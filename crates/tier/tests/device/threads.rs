@@ -36,8 +36,8 @@ fn user(device: &TieredDevice, share: std::ops::Range<u64>, seed: u64, requests:
                 }
                 let sector = share.start as usize / SECTOR + first + at;
                 let found = version_of(sector, &done.buffer[at * SECTOR..(at + 1) * SECTOR]);
-                let told = format!("seed {seed}, request {request}, sector {sector}");
-                assert_eq!(found, Some(versions[first + at]), "{told}");
+                let case = format!("seed {seed}, request {request}, sector {sector}");
+                assert_eq!(found, Some(versions[first + at]), "{case}");
             }
         }
         let first = random.below(versions.len() as u64) as usize;

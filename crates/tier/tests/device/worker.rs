@@ -101,7 +101,7 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     let (_, again) = Worker::start(&device, with(&state)).unwrap().stop().unwrap();
     assert!(again == state, "a run without accesses changed the state");
 
-    // Blocks that moved in between are told to the policy.
+    // The policy is notified of blocks that moved in between.
     let mut moved = cenote_tier::device::Migrator::new(&device, 4).unwrap();
     let down = cenote_tier::placement::Move { page: 50, to: 1 };
     moved.carry_out(&[down]).unwrap();
@@ -109,10 +109,10 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     heat(&device, &worker, &[50, 51, 52]);
     assert_eq!(worker.stop().unwrap().0.failed, 0);
 
-    let refused = |device: &TieredDevice, config: WorkerConfig, told: &str| {
-        let error = Worker::start(device, config).expect_err(told);
+    let refused = |device: &TieredDevice, config: WorkerConfig, words: &str| {
+        let error = Worker::start(device, config).expect_err(words);
         assert!(matches!(error, TieredError::State { .. }), "{error}");
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
     };
     let mut damaged = state.clone();
     *damaged.last_mut().unwrap() ^= 1;
@@ -269,13 +269,17 @@ fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
         let plan =
             Rebalance::by_heat(&device, &WorkerConfig { state: Some(state), ..config }).unwrap();
         let mut calls = 0;
-        let told = plan.carry_out(&device, 4, |_| {
+        let report = plan.carry_out(&device, 4, |_| {
             calls += 1;
             ControlFlow::Continue(())
         });
-        let told = told.unwrap();
-        assert_eq!((told.planned, told.dropped, told.failed), (told.moved, 0, 0), "{slots:?}");
-        assert!(calls > 0 && told.moved > 0);
+        let report = report.unwrap();
+        assert_eq!(
+            (report.planned, report.dropped, report.failed),
+            (report.moved, 0, 0),
+            "{slots:?}"
+        );
+        assert!(calls > 0 && report.moved > 0);
         for a in 0..64 {
             for b in 0..64 {
                 let tiers = [a, b].map(|block| device.tier_of(block as u32).unwrap());
@@ -284,8 +288,8 @@ fn rebalance_brings_the_hottest_up_and_all_back_in_few_moves() {
         }
         // Broken off after the first batch, and then to its end.
         let back = Rebalance::in_file_order(&device);
-        let told = back.carry_out(&device, 2, |_| ControlFlow::Break(())).unwrap();
-        assert!(told.moved <= 2 && told.moved < told.planned, "{told:?}");
+        let report = back.carry_out(&device, 2, |_| ControlFlow::Break(())).unwrap();
+        assert!(report.moved <= 2 && report.moved < report.planned, "{report:?}");
         Rebalance::in_file_order(&device)
             .carry_out(&device, 64, |_| ControlFlow::Continue(()))
             .unwrap();

@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn memory_by_page_is_told() {
+fn memory_by_page_is_reported() {
     let world = World {
         seed: 1,
         pages: 20_000,

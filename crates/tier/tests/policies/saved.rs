@@ -209,7 +209,7 @@ fn lengths_that_are_not_there_are_refused_before_room_is_made_for_them() {
 }
 
 #[test]
-fn heat_tells_who_should_be_up() {
+fn heat_ranks_pages_by_their_accesses() {
     // Page 29 three times in a row, then each of the pages 0 to 9 once.
     let world = world();
     let order: Vec<u32> = [29, 29, 29].into_iter().chain(0..10).collect();

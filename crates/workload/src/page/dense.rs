@@ -1,8 +1,8 @@
-//! Renumbers the pages of a load by first appearance, so that a trace of a huge disk, or one of
-//! hashed names, can run on a small device.
+//! Renumbers the pages of a load by first access, so that a trace of a huge disk, or one of hashed
+//! names, can run on a small device.
 //!
-//! Neighbours stay neighbours only if they were first asked for in turn; a load whose prefetching
-//! or scans are to be judged should keep its own numbers.
+//! Pages remain adjacent only if they were first accessed in sequence. To evaluate prefetching or
+//! scans, keep the original numbers.
 
 use rustc_hash::FxHashMap;
 
@@ -11,8 +11,7 @@ use crate::error::Result;
 
 /// A load whose pages are numbered 0, 1, 2, ... in the order of their first access.
 ///
-/// Memory: a hash table with an entry for each distinct page, 20 to 40 bytes each, doubled for a
-/// moment while it grows.
+/// Memory: a hash table with 20 to 40 bytes per distinct page, doubled while it grows.
 #[derive(Clone, Debug)]
 pub struct Dense<L> {
     load: L,
@@ -21,17 +20,17 @@ pub struct Dense<L> {
 }
 
 impl<L: PageLoad> Dense<L> {
-    /// Renumbers what `load` yields from here on.
+    /// Renumbers the accesses of `load` from here on.
     pub fn new(load: L) -> Self {
         Self { load, numbers: FxHashMap::default(), ended: false }
     }
 
-    /// Distinct pages seen so far.
+    /// Number of distinct pages so far.
     pub fn pages_seen(&self) -> u64 {
         self.numbers.len() as u64
     }
 
-    /// The load beneath.
+    /// The underlying load.
     pub fn inner(&self) -> &L {
         &self.load
     }
@@ -62,7 +61,7 @@ impl<L: PageLoad> PageLoad for Dense<L> {
         self.load.name()
     }
 
-    /// Known once the load was read to its end.
+    /// Known after the last access.
     fn pages(&self) -> Option<u64> {
         self.ended.then_some(self.pages_seen())
     }

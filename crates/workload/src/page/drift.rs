@@ -1,10 +1,10 @@
-//! Zipf's law whose hot pages change: YCSB-like load with drift.
+//! Zipf's law with hot pages that change: YCSB-like load with drift.
 //!
-//! Page of rank k with a probability proportional to 1 / k^skew ([`super::zipf`]), the ranks
-//! scattered over the pages. In the course of the load every page rises by `drift` times as many
-//! ranks as there are pages, and falls from the first to the last: the hottest page of now is cold
-//! a moment later, the second becomes the first, and so on. With drift 0 nothing changes; with
-//! skew 0 all pages are alike.
+//! The page of rank k is accessed with a probability proportional to 1 / k^skew ([`super::zipf`]);
+//! ranks are scattered over the pages. During the load every page rises by `drift` times as many
+//! ranks as there are pages, and from the first rank falls to the last: the hottest page becomes
+//! cold, the second becomes the first, and so on. With drift 0 nothing changes; with skew 0 all
+//! pages are equally hot.
 
 use super::zipf::{Zipf, ZipfConfig};
 use super::{Cursor, PageLoad, PageOp, load_by_index};
@@ -12,34 +12,34 @@ use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
 
-/// A stream of the seed that [`Zipf`] does not use.
+/// A stream of the seed that [`Zipf`] leaves free.
 const LABELS: u64 = 7;
 
-/// What the load is made of.
+/// Parameters of a drifting Zipf load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftConfig {
-    /// What tables call it.
+    /// Name in tables.
     pub name: String,
-    /// The ranks: `scramble` is not looked at.
+    /// Parameters of Zipf's law; `scramble` is ignored.
     pub zipf: ZipfConfig,
-    /// How often the ranks go round in the course of the load.
+    /// Number of times that the ranks rotate during the load.
     pub drift: f64,
 }
 
-/// Reads and writes of pages by a Zipf's law that drifts.
+/// Reads and writes of pages by a drifting Zipf's law.
 #[derive(Clone, Debug)]
 pub struct Drift {
     name: String,
     ranks: Zipf,
     labels: Permutation,
-    /// Ranks by which every page rises in the course of the load.
+    /// Ranks by which every page rises during the load.
     rise: u64,
     pages: u64,
     cursor: Cursor,
 }
 
 impl Drift {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: DriftConfig) -> Result<Self> {
         let DriftConfig { name, zipf, drift } = config;
         require((0.0..=1e6).contains(&drift), "drift", float(drift), "0 to 1000000")?;
@@ -63,7 +63,7 @@ impl Drift {
         PageOp { page: self.labels.apply(label as u64), write }
     }
 
-    /// The hottest pages at the start, `count` of them.
+    /// The `count` hottest pages at the start.
     pub fn hottest(&self, count: u64) -> Vec<u64> {
         (0..count.min(self.pages)).map(|rank| self.labels.apply(rank)).collect()
     }

@@ -1,8 +1,8 @@
-//! The synthetic loads of the ACE evaluation: a share of reads, and a share of the accesses that
-//! falls into a share of the pages.
+//! The synthetic loads of the ACE evaluation, defined by a share of reads and by the share of
+//! accesses that goes to a share of the pages.
 //!
 //! Dissertation, section 4.5 and Table 4.2. As in its simulator, the hot pages are the first ones
-//! of the file; an access is uniform among them, or uniform among the rest.
+//! of the file, and accesses are uniform among the hot pages and among the cold ones.
 //!
 //! | load | reads | accesses / pages that are hot |
 //! |---|---|---|
@@ -11,24 +11,24 @@
 //! | RIS, read-intensive skewed | 90% | 90% / 10% |
 //! | MU, mixed uniform | 50% | 50% / 50% |
 
-use super::{Chance, Cursor, PageLoad, PageOp, load_by_index, page_in};
+use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::random::Counter;
 
-/// What a mix is made of.
+/// Parameters of a mix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixConfig {
-    /// What tables call it.
+    /// Name in tables.
     pub name: String,
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub pages: u64,
-    /// Accesses of the load.
+    /// Number of accesses.
     pub ops: u64,
     /// Share of the accesses that read.
     pub read_share: f64,
     /// Share of the accesses that go to hot pages.
     pub hot_ops: f64,
-    /// Share of the pages that are hot: the first ones, at least one page.
+    /// Share of the pages that are hot: the first ones, at least one.
     pub hot_pages: f64,
     /// The same seed gives the same load.
     pub seed: u64,
@@ -71,9 +71,9 @@ impl MixConfig {
 pub struct Mix {
     name: String,
     pages: u64,
-    /// Hot pages; `pages` where none is cold, so that a cold access falls anywhere.
+    /// Number of hot pages; `pages` if none is cold, so that a cold access may be to any.
     hot: u64,
-    /// The first page of a cold access, and among how many.
+    /// The first cold page and their number.
     cold: (u64, u64),
     read: Chance,
     hot_ops: Chance,
@@ -82,7 +82,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: MixConfig) -> Result<Self> {
         let MixConfig { name, pages, ops, read_share, hot_ops, hot_pages, seed } = config;
         require(pages > 0, "pages", pages, "at least 1")?;
@@ -112,7 +112,7 @@ impl Mix {
         let (first, count) =
             if self.hot_ops.happens((choice >> 32) as u32) { (0, self.hot) } else { self.cold };
         PageOp {
-            page: page_in(self.random, 2 * index + 1, first, count),
+            page: first + self.random.below(2 * index + 1, count),
             write: !self.read.happens(choice as u32),
         }
     }

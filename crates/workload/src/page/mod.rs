@@ -1,14 +1,14 @@
-//! Makes load for a buffer pool: reads and writes of pages, generated or read from a trace.
+//! Loads for a buffer pool: reads and writes of pages, generated or read from a trace.
 //!
 //! - [`mix`]: the synthetic loads of the ACE chapter: MS, WIS, RIS, MU
-//! - [`phases`]: the loads of the tiering chapter: hot pages in phases, or a hot set that slides
-//! - [`zipf`]: Zipf's law, as YCSB's loads have it
-//! - [`drift`]: the same with hot pages that change
+//! - [`phases`]: the loads of the tiering chapter: hot pages in phases, or a sliding hot set
+//! - [`zipf`]: Zipf's law, as in YCSB
+//! - [`drift`]: Zipf's law with hot pages that change
 //! - [`trace`]: page traces from files: text, CSV, binary, the classic collections
 //! - [`dense`]: renumbers the pages of a sparse load
 //!
-//! Every load is a [`PageLoad`]: an iterator over [`PageOp`]s that knows its name and, where that
-//! can be known beforehand, its size.
+//! Every load is a [`PageLoad`]: an iterator over [`PageOp`]s with a name and, if it is known in
+//! advance, a size.
 //!
 //! ```
 //! use cenote_workload::page::{PageLoad, mix::{Mix, MixConfig}};
@@ -27,14 +27,13 @@ pub mod trace;
 pub mod zipf;
 
 use crate::error::{Result, float, require};
-use crate::random::Counter;
 
 /// One access to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageOp {
-    /// The page's number, counted from 0.
+    /// Page number, from 0.
     pub page: u64,
-    /// Whether the access changes the page.
+    /// Whether the access writes.
     pub write: bool,
 }
 
@@ -50,17 +49,17 @@ impl PageOp {
     }
 }
 
-/// A sequence of page accesses. A generator never yields an error; a trace yields one where its
-/// file is broken, and then ends.
+/// A sequence of page accesses. Generators yield no errors; a trace yields an error where its file
+/// is broken, and then ends.
 pub trait PageLoad: Iterator<Item = Result<PageOp>> {
-    /// What the load is called in tables.
+    /// Name in tables.
     fn name(&self) -> String;
 
-    /// Pages of the database: every access is to a page below this. For a growing load, the pages
-    /// that it will have grown to. `None` for a stream that must be read to know.
+    /// Number of pages of the database, in its final size if it grows; every access is to a page
+    /// below. `None` if it is known only after reading the load.
     fn pages(&self) -> Option<u64>;
 
-    /// Accesses of the whole load, taken ones included. `None` where the load must be read to know.
+    /// Number of accesses of the whole load. `None` if it is known only after reading it.
     fn ops(&self) -> Option<u64>;
 }
 
@@ -81,7 +80,7 @@ impl<L: PageLoad + ?Sized> PageLoad for Box<L> {
 /// An event with a fixed probability, decided by 32 random bits.
 #[derive(Clone, Copy, Debug)]
 struct Chance {
-    /// The event happens for this many of the 2^32 values. Holds 0 and 1 exactly.
+    /// The event happens for this many of the 2^32 values. Represents 0 and 1 exactly.
     threshold: u64,
 }
 
@@ -128,7 +127,7 @@ impl Cursor {
     }
 }
 
-/// Makes a load an iterator whose accesses are functions of their index: `op(index)`.
+/// Implements [`PageLoad`] for a load with a function `op(index)`.
 macro_rules! load_by_index {
     ($load:ty) => {
         impl Iterator for $load {
@@ -165,9 +164,3 @@ macro_rules! load_by_index {
     };
 }
 use load_by_index;
-
-/// A uniform page of a range, from a sequence of random numbers.
-#[inline(always)]
-fn page_in(random: Counter, index: u64, first: u64, count: u64) -> u64 {
-    first + random.below(index, count)
-}

@@ -1,37 +1,37 @@
-//! The loads of the tiering chapter: hot pages in phases, or a hot set that slides.
+//! The loads of the tiering chapter: hot pages in phases, or a sliding hot set.
 //!
 //! Dissertation, section 6.6.1 and Table 6.4. `xhfy` sends y% of the accesses to x% of the pages,
-//! as the text says (the table has it the other way round). An access is uniform among the hot
-//! pages, or among the rest; hot pages lie scattered over the file.
+//! as the text says (the table has it the other way round). Accesses are uniform among the hot
+//! pages and among the cold ones; hot pages are scattered over the file.
 //!
 //! | load | phases |
 //! |---|---|
 //! | `5hf90`, `10hf90`, `10hf80`, `20hf80`, any `xhfy` | one |
 //! | `A` | `5hf90`, then `10hf80` |
 //! | `B` | `5hf90`, `10hf80`, `20hf80` |
-//! | `C`, `D` | 10 or 50 times `5hf90`, each on new pages |
-//! | `hot-shift` | `5hf90` whose hot set slides all the time, and is another one ten times |
+//! | `C`, `D` | 10 or 50 times `5hf90`, each with new hot pages |
+//! | `hot-shift` | `5hf90` with a hot set that slides steadily and is replaced ten times |
 //!
-//! Phases share the accesses evenly. Within a load of several phases, different phases have
-//! different hot pages: those of A and B lie side by side, those of C and D are drawn anew, so a
-//! few recur. Loads of one phase with the same seed have the same hot pages first: those of
-//! `5hf90` are half of those of `10hf90`, which are those of `10hf80`.
+//! Phases share the accesses evenly. Different phases of a load have different hot pages: those of
+//! A and B are adjacent in the scattered order, those of C and D are drawn anew, so a few recur.
+//! Loads of one phase with the same seed have the same hot pages first: those of `5hf90` are half
+//! of those of `10hf90`, which are those of `10hf80`.
 
 use std::str::FromStr;
 
-use super::{Chance, Cursor, PageLoad, PageOp, load_by_index, page_in};
+use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, WorkloadError, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
 
-/// How often the hot set of `hot-shift` becomes another one in the course of the load.
+/// Number of times that the hot set of `hot-shift` is replaced during the load.
 const SHIFTS: u64 = 10;
 
-/// Streams of a seed: phases of their own draw their pages from `PAGES` on.
+/// Streams of a seed; phases with pages of their own use the streams from `PAGES` on.
 const ACCESSES: u64 = 0;
 const PAGES: u64 = 1;
 
-/// A share of the accesses that goes to a share of the pages, both in percent.
+/// A percentage of the accesses that goes to a percentage of the pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hot {
     /// Percent of the pages.
@@ -46,19 +46,19 @@ impl Hot {
     }
 }
 
-/// Which pages are hot when.
+/// Hot pages over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// One after the other, on neighbouring shares of the same scattered pages.
+    /// Phases in sequence, with adjacent shares of the same scattered pages.
     Phases(Vec<Hot>),
-    /// So many phases, each on pages drawn anew.
+    /// A number of phases, each with newly drawn pages.
     Redrawn(Hot, u64),
-    /// The hot pages slide.
+    /// A sliding hot set.
     Shift(Hot),
 }
 
 impl Shape {
-    /// The names that a shape is found by, beside any `xhfy`.
+    /// Names of shapes, in addition to any `xhfy`.
     pub const NAMES: [&'static str; 9] =
         ["5hf90", "10hf90", "10hf80", "20hf80", "A", "B", "C", "D", "hot-shift"];
 }
@@ -94,16 +94,16 @@ impl FromStr for Shape {
     }
 }
 
-/// What a load is made of.
+/// Parameters of a load in phases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhasesConfig {
-    /// What tables call it.
+    /// Name in tables.
     pub name: String,
-    /// Which pages are hot when.
+    /// Hot pages over time.
     pub shape: Shape,
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub pages: u64,
-    /// Accesses of the load.
+    /// Number of accesses.
     pub ops: u64,
     /// Share of the accesses that read.
     pub read_share: f64,
@@ -112,19 +112,19 @@ pub struct PhasesConfig {
 }
 
 impl PhasesConfig {
-    /// A load by its name, half of it reads.
+    /// The load of this name, half of it reads.
     pub fn named(name: &str, pages: u64, ops: u64, seed: u64) -> Result<Self> {
         let shape = name.parse()?;
         Ok(Self { name: name.to_owned(), shape, pages, ops, read_share: 0.5, seed })
     }
 }
 
-/// One phase: which labels are hot, and what page a label is.
+/// A phase: which labels are hot, and the page of each label.
 #[derive(Clone, Debug)]
 struct Phase {
-    /// The first hot label; the hot ones follow it, round the end.
+    /// The first hot label; the others follow it, modulo the number of labels.
     first: u64,
-    /// Hot labels.
+    /// Number of hot labels.
     hot: u64,
     hot_ops: Chance,
     labels: Permutation,
@@ -138,13 +138,13 @@ impl Phase {
     }
 }
 
-/// Reads and writes of pages of which some are hot for a time.
+/// Reads and writes of pages, some of which are hot for a time.
 #[derive(Clone, Debug)]
 pub struct Phases {
     name: String,
     pages: u64,
     phases: Vec<Phase>,
-    /// Labels by which the hot ones slide in the course of the load.
+    /// Labels by which the hot set slides during the load.
     slides: u64,
     read: Chance,
     random: Counter,
@@ -152,7 +152,7 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Checks the parameters.
+    /// Fails if a parameter is out of range.
     pub fn new(config: PhasesConfig) -> Result<Self> {
         let PhasesConfig { name, shape, pages, ops, read_share, seed } = config;
         require((1..=1 << 48).contains(&pages), "pages", pages, "1 to 2^48")?;
@@ -198,9 +198,9 @@ impl Phases {
         let is_hot = phase.hot_ops.happens((choice >> 32) as u32);
         let cold = self.pages - phase.hot;
         let label = if (is_hot && phase.hot > 0) || cold == 0 {
-            page_in(self.random, 2 * index + 1, first, phase.hot)
+            first + self.random.below(2 * index + 1, phase.hot)
         } else {
-            page_in(self.random, 2 * index + 1, first + phase.hot, cold)
+            first + phase.hot + self.random.below(2 * index + 1, cold)
         };
         PageOp {
             page: phase.labels.apply(label % self.pages),
@@ -208,7 +208,7 @@ impl Phases {
         }
     }
 
-    /// The phase of an access, and its first hot label.
+    /// The phase of an access and its first hot label.
     fn at(&self, index: u64) -> (&Phase, u64) {
         let part = |of: u64| (u128::from(index) * u128::from(of)) / u128::from(self.cursor.ops);
         let phase = &self.phases[part(self.phases.len() as u64) as usize];
@@ -216,8 +216,8 @@ impl Phases {
         (phase, (phase.first + slid) % self.pages)
     }
 
-    /// The phases: the number of the first access of each, and its hot pages. A set that slides is
-    /// told in a hundred pieces, each with the pages that are hot at its beginning.
+    /// The number of the first access of each phase, and its hot pages. A sliding set gives a
+    /// hundred phases, each with the pages that are hot at its start.
     pub fn hot_pages(&self) -> Vec<(u64, Vec<u64>)> {
         let count = if self.slides > 0 { 10 * SHIFTS } else { self.phases.len() as u64 };
         let start = |number: u64| {

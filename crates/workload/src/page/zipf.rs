@@ -1,34 +1,34 @@
-//! Zipf's law over pages, as YCSB's request generators have it: page of rank k with a probability
-//! proportional to 1 / k^skew.
+//! Zipf's law over pages, as in YCSB's request generators: the page of rank k is accessed with a
+//! probability proportional to 1 / k^skew.
 //!
-//! YCSB draws from an approximation (Gray et al., "Quickly generating billion-record synthetic
-//! databases", SIGMOD 1994) that needs skew below 1 and a sum over all pages first. Here: Hörmann
+//! YCSB uses an approximation (Gray et al., "Quickly generating billion-record synthetic
+//! databases", SIGMOD 1994) that requires a skew below 1 and a sum over all pages. Here: Hörmann
 //! and Derflinger, "Rejection-inversion to generate variates from monotone discrete
 //! distributions", TOMACS 6(3), 1996: exact, for every skew from 0 (uniform) up, in constant
 //! memory and time. The area under 1 / x^skew is inverted in closed form; the few draws that hit
-//! the area between the curve and its steps are drawn again.
+//! the area between the curve and its steps are repeated.
 
 use super::{Chance, Cursor, PageLoad, PageOp, load_by_index};
 use crate::error::{Result, float, require};
 use crate::permutation::Permutation;
 use crate::random::Counter;
 
-/// Most pages: up to here the arithmetic tells neighbours apart.
+/// Most pages: up to here the arithmetic distinguishes neighbours.
 pub const PAGES_MAX: u64 = 1 << 48;
 
-/// What a Zipf load is made of.
+/// Parameters of a Zipf load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ZipfConfig {
-    /// Pages of the database.
+    /// Number of pages of the database.
     pub pages: u64,
-    /// Accesses of the load.
+    /// Number of accesses.
     pub ops: u64,
     /// The exponent: 0 is uniform, YCSB's default is 0.99.
     pub skew: f64,
     /// Share of the accesses that read.
     pub read_share: f64,
-    /// Scatter the ranks over the pages. Without, page 0 is the hottest, page 1 the next.
-    /// YCSB scatters with a hash, which merges some ranks; here it is a bijection.
+    /// Whether to scatter the ranks over the pages. Otherwise page 0 is the hottest, page 1 the
+    /// next. YCSB scatters with a hash, which merges some ranks; here it is a bijection.
     pub scramble: bool,
     /// The same seed gives the same load.
     pub seed: u64,
@@ -54,7 +54,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Checks the parameters and computes the constants.
+    /// Computes the constants. Fails if a parameter is out of range.
     pub fn new(config: ZipfConfig) -> Result<Self> {
         let ZipfConfig { pages, ops, skew, read_share, scramble, seed } = config;
         require((1..=PAGES_MAX).contains(&pages), "pages", pages, "1 to 2^48")?;
@@ -83,16 +83,16 @@ impl Zipf {
 
 load_by_index!(Zipf);
 
-/// Draws ranks, counted from 0. The names are the paper's: h is the density, H its integral.
+/// Draws ranks from 0. The names are the paper's: h is the density, H its integral.
 #[derive(Clone, Debug)]
 struct Ranks {
     count: f64,
     skew: f64,
-    /// H(1.5) - h(1): where the inverted area begins.
+    /// H(1.5) - h(1), the start of the inverted area.
     first: f64,
-    /// H(count + 0.5): where it ends.
+    /// H(count + 0.5), its end.
     last: f64,
-    /// A point this close below its rank is accepted without computing the step.
+    /// A point at most this far below its rank is accepted without computing the step.
     sure: f64,
 }
 
@@ -134,7 +134,7 @@ impl Ranks {
         log * ratio((1.0 - self.skew) * log, f64::exp_m1)
     }
 
-    /// The inverse of H. Rounding may push the argument of the logarithm below its domain.
+    /// The inverse of H. Rounding may move the argument of the logarithm out of its domain.
     fn inverse(&self, area: f64) -> f64 {
         let scaled = (area * (1.0 - self.skew)).max(-1.0);
         (area * ratio(scaled, f64::ln_1p)).exp()

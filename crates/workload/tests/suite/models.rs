@@ -1,4 +1,4 @@
-//! What the graphs must look like, whatever makes them.
+//! Properties of the generated graphs.
 
 use std::error::Error;
 
@@ -182,7 +182,7 @@ fn ba_targets_are_older_than_their_sources() {
 }
 
 #[test]
-fn grid_degrees_tell_corners_rims_and_inside() {
+fn grid_degrees_are_those_of_corners_rims_and_inside() {
     let grid = Grid::new(GridConfig { rows: 5, columns: 7 }).unwrap();
     let mut counts = [0; 5];
     for degree in degrees(&grid) {
@@ -222,25 +222,25 @@ fn smallworld_rewires_its_share_of_the_edges() {
 
 #[test]
 fn parameters_outside_their_limits_are_named() {
-    let told = |result: Result<(), WorkloadError>, words: &str| {
+    let refused = |result: Result<(), WorkloadError>, words: &str| {
         let message = result.unwrap_err().to_string();
         assert!(message.starts_with(words), "{message}");
     };
     let kron = |scale, edge_factor| {
         Kron::new(KronConfig { scale, edge_factor, ..KronConfig::default() }).map(drop)
     };
-    told(kron(0, 16), "scale is 0: expected 1 to 32");
-    told(kron(33, 16), "scale is 33");
-    told(kron(20, 0), "edge-factor is 0");
+    refused(kron(0, 16), "scale is 0: expected 1 to 32");
+    refused(kron(33, 16), "scale is 33");
+    refused(kron(20, 0), "edge-factor is 0");
     let ring = |vertices, neighbors, probability| {
         SmallWorld::new(SmallWorldConfig { vertices, neighbors, probability, seed: 0 }).map(drop)
     };
-    told(ring(10, 3, 0.1), "neighbors is 3");
-    told(ring(10, 10, 0.1), "neighbors is 10");
-    told(ring(10, 4, f64::NAN), "probability is NaN");
-    told(ring(10, 4, -0.5), "probability is -0.5");
-    told(Grid::new(GridConfig { rows: 1, columns: 1 }).map(drop), "rows x columns is 1 x 1");
-    told(Grid::new(GridConfig { rows: u64::MAX, columns: 2 }).map(drop), "rows x columns");
+    refused(ring(10, 3, 0.1), "neighbors is 3");
+    refused(ring(10, 10, 0.1), "neighbors is 10");
+    refused(ring(10, 4, f64::NAN), "probability is NaN");
+    refused(ring(10, 4, -0.5), "probability is -0.5");
+    refused(Grid::new(GridConfig { rows: 1, columns: 1 }).map(drop), "rows x columns is 1 x 1");
+    refused(Grid::new(GridConfig { rows: u64::MAX, columns: 2 }).map(drop), "rows x columns");
     let ba = BaConfig { vertices: 1, edges_per_vertex: 1, seed: 0 };
-    told(Ba::new(ba).map(drop), "vertices is 1");
+    refused(Ba::new(ba).map(drop), "vertices is 1");
 }

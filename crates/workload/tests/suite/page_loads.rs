@@ -1,4 +1,4 @@
-//! What generated page loads must look like.
+//! Properties of the generated page loads.
 
 use std::collections::HashMap;
 

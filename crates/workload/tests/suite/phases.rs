@@ -1,4 +1,4 @@
-//! What the loads of the tiering chapter must look like.
+//! Properties of the loads of the tiering chapter.
 
 use std::collections::{HashMap, HashSet};
 

@@ -196,7 +196,7 @@ pub fn random_graph(seed: u64, directed: bool) -> Plain {
 }
 
 /// Graphs that have once been trouble: none or one vertex, no edges, loops only, two hubs whose
-/// lists run over many pages and who share their leaves.
+/// lists run over many pages and that share their leaves.
 pub fn odd_graphs(directed: bool) -> Vec<Plain> {
     let leaves = 4000;
     let mut hubs: Vec<(u32, u32)> = vec![(0, 1), (leaves, 2)];

@@ -1,4 +1,4 @@
-//! `cenote neighbors`: the lists of single vertices, in the user's own ids.
+//! `cenote neighbors`: prints the lists of vertices, in the user's ids.
 //!
 //! - `print`: lists as text or JSON
 
@@ -18,8 +18,8 @@ use print::{Printer, Style};
 
 /// Print the neighbours of vertices, with the weights of the edges if there are any
 ///
-/// Of one vertex: a neighbour a line. Of several, or with --from: a line for each edge, the vertex
-/// first, in the order in which they were asked for. With --json one object a vertex.
+/// For one vertex: a neighbour a line. For several, or with --from: a line for each edge, the
+/// vertex first, in the given order. With --json one object a vertex.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,20 +29,20 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
-    /// Vertices, by the ids that they had in the input
+    /// Vertices, by their ids in the input
     #[arg(value_name = "V", required_unless_present = "from")]
     vertices: Vec<String>,
     /// Further vertices, one id a line, or - for standard input
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Who points at the vertices, of a directed graph with in-edges
+    /// Print in-neighbours, of a directed graph with in-edges
     #[arg(long = "in")]
     incoming: bool,
-    /// Memory for pages that are read and lists that are printed; a percentage is of the machine's.
-    /// One list may take 8 MiB whatever is said
+    /// Memory for pages and lists; a percentage is of the machine's memory. One list may take 8 MiB
+    /// in any case
     #[arg(long, value_name = "SIZE", default_value = "256MiB")]
     memory: MemorySize,
-    /// Leave the pages of a graph over tiers where they are
+    /// Do not move pages of a graph over tiers
     #[arg(long)]
     no_migration: bool,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let is_one = args.vertices.len() == 1 && args.from.is_none();
     let threads = if is_one { 1 } else { args.threads.count() };
     let memory_bytes = args.memory.bytes_of(memory::machine_bytes().unwrap_or_default());
-    // One list says little of what is hot, and others may read the graph at this moment.
+    // A policy learns little from one list, and migration would lock out other readers.
     let migration = !is_one && !args.no_migration;
     let options = Graph::options().migration(migration).lookups(memory_bytes, threads);
     let graph = args.graph.open_with(&options, false)?;
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     };
     let mut printer = Printer::new(style, graph.stored().is_weighted());
     let printed = neighbors.for_each(|list| printer.print(list));
-    // What was found before the fault is printed, too; the fault is the news.
+    // Lists found before a fault are printed, but the fault is reported first.
     let finished = printer.finish();
     printed.and(finished)?;
     graph.close()?;

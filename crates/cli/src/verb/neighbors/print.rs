@@ -1,5 +1,5 @@
-//! Lists as text or JSON, in the user's ids: written while the ids are read, so that a long list is
-//! never in memory as a whole.
+//! Prints lists as text or JSON in the user's ids; ids are streamed, so that a long list is never
+//! all in memory.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use cenote::graph::NeighborList;
 
 use crate::output;
 
-/// Text that is kept before it is written.
+/// Size of the write buffer.
 const WRITTEN_AT: usize = 1 << 20;
 
 /// How lists are printed.
@@ -44,7 +44,7 @@ impl Printer {
         }
     }
 
-    /// Writes what is kept.
+    /// Writes the buffer.
     pub fn finish(mut self) -> Result<()> {
         write_out(&mut self.text)
     }

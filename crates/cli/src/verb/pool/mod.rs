@@ -1,8 +1,8 @@
-//! `cenote pool`: what a buffer pool that knows its drive is worth.
+//! `cenote pool`: replays of page loads through the buffer pool.
 //!
-//! - [`replay`]: runs page loads through the pool, in every combination, side by side
+//! - [`replay`]: runs page loads through the pool, in every combination
 //! - `sweep`: the option that varies a parameter
-//! - `table`: the rows as a person reads them
+//! - `table`: prints the rows
 
 pub mod replay;
 mod sweep;
@@ -28,7 +28,7 @@ enum What {
     Replay(Box<replay::Args>),
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.what {
         What::Replay(args) => replay::run(args),

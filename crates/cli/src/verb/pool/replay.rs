@@ -1,4 +1,4 @@
-//! `cenote pool replay`: page loads through the pool, in every combination, side by side.
+//! `cenote pool replay`: replays page loads through the pool, in every combination.
 
 use std::path::{Path, PathBuf};
 
@@ -20,17 +20,17 @@ use crate::svg;
 use crate::verb::Outcome;
 use crate::verb::replays::{List, LoadFlags, share, with_bar};
 
-/// Replay page accesses through the buffer pool, with every policy, writer and prefetcher asked for
+/// Replay page accesses through the buffer pool, with each given policy, writer and prefetcher
 ///
-/// A simulated device (sim:PRESET, sim:PRESET-ideal, sim:ideal) keeps time only: seconds are
-/// virtual, computing costs nothing, and a physical write is a page that the device was asked to
-/// write; flash garbage collection is not modelled. A FILE is used with direct I/O and its bytes
-/// are REPLACED, so a load that writes needs --overwrite or --create.
+/// A simulated device (sim:PRESET, sim:PRESET-ideal, sim:ideal) only keeps time: seconds are
+/// virtual, computation takes no time, and a physical write is a page in a write request; flash
+/// garbage collection is not modelled. A FILE is used with direct I/O and its bytes are REPLACED,
+/// so a load with writes needs --overwrite or --create.
 ///
 /// speedup compares with the classical writer, which is always run, with the same policy and
-/// prefetcher. PIO and curves are what the device's model predicts for the reads, writes and
-/// batches that were made: PIO takes a batch of up to k_w writes for as long as one, curves takes
-/// it for as long as that many writes at that depth.
+/// prefetcher. PIO and curves are predictions of the device's model for the same reads, writes and
+/// batches: for PIO a batch of up to k_w writes takes as long as one, for curves as long as that
+/// many writes at that depth.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,10 +43,10 @@ pub struct Args {
     /// Traces: `R|W page` lines, CSV, ARC or LIRS lists, oracleGeneral; plain, gzip or zstd
     #[arg(value_name = "TRACE", required_unless_present = "workload")]
     traces: Vec<PathBuf>,
-    /// Made loads: ms, wis, ris, mu, zipf, tpcc or tpcc-TRANSACTION
+    /// Generated loads: ms, wis, ris, mu, zipf, tpcc or tpcc-TRANSACTION
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     workload: Vec<LoadKind>,
-    /// Where the pages lie: sim:PRESET, sim:PRESET-ideal, sim:ideal, a file or a block device
+    /// Device of the pages: sim:PRESET, sim:PRESET-ideal, sim:ideal, a file or a block device
     #[arg(long, value_name = "DEVICE")]
     device: String,
     /// Replacement policies, or all [default: the paper's four]
@@ -67,29 +67,29 @@ pub struct Args {
     /// Allow the bytes of the file or block device to be replaced
     #[arg(long)]
     overwrite: bool,
-    /// Make the file first, filled with so many bytes
+    /// Create the file with this size first
     #[arg(long, value_name = "SIZE", conflicts_with = "overwrite")]
     create: Option<MemorySize>,
     /// Vary one of n-w=1,2,4 | alpha=1,2,4 | read-share=0,50,100 | pool=2%,4%
     #[arg(long, value_name = "NAME=LIST", value_parser = sweep)]
     sweep: Option<Sweep>,
-    /// Runs of each combination, all in turn; the median counts
+    /// Runs of each combination, interleaved; the median is reported
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1..=1000))]
     repeats: usize,
-    /// Draw the speedups into this file
+    /// Plot the speedups to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
     report: Report,
 }
 
-/// What is replayed.
+/// Flags of the loads.
 #[derive(Debug, clap::Args)]
 struct LoadArgs {
-    /// Pages of made loads [default: 344066 simulated, as the paper; else those of the file]
+    /// Pages of generated loads [default: 344066 simulated, as the paper; else those of the file]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 48))]
     pages: Option<u64>,
-    /// Accesses before time and counts begin
+    /// Accesses before measurements begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     warm_up: u64,
     /// Share of reads of ms, wis, ris, mu and zipf [default: their own]
@@ -105,7 +105,7 @@ struct LoadArgs {
     keep_numbers: bool,
 }
 
-/// What they are replayed with.
+/// Flags of the pool.
 #[derive(Debug, clap::Args)]
 struct PoolArgs {
     /// Pages that the pool holds
@@ -115,11 +115,11 @@ struct PoolArgs {
     /// pages of 344066]
     #[arg(long, value_name = "SIZE")]
     pool: Option<MemorySize>,
-    /// Pages that ACE writes at once, in the background at most half of the pool [default: k_w of
+    /// Pages that ACE writes at once; in the background, at most half of the pool [default: k_w of
     /// the device]
     #[arg(long, value_name = "N")]
     n_w: Option<usize>,
-    /// Pages that leave at once where there is something to prefetch [default: k_w]
+    /// Pages evicted at once when there are pages to prefetch [default: k_w]
     #[arg(long, value_name = "N")]
     n_e: Option<usize>,
     /// Pages that the background cleaner writes at once, at most half of the pool
@@ -136,18 +136,18 @@ struct IdealArgs {
     /// Cost of a write in reads, on an ideal device
     #[arg(long, value_name = "X")]
     alpha: Option<f64>,
-    /// Reads and writes that an ideal device does at once
+    /// Concurrency of reads and writes of an ideal device
     #[arg(long, value_name = "N")]
     k: Option<u32>,
-    /// Reads that an ideal device does at once
+    /// Read concurrency of an ideal device
     #[arg(long, value_name = "N")]
     k_r: Option<u32>,
-    /// Writes that an ideal device does at once
+    /// Write concurrency of an ideal device
     #[arg(long, value_name = "N")]
     k_w: Option<u32>,
 }
 
-/// Replays and reports.
+/// Runs the replay and prints the rows.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
@@ -188,7 +188,7 @@ fn title(replay: &PoolReplay) -> String {
     lines.join("\n")
 }
 
-/// What a reader of the table should know of the traces in it.
+/// Prints which traces have renumbered pages.
 fn report_renumbered(replay: &PoolReplay) {
     for load in replay.loads.iter().filter(|load| load.renumbered) {
         let (name, pages) = (&load.name, count(load.pages));

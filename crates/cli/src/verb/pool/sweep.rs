@@ -1,11 +1,11 @@
-//! The option that varies a parameter.
+//! The option `--sweep`, which varies a parameter.
 
 use std::str::FromStr;
 
 use cenote::memory::MemorySize;
 use cenote_replay::pool::{PoolSize, Sweep};
 
-/// A size of the pool as the command line has it.
+/// The size of the pool from a flag.
 pub fn pool_size(size: MemorySize) -> PoolSize {
     match size {
         MemorySize::Bytes(bytes) => PoolSize::Bytes(bytes),
@@ -13,7 +13,7 @@ pub fn pool_size(size: MemorySize) -> PoolSize {
     }
 }
 
-/// A parameter and its values: `n-w=1,2,4`.
+/// Parses a parameter and its values: `n-w=1,2,4`.
 pub fn sweep(text: &str) -> Result<Sweep, String> {
     let expected = "expected n-w=1,2,4, alpha=1,2,4, read-share=0,50,100 or pool=2%,4%";
     let (name, values) = text.split_once('=').ok_or(expected)?;

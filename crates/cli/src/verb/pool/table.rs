@@ -1,4 +1,4 @@
-//! The rows as a person reads them.
+//! Prints the rows of a replay as a table.
 
 use cenote_replay::pool::row::Row;
 use comfy_table::Table;
@@ -7,7 +7,7 @@ use crate::output::{self, count};
 
 const NONE: &str = "-";
 
-/// Columns of words; the others hold numbers.
+/// Columns of text; the others hold numbers.
 const WORDS: usize = 4;
 
 /// All rows in one table.
@@ -25,7 +25,7 @@ fn cells(row: &Row) -> Vec<String> {
         [&row.workload, row.policy, row.writer, row.prefetch].map(str::to_owned).into();
     cells.extend(row.sweep.as_ref().map(|sweep| sweep.value.to_string()));
     let hit_share = row.hits as f64 / (row.hits + row.misses).max(1) as f64;
-    // These write while others read, which the predictions leave out.
+    // These writers work in the background, which the predictions leave out.
     let predicted = |speedup: f64| match row.writer {
         "cleaner" | "ace-bg" => NONE.to_owned(),
         _ => format!("{speedup:.2}"),
@@ -45,7 +45,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// The median, and how far the repetitions lie apart.
+/// The median, and the range of the repetitions.
 fn seconds(row: &Row) -> String {
     let digits = if row.seconds < 10.0 { 3 } else { 1 };
     let median = format!("{:.digits$}", row.seconds);

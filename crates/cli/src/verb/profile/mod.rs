@@ -1,6 +1,6 @@
-//! `cenote profile`: measures the drive under a path and keeps what it found.
+//! `cenote profile`: measures the drive under a path and saves its profile.
 //!
-//! - `plot`: the same as curves, in an SVG file
+//! - `plot`: draws the curves as SVG
 
 mod plot;
 
@@ -22,13 +22,13 @@ use crate::svg;
 use crate::verb::Outcome;
 use cenote::memory::MemorySize;
 
-/// Buffers that the printed plan assumes.
+/// Bytes of buffers that the printed plan assumes.
 const PLAN_BUFFER_BYTES: usize = 16 << 20;
 
-/// Measure the drive under a directory, and keep its profile
+/// Measure the drive under a directory, and save its profile
 ///
-/// A directory gets a scratch file, which is gone afterwards. A raw device or a file is only
-/// read. Later runs find the profile by the drive's identity, whatever path leads to it.
+/// In a directory a scratch file is written, and removed afterwards. A raw device or a file is only
+/// read. Later runs find the profile by the drive's identity, whatever the path.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,21 +45,21 @@ pub struct Args {
     /// Size of the scratch file [default: 1GiB, or half of the free space if that is less]
     #[arg(long, value_name = "SIZE")]
     scratch: Option<MemorySize>,
-    /// Draw the curves into this file
+    /// Plot the curves to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
     report: Report,
 }
 
-/// Measures, saves and reports.
+/// Measures the drive, saves and prints the profile.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;
     }
     let scratch_bytes = args.scratch.map(|size| bytes("--scratch", size)).transpose()?;
     let config = if args.quick { ProfileConfig::quick() } else { ProfileConfig::full() };
-    // What was measured of a file holds for its blocks, not for the drive's writes.
+    // The measurement of a file is read-only, so it is not a profile of the drive.
     let store = if args.path.is_file() { None } else { Some(ProfileStore::of_user()?) };
     store.iter().try_for_each(ProfileStore::check_writable)?;
     let profile = measure(args, &config, scratch_bytes)?;
@@ -77,11 +77,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
 
 fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> Result<Profile> {
     let bar = Progress::new("profile", Some(1), Unit::Items);
-    let mut told = String::new();
+    let mut stage = String::new();
     let result = profile_path(&args.path, config, scratch_bytes, &mut |step: &Step| {
-        if told != step.step {
+        if stage != step.step {
             bar.stage(&step.step, Some(step.total), Unit::Items);
-            told.clone_from(&step.step);
+            stage.clone_from(&step.step);
         }
         bar.set(step.done, step.total);
         !cancel::cancelled()
@@ -90,7 +90,7 @@ fn measure(args: &Args, config: &ProfileConfig, scratch_bytes: Option<u64>) -> R
     Ok(result?)
 }
 
-/// The profile as a person reads it.
+/// Prints a profile as text.
 struct Summary<'a> {
     profile: &'a Profile,
     saved: Option<&'a std::path::Path>,
@@ -121,7 +121,7 @@ impl fmt::Display for Summary<'_> {
         }
         match saved {
             Some(path) => write!(f, "\nsaved: {}", path.display()),
-            None => write!(f, "\nnot saved: a file does not tell about its whole drive"),
+            None => write!(f, "\nnot saved: a file is not its whole drive"),
         }
     }
 }
@@ -135,7 +135,7 @@ fn title(profile: &Profile) -> String {
     words.join(", ")
 }
 
-/// How it was measured, and on what state of the device.
+/// The conditions of the measurement.
 fn state(profile: &Profile) -> String {
     let conditions = &profile.conditions;
     let region = if conditions.scratch { "scratch file, written in full" } else { "read in place" };
@@ -195,7 +195,7 @@ fn row(profile: &Profile, of: &SizeProfile) -> Vec<String> {
     ]
 }
 
-/// The median spread over repetitions of all points of a size.
+/// The median spread of repetitions over all points of a size.
 fn spread(profile: &Profile, bytes: u64) -> f64 {
     let curves = profile.curves.iter().filter(|c| c.bytes == bytes);
     let mut spreads: Vec<f64> = curves.flat_map(|c| &c.points).map(|p| p.spread()).collect();

@@ -1,4 +1,4 @@
-//! The curves of a profile as SVG: throughput and latency by depth, reads and writes.
+//! Draws the curves of a profile as SVG: throughput and latency by depth, reads and writes.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,17 +11,17 @@ use plotters::prelude::*;
 
 use crate::svg::{self, Area, Drawn, legend};
 
-/// Pixels of the picture: four charts.
+/// Pixels of the four charts together.
 const PIXELS: (u32, u32) = (1200, 900);
 
-/// What a chart shows.
+/// The contents of a chart.
 #[derive(Clone, Copy)]
 struct Chart {
     op: Op,
     title: &'static str,
     unit: &'static str,
     value: fn(&CurveProfile, &ProfilePoint) -> f64,
-    /// Latencies span decades; throughputs are compared by eye.
+    /// For latencies, which span decades.
     logarithmic: bool,
 }
 

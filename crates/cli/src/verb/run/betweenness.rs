@@ -20,18 +20,18 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate betweenness kron.cenote --samples 16 --memory 256MiB";
 
-/// From where, and what is made of the sums.
+/// Flags of betweenness centrality.
 #[derive(Debug, clap::Args)]
 pub struct Params {
     #[command(flatten)]
     sources: Sources,
-    /// Search from so many vertices, chosen at random
+    /// Search from this many random vertices
     #[arg(long, value_name = "K", conflicts_with_all = ["source_ids", "source_file"])]
     samples: Option<u64>,
-    /// Seed of the choice
+    /// Seed of the random vertices
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// What is made of the sums over the sources
+    /// How the sums over the sources are scaled
     #[arg(long, value_name = "SCALE", default_value = "sum")]
     scale: ScaleArg,
 }
@@ -39,12 +39,12 @@ pub struct Params {
 /// As [`Scale`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ScaleArg {
-    /// Nothing: paths from each source to all vertices, summed up
+    /// Unscaled: the sum over paths from each source to all vertices
     Sum,
-    /// An estimate from all sources, pairs of an undirected graph taken once: NetworkX with
+    /// An estimate from all sources; on an undirected graph each pair counts once: NetworkX with
     /// normalized=False
     Full,
-    /// The share of all pairs of other vertices: NetworkX with normalized=True
+    /// The fraction of all pairs of other vertices: NetworkX with normalized=True
     Normalized,
 }
 

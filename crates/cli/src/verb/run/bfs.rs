@@ -21,14 +21,14 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate bfs kron.cenote --memory 256MiB";
 
-/// What is searched for.
+/// Flags of breadth-first search.
 #[derive(Debug, clap::Args)]
 pub struct Params {
     #[command(flatten)]
     sources: Sources,
     #[command(flatten)]
     targets: Targets,
-    /// Find parents too: the neighbour on the level before with the smallest id
+    /// Also find parents: the neighbour on the level before with the smallest id
     #[arg(long)]
     parents: bool,
 }

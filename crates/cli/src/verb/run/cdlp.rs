@@ -17,10 +17,10 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate cdlp kron.cenote --memory 256MiB";
 
-/// How long labels are passed on.
+/// Flags of label propagation.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Iterations; fewer are done where nothing changes any more
+    /// The most iterations; fewer if no label changes any more
     #[arg(long, value_name = "N", default_value_t = 10)]
     iterations: u32,
 }

@@ -26,16 +26,16 @@ Examples:
 /// The order of visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Order {
-    /// Any: many stacks at once, split as they grow; tells what can be reached
+    /// Any order: many stacks in parallel; finds which vertices can be reached
     Pseudo,
-    /// The smallest unvisited neighbour first, serially; tells preorder, parents and postorder
+    /// The smallest unvisited neighbour first, serially; finds preorder, parents and postorder
     Lexicographic,
 }
 
-/// What is searched for.
+/// Flags of depth-first search.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Where the search starts, by your id [default: the vertex of largest degree]
+    /// The source, by your id [default: the vertex of largest degree]
     #[arg(long, value_name = "ID")]
     source: Option<String>,
     #[command(flatten)]
@@ -47,7 +47,7 @@ pub struct Params {
     #[arg(long, value_name = "N", default_value_t = SPLIT_THRESHOLD,
         value_parser = clap::value_parser!(u64).range(1..))]
     threshold: u64,
-    /// Stacks at most, each with one request in flight (pseudo) [default: from the depth]
+    /// The most stacks, each with one request in flight (pseudo) [default: from the depth]
     #[arg(long, value_name = "N", value_parser = parse_stacks)]
     stacks: Option<usize>,
 }
@@ -59,10 +59,10 @@ fn parse_stacks(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// The search in any order.
+/// Runs pseudo-DFS.
 pub struct Pseudo<'a>(pub &'a Params);
 
-/// The search in lexicographic order.
+/// Runs the lexicographic search.
 pub struct Lexicographic<'a>(pub &'a Params);
 
 impl super::Params for Pseudo<'_> {
@@ -107,7 +107,7 @@ impl super::Params for Lexicographic<'_> {
     }
 }
 
-/// Runs it.
+/// Runs the search in the given order.
 pub fn run(args: &RunOf<Params>) -> Result<Outcome> {
     let (plan, params, output) = (&args.plan, &args.params, &args.output);
     match params.order {

@@ -17,7 +17,7 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate kcore kron.cenote --memory 256MiB";
 
-/// Which cores are found.
+/// Flags of the k-core decomposition.
 #[derive(Debug, clap::Args)]
 pub struct Params {
     /// Find only the members of the K-core; exit status 1 if there are none
@@ -35,7 +35,7 @@ impl super::Params for Params {
         }
     }
 
-    /// An empty k-core is an answer of no.
+    /// An empty k-core answers no.
     fn answer(&self, found: &KcoreSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
         let of = count(stats.vertices);
         if let (Some(k), Some(members)) = (found.k, found.members) {

@@ -1,4 +1,4 @@
-//! Vertices that the user names on the command line, or in a file, one id a line.
+//! Vertices given on the command line, or in a file, one id a line.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use super::Line;
 use crate::output::count;
 use crate::verb::Outcome;
 
-/// Where a search starts, perhaps at several vertices.
+/// Flags for one or several sources.
 #[derive(Debug, clap::Args)]
 pub struct Sources {
-    /// Where the search starts, by your id; may be given several times [default: the vertex of
+    /// A source of the search, by your id; may be given several times [default: the vertex of
     /// largest degree]
     #[arg(id = "source_ids", long = "source", value_name = "ID")]
     pub ids: Vec<String>,
@@ -20,10 +20,10 @@ pub struct Sources {
     pub file: Option<PathBuf>,
 }
 
-/// What a search is for.
+/// Flags for targets.
 #[derive(Debug, clap::Args)]
 pub struct Targets {
-    /// End when these are reached, by your ids; exit status 1 where one cannot be
+    /// End when these are reached, by your ids; exit status 1 if one cannot be
     #[arg(id = "target_ids", long = "target", value_name = "ID", num_args = 1..)]
     pub ids: Vec<String>,
     /// Further targets, one id a line
@@ -31,7 +31,7 @@ pub struct Targets {
     pub file: Option<PathBuf>,
 }
 
-/// Sets what the flags say with the setters of a run.
+/// Passes the flags' values to the setters of a run.
 macro_rules! apply {
     ($run:expr, $keys:expr, $one:ident, $file:ident) => {{
         let mut run = $run;
@@ -46,7 +46,7 @@ macro_rules! apply {
 }
 pub(super) use apply;
 
-/// A line for people; empty where there were no targets.
+/// The lines about targets; none without targets.
 pub fn lines(targets: &[Target]) -> Vec<Line> {
     const SHOWN: usize = 5;
     if targets.is_empty() {
@@ -67,13 +67,13 @@ pub fn lines(targets: &[Target]) -> Vec<Line> {
     lines
 }
 
-/// No, where a target cannot be reached.
+/// Answers no if a target cannot be reached.
 pub fn outcome(targets: &[Target]) -> Outcome {
     let all = targets.iter().all(|target| target.reachable);
     if all { Outcome::Done } else { Outcome::AnsweredNo }
 }
 
-/// Where a search starts.
+/// The line about the sources.
 pub fn origin(source: &impl ToString, sources: u64, is_chosen: bool) -> String {
     let from = format!("from {}", source.to_string());
     match sources - 1 {

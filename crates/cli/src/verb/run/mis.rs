@@ -18,10 +18,10 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate mis kron.cenote --memory 256MiB";
 
-/// Which set is chosen.
+/// Flags of the maximal independent set.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Seed of the priorities: another seed, another set
+    /// Seed of the priorities, and so of the choice of the set
     #[arg(long, value_name = "N", default_value_t = MisConfig::default().seed)]
     seed: u64,
 }

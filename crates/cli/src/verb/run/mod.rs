@@ -1,11 +1,11 @@
-//! `cenote run`: an algorithm on a graph, within a memory budget.
+//! `cenote run`: runs an algorithm on a graph, within a memory budget.
 //!
 //! - [`betweenness`], [`bfs`], [`cdlp`], [`components`], [`dfs`], [`kcore`], [`lcc`], [`mis`],
-//!   [`pagerank`], [`reach`], [`sssp`], [`triangles`], [`walk`]: the flags of each algorithm, and
-//!   its answer for people
+//!   [`pagerank`], [`reach`], [`sssp`], [`triangles`], [`walk`]: flags and printed result of each
+//!   algorithm
 //! - [`keys`]: sources and targets by the user's ids
-//! - [`plan`]: the flags that say how a run is to be done; shared with `cenote estimate`
-//! - [`summary`]: what a run did, for people
+//! - [`plan`]: flags that all runs share, also with `cenote estimate`
+//! - [`summary`]: prints the statistics of a run
 
 pub mod betweenness;
 pub mod bfs;
@@ -36,7 +36,7 @@ use crate::output;
 use crate::verb::Outcome;
 use plan::PlanArgs;
 
-/// A name and a value, for people.
+/// A name and a value to print.
 pub type Line = (&'static str, String);
 
 /// Run an algorithm on a graph, within a memory budget
@@ -63,7 +63,7 @@ enum Kind {
     /// Communities by label propagation (LDBC Graphalytics)
     #[command(after_help = cdlp::RUN_EXAMPLES)]
     Cdlp(RunOf<cdlp::Params>),
-    /// Depth-first search: what can be reached, or the order of the serial search
+    /// Depth-first search: which vertices can be reached, or the lexicographic order
     #[command(after_help = dfs::RUN_EXAMPLES)]
     Dfs(RunOf<dfs::Params>),
     /// Core numbers, or the members of one k-core
@@ -109,33 +109,33 @@ pub struct RunOf<P: clap::Args> {
     output: OutputArgs,
 }
 
-/// What is done with the answer.
+/// Flags for the output.
 #[derive(Debug, clap::Args)]
 pub struct OutputArgs {
-    /// Write the answer of every vertex to FILE.parquet, FILE.csv or FILE.npy, keyed by your ids
+    /// Write the values of all vertices to FILE.parquet, FILE.csv or FILE.npy, keyed by your ids
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Check the answer by a plain serial algorithm (takes memory beyond the budget, and time)
+    /// Check the result with a serial algorithm (takes memory beyond the budget, and time)
     #[arg(long)]
     verify: bool,
-    /// Show each step: what it wanted, what it read, what it took
+    /// Show each step: its frontier, pages, requests and time
     #[arg(long)]
     explain: bool,
 }
 
-/// The flags of an algorithm, and its answer for people.
+/// The flags of an algorithm, and how its result is printed.
 pub trait Params {
     type Algorithm: Algorithm;
 
-    /// Begins a run and sets what the flags say.
+    /// Creates a run and sets the flags' values.
     fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Self::Algorithm>;
 
-    /// The file of the answer, where an estimate counts what it takes in memory.
+    /// The output file, if an estimate counts its memory.
     fn out(&self) -> Option<&Path> {
         None
     }
 
-    /// What was found, and whether that is a no.
+    /// The lines to print, and whether the result answers no.
     fn answer(
         &self,
         found: &<Self::Algorithm as Algorithm>::Summary,
@@ -143,7 +143,7 @@ pub trait Params {
     ) -> (Vec<Line>, Outcome);
 }
 
-/// Runs it.
+/// Runs the algorithm.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.algorithm {
         Kind::Betweenness(args) => args.run(),
@@ -169,7 +169,7 @@ impl<P: clap::Args + Params> RunOf<P> {
     }
 }
 
-/// Runs an algorithm and prints what it found and did.
+/// Runs an algorithm and prints result and statistics.
 fn execute(plan: &PlanArgs, params: &impl Params, output: &OutputArgs) -> Result<Outcome> {
     let graph = plan.open()?;
     let _guard = output.out.as_deref().map(Guard::new);

@@ -21,10 +21,10 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate pagerank kron.cenote --iterations 20 --memory 256MiB";
 
-/// How long it iterates and how far the surfer follows edges.
+/// Flags of PageRank.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Iterations; with --tolerance the most that are done [default: 10, with --tolerance 1000]
+    /// The most iterations [default: 10, with --tolerance 1000]
     #[arg(long, value_name = "N")]
     iterations: Option<u32>,
     /// Stop when the ranks change by less than this in an iteration, summed over all vertices
@@ -34,20 +34,20 @@ pub struct Params {
     #[arg(long, value_name = "P", allow_negative_numbers = true,
           default_value_t = PageRankConfig::default().damping)]
     damping: f64,
-    /// Vertices that the surfer starts at and goes back to, by your ids [default: all]
+    /// Vertices where the surfer starts and to which it returns, by your ids [default: all]
     #[arg(long, value_name = "ID", num_args = 1..)]
     personalize: Vec<String>,
-    /// The same from a file, one id a line
+    /// Further such vertices, one id a line
     #[arg(long, value_name = "FILE")]
     personalize_file: Option<PathBuf>,
-    /// `cave`: as the CAVE paper has it, without division by the number of vertices and without
-    /// the mass of vertices that have no out-edges
+    /// `cave`: as in the CAVE paper, without division by the number of vertices and without the
+    /// mass of vertices that have no out-edges
     #[arg(long, value_name = "NAME", default_value = "standard",
           conflicts_with_all = ["personalize", "personalize_file"])]
     variant: VariantArg,
 }
 
-/// Which definition.
+/// The definition of PageRank.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum VariantArg {
     Standard,
@@ -77,7 +77,7 @@ impl super::Params for Params {
         }
     }
 
-    /// A tolerance that was not met is an answer of no.
+    /// A tolerance that was not met answers no.
     fn answer(&self, found: &PageRankSummary, _: &Stats) -> (Vec<Line>, Outcome) {
         let iterations = found.iterations;
         let change = found.change.map_or(String::new(), |change| {

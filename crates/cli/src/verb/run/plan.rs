@@ -1,4 +1,4 @@
-//! How a run is to be done.
+//! Flags that all runs share.
 
 use anyhow::Result;
 use cenote::run::{Algorithm, Run};
@@ -8,27 +8,27 @@ use crate::args::{Threads, whole};
 use crate::cancel;
 use crate::graph_file::GraphArg;
 
-/// Flags that say how a run is to be done.
+/// Flags that all runs share.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
     #[command(flatten)]
     pub graph: GraphArg,
-    /// Memory for everything the run keeps; a percentage is of the graph's pages [default: half of
-    /// the machine's memory]
+    /// Memory budget of the run; a percentage is of the graph's pages [default: half of the
+    /// machine's memory]
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemorySize>,
     #[command(flatten)]
     threads: Threads,
-    /// How pages are fetched: auto, or the CAVE paper's block or vertex
+    /// How pages are read: auto, or the CAVE paper's block or vertex
     #[arg(long, value_name = "STRATEGY", default_value = "auto")]
     pub strategy: Strategy,
     /// Requests in flight over all threads, 1 to 4096 [default: from the drive's profile]
     #[arg(long, value_name = "N", value_parser = whole(1..=4096))]
     depth: Option<usize>,
-    /// Memory for cached pages at most, within the budget [default: what the budget leaves]
+    /// The most memory for cached pages, within the budget [default: what the budget leaves]
     #[arg(long, value_name = "SIZE")]
     cache: Option<MemorySize>,
-    /// Leave the pages of a graph over tiers where they are
+    /// Do not move pages of a graph over tiers
     #[arg(long)]
     no_migration: bool,
     /// Write the result as one JSON object
@@ -42,12 +42,12 @@ impl PlanArgs {
         self.graph.open_with(&Graph::options().migration(!self.no_migration), true)
     }
 
-    /// The same for an estimate, which changes nothing.
+    /// Opens the graph for an estimate, without migration.
     pub fn open_to_estimate(&self) -> Result<Graph> {
         self.graph.open_with(&Graph::options().migration(false), true)
     }
 
-    /// Sets what the flags say.
+    /// Sets the flags' values.
     pub fn apply<'g, A: Algorithm>(&self, mut run: Run<'g, A>) -> Run<'g, A> {
         run = run.threads(self.threads.count()).strategy(self.strategy).cancel(cancel::cancelled);
         if let Some(memory) = self.memory {

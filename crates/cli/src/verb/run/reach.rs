@@ -19,10 +19,10 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate reach debian.cenote --memory 64MiB";
 
-/// From where to where.
+/// Flags of a reachability search.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Where the way starts, by your id [default: the vertex of largest degree]
+    /// The source, by your id [default: the vertex of largest degree]
     #[arg(long, value_name = "ID")]
     source: Option<String>,
     #[command(flatten)]

@@ -21,7 +21,7 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate sssp roads.cenote --memory 256MiB";
 
-/// What is searched for.
+/// Flags of a shortest-path search.
 #[derive(Debug, clap::Args)]
 pub struct Params {
     #[command(flatten)]
@@ -32,8 +32,7 @@ pub struct Params {
     /// weight over the mean degree]
     #[arg(long, value_name = "D")]
     delta: Option<f64>,
-    /// Find parents too: of the vertices over which a shortest path comes the one with the smallest
-    /// id
+    /// Also find parents: of the vertices before on shortest paths, the smallest id
     #[arg(long)]
     parents: bool,
 }

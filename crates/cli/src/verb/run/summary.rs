@@ -1,4 +1,4 @@
-//! What a run did, for people.
+//! Prints the statistics of a run.
 
 use anyhow::Result;
 use cenote::engine::StepRecord;
@@ -8,7 +8,7 @@ use cenote::tiers::kept::Done;
 use super::Line;
 use crate::output::{self, count, size};
 
-/// Prints it below the lines that say what was found.
+/// Prints the result, then the statistics.
 pub fn print(stats: &Stats, answer: Vec<Line>) -> Result<()> {
     let mut lines = answer;
     lines.extend(facts(stats));
@@ -92,7 +92,7 @@ fn steps_table(steps: &[StepRecord]) -> String {
         "step",
         "frontier",
         "cached",
-        "wanted",
+        "read",
         "gap",
         "requests",
         "bytes",

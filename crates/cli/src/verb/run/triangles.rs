@@ -17,10 +17,10 @@ pub const ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate triangles kron.cenote --memory 256MiB";
 
-/// What is counted.
+/// Flags of triangle counting.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Count the triangles of each vertex too (8 bytes a vertex); --out does so anyway
+    /// Also count the triangles of each vertex (8 bytes a vertex); implied by --out
     #[arg(long)]
     per_vertex: bool,
 }

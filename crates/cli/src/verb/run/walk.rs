@@ -32,24 +32,24 @@ pub struct Args {
     plan: PlanArgs,
     #[command(flatten)]
     params: Params,
-    /// Walk some walks again, one by one from the definition, and compare (takes time)
+    /// Check a sample of the walks with a serial algorithm (takes time)
     #[arg(long)]
     verify: bool,
-    /// Show each step: what it wanted, what it read, what it took
+    /// Show each step: its frontier, pages, requests and time
     #[arg(long)]
     explain: bool,
 }
 
-/// Which walks are taken, and where they go.
+/// Flags of the walks.
 #[derive(Debug, clap::Args)]
 pub struct Params {
-    /// Walks altogether
+    /// Number of walks
     #[arg(long, value_name = "N", conflicts_with = "per_vertex")]
     walkers: Option<u64>,
     /// Walks from each start [default: 1, unless --walkers is given]
     #[arg(long, value_name = "K")]
     per_vertex: Option<u64>,
-    /// Where walks start: all (vertex after vertex), random, or a file with one id a line
+    /// Where walks start: all (one vertex after another), random, or a file with one id a line
     #[arg(long, value_name = "STARTS", default_value = "all")]
     starts: StartsArg,
     /// Start all walks from this vertex, by your id
@@ -70,13 +70,13 @@ pub struct Params {
     #[arg(long, value_name = "Q", allow_negative_numbers = true,
           default_value_t = WalkConfig::default().q)]
     q: f64,
-    /// What a walk does where there is no out-neighbour: end, or restart from its start
+    /// What a walk does at a vertex without an out-neighbour: end, or restart from its start
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = dead_ends)]
     dead_ends: DeadEnds,
-    /// Go to each neighbour in proportion to the weight of the edge instead of to all alike
+    /// Choose neighbours in proportion to the weights of the edges
     ///
-    /// Edges of weight 0 are never taken, and a vertex that has no others is a dead end. --p and
-    /// --q multiply the weights, as in node2vec.
+    /// Edges of weight 0 are never taken, and a vertex without others is a dead end. --p and --q
+    /// multiply the weights, as in node2vec.
     #[arg(long)]
     weighted: bool,
     /// Seed of the random numbers
@@ -164,7 +164,7 @@ impl super::Params for Params {
     }
 }
 
-/// Runs it.
+/// Runs the walks.
 pub fn run(args: &Args) -> Result<Outcome> {
     let Args { plan, params, verify, explain } = args;
     let out = params.out.clone();

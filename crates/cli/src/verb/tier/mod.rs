@@ -1,9 +1,9 @@
-//! `cenote tier`: several devices as one, and what moving pages between them is worth.
+//! `cenote tier`: graphs over several drives, and replays of migration policies.
 //!
-//! - [`status`]: what lies where on the tiers of a graph
-//! - [`rebalance`]: moves all of them to where they belong
-//! - [`replay`]: runs page loads through tiers in virtual time, policies side by side
-//! - `table`: the rows as a person reads them
+//! - [`status`]: shows the use of a graph's tiers
+//! - [`rebalance`]: moves all blocks to their tiers at once
+//! - [`replay`]: replays page loads through tiers in virtual time
+//! - `table`: prints the rows of a replay
 
 mod rebalance;
 mod replay;
@@ -34,7 +34,7 @@ enum What {
     Status(status::Args),
 }
 
-/// Does it.
+/// Runs the subcommand.
 pub fn run(args: &Args) -> Result<Outcome> {
     match &args.what {
         What::Rebalance(args) => rebalance::run(args),

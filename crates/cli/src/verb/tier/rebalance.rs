@@ -1,4 +1,4 @@
-//! `cenote tier rebalance`: every block to the tier where it belongs, now.
+//! `cenote tier rebalance`: moves every block to its tier at once.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,9 +22,9 @@ use cenote::tiers::members::{self, Access, Members};
 
 /// Move every block to the tier where it belongs, at once
 ///
-/// Runs move pages one by one, as the policy learns what is hot. This moves all of them: by what
-/// was learned so far, or back into the order of a fresh import. It may be interrupted; what has
-/// moved until then stays moved.
+/// During runs pages move one by one, as the policy learns which are hot. This command moves all of
+/// them: by what the policy has learned so far, or back into the order of an import. It may be
+/// interrupted; blocks that have moved stay there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,11 +34,11 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
-    /// What belongs on the fastest tier: the blocks that the policy finds hottest, or the first
-    /// ones of the graph, as after an import
+    /// Blocks for the fastest tier: those that the policy finds hottest, or the first ones of the
+    /// graph, as after an import
     #[arg(long, value_name = "heat|order", default_value = "heat")]
     by: By,
-    /// Another policy decides from now on; it has learned nothing yet, so nothing moves now
+    /// Change the policy; the new one has learned nothing yet, so nothing moves now
     #[arg(long, value_name = "POLICY", value_parser = kept::policy, conflicts_with = "by")]
     policy: Option<PolicySpec>,
     #[command(flatten)]
@@ -55,15 +55,15 @@ enum By {
 struct Summary<'a> {
     graph: &'a Path,
     policy: &'a str,
-    /// Moves that were wanted; blocks that moved; that could not, because others used them or what
-    /// they needed, or because a device failed.
+    /// Moves planned; blocks moved; moves cancelled because blocks or slots were in use; moves that
+    /// failed with a device error.
     planned: u64,
     moved: u64,
     dropped: u64,
     failed: u64,
 }
 
-/// Moves and reports.
+/// Moves the blocks and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     members::require_map(path)?;
@@ -120,9 +120,9 @@ fn rebalance(path: &Path, members: &Members, kept: &Kept, by: By) -> Result<Move
         }
     };
     let bar = Progress::new("move", Some(plan.moves().len() as u64), Unit::Items);
-    let tell = |done: Moves| {
+    let report = |done: Moves| {
         bar.set(done.moved, done.planned);
         if cancel::cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    Ok(plan.carry_out(device, BATCH, tell)?)
+    Ok(plan.carry_out(device, BATCH, report)?)
 }

@@ -1,4 +1,4 @@
-//! `cenote tier replay`: page loads through tiers in virtual time, policies side by side.
+//! `cenote tier replay`: replays page loads through tiers in virtual time, once for each policy.
 
 use std::path::PathBuf;
 
@@ -20,14 +20,14 @@ use crate::verb::replays::{List, LoadFlags, share, with_bar};
 
 /// Replay page accesses through several tiers in virtual time, once for each policy
 ///
-/// Each tier is a device by the Parametric I/O Model: READ:ALPHA:K[/K_W], the time of a read, the
-/// cost of a write in reads, and how many it does at once. Pages begin in a random order, the
-/// fastest tier full. A page that moves is read and written like any other.
+/// Each tier is a device of the Parametric I/O Model: READ:ALPHA:K[/K_W], the time of a read, the
+/// cost of a write in reads, and its concurrency. Pages start in random order with the fastest tier
+/// full. A page that moves is read and written like any other.
 ///
-/// seconds are virtual: until the last request and the last move are done. Requests come from
-/// --clients that each wait for their answer, or with --open at a fixed pace whatever happens, as
-/// in the emulator of the ReStore dissertation; then only seconds count, not response times.
-/// migrations are pages that moved up. CPU is processor time of this machine for decisions alone.
+/// seconds are virtual, until the last request and the last move are done. Requests come from
+/// --clients that each wait for their answer, or with --open at a fixed rate, as in the emulator of
+/// the ReStore dissertation; then only seconds count, not response times. migrations are pages that
+/// moved up. CPU is the processor time of this machine for decisions alone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,14 +40,15 @@ pub struct Args {
     /// Traces: `R|W page` lines, CSV, ARC or LIRS lists, oracleGeneral; plain, gzip or zstd
     #[arg(value_name = "TRACE", required_unless_present = "workload")]
     traces: Vec<PathBuf>,
-    /// Made loads: 5hf90, 10hf90, 10hf80, 20hf80, A, B, C, D, hot-shift, uniform, zipf, or any XhfY
+    /// Generated loads: 5hf90, 10hf90, 10hf80, 20hf80, A, B, C, D, hot-shift, uniform, zipf, or any
+    /// XhfY
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     workload: Vec<TierLoadKind>,
     /// Tiers from the fastest, each READ:ALPHA:K[/K_W] [default: the dissertation's three]
     #[arg(long, value_name = "SPEC", value_delimiter = ',')]
     tiers: Vec<TierSpec>,
-    /// What the tiers above the slowest hold, in pages or percent of them; give it again for more
-    /// [default: 3%,8%]
+    /// Capacities of the tiers above the slowest, in pages or percent of all; give it again for
+    /// more [default: 3%,8%]
     #[arg(long, value_name = "LIST")]
     capacity: Vec<Capacities>,
     /// Policies with their options, or all
@@ -55,39 +56,39 @@ pub struct Args {
     policy: List<PolicySpec>,
     #[command(flatten)]
     load: LoadArgs,
-    /// Clients, each waiting for its answer before it asks again
+    /// Clients, each with one request at a time
     #[arg(long, value_name = "N", default_value_t = 32, conflicts_with = "open")]
     clients: u32,
-    /// A request every so many microseconds, answered or not
+    /// Microseconds between requests, answered or not
     #[arg(long, value_name = "US", value_parser = interval)]
     open: Option<f64>,
-    /// Accesses by which CPU time is measured: the first half warms up
+    /// Accesses for the measurement of CPU time; the first half warms up
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     cpu_ops: u64,
-    /// Draw the runtimes into this file
+    /// Plot the runtimes to this file
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(flatten)]
     report: Report,
 }
 
-/// What is replayed.
+/// Flags of the loads.
 #[derive(Debug, clap::Args)]
 struct LoadArgs {
-    /// Pages of made loads
+    /// Pages of generated loads
     #[arg(long, value_name = "N", default_value_t = PAPER_PAGES)]
     pages: u64,
     #[command(flatten)]
     common: LoadFlags,
-    /// Share of reads of made loads
+    /// Share of reads of generated loads
     #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
     read_share: f64,
-    /// How often zipf's ranks go round all pages in the course of the load
+    /// How often zipf's ranks rotate through all pages during the load
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     drift: f64,
 }
 
-/// Replays and reports.
+/// Runs the replay and prints the rows.
 pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(plot) = &args.plot {
         svg::check_name(plot)?;

@@ -1,4 +1,4 @@
-//! `cenote tier status`: what lies on which tier.
+//! `cenote tier status`: shows the use of a graph's tiers.
 
 use anyhow::Result;
 use cenote::drive::DriveOptions;
@@ -12,7 +12,7 @@ use cenote::tiers::kept::{Done, Kept};
 use cenote::tiers::members::{self, Access, Members};
 use cenote::tiers::status::{self, TierStatus};
 
-/// Show what lies on which tier of a graph, and what was moved so far
+/// Show the use of a graph's tiers, and migration so far
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +38,7 @@ struct Status {
     done: Done,
 }
 
-/// Shows it.
+/// Prints the status.
 pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     members::require_map(path)?;

@@ -1,11 +1,11 @@
-//! The rows as a person reads them.
+//! Prints the rows of a replay as a table.
 
 use cenote_replay::tier::row::Row;
 use comfy_table::Table;
 
 use crate::output::{self, count};
 
-/// Columns of words; the others hold numbers.
+/// Columns of text; the others hold numbers.
 const WORDS: usize = 3;
 
 /// All rows in one table.

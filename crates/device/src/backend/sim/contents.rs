@@ -1,21 +1,19 @@
-//! The bytes of a simulated device, kept or not.
+//! The contents of a simulated device, kept or not.
 
 use super::fault::{Fate, FaultPlan};
 use super::medium::Medium;
 
-/// Whether a simulated device keeps what is written.
+/// Whether a simulated device keeps its contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MediumKind {
     /// Every byte is kept, and a power cut loses what was not synced.
     #[default]
     Kept,
-    /// Timing only, for replays of millions of operations over files larger than memory: writes
-    /// are checked, counted, timed and forgotten, reads give zeros. Only the length is known, and
-    /// all of it survives a power cut.
+    /// Timing only, for replays over files larger than memory: writes are checked, counted, timed
+    /// and dropped, reads return zeros. The length is kept and survives a power cut.
     Forgotten,
 }
 
-/// What a device of either kind holds.
 #[derive(Debug)]
 pub(super) enum Contents {
     Kept(Medium),
@@ -44,7 +42,7 @@ impl Contents {
         }
     }
 
-    /// Fills `bytes` from `offset` as far as the device reaches; returns how far.
+    /// Fills `bytes` from `offset` up to the end of the device; returns how many.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
         match self {
             Self::Kept(medium) => medium.read(offset, bytes),
@@ -56,7 +54,7 @@ impl Contents {
         }
     }
 
-    /// Writes; returns its number for [`Contents::complete`], if that has to be called.
+    /// Writes; returns the number for [`Contents::complete`] if that must be called.
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fate: Fate) -> Option<u64> {
         match self {
             Self::Kept(medium) => Some(medium.write(offset, data, fate)),
@@ -67,7 +65,7 @@ impl Contents {
         }
     }
 
-    /// From now on a sync covers this write.
+    /// Completes a write: later syncs cover it.
     pub(super) fn complete(&mut self, write: u64) {
         if let Self::Kept(medium) = self {
             medium.complete(write);
@@ -81,14 +79,14 @@ impl Contents {
         }
     }
 
-    /// Makes every completed write durable, as its fate allows.
+    /// Makes every completed write durable, according to its fate.
     pub(super) fn sync(&mut self) {
         if let Self::Kept(medium) = self {
             medium.sync();
         }
     }
 
-    /// What is found when the power comes back.
+    /// The contents after a power cut now.
     pub(super) fn after_power_cut(&self, plan: &FaultPlan) -> Self {
         match self {
             Self::Kept(medium) => Self::Kept(medium.after_power_cut(plan)),
@@ -96,7 +94,7 @@ impl Contents {
         }
     }
 
-    /// Changes one bit in every layer; bits that are not kept cannot change.
+    /// Flips one bit in every layer.
     pub(super) fn flip_bit(&mut self, offset: u64, bit: u32) {
         let len = self.len_bytes();
         assert!(offset < len, "byte {offset} is beyond the device's {len} bytes");
@@ -105,7 +103,7 @@ impl Contents {
         }
     }
 
-    /// All bytes, as a read would find them.
+    /// All bytes, as a read would return them.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let len = usize::try_from(self.len_bytes()).expect("simulated contents fit in memory");
         let mut bytes = vec![0; len];

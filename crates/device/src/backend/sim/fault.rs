@@ -1,39 +1,39 @@
-//! Seeded faults: which operation goes wrong, and how.
+//! Seeded fault injection: which operations fail, and how.
 
 use crate::op::Op;
 use crate::random;
 
-/// The errno of every operation after the power was cut: the device is gone.
+/// The errno of every operation after a power cut.
 pub const POWER_CUT_ERRNO: i32 = libc::ENODEV;
 
-/// The unit that a drive writes whole or not at all.
+/// The unit that a drive writes atomically.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-/// Everything that goes wrong with a device, reproducible from its seed.
+/// The faults of a device, reproducible from a seed.
 #[derive(Clone, Debug, Default)]
 pub struct FaultPlan {
-    /// Drives every random choice: probabilities, lengths, which sectors and writes survive.
+    /// Seed of every random choice: probabilities, lengths, surviving sectors and writes.
     pub seed: u64,
-    /// The faults. Where several meet one operation, the first in the list wins.
+    /// The faults. If several apply to one operation, the first one does.
     pub faults: Vec<Fault>,
-    /// What becomes of writes that were never synced when the power fails.
+    /// The fate of unsynced writes at a power cut.
     pub unsynced: Unsynced,
-    /// Bytes that fit: a write or resize beyond fails with `ENOSPC`.
+    /// Capacity in bytes: a write or resize beyond it fails with `ENOSPC`.
     pub capacity_bytes: Option<u64>,
-    /// Bits that read wrongly: byte offset and bit number.
+    /// Bits that are flipped in reads: byte offset and bit number.
     pub flipped_bits: Vec<(u64, u32)>,
 }
 
-/// One fault.
+/// An effect on some operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
-    /// Which operations it meets.
+    /// The affected operations.
     pub when: When,
-    /// What happens to them.
+    /// The effect.
     pub effect: Effect,
 }
 
-/// Which operations a fault meets. Counts begin at 0.
+/// The operations that a fault affects. Counts start at 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum When {
     /// The n-th operation: reads, writes, syncs and resizes counted together.
@@ -42,37 +42,39 @@ pub enum When {
     Read(u64),
     /// The n-th write.
     Write(u64),
-    /// Every read that touches the bytes from the first to before the second.
+    /// The n-th change: writes, syncs and resizes counted together.
+    Change(u64),
+    /// Every read that touches bytes of this range (start, end).
     ReadIn(u64, u64),
-    /// Every write that touches the bytes from the first to before the second.
+    /// Every write that touches bytes of this range (start, end).
     WriteIn(u64, u64),
-    /// Any read, with this probability.
+    /// Each read, with this probability.
     ReadChance(f64),
-    /// Any write, with this probability.
+    /// Each write, with this probability.
     WriteChance(f64),
 }
 
-/// What a fault does.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The operation fails with this errno, such as `EIO`, and changes nothing.
     Errno(i32),
-    /// A read moves only some leading blocks (perhaps none). No effect on other operations.
+    /// A read moves only some leading blocks, or none. No effect on other operations.
     ShortRead,
-    /// A write is acknowledged and even synced, but only some of its 512-byte sectors ever become
-    /// durable. No effect on other operations.
-    TornWrite,
-    /// A write is acknowledged and even synced, but never becomes durable: the drive lies. No
+    /// A write is acknowledged and synced, but only some of its 512-byte sectors become durable. No
     /// effect on other operations.
+    TornWrite,
+    /// A write is acknowledged and synced, but never becomes durable. No effect on other
+    /// operations.
     LostWrite,
-    /// The power fails at this operation: it and all later ones answer [`POWER_CUT_ERRNO`].
+    /// The power fails: this operation and all later ones fail with [`POWER_CUT_ERRNO`].
     PowerCut,
 }
 
-/// What becomes of writes that were never synced when the power fails.
+/// The fate of unsynced writes at a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unsynced {
-    /// Each is kept, lost or torn, as the seed says.
+    /// Each is kept, lost or torn, by the seed.
     #[default]
     Random,
     /// All are kept.
@@ -84,12 +86,12 @@ pub enum Unsynced {
 }
 
 impl FaultPlan {
-    /// Nothing goes wrong.
+    /// No faults.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Nothing goes wrong yet: a start for the other builders.
+    /// No faults yet, for the other builder methods.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, ..Self::default() }
     }
@@ -107,31 +109,30 @@ impl FaultPlan {
     }
 }
 
-/// What becomes of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Every byte becomes durable.
     Whole,
-    /// Some sectors do, as the seed says.
+    /// Some sectors become durable, by this seed.
     Torn(u64),
-    /// None does.
+    /// Nothing becomes durable.
     Lost,
 }
 
-/// What happens to a request.
+/// The effect on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A read of this many bytes, or of what the medium holds if that is less.
+    /// A read of this many bytes, or up to the end of the device.
     Read(usize),
-    /// A write of this fate.
+    /// A write with this fate.
     Write(Fate),
     /// Failure with an errno.
     Fail(i32),
-    /// The write that met the power cut: it fails, and may or may not reach the medium.
+    /// The write at the power cut: it fails, and may or may not become durable.
     Cut,
 }
 
-/// A plan, and the operations that it has counted.
+/// A plan and the counts of operations.
 #[derive(Debug)]
 pub(crate) struct FaultState {
     plan: FaultPlan,
@@ -139,23 +140,30 @@ pub(crate) struct FaultState {
     operations: u64,
     reads: u64,
     writes: u64,
+    /// Syncs and resizes.
+    controls: u64,
     power_cut: bool,
 }
 
 impl FaultState {
     pub(crate) fn new(plan: FaultPlan, block_bytes: usize) -> Self {
-        Self { plan, block_bytes, operations: 0, reads: 0, writes: 0, power_cut: false }
+        let (operations, reads, writes, controls) = (0, 0, 0, 0);
+        Self { plan, block_bytes, operations, reads, writes, controls, power_cut: false }
     }
 
     pub(crate) fn operations(&self) -> u64 {
         self.operations
     }
 
+    pub(crate) fn changes(&self) -> u64 {
+        self.writes + self.controls
+    }
+
     pub(crate) fn is_power_cut(&self) -> bool {
         self.power_cut
     }
 
-    /// Counts a request and decides what happens to it.
+    /// Counts a request and decides the effect on it.
     pub(crate) fn judge(&mut self, op: Op, offset: u64, len: usize) -> Verdict {
         if self.power_cut {
             return Verdict::Fail(POWER_CUT_ERRNO);
@@ -189,14 +197,16 @@ impl FaultState {
         }
     }
 
-    /// Counts a sync or another operation that moves no bytes; an errno if it fails.
+    /// Counts a sync or another operation without data; the errno if it fails.
     pub(crate) fn control(&mut self) -> Result<(), i32> {
         if self.power_cut {
             return Err(POWER_CUT_ERRNO);
         }
-        let here = When::Operation(self.operations);
+        let here = [When::Operation(self.operations), When::Change(self.changes())];
         self.operations += 1;
-        match self.plan.faults.iter().find(|fault| fault.when == here).map(|fault| fault.effect) {
+        self.controls += 1;
+        let fault = self.plan.faults.iter().find(|fault| here.contains(&fault.when));
+        match fault.map(|fault| fault.effect) {
             Some(Effect::Errno(errno)) => Err(errno),
             Some(Effect::PowerCut) => {
                 self.power_cut = true;
@@ -206,14 +216,14 @@ impl FaultState {
         }
     }
 
-    /// Counts a resize; an errno if it fails.
+    /// Counts a resize; the errno if it fails.
     pub(crate) fn resize(&mut self, bytes: u64) -> Result<(), i32> {
         self.control()?;
         let fits = self.plan.capacity_bytes.is_none_or(|capacity| bytes <= capacity);
         if fits { Ok(()) } else { Err(libc::ENOSPC) }
     }
 
-    /// Flips the plan's bits in what was read.
+    /// Flips the plan's bits in the bytes of a read.
     pub(crate) fn flip(&self, offset: u64, bytes: &mut [u8]) {
         for &(at, bit) in &self.plan.flipped_bits {
             let place = at.checked_sub(offset).and_then(|place| usize::try_from(place).ok());
@@ -224,7 +234,7 @@ impl FaultState {
     }
 
     fn effect_on(&self, op: Op, offset: u64, len: usize) -> Option<Effect> {
-        let met = |index: usize, when: When| {
+        let applies = |index: usize, when: When| {
             let touches = |start, end| offset < end && start < offset.saturating_add(len as u64);
             let chance =
                 |share| unit(mix(mix(self.plan.seed, index as u64), self.operations)) < share;
@@ -232,6 +242,7 @@ impl FaultState {
                 (When::Operation(n), _) => n == self.operations,
                 (When::Read(n), Op::Read) => n == self.reads,
                 (When::Write(n), Op::Write) => n == self.writes,
+                (When::Change(n), Op::Write) => n == self.changes(),
                 (When::ReadIn(start, end), Op::Read) => touches(start, end),
                 (When::WriteIn(start, end), Op::Write) => touches(start, end),
                 (When::ReadChance(share), Op::Read) => chance(share),
@@ -240,12 +251,12 @@ impl FaultState {
             }
         };
         let mut faults = self.plan.faults.iter().enumerate();
-        faults.find(|(index, fault)| met(*index, fault.when)).map(|(_, fault)| fault.effect)
+        faults.find(|(index, fault)| applies(*index, fault.when)).map(|(_, fault)| fault.effect)
     }
 }
 
 impl FaultPlan {
-    /// What becomes of the `index`-th unsynced write when the power fails.
+    /// The fate of the `index`-th unsynced write at a power cut.
     pub(super) fn fate_unsynced(&self, index: u64) -> Fate {
         let choice = mix(self.seed ^ 0x5eed_c0de, index);
         match self.unsynced {
@@ -261,7 +272,7 @@ impl FaultPlan {
     }
 }
 
-/// Which of `count` sectors of a torn write survive: half of the time a prefix, else any subset.
+/// Which of `count` sectors of a torn write survive: a prefix or any subset, equally likely.
 /// With two or more sectors at least one survives and at least one does not.
 pub(crate) fn torn_sectors(seed: u64, count: usize) -> Vec<bool> {
     if count < 2 {
@@ -279,19 +290,19 @@ pub(crate) fn torn_sectors(seed: u64, count: usize) -> Vec<bool> {
     survive
 }
 
-/// How many leading bytes of a torn write survive where only whole blocks can be written.
+/// Surviving leading bytes of a torn write, if only whole blocks can be written.
 pub(crate) fn torn_prefix_bytes(seed: u64, len: usize, block_bytes: usize) -> usize {
     let unit_bytes = block_bytes.max(SECTOR_BYTES);
     let count = len.div_ceil(unit_bytes) as u64;
     (mix(seed, 0) % count) as usize * unit_bytes
 }
 
-/// SplitMix64 over a seed and a counter: every choice is a function of both.
+/// SplitMix64 over a seed and a counter.
 pub(crate) fn mix(seed: u64, counter: u64) -> u64 {
     random::mix(seed ^ counter.wrapping_add(1).wrapping_mul(random::GOLDEN))
 }
 
-/// A number from 0 to below 1.
+/// A random number from 0 to below 1.
 pub(crate) fn unit(random: u64) -> f64 {
     (random >> 11) as f64 / (1u64 << 53) as f64
 }

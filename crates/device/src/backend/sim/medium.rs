@@ -1,11 +1,10 @@
-//! The bytes of a simulated device, in two layers: a volatile cache over what is durable.
+//! The contents of a simulated device, in two layers: a volatile cache over durable bytes.
 //!
-//! A write lies in the cache, and in the list of changes, until a sync that comes after its
-//! completion makes it durable. A sync says nothing about writes that still are in flight: code
-//! that relies on that loses data on real drives, and here.
+//! A write is in the cache and in the list of changes until a sync after its completion makes it
+//! durable. As on real drives, a sync does not cover writes that are still in flight.
 //!
-//! The cache is finite, as a drive's: when it is full its oldest half becomes durable by itself.
-//! Whole chunks are shared by the layers and the list, so a write is copied once.
+//! When the cache is full, its oldest half becomes durable. The layers and the list share whole
+//! chunks, so a write is copied once.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -20,7 +19,7 @@ type Chunk = Arc<[u8; CHUNK_BYTES]>;
 /// Bytes by chunk; a missing chunk is zero.
 type Chunks = HashMap<u64, Chunk, BuildHasherDefault<ChunkHasher>>;
 
-/// Spreads chunk numbers: they come from the program itself, so no input can make them collide.
+/// Hashes chunk numbers; they come from the program itself, not from untrusted input.
 #[derive(Default)]
 struct ChunkHasher(u64);
 
@@ -65,7 +64,7 @@ impl Write {
 pub(super) struct Medium {
     durable: Chunks,
     durable_len: u64,
-    /// Newest contents of every chunk that a change touched.
+    /// Newest contents of every changed chunk.
     cache: Chunks,
     len: u64,
     changes: Vec<Change>,
@@ -102,7 +101,7 @@ impl Medium {
         self.unsynced_bytes
     }
 
-    /// Fills `bytes` from `offset` as far as the device reaches; returns how far.
+    /// Fills `bytes` from `offset` up to the end of the device; returns how many.
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
         let reach = self.len.saturating_sub(offset).min(bytes.len() as u64) as usize;
         for piece in pieces(offset, reach) {
@@ -116,7 +115,7 @@ impl Medium {
         reach
     }
 
-    /// Writes to the cache; returns its number, for [`Medium::complete`].
+    /// Writes to the cache; returns the number for [`Medium::complete`].
     pub(super) fn write(&mut self, offset: u64, data: &[u8], fate: Fate) -> u64 {
         let id = self.writes;
         self.writes += 1;
@@ -133,9 +132,9 @@ impl Medium {
         id
     }
 
-    /// From now on a sync covers this write.
+    /// Completes a write: later syncs cover it.
     pub(super) fn complete(&mut self, write: u64) {
-        // It is likely to be among the newest.
+        // It is probably among the newest.
         let newest_first = self.changes.iter_mut().rev();
         let mut writes = newest_first.filter_map(|change| match change {
             Change::Write(write) => Some(write),
@@ -157,7 +156,6 @@ impl Medium {
         self.changes.push(Change::SetLen(bytes));
     }
 
-    /// Makes every completed write durable, as its fate allows.
     pub(super) fn sync(&mut self) {
         self.make_durable(0);
     }
@@ -200,7 +198,7 @@ impl Medium {
         self.durable_len = bytes;
     }
 
-    /// What is found when the power comes back.
+    /// The medium after a power cut now.
     pub(super) fn after_power_cut(&self, plan: &FaultPlan) -> Self {
         let mut found = Self::of(&[], self.cache_bytes_max);
         found.durable.clone_from(&self.durable);
@@ -221,7 +219,7 @@ impl Medium {
         found
     }
 
-    /// Changes one bit in every layer.
+    /// Flips one bit in every layer.
     pub(super) fn flip_bit(&mut self, offset: u64, bit: u32) {
         let (chunk, within) = (offset / CHUNK_BYTES as u64, offset as usize % CHUNK_BYTES);
         let flip = |bytes: &mut Chunk| Arc::make_mut(bytes)[within] ^= 1 << (bit % 8);
@@ -242,7 +240,7 @@ impl Medium {
 #[derive(Debug)]
 struct Piece {
     chunk: u64,
-    /// Where it begins in the chunk, and in the transfer.
+    /// First byte in the chunk, and in the transfer.
     start: usize,
     at: usize,
     len: usize,
@@ -273,7 +271,7 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// A chunk with the bytes of a piece in their place; the rest is zero.
+/// A chunk with the bytes of a piece; the rest is zero.
 fn chunk_of(piece: &Piece, data: &[u8]) -> Chunk {
     if let Ok(whole) = Chunk::try_from(Arc::<[u8]>::from(data)) {
         return whole;
@@ -283,7 +281,7 @@ fn chunk_of(piece: &Piece, data: &[u8]) -> Chunk {
     Arc::new(bytes)
 }
 
-/// The chunk of a layer, first copied from the layer `below` or zeroed.
+/// The chunk of a layer; a missing one is copied from the layer `below` or zeroed.
 fn chunk_mut<'a>(
     layer: &'a mut Chunks,
     below: Option<&Chunks>,
@@ -296,7 +294,7 @@ fn chunk_mut<'a>(
     Arc::make_mut(layer.entry(chunk).or_insert_with(fresh))
 }
 
-/// Puts a piece of a write into a layer; a whole chunk is shared with it.
+/// Writes a piece into a layer; whole chunks are shared.
 fn write_piece(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes: &Chunk) {
     if piece.len == CHUNK_BYTES {
         layer.insert(piece.chunk, Arc::clone(bytes));
@@ -310,7 +308,7 @@ fn write_piece(layer: &mut Chunks, below: Option<&Chunks>, piece: &Piece, bytes:
 fn truncate(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
     let first_whole = len.div_ceil(CHUNK_BYTES as u64);
     layer.retain(|&chunk, _| chunk < first_whole);
-    // The layer below still holds them, so zeros must hide them.
+    // Zeros must hide the chunks of the layer below.
     for &chunk in below.into_iter().flat_map(HashMap::keys).filter(|&&c| c >= first_whole) {
         layer.insert(chunk, Arc::new([0; CHUNK_BYTES]));
     }
@@ -322,7 +320,7 @@ fn truncate(layer: &mut Chunks, below: Option<&Chunks>, len: u64) {
     }
 }
 
-/// Makes a write durable as far as its fate allows; returns the end of what survived.
+/// Makes a write durable according to its fate; returns the end of the surviving bytes.
 fn write_durably(durable: &mut Chunks, write: &Write, fate: Fate) -> u64 {
     match fate {
         Fate::Lost => 0,

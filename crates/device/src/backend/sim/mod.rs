@@ -1,19 +1,19 @@
-//! A simulated device in virtual time: obeys a [`DeviceModel`], forgets what was never synced,
-//! and fails as a seeded [`FaultPlan`] says.
+//! A simulated device in virtual time: obeys a [`DeviceModel`], loses unsynced writes at a power
+//! cut, and injects faults by a seeded [`FaultPlan`].
 //!
 //! - [`FaultPlan`]: which operation fails and how; shared with
 //!   [`FaultDevice`](crate::wrapper::FaultDevice)
-//! - [`MediumKind`]: whether the device keeps its bytes, or time only
-//! - `medium`: the bytes, in two layers: a volatile cache over what is durable
+//! - [`MediumKind`]: whether the device keeps its contents
+//! - `medium`: the contents, in two layers: a volatile cache over durable bytes
 //! - `timing`: channels, latencies and [`SimClock`]
 //! - `queue`: requests in virtual flight
 //!
-//! On one thread everything is a function of the model, the plan and the calls. Threads may share
-//! it, each with its own queue; the order of their operations is then the scheduler's.
+//! On one thread everything is a function of the model, the plan and the calls. If threads share
+//! it, each with its own queue, the scheduler decides the order of operations.
 //!
-//! Time passes only where a queue waits in [`Queue::reap`]: computing and
-//! `sync` cost nothing unless the caller moves the clock with [`SimClock::advance`]. Threads that
-//! wait in turn also pay in turn, so measure concurrency with one deep queue.
+//! Time passes only in [`Queue::reap`]: computing and `sync` take no time unless the caller moves
+//! the clock with [`SimClock::advance`]. Waits of several threads add up, so measure concurrency
+//! with one deep queue.
 
 mod contents;
 mod fault;
@@ -38,27 +38,26 @@ use crate::error::{DeviceError, Result};
 use crate::model::DeviceModel;
 use crate::{Device, Queue, QueueConfig};
 
-/// What is simulated.
+/// Configuration of a simulated device.
 #[derive(Clone, Debug)]
 pub struct SimConfig {
-    /// How fast the device is.
+    /// The performance of the device.
     pub model: DeviceModel,
-    /// Alignment that it demands: 512 or 4,096.
+    /// Required alignment: 512 or 4,096.
     pub block_bytes: usize,
-    /// Every latency is longer by a random share of up to this much (0.5: up to half as long
-    /// again), so that completions overtake each other.
+    /// Every latency grows by a random share of up to this much (0.5: up to 50%), so that
+    /// completions overtake each other.
     pub jitter: f64,
-    /// Bytes of the volatile cache; when they are full, its oldest half becomes durable by itself.
+    /// Bytes of the volatile cache; when it is full, its oldest half becomes durable.
     pub cache_bytes: u64,
-    /// What goes wrong; its seed also drives the jitter.
+    /// The faults; the plan's seed also drives the jitter.
     pub faults: FaultPlan,
-    /// Whether the bytes are kept.
+    /// Whether the contents are kept.
     pub medium: MediumKind,
 }
 
 impl SimConfig {
-    /// A faultless device with blocks of 512 bytes and 64 MiB of volatile cache that keeps to the
-    /// model exactly.
+    /// A device without faults or jitter, with blocks of 512 bytes and 64 MiB of volatile cache.
     pub fn new(model: DeviceModel) -> Self {
         Self {
             model,
@@ -70,7 +69,7 @@ impl SimConfig {
         }
     }
 
-    /// The same without contents: takes as long, and no memory however long the file.
+    /// The same without contents: the same timing, and no memory for the file.
     pub fn timing_only(model: DeviceModel) -> Self {
         Self { medium: MediumKind::Forgotten, ..Self::new(model) }
     }
@@ -82,7 +81,6 @@ pub struct SimDevice {
     core: Arc<Core>,
 }
 
-/// What the device shares with its queues.
 #[derive(Debug)]
 struct Core {
     config: SimConfig,
@@ -99,7 +97,7 @@ struct State {
 
 impl Core {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A caller's fault panics before the state is touched, so it is whole even then.
+        // Panics for a caller's fault come before any change of the state.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -110,7 +108,7 @@ impl SimDevice {
         Self::with_contents(config, &[])
     }
 
-    /// A device that durably holds `contents`; only their length if it keeps none.
+    /// A device that durably holds `contents`, or only their length if contents are not kept.
     pub fn with_contents(config: SimConfig, contents: &[u8]) -> Self {
         let contents = Contents::of(config.medium, contents, config.cache_bytes);
         Self::assemble(config, Arc::default(), contents)
@@ -128,9 +126,9 @@ impl SimDevice {
         Self { core: Arc::new(Core { config, clock, state }) }
     }
 
-    /// The device as it is found after the power failed now (or when the plan cut it) and came
-    /// back: what was synced is whole, each unsynced write is kept, lost or torn as the plan's
-    /// seed says. This device stays as it was. The new one obeys `faults` and goes on in time.
+    /// A new device as it is after a power cut now, or after the plan's: synced writes are whole,
+    /// each unsynced write is kept, lost or torn by the plan's seed. This device stays as it is.
+    /// The new one has the faults of `faults` and continues the clock.
     pub fn restart(&self, faults: FaultPlan) -> Self {
         let state = self.core.lock();
         let contents = state.contents.after_power_cut(&self.core.config.faults);
@@ -138,10 +136,15 @@ impl SimDevice {
         Self::assemble(config, Arc::clone(&self.core.clock), contents)
     }
 
-    /// Operations so far: requests, syncs and resizes, in the order in which they came. Running a
-    /// job once without faults tells at which operations its power can be cut.
+    /// Number of operations so far: requests, syncs and resizes. A run without faults gives the
+    /// range of operations for power cuts.
     pub fn operations(&self) -> u64 {
         self.core.lock().faults.operations()
+    }
+
+    /// Number of writes, syncs and resizes so far: the range of [`When::Change`].
+    pub fn changes(&self) -> u64 {
+        self.core.lock().faults.changes()
     }
 
     /// Whether the plan has cut the power.
@@ -149,22 +152,22 @@ impl SimDevice {
         self.core.lock().faults.is_power_cut()
     }
 
-    /// Changes one bit on the medium, behind the back of any cache.
+    /// Flips one bit of the contents, cached or durable.
     pub fn flip_bit(&self, offset: u64, bit: u32) {
         self.core.lock().contents.flip_bit(offset, bit);
     }
 
-    /// All bytes, as a read would find them.
+    /// All bytes, as a read would return them.
     pub fn contents(&self) -> Vec<u8> {
         self.core.lock().contents.bytes()
     }
 
-    /// Bytes in the volatile cache: written and not yet durable; 0 if no contents are kept.
+    /// Bytes that were written and are not yet durable; 0 if contents are not kept.
     pub fn unsynced_bytes(&self) -> u64 {
         self.core.lock().contents.unsynced_bytes()
     }
 
-    /// The virtual clock, to be moved by code that simulates computing time.
+    /// The virtual clock, which callers may advance to simulate computing time.
     pub fn sim_clock(&self) -> Arc<SimClock> {
         Arc::clone(&self.core.clock)
     }

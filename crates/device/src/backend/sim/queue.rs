@@ -13,18 +13,16 @@ use crate::op::Op;
 use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::{Queue, Slab};
 
-/// What unread bytes of a buffer hold after a read that failed or came short, so that code that
-/// uses them in spite of the result fails.
+/// Fills the unread bytes of a buffer after a failed or short read, so that using them is noticed.
 const POISON: u8 = 0xdb;
 
 type Outcome = std::result::Result<usize, IoFault>;
 
-/// A request that was submitted.
 struct Submitted {
     request: Request,
     started_ns: u64,
     outcome: Outcome,
-    /// The medium's number of a write.
+    /// The number of a write in the contents.
     write: Option<u64>,
 }
 
@@ -34,11 +32,10 @@ pub(super) struct SimQueue {
     pending: Pending,
 }
 
-/// Requests that were pushed and not yet reaped.
 struct Pending {
     pushed: Vec<Request>,
     submitted: Slab<Submitted>,
-    /// Time of finish, number of the request, tag in `submitted`.
+    /// Finish time, number of the request, tag in `submitted`.
     order: BinaryHeap<Reverse<(u64, u64, u64)>>,
     /// Requests submitted so far.
     count: u64,
@@ -68,12 +65,10 @@ impl Pending {
         }
     }
 
-    /// When the next request finishes.
     fn next_ns(&self) -> Option<u64> {
         self.order.peek().map(|Reverse((finish_ns, ..))| *finish_ns)
     }
 
-    /// Takes the request that finishes next.
     fn pop(&mut self) -> Option<Submitted> {
         self.order.pop().map(|Reverse((_, _, tag))| self.submitted.remove(tag))
     }
@@ -123,7 +118,7 @@ impl Queue for SimQueue {
 }
 
 impl Drop for SimQueue {
-    /// Completes what was pushed, as the other backends do.
+    /// Completes all requests, as the other backends do.
     fn drop(&mut self) {
         let Self { core, pending, .. } = self;
         let mut state = core.lock();
@@ -146,7 +141,7 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
         Verdict::Read(limit) => {
             let moved = contents.read(offset, &mut bytes[..limit]);
             faults.flip(offset, &mut bytes[..moved]);
-            // Filling nothing at the end of a buffer is slow: a masked store to an unmapped page.
+            // An empty fill at the end of a buffer is slow: a masked store to an unmapped page.
             if moved < len {
                 bytes[moved..].fill(POISON);
             }
@@ -166,7 +161,7 @@ fn transfer(state: &mut State, request: &mut Request) -> (Outcome, Option<u64>) 
     }
 }
 
-/// Completes a request. What was in flight when the power failed never completes.
+/// Completes a request; one that was in flight at the power cut fails.
 fn finish(state: &mut State, submitted: Submitted, now_ns: u64) -> Completion {
     let Submitted { request, started_ns, mut outcome, write } = submitted;
     if state.faults.is_power_cut() {

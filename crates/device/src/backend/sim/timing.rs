@@ -1,4 +1,4 @@
-//! How long a request takes in virtual time.
+//! Latencies of requests in virtual time.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,17 +8,17 @@ use crate::clock::Clock;
 use crate::model::{self, DeviceModel};
 use crate::op::Op;
 
-/// Virtual time: it stands still unless it is moved.
+/// A clock of virtual time, which stands still unless it is advanced.
 #[derive(Debug, Default)]
 pub struct SimClock(AtomicU64);
 
 impl SimClock {
-    /// Lets time pass, such as for computing.
+    /// Advances the clock by `ns`, such as for computing.
     pub fn advance(&self, ns: u64) {
         self.0.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// Lets time pass until `ns`; no effect if it is later already. Returns what time it is then.
+    /// Advances the clock to `ns`, unless it is later already. Returns the time.
     pub(super) fn advance_to(&self, ns: u64) -> u64 {
         self.0.fetch_max(ns, Ordering::Relaxed).max(ns)
     }
@@ -30,14 +30,12 @@ impl Clock for SimClock {
     }
 }
 
-/// A request that the device is busy with.
 #[derive(Clone, Copy, Debug)]
 struct Busy {
     finish_ns: u64,
     bytes: u64,
 }
 
-/// What the device is busy with.
 #[derive(Debug)]
 pub(super) struct Timing {
     jitter: f64,
@@ -47,27 +45,26 @@ pub(super) struct Timing {
     writes: OpTiming,
 }
 
-/// Requests of one kind that the device is busy with.
 #[derive(Debug, Default)]
 struct OpTiming {
-    /// In the order of finish.
+    /// Requests in flight, by finish time.
     busy: VecDeque<Busy>,
-    /// What the model says of every size that was requested, by size: computing it anew costs
-    /// more than all else of a request.
-    known: Vec<Known>,
+    /// The model's values of each requested size, by size: computing them is the most expensive
+    /// part of a request.
+    cached: Vec<CachedSize>,
 }
 
-/// What the model says of one operation and size.
+/// The model's values of one operation and size.
 #[derive(Debug)]
-struct Known {
+struct CachedSize {
     bytes: u64,
     service_ns: u64,
     channels: usize,
-    /// By concurrency less one; 0 where it was not computed yet.
+    /// By concurrency minus 1; 0 if not computed yet.
     latency_ns: Vec<u64>,
 }
 
-impl Known {
+impl CachedSize {
     fn of(model: &DeviceModel, op: Op, bytes: u64) -> Self {
         let channels = model.channels(op, bytes).max(1) as usize;
         Self { bytes, service_ns: model.service_ns(op, bytes), channels, latency_ns: Vec::new() }
@@ -77,12 +74,12 @@ impl Known {
         if self.latency_ns.len() < concurrency {
             self.latency_ns.resize(concurrency, 0);
         }
-        let known = &mut self.latency_ns[concurrency - 1];
-        if *known == 0 {
+        let cached = &mut self.latency_ns[concurrency - 1];
+        if *cached == 0 {
             let concurrency = u32::try_from(concurrency).unwrap_or(u32::MAX);
-            *known = model.latency_ns(op, self.bytes, concurrency);
+            *cached = model.latency_ns(op, self.bytes, concurrency);
         }
-        *known
+        *cached
     }
 }
 
@@ -92,24 +89,28 @@ impl Timing {
         Self { jitter, seed, started: 0, reads: OpTiming::default(), writes: OpTiming::default() }
     }
 
-    /// Starts a request at `now_ns` and says when it finishes.
+    /// Starts a request at `now_ns` and returns its finish time.
     pub(super) fn start(&mut self, model: &DeviceModel, op: Op, bytes: u64, now_ns: u64) -> u64 {
         let factor = self.jitter_factor();
-        let OpTiming { busy, known } = match op {
+        let OpTiming { busy, cached } = match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         };
         while busy.front().is_some_and(|first| first.finish_ns <= now_ns) {
             busy.pop_front();
         }
-        let place = known.partition_point(|known| known.bytes < bytes);
-        if known.get(place).is_none_or(|known| known.bytes != bytes) {
-            known.insert(place, Known::of(model, op, bytes));
+        let place = cached.partition_point(|cached| cached.bytes < bytes);
+        if cached.get(place).is_none_or(|cached| cached.bytes != bytes) {
+            cached.insert(place, CachedSize::of(model, op, bytes));
         }
-        let known = &mut known[place];
+        let cached = &mut cached[place];
         let (start_ns, service_ns) = match model.timing {
-            model::Timing::Ideal => (free_channel(busy, known.channels, now_ns), known.service_ns),
-            model::Timing::Curve => (now_ns, known.latency_ns(model, op, concurrency(busy, bytes))),
+            model::Timing::Ideal => {
+                (free_channel(busy, cached.channels, now_ns), cached.service_ns)
+            }
+            model::Timing::Curve => {
+                (now_ns, cached.latency_ns(model, op, concurrency(busy, bytes)))
+            }
         };
         let finish_ns = start_ns + (service_ns as f64 * factor) as u64;
         let place = busy.partition_point(|other| other.finish_ns <= finish_ns);
@@ -128,14 +129,14 @@ impl Timing {
     }
 }
 
-/// When fewer than `channels` requests remain.
+/// When fewer than `channels` requests are left in flight.
 fn free_channel(busy: &VecDeque<Busy>, channels: usize, now_ns: u64) -> u64 {
     let enough = busy.len().checked_sub(channels).map(|waits_for| busy[waits_for].finish_ns);
     enough.unwrap_or(now_ns).max(now_ns)
 }
 
-/// Requests in flight as a request of `bytes` sees them, itself included: a smaller one counts for
-/// less, by its bytes.
+/// The concurrency for a request of `bytes`, itself included: smaller requests in flight count in
+/// proportion to their bytes.
 fn concurrency(busy: &VecDeque<Busy>, bytes: u64) -> usize {
     let (mut whole, mut parts) = (1, 0.0);
     for other in busy {

@@ -3,20 +3,19 @@
 //! - [`IoBudget`]: the permits, their limits and their statistics
 //! - [`BudgetDevice`]: a device whose queues start only what has a permit
 //!
-//! Beyond k a device gives no more, only longer latencies: a thread that waits for one page then
-//! waits behind the batches of all others.
+//! Beyond k a device's throughput does not grow, only its latency: a thread that waits for one page
+//! then waits behind the batches of all others.
 //!
 //! # No deadlock
-//! A permit is taken when a request starts and comes back when it is reaped. Its holder may never
-//! reap again, so no queue waits for a permit alone: a queue with nothing started always starts
-//! one request, permit or not. Thus a queue waits on its own requests only, inside the device's
-//! own `reap`, asleep; and a thread with several queues can wait on any of them.
+//! A request takes a permit when it starts and returns it when it is reaped. The holder of a permit
+//! may never reap, so no queue waits for a permit alone: a queue with nothing in flight always
+//! starts one request, even without a permit. So a queue sleeps only in the device's own `reap`, on
+//! requests of its own, and a thread with several queues can wait on any of them.
 //!
-//! The price: a queue that finds all permits taken puts one request on top. At most
-//! `limit + queues - 1` requests of a kind are at the device. Those on top count, so no queue gets
-//! a permit before the sum is below the limit again.
+//! The cost: at most `limit + queues - 1` requests of a kind are in flight. Requests without a
+//! permit count, so no queue gets a permit before the sum is below the limit again.
 //!
-//! A deep queue that never pauses leaves others little more than their one request. Give each of
+//! A deep queue that is always busy leaves others little more than their one request. Give each of
 //! several busy queues its share of k as depth.
 
 mod queue;
@@ -29,14 +28,14 @@ pub use queue::BudgetDevice;
 use crate::model::DeviceModel;
 use crate::op::Op;
 
-/// How many reads and writes may be at a device at once.
+/// Limits how many reads and writes are in flight on a device.
 #[derive(Debug)]
 pub struct IoBudget {
     reads: Gate,
     writes: Gate,
 }
 
-/// The permits of one kind of request, on cache lines of their own.
+/// The permits of one kind of request, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Gate {
@@ -49,36 +48,36 @@ struct Gate {
     bytes: AtomicU64,
 }
 
-/// What passed a budget so far, at one moment.
+/// A snapshot of a budget's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BudgetStats {
-    /// The reads.
+    /// Reads.
     pub reads: GateStats,
-    /// The writes.
+    /// Writes.
     pub writes: GateStats,
 }
 
-/// What one kind of request met.
+/// The counters of one kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GateStats {
-    /// Requests that may be at the device at once.
+    /// Requests that may be in flight.
     pub limit: usize,
-    /// Requests that are at the device.
+    /// Requests in flight.
     pub in_flight: usize,
-    /// Most that ever were.
+    /// The most requests that were ever in flight.
     pub in_flight_max: usize,
-    /// Requests that started without a permit because their queue had nothing else at the device.
+    /// Requests that started without a permit because their queue had nothing in flight.
     pub overdrafts: u64,
     /// Requests that had to wait for a permit and have started since.
     pub waits: u64,
-    /// How long they waited, all together, by the device's clock, in nanoseconds.
+    /// The sum of their waits in nanoseconds, by the device's clock.
     pub wait_ns: u64,
-    /// Bytes of the requests that came back.
+    /// Bytes of the requests that completed.
     pub bytes: u64,
 }
 
 impl IoBudget {
-    /// A budget of so many reads and writes at once, at least one of each.
+    /// A budget of `reads` and `writes` at once, at least one of each.
     pub fn new(reads: usize, writes: usize) -> Arc<Self> {
         Arc::new(Self { reads: Gate::new(reads), writes: Gate::new(writes) })
     }
@@ -90,20 +89,19 @@ impl IoBudget {
         Self::new(size.k_r as usize, size.k_w as usize)
     }
 
-    /// Changes the limits, at least one of each. What is at the device stays there: a smaller limit
-    /// is reached as requests are reaped, a larger one is used by each queue's next `submit` or
-    /// `reap`.
+    /// Changes the limits, at least one of each. A smaller limit is reached as requests are reaped;
+    /// a larger one is used by each queue's next `submit` or `reap`.
     pub fn set_limits(&self, reads: usize, writes: usize) {
         self.reads.limit.store(reads.max(1), Ordering::Relaxed);
         self.writes.limit.store(writes.max(1), Ordering::Relaxed);
     }
 
-    /// Requests of a kind that may be at the device at once.
+    /// Requests of a kind that may be in flight.
     pub fn limit(&self, op: Op) -> usize {
         self.gate(op).limit.load(Ordering::Relaxed)
     }
 
-    /// What passed so far. Numbers of requests under way may be ahead of each other.
+    /// The counters so far. Those of requests under way may be ahead of each other.
     pub fn stats(&self) -> BudgetStats {
         BudgetStats { reads: self.reads.stats(), writes: self.writes.stats() }
     }
@@ -131,7 +129,7 @@ impl Gate {
             if taken == 0 {
                 return 0;
             }
-            // What gave the permits back has left the device before: it happens before this.
+            // Requests that returned these permits completed before: Acquire pairs with Release.
             match self.in_flight.compare_exchange_weak(
                 in_flight,
                 in_flight + taken,
@@ -139,7 +137,7 @@ impl Gate {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    self.note_max(in_flight + taken);
+                    self.record_max(in_flight + taken);
                     return taken;
                 }
                 Err(found) => in_flight = found,
@@ -147,10 +145,10 @@ impl Gate {
         }
     }
 
-    /// Counts one more, whatever the limit.
+    /// Counts a request without a permit.
     fn overdraw(&self) {
         let before = self.in_flight.fetch_add(1, Ordering::Acquire);
-        self.note_max(before + 1);
+        self.record_max(before + 1);
         self.overdrafts.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -164,14 +162,14 @@ impl Gate {
     }
 
     #[inline]
-    fn note_max(&self, in_flight: usize) {
-        // Most of the time the maximum stands, and reading is cheaper than writing.
+    fn record_max(&self, in_flight: usize) {
+        // The maximum rarely changes, and reading is cheaper than writing.
         if in_flight > self.in_flight_max.load(Ordering::Relaxed) {
             self.in_flight_max.fetch_max(in_flight, Ordering::Relaxed);
         }
     }
 
-    fn note_waits(&self, count: u64, wait_ns: u64) {
+    fn record_waits(&self, count: u64, wait_ns: u64) {
         self.waits.fetch_add(count, Ordering::Relaxed);
         self.wait_ns.fetch_add(wait_ns, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! A device whose queues start only what the budget permits.
+//! A device whose queues keep within an I/O budget.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use crate::request::{Completion, Request, assert_request, assert_wait};
 use crate::wrapper::Layer;
 use crate::{Device, Queue, QueueConfig};
 
-/// A device under a budget, which other devices may share: other ways to the same drive.
+/// A device under a budget, which other devices on the same drive may share.
 ///
-/// A queue takes pushes up to its depth and starts them at `submit` or `reap`, each kind in the
-/// order of the pushes, as far as there are permits; the others wait in it until its next `submit`
-/// or `reap` finds some. A completion's latency is the device's own; [`IoBudget::stats`] has the
-/// time before it.
+/// A queue accepts pushes up to its depth and starts them at `submit` or `reap`, reads and writes
+/// each in the order of the pushes, while there are permits; the others wait for its next `submit`
+/// or `reap`. A completion's latency is the device's own; [`IoBudget::stats`] has the time before.
 #[derive(Debug)]
 pub struct BudgetDevice {
     inner: Arc<dyn Device>,
@@ -24,7 +23,7 @@ pub struct BudgetDevice {
 }
 
 impl BudgetDevice {
-    /// Keeps all that passes to `inner` within `budget`.
+    /// Keeps the requests to `inner` within `budget`.
     pub fn new(device: Arc<dyn Device>, budget: Arc<IoBudget>) -> Self {
         Self { inner: device, budget }
     }
@@ -44,8 +43,8 @@ impl Layer for BudgetDevice {
         Ok(Box::new(BudgetQueue {
             inner: self.inner.queue(config)?,
             held: Held { budget: Arc::clone(&self.budget), reads: 0, writes: 0 },
-            reads: Lane::default(),
-            writes: Lane::default(),
+            reads: WaitQueue::default(),
+            writes: WaitQueue::default(),
             pushed: 0,
             clock: self.inner.clock(),
             block_bytes: self.inner.block_bytes(),
@@ -53,7 +52,7 @@ impl Layer for BudgetDevice {
     }
 }
 
-/// Permits of a queue's requests at the device. They come back with it, whatever happens.
+/// Permits of a queue's requests in flight, returned on drop.
 struct Held {
     budget: Arc<IoBudget>,
     reads: usize,
@@ -67,23 +66,23 @@ impl Drop for Held {
     }
 }
 
-/// A request that was pushed and is not at the device.
+/// A request that was pushed and has not started.
 struct Waiting {
-    /// How many were pushed before it.
+    /// How many requests were pushed before it.
     index: u64,
     request: Request,
 }
 
 /// Waiting requests of one kind, in the order of the pushes.
 #[derive(Default)]
-struct Lane {
+struct WaitQueue {
     waiting: VecDeque<Waiting>,
-    /// Since when the first ones lack a permit; the others were never refused.
+    /// When the first ones were refused a permit; the others were never refused.
     refused_ns: VecDeque<u64>,
 }
 
-impl Lane {
-    /// How many of `waiting` get a permit now.
+impl WaitQueue {
+    /// Takes permits for as many of `waiting` as possible; returns how many.
     #[inline]
     fn admit(&self, gate: &Gate) -> usize {
         if self.waiting.is_empty() { 0 } else { gate.take(self.waiting.len()) }
@@ -93,19 +92,19 @@ impl Lane {
         self.waiting.front().map(|waiting| waiting.index)
     }
 
-    /// Counts the time that the first `count` have waited, since they start now.
-    fn note_start(&mut self, count: usize, gate: &Gate, clock: &dyn Clock) {
+    /// Records how long the first `count` waited, which start now.
+    fn record_start(&mut self, count: usize, gate: &Gate, clock: &dyn Clock) {
         let refused = count.min(self.refused_ns.len());
         if refused > 0 {
             let now_ns = clock.now_ns();
             let since = self.refused_ns.drain(..refused);
             let wait_ns = since.map(|since_ns| now_ns.saturating_sub(since_ns)).sum();
-            gate.note_waits(refused as u64, wait_ns);
+            gate.record_waits(refused as u64, wait_ns);
         }
     }
 
-    /// Notes since when those that are left wait.
-    fn note_refused(&mut self, clock: &dyn Clock) {
+    /// Records that the remaining ones are refused a permit now.
+    fn record_refused(&mut self, clock: &dyn Clock) {
         if self.refused_ns.len() < self.waiting.len() {
             self.refused_ns.resize(self.waiting.len(), clock.now_ns());
         }
@@ -114,10 +113,10 @@ impl Lane {
 
 struct BudgetQueue {
     inner: Box<dyn Queue>,
-    /// Dropped after `inner`: the device is done with the requests by then.
+    /// Dropped after `inner`, when the device has completed the requests.
     held: Held,
-    reads: Lane,
-    writes: Lane,
+    reads: WaitQueue,
+    writes: WaitQueue,
     pushed: u64,
     clock: Arc<dyn Clock>,
     block_bytes: usize,
@@ -129,8 +128,8 @@ impl BudgetQueue {
         self.reads.waiting.len() + self.writes.waiting.len()
     }
 
-    /// Gives the device what has a permit, and one request at least if it has nothing of ours.
-    /// Returns how many.
+    /// Starts the requests that get a permit, and at least one if none is in flight. Returns how
+    /// many.
     #[inline]
     fn start(&mut self) -> usize {
         if self.waiting() == 0 {
@@ -150,46 +149,46 @@ impl BudgetQueue {
         reads + writes
     }
 
-    /// Pushes the first `reads` and `writes` in the order in which they came.
+    /// Pushes the first `reads` and `writes` to the device in the order of their pushes.
     fn pass(&mut self, reads: usize, writes: usize) {
-        self.reads.note_start(reads, &self.held.budget.reads, &*self.clock);
-        self.writes.note_start(writes, &self.held.budget.writes, &*self.clock);
+        self.reads.record_start(reads, &self.held.budget.reads, &*self.clock);
+        self.writes.record_start(writes, &self.held.budget.writes, &*self.clock);
         let (mut reads, mut writes) = (reads, writes);
         while reads + writes > 0 {
-            let (lane, left) = match self.oldest(reads > 0, writes > 0) {
+            let (queue, left) = match self.oldest(reads > 0, writes > 0) {
                 Op::Read => (&mut self.reads, &mut reads),
                 Op::Write => (&mut self.writes, &mut writes),
             };
-            let first = lane.waiting.pop_front().expect("permits are taken for what waits");
+            let first = queue.waiting.pop_front().expect("a request waits for each permit");
             *left -= 1;
             self.inner.push(first.request);
         }
-        self.reads.note_refused(&*self.clock);
-        self.writes.note_refused(&*self.clock);
+        self.reads.record_refused(&*self.clock);
+        self.writes.record_refused(&*self.clock);
     }
 
-    /// Of the kinds in question, the one whose first request was pushed first.
+    /// The kind, among those allowed, whose first request was pushed first.
     #[inline]
     fn oldest(&self, reads: bool, writes: bool) -> Op {
-        let first = |lane: &Lane, is_meant: bool| {
-            if is_meant { lane.first_index() } else { None }.unwrap_or(u64::MAX)
+        let first = |queue: &WaitQueue, is_allowed: bool| {
+            if is_allowed { queue.first_index() } else { None }.unwrap_or(u64::MAX)
         };
         if first(&self.reads, reads) <= first(&self.writes, writes) { Op::Read } else { Op::Write }
     }
 
-    /// Reaps from the device; the permits come back.
+    /// Reaps from the device and returns the permits.
     fn collect(&mut self, wait_for: usize, completions: &mut Vec<Completion>) -> Result<()> {
         let before = completions.len();
         let outcome = self.inner.reap(wait_for, completions);
-        let landed = &completions[before..];
+        let completed = &completions[before..];
         let (mut reads, mut bytes_read, mut bytes) = (0, 0, 0);
-        for completion in landed {
+        for completion in completed {
             let is_read = usize::from(completion.op == Op::Read);
             reads += is_read;
             bytes_read += is_read * completion.len;
             bytes += completion.len;
         }
-        let writes = landed.len() - reads;
+        let writes = completed.len() - reads;
         self.held.reads -= reads;
         self.held.writes -= writes;
         self.held.budget.reads.give_back(reads, bytes_read);
@@ -209,11 +208,11 @@ impl Queue for BudgetQueue {
 
     fn push(&mut self, request: Request) {
         assert_request(&request, self.block_bytes, self.in_flight(), self.depth());
-        let lane = match request.op {
+        let queue = match request.op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
         };
-        lane.waiting.push_back(Waiting { index: self.pushed, request });
+        queue.waiting.push_back(Waiting { index: self.pushed, request });
         self.pushed += 1;
     }
 
@@ -228,14 +227,14 @@ impl Queue for BudgetQueue {
         loop {
             self.start();
             let missing = target.saturating_sub(completions.len());
-            // While some wait, every permit that comes back is used at once.
+            // While requests wait, every returned permit is used at once.
             let wait_now = if self.waiting() == 0 { missing } else { missing.min(1) };
             self.collect(wait_now, completions)?;
             if completions.len() >= target {
                 break;
             }
         }
-        // So the device is not idle while the caller works on what it got.
+        // Keeps the device busy while the caller processes the completions.
         if self.start() > 0 { self.inner.submit() } else { Ok(()) }
     }
 }

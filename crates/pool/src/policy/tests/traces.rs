@@ -11,7 +11,7 @@ use crate::PageId;
 const STEPS: usize = 1500;
 const SEEDS: u64 = 40;
 
-/// A pool without pages: the same told to a policy and its model.
+/// A pool without pages, which passes the same events to a policy and to its model.
 struct Pair<M> {
     policy: Box<dyn Policy>,
     model: M,

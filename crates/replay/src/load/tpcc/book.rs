@@ -1,22 +1,20 @@
-//! What the transactions must remember: which orders there are, where their rows lie, whose they
-//! are and which are delivered.
+//! The order book: rows, customers and delivery of all orders.
 //!
-//! The orders of the start follow a rule and take no memory. Those of the run take 12 bytes each,
-//! a customer who ordered during the run 20 to 40, a district 56.
+//! The initial orders follow a rule and take no memory. Orders of the run take 12 bytes each, a
+//! customer with an order during the run 20 to 40, a district 56.
 
 use rustc_hash::FxHashMap;
 
 use super::layout::{CUSTOMERS, LINES, ORDERS, UNDELIVERED};
 
-/// The order that a customer has at the start is `customer x STRIDE`, and back with `INVERSE`
-/// (modulo the number of orders): every customer has one, as clause 4.3.3.1 demands.
+/// A customer's initial order is `customer x STRIDE`, with the inverse `INVERSE` (modulo the number
+/// of orders): every customer has one (clause 4.3.3.1).
 const STRIDE: u64 = 1_237;
 const INVERSE: u64 = 2_173;
 
 const LINES_BITS: u32 = 4;
 const CUSTOMER_BITS: u32 = 12;
 
-/// An order as the transactions need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order {
     /// Its row among all orders.
@@ -25,14 +23,13 @@ pub(super) struct Order {
     pub customer: u64,
     /// The row of its first line.
     pub lines_first: u64,
-    /// How many lines it has.
+    /// Number of lines.
     pub lines: u64,
 }
 
-/// The orders of one district.
 #[derive(Clone, Debug)]
 struct District {
-    /// For each order of the run, which one it is among those of all districts.
+    /// For each order of the run, its index among those of all districts.
     sequence: Vec<u32>,
     /// The oldest order that is not delivered.
     undelivered: u64,
@@ -44,7 +41,7 @@ pub(super) struct Book {
     districts: Vec<District>,
     /// First line, customer and number of lines of each order of the run.
     packed: Vec<u64>,
-    /// The last order of each customer who ordered during the run.
+    /// The last order of each customer with an order during the run.
     last: FxHashMap<u64, u64>,
     lines_end: u64,
 }
@@ -60,18 +57,18 @@ impl Book {
         }
     }
 
-    /// The number that the next order of a district will have.
+    /// The number of a district's next order.
     pub(super) fn next(&self, district: u64) -> u64 {
         ORDERS + self.districts[district as usize].sequence.len() as u64
     }
 
-    /// The rows that the next order of all districts will have.
+    /// The next order over all districts, with its rows.
     pub(super) fn upcoming(&self, customer: u64, lines: u64) -> Order {
         let row = self.start_orders() + self.packed.len() as u64;
         Order { row, customer, lines_first: self.lines_end, lines }
     }
 
-    /// Enters the order that [`Book::upcoming`] described.
+    /// Enters the order of [`Book::upcoming`].
     pub(super) fn enter(&mut self, district: u64, order: &Order) {
         let number = self.next(district);
         self.last.insert(district * CUSTOMERS + order.customer, number);
@@ -114,7 +111,6 @@ impl Book {
         })
     }
 
-    /// Orders of all districts at the start.
     pub(super) fn start_orders(&self) -> u64 {
         self.districts.len() as u64 * ORDERS
     }

@@ -1,19 +1,19 @@
-//! Where the tables and indexes of TPC-C lie in the file.
+//! The layout of TPC-C's tables and indexes in the file.
 //!
-//! First the nine tables as heaps, then the indexes, each in one piece and of the size that it will
-//! have at the end of the load.
+//! First the nine tables as heaps, then the indexes, each contiguous with its size at the end of
+//! the load.
 
 /// Districts of a warehouse (clause 1.2.1).
 pub(super) const DISTRICTS: u64 = 10;
 /// Customers of a district.
 pub(super) const CUSTOMERS: u64 = 3_000;
-/// Items that all warehouses stock.
+/// Items, which all warehouses stock.
 pub(super) const ITEMS: u64 = 100_000;
 /// Orders of a district at the start.
 pub(super) const ORDERS: u64 = 3_000;
 /// The first order of a district that is not delivered at the start (clause 4.3.3.1).
 pub(super) const UNDELIVERED: u64 = 2_100;
-/// Lines of an order: exactly at the start, on average later, where they are 5 to 15.
+/// Lines of an order: exactly at the start, and on average (of 5 to 15) later.
 pub(super) const LINES: u64 = 10;
 /// Last names (clause 4.3.2.3).
 pub(super) const NAMES: u64 = 1_000;
@@ -132,14 +132,14 @@ impl Index {
     ];
 }
 
-/// What a page belongs to.
+/// The table or index of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Area {
     /// Rows of a table.
     Rows(Table),
     /// A page of an index, `height` levels above the leaves.
     Index {
-        /// Which index.
+        /// The index.
         index: Index,
         /// 0 for a leaf.
         height: usize,
@@ -154,15 +154,14 @@ struct Heap {
     rows_per_page: u64,
 }
 
-/// A B-tree with full pages, of the shape that it has at the end.
+/// A B-tree with full pages, in its shape at the end of the load.
 #[derive(Clone, Debug)]
 struct Tree {
     first: u64,
-    /// Entries of a leaf.
     leaf_entries: u64,
     /// Children of an inner page.
     fanout: u64,
-    /// Pages of each level and where the level starts, leaves first. The root is its last.
+    /// Number of pages and first page of each level, from the leaves to the root.
     levels: Vec<(u64, u64)>,
     pages: u64,
 }
@@ -195,7 +194,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out the tables with `rows` at the end of the load, in the order of [`Table::ALL`].
+    /// The layout for `rows` at the end of the load, in the order of [`Table::ALL`].
     pub(super) fn new(rows: [u64; 9], page_bytes: u64) -> Self {
         let mut pages = 0;
         let mut heaps = Vec::new();
@@ -214,7 +213,7 @@ impl Layout {
                 Index::CustomerName => (Table::Customer, NAME_ENTRY_BYTES),
                 Index::NewOrder => (Table::NewOrder, ENTRY_BYTES),
                 Index::Orders | Index::OrdersCustomer => (Table::Orders, ENTRY_BYTES),
-                // Room for the average lines of every order, by which positions are computed.
+                // Room for the average number of lines of every order, since positions use it.
                 Index::OrderLine => (Table::Orders, ENTRY_BYTES * LINES),
                 Index::Item => (Table::Item, ENTRY_BYTES),
                 Index::Stock => (Table::Stock, ENTRY_BYTES),
@@ -231,7 +230,7 @@ impl Layout {
         Self { heaps, trees, pages }
     }
 
-    /// Pages of everything.
+    /// Pages of all tables and indexes.
     pub fn pages(&self) -> u64 {
         self.pages
     }
@@ -246,7 +245,7 @@ impl Layout {
         self.trees[index as usize].levels.len()
     }
 
-    /// What `page` belongs to; `None` beyond the end.
+    /// The table or index of `page`; `None` beyond the end.
     pub fn area(&self, page: u64) -> Option<Area> {
         for (heap, table) in self.heaps.iter().zip(Table::ALL) {
             if (heap.first..heap.first + heap.pages).contains(&page) {
@@ -259,7 +258,6 @@ impl Layout {
         Some(Area::Index { index: Index::ALL[place], height })
     }
 
-    /// The page of a row.
     pub(super) fn row(&self, table: Table, row: u64) -> u64 {
         let heap = &self.heaps[table as usize];
         debug_assert!(row / heap.rows_per_page < heap.pages, "{table:?} has no row {row}");

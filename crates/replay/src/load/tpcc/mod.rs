@@ -1,10 +1,9 @@
-//! The pages that TPC-C's transactions touch: a model of the benchmark's accesses, without its
-//! data.
+//! The page accesses of TPC-C's transactions: a model of the benchmark without its data.
 //!
-//! Sources: TPC Benchmark C, Standard Specification, revision 5.11 (the clauses are named where
-//! they are used), and for what such a model needs, Leutenegger and Dias, "A modeling study of the
-//! TPC-C benchmark", SIGMOD 1993: rows packed whole into pages, ten lines an order at the start,
-//! three customers to a last name, access skew by NURand.
+//! Sources: TPC Benchmark C, Standard Specification, revision 5.11 (clauses are cited where they
+//! are used), and for the model Leutenegger and Dias, "A modeling study of the TPC-C benchmark",
+//! SIGMOD 1993: rows packed whole into pages, ten lines an order at the start, three customers per
+//! last name, access skew by NURand.
 //!
 //! **As in the specification.** The nine tables with their row sizes and numbers of rows (1.2,
 //! 4.2.2, 4.3.3); items, customers and last names by NURand (2.1.6); the customer by last name in
@@ -13,21 +12,20 @@
 //! lines an order; a Delivery takes the oldest undelivered order of each of the ten districts; a
 //! Stock-Level reads the lines of a district's last 20 orders and the stock of their items.
 //!
-//! **Storage**, as PostgreSQL has it, where the paper ran the benchmark: tables are heaps, rows in
-//! the order of insertion, so that History, Orders, Order-Line and New-Order grow at their end and
-//! each has one hot tail page. Each table but History has a B-tree on its primary key; customers
-//! have one by name and orders one by customer. A look-up reads the path from the root to the leaf
-//! and then the row's page; an insert writes the heap's tail page and the leaf. A page that a
-//! transaction reads and then changes is yielded twice, as a read and a write.
+//! **Storage**, as in PostgreSQL, which the paper used: tables are heaps with rows in insertion
+//! order, so History, Orders, Order-Line and New-Order grow at their end and each has one hot tail
+//! page. Each table but History has a B-tree on its primary key; customers have one by name and
+//! orders one by customer. A look-up reads the path from the root to the leaf and then the row's
+//! page; an insert writes the heap's tail page and the leaf. A page that a transaction reads and
+//! then changes is yielded twice, as a read and a write.
 //!
-//! **Simplified.** (1) An index has from the start the shape that it will have at the end: there
-//! are no splits, and inner pages are only read. (2) Updates are in place: no row versions, no
-//! vacuum, and the place of a delivered New-Order row is not used again. (3) Pages are full,
-//! without heads or free space. (4) Exactly three customers of a district share each last name,
-//! and the same one of them is always the middle one by first name. (5) Warehouse and district of
-//! a transaction are uniform; there are no terminals and no think time, and transactions come one
-//! after another. (6) A rolled-back New-Order has written its pages, but leaves no rows. (7) No
-//! log.
+//! **Simplified.** (1) An index has its final shape from the start: there are no splits, and inner
+//! pages are only read. (2) Updates are in place: no row versions, no vacuum, and the space of a
+//! delivered New-Order row is not reused. (3) Pages are full, without headers or free space. (4)
+//! Exactly three customers of a district share each last name, and always the same one is the
+//! middle one by first name. (5) Warehouse and district of a transaction are uniform; there are no
+//! terminals and no think time, and transactions run one after another. (6) A rolled-back New-Order
+//! has written its pages, but leaves no rows. (7) No log.
 
 mod book;
 mod layout;
@@ -80,7 +78,7 @@ impl Transaction {
     pub const ALL: [Self; 5] =
         [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
-    /// The name, as the specification spells it.
+    /// The name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Self::NewOrder => "New-Order",
@@ -92,7 +90,7 @@ impl Transaction {
     }
 }
 
-/// How often each transaction comes, as weights in the order of [`Transaction::ALL`].
+/// Weights of the transactions, in the order of [`Transaction::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TpccMix(pub [u32; 5]);
 
@@ -116,18 +114,18 @@ impl TpccMix {
     }
 }
 
-/// What a TPC-C load is made of.
+/// Configuration of a TPC-C load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccConfig {
-    /// Warehouses: each about 85 MiB of rows at the start.
+    /// Warehouses, each with about 85 MiB of rows at the start.
     pub warehouses: u64,
     /// Transactions of the load.
     pub transactions: u64,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// How often each transaction comes.
+    /// Weights of the transactions.
     pub mix: TpccMix,
-    /// The same seed gives the same load.
+    /// Seed of the load.
     pub seed: u64,
 }
 
@@ -139,18 +137,18 @@ impl Default for TpccConfig {
 }
 
 /// The page accesses of TPC-C. Memory: 12 bytes for each order of the run, 640 for each warehouse,
-/// and 20 to 40 for each customer who ordered.
+/// and 20 to 40 for each customer with an order.
 #[derive(Clone, Debug)]
 pub struct Tpcc {
     config: TpccConfig,
     constants: Constants,
     layout: Layout,
-    /// Orders of all districts before this one at the end of the load, and of all at last.
+    /// By district, the orders of all districts before it at the end of the load; then all orders.
     orders_before: Vec<u64>,
     book: Book,
     history: u64,
     next: u64,
-    /// What the current transaction does, and how much of it was yielded.
+    /// The current transaction's accesses, and how many of them were yielded.
     accesses: Vec<PageOp>,
     yielded: usize,
     ops: u64,
@@ -158,8 +156,8 @@ pub struct Tpcc {
 }
 
 impl Tpcc {
-    /// Checks the parameters and counts the rows that the load will insert: a pass over the
-    /// transactions that costs some nanoseconds for each.
+    /// Checks the parameters and counts the rows that the load will insert, in a pass over the
+    /// transactions of some nanoseconds each.
     pub fn new(config: TpccConfig) -> Result<Self> {
         let TpccConfig { warehouses, transactions, page_bytes, mix, .. } = config;
         let within = (1..=WAREHOUSES_MAX).contains(&warehouses);
@@ -187,7 +185,7 @@ impl Tpcc {
         })
     }
 
-    /// Where the tables and indexes lie.
+    /// The layout of the tables and indexes.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -197,8 +195,8 @@ impl Tpcc {
         self.constants.plan(index).kind
     }
 
-    /// The accesses of the next transaction, in order; `None` after the last. Yields nothing that
-    /// the iterator has begun: use one or the other.
+    /// The accesses of the next transaction, in order; `None` after the last. It skips the rest of
+    /// a transaction that the iterator has begun, so use one or the other.
     pub fn next_transaction(&mut self) -> Option<(Transaction, &[PageOp])> {
         self.fill().map(|kind| {
             self.yielded = self.accesses.len();
@@ -240,7 +238,7 @@ fn rows_at_end(config: &TpccConfig, constants: &Constants) -> ([u64; 9], Vec<u64
             _ => {}
         }
     }
-    // Room for a last order that is undone: one more of each district, and fifteen lines.
+    // Room for a last order that is rolled back: one for each district, and fifteen lines.
     orders.iter_mut().for_each(|orders| *orders += 1);
     rows[Table::Orders as usize] += districts;
     rows[Table::NewOrder as usize] += districts;
@@ -277,7 +275,7 @@ impl PageLoad for Tpcc {
         Some(self.layout.pages())
     }
 
-    /// Known once the load was read to its end.
+    /// Known at the end of the load.
     fn ops(&self) -> Option<u64> {
         self.ended.then_some(self.ops)
     }

@@ -1,4 +1,4 @@
-//! What a transaction draws: every number is a function of the seed and the transaction's number.
+//! Random numbers of transactions, which are functions of the seed and the transaction's number.
 
 use super::layout::{CUSTOMERS, DISTRICTS, ITEMS, NAMES};
 use super::{TpccConfig, Transaction};
@@ -14,10 +14,9 @@ const REMOTE_LINE_PERCENT: u64 = 1;
 const REMOTE_PAYMENT_PERCENT: u64 = 15;
 const BY_NAME_PERCENT: u64 = 60;
 
-/// Draws that a transaction has. The first ones are named below, then come those for lines.
+/// Draws of a transaction: those of [`Draw`], then those of its lines.
 const DRAWS: u64 = 64;
 
-/// What each draw of a transaction decides.
 #[derive(Clone, Copy)]
 enum Draw {
     Kind,
@@ -26,7 +25,7 @@ enum Draw {
     Lines,
     Undone,
     ByName,
-    /// Two numbers: NURand's.
+    /// Two numbers for NURand.
     Customer,
     Remote = 8,
     RemoteWarehouse,
@@ -35,14 +34,14 @@ enum Draw {
     Line = 16,
 }
 
-/// How a transaction names its customer, both within the district.
+/// How a transaction identifies its customer within the district.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Naming {
     Number(u64),
     LastName(u64),
 }
 
-/// One transaction before it meets the data. Districts are numbered over all warehouses.
+/// The random choices of a transaction. Districts are numbered over all warehouses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub kind: Transaction,
@@ -55,7 +54,7 @@ pub(super) struct Plan {
     pub undone: bool,
 }
 
-/// The constants of the random numbers, fixed for a load.
+/// Constants of a load's random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     warehouses: u64,
@@ -111,7 +110,7 @@ impl Constants {
         Plan { kind, index, warehouse, district, lines, undone }
     }
 
-    /// The customer by number, as New-Order has it.
+    /// The customer by number, as in New-Order.
     pub(super) fn customer(&self, plan: &Plan) -> u64 {
         let place = plan.index * DRAWS + Draw::Customer as u64;
         self.customers.draw(self.draws, place)
@@ -170,8 +169,8 @@ impl Constants {
     }
 }
 
-/// NURand (clause 2.1.6): the bitwise "or" of a small and a large number has many bits set, so that
-/// some numbers are hot. Numbers count from 0 here, where the clause may count from 1.
+/// NURand (clause 2.1.6): the bitwise "or" of a small and a large number has many bits set, so some
+/// numbers are hot. Numbers count from 0 here; in the clause some count from 1.
 #[derive(Clone, Debug)]
 struct Nurand {
     /// The clause's A + 1.
@@ -188,7 +187,7 @@ impl Nurand {
         Self { span, first, count, run: random % span }
     }
 
-    /// Takes the random numbers `place` and `place + 1`.
+    /// Uses the random numbers `place` and `place + 1`.
     fn draw(&self, random: Counter, place: u64) -> u64 {
         let small = random.below(place, self.span);
         let large = self.first + random.below(place + 1, self.count);

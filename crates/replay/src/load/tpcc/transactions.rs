@@ -1,4 +1,4 @@
-//! The five transactions: which pages each touches, in which order.
+//! The five transactions: their page accesses, in order.
 
 use super::book::Order;
 use super::layout::{CUSTOMERS, DISTRICTS, ITEMS, LINES, NAMES, ORDERS, UNDELIVERED};
@@ -6,7 +6,7 @@ use super::plan::{Naming, Plan};
 use super::{Index, Table, Tpcc, Transaction};
 use cenote_workload::page::PageOp;
 
-/// Orders that a Stock-Level looks at (clause 2.8.2.2).
+/// Orders that a Stock-Level reads (clause 2.8.2.2).
 const RECENT_ORDERS: u64 = 20;
 
 /// Customers of a district that share a last name.
@@ -40,7 +40,7 @@ impl Tpcc {
                 self.constants.item(order.row, line, self.book.start_orders())
             };
             if undone && line == lines - 1 {
-                // An item that does not exist: only the index can say so.
+                // The item does not exist, so only the index is read.
                 self.descend(Index::Item, item);
                 return;
             }
@@ -89,7 +89,7 @@ impl Tpcc {
     fn delivery(&mut self, plan: &Plan) {
         for district in plan.warehouse * DISTRICTS..(plan.warehouse + 1) * DISTRICTS {
             let Some(number) = self.book.deliver(district) else {
-                // All are delivered: the look-up that finds none, at the end of the district.
+                // All are delivered: the look-up at the end of the district finds none.
                 self.descend(
                     Index::NewOrder,
                     self.new_order_key(district, self.book.next(district)),
@@ -160,11 +160,11 @@ impl Tpcc {
         for namesake in 0..NAMESAKES {
             self.read_row(Table::Customer, district * CUSTOMERS + name + namesake * NAMES);
         }
-        // Sorted by first name, any of the three may be in the middle, but always the same.
+        // By first name, any of the three may be the middle one, but always the same.
         name + (name + district) % NAMESAKES * NAMES
     }
 
-    /// Reads an index down to the leaf and the row's page.
+    /// Reads an index from the root to the leaf, and the row's page.
     fn find(&mut self, table: Table, index: Index, row: u64) {
         self.descend(index, row);
         self.read_row(table, row);
@@ -182,7 +182,7 @@ impl Tpcc {
         self.accesses.push(PageOp::read(self.layout.leaf(index, position)));
     }
 
-    /// Reads an index from the root and writes the leaf.
+    /// Reads an index from the root to above the leaf, and writes the leaf.
     fn insert_entry(&mut self, index: Index, position: u64) {
         self.accesses.extend(self.layout.inner(index, position).map(PageOp::read));
         self.accesses.push(PageOp::write(self.layout.leaf(index, position)));
@@ -213,8 +213,8 @@ impl Tpcc {
         self.orders_before[district as usize] + number
     }
 
-    /// The position of a customer's orders in the index by customer: each has an equal part of
-    /// the district's.
+    /// The position of a customer's orders in the index by customer: each customer has an equal
+    /// part of the district's.
     fn customer_key(&self, district: u64, customer: u64) -> u64 {
         let before = self.orders_before[district as usize];
         before + customer * (self.orders_before[district as usize + 1] - before) / CUSTOMERS
@@ -225,7 +225,7 @@ impl Tpcc {
         self.key(district, number) - (district + 1) * UNDELIVERED
     }
 
-    /// The row in New-Order, where those of the start lie by district, those of the run behind.
+    /// The row in New-Order: the initial rows by district, then those of the run.
     fn new_order_row(&self, district: u64, number: u64, order: &Order) -> u64 {
         let start = ORDERS - UNDELIVERED;
         if number < ORDERS {

@@ -1,30 +1,30 @@
-//! What is to happen, in the order of time.
+//! The event queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use cenote_tier::placement::Tier;
 
-/// Something that happens at a moment.
+/// An event in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
-    /// A client begins.
+    /// A client starts.
     Ready,
-    /// A request has its answer.
+    /// A request completes.
     Answered {
-        /// Where it was served.
+        /// The tier of the page.
         tier: Tier,
-        /// When it came.
+        /// When the request arrived.
         arrival_ns: u64,
     },
-    /// A page that moves was read, and is to be written.
+    /// The read of a page that moves completes; the write follows.
     MoveRead {
-        /// Where to.
+        /// The target tier.
         to: Tier,
     },
 }
 
-/// Events by time; of the same moment, the one that was known first.
+/// Events by time; events of equal time in the order of insertion.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     heap: BinaryHeap<Reverse<(u64, u64, Event)>>,

@@ -1,16 +1,16 @@
-//! Tiers in virtual time: what a policy makes of a workload.
+//! Discrete-event simulation of tiers, a placement and a policy.
 //!
 //! - [`queue`](TierQueue): one tier's device, which does k_r reads or k_w writes at once
 //! - [`histogram`](Responses): response times
 //! - [`report`](Report): the result
 //!
-//! A request goes to the tier where its page lies; then the policy hears of it. A page that moves
-//! is read where it was and then written where it goes, both in line with all requests; from the
-//! decision on, requests for it go to its new place, as in the authors' emulator.
+//! A request goes to the tier of its page; then the policy is notified. A page that moves is read
+//! from its old tier and then written to its new one, queued with all requests; from the decision
+//! on, requests for it go to the new tier, as in the authors' emulator.
 //!
-//! Requests come from so many clients, each waiting for its answer before it asks again, or at a
-//! fixed pace whatever happens: then all that counts is when the last tier has done its work (the
-//! emulator of the dissertation, 6.5).
+//! Requests come from a number of clients, each with one request at a time, or at a fixed rate,
+//! where the result is the time at which the last tier is done (the emulator of the dissertation,
+//! 6.5).
 
 mod events;
 mod histogram;
@@ -30,23 +30,23 @@ pub use report::{Report, TierReport};
 /// One access of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which page.
+    /// The page.
     pub page: Page,
-    /// Whether it changes the page.
+    /// Whether it is a write.
     pub write: bool,
 }
 
-/// When requests come.
+/// The arrivals of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Each client asks again as soon as it has its answer.
+    /// Each client sends its next request when the last one completes.
     Closed {
-        /// How many there are.
+        /// Number of clients.
         clients: u32,
     },
-    /// One every so often, answered or not.
+    /// Requests at a fixed rate.
     Open {
-        /// Time between two of them.
+        /// Time between two requests.
         interval_ns: u64,
     },
 }
@@ -64,7 +64,7 @@ fn require(
     Err(TierError::Spec { what, found, expected: expected.into() })
 }
 
-/// Tiers, a placement and a policy at work.
+/// A simulation of tiers, a placement and a policy.
 #[derive(Debug)]
 pub struct Replay {
     queues: Vec<TierQueue>,
@@ -74,14 +74,14 @@ pub struct Replay {
     events: Events,
     responses: Responses,
     report: Report,
-    /// The policy's answer, and how many wait where: room that is used again.
+    /// Buffers for the policy's moves and the number of waiting requests by tier.
     moves: Vec<Move>,
     queued: Vec<u32>,
     wants_responses: bool,
 }
 
 impl Replay {
-    /// Tiers at rest. The policy must have been built for this placement.
+    /// Idle tiers. The policy must have been built for this placement.
     pub fn new(
         tiers: &[TierSpec],
         placement: Placement,
@@ -110,7 +110,7 @@ impl Replay {
         })
     }
 
-    /// The next access of the workload.
+    /// Simulates the next access of the workload.
     pub fn push(&mut self, request: Request) -> Result<()> {
         let pages = u64::from(self.placement.pages());
         let page = u64::from(request.page);
@@ -130,10 +130,10 @@ impl Replay {
         self.serve(now_ns, request)
     }
 
-    /// Lets time pass until a client has its answer.
+    /// Handles events until a client is ready; returns the time.
     fn until_ready(&mut self) -> u64 {
         loop {
-            let (at_ns, event) = self.events.pop().expect("a client is always on its way");
+            let (at_ns, event) = self.events.pop().expect("every client has an event");
             self.handle(at_ns, event);
             if matches!(event, Event::Ready | Event::Answered { .. }) {
                 return at_ns;
@@ -187,7 +187,7 @@ impl Replay {
         })
     }
 
-    /// Lets all that is under way come to its end.
+    /// Completes all requests and moves, and returns the report.
     pub fn finish(mut self) -> Report {
         while let Some((at_ns, event)) = self.events.pop() {
             self.handle(at_ns, event);
@@ -209,7 +209,7 @@ impl Replay {
     }
 }
 
-/// The placement and the policy alone, without any time: what deciding costs.
+/// The placement and the policy without tiers, to measure the cost of decisions.
 #[derive(Debug)]
 pub struct Decisions {
     placement: Placement,
@@ -219,12 +219,10 @@ pub struct Decisions {
     response_ns: Vec<u64>,
     wants_responses: bool,
     now_ns: u64,
-    /// Moves that were carried out.
-    pub moved: u64,
 }
 
 impl Decisions {
-    /// Every request is answered at once, after as long as its tier takes for a read.
+    /// A policy to measure; the response time of a request is its tier's read latency.
     pub fn new(tiers: &[TierSpec], placement: Placement, policy: Box<dyn Policy>) -> Self {
         Self {
             wants_responses: policy.wants_responses(),
@@ -234,14 +232,13 @@ impl Decisions {
             policy,
             moves: Vec::new(),
             now_ns: 0,
-            moved: 0,
         }
     }
 
-    /// Asks the policy, and does what it says.
+    /// Passes an access to the policy and carries out its moves.
     pub fn push(&mut self, request: Request) -> Result<()> {
         let Request { page, write } = request;
-        let Self { placement, policy, moves, queued, now_ns, moved, .. } = self;
+        let Self { placement, policy, moves, queued, now_ns, .. } = self;
         let tier = placement.tier_of(page);
         *now_ns += 1_000;
         if self.wants_responses {
@@ -252,12 +249,6 @@ impl Decisions {
         if moves.is_empty() {
             return Ok(());
         }
-        *moved += moves.len() as u64;
         placement.carry_out(moves, |page, from, to| policy.moved(page, from, to))
-    }
-
-    /// Where pages lie now.
-    pub fn placement(&self) -> &Placement {
-        &self.placement
     }
 }

@@ -1,33 +1,33 @@
 //! One tier's device in virtual time.
 //!
-//! It serves first come, first served. A read takes 1/k_r of the device, a write 1/k_w: k_r reads
-//! run at once, or k_w writes, or a mixture that fits. With k_r = k_w this is the thread pool of
-//! the dissertation's emulator (6.5). Since nothing overtakes, the moment when a request will be
-//! done is known as soon as it comes.
+//! Requests are served first come, first served. A read takes 1/k_r of the device, a write 1/k_w:
+//! k_r reads run at once, or k_w writes, or a mixture that fits. With k_r = k_w this is the thread
+//! pool of the dissertation's emulator (6.5). Since requests keep their order, the completion time
+//! of a request is known at its arrival.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use cenote_tier::spec::TierSpec;
 
-/// Requests in service and what they take, and those that wait.
+/// The device's requests in service and waiting.
 #[derive(Debug)]
 pub struct TierQueue {
     spec: TierSpec,
-    /// Parts of the device that are free; all of it is k_r x k_w parts.
+    /// Free parts of the device, which has k_r x k_w parts.
     free: u64,
-    /// When who gives back how many parts.
+    /// Completion times, and parts, of requests in service.
     running: BinaryHeap<Reverse<(u64, u64)>>,
-    /// The start of the last request: none may start before.
+    /// The start of the last request; later ones do not start before.
     last_start_ns: u64,
-    /// The starts that are still to come, if somebody asks.
+    /// Future starts, if waiting requests are counted.
     starts_ns: Option<VecDeque<u64>>,
     /// Parts times nanoseconds in service.
     busy: u128,
 }
 
 impl TierQueue {
-    /// A device at rest. Counts who waits only if asked to.
+    /// An idle device. Waiting requests are counted only if `counts_waiting` is set.
     pub fn new(spec: TierSpec, counts_waiting: bool) -> Self {
         Self {
             spec,
@@ -39,7 +39,7 @@ impl TierQueue {
         }
     }
 
-    /// A request comes at `now_ns`, no earlier than those before. Returns when it will be done.
+    /// Adds a request at `now_ns`, no earlier than those before. Returns its completion time.
     pub fn push(&mut self, now_ns: u64, write: bool) -> u64 {
         let TierSpec { read_ns, write_ns, k_r, k_w } = self.spec;
         let (service_ns, parts) =
@@ -63,7 +63,7 @@ impl TierQueue {
         start_ns + service_ns
     }
 
-    /// Requests that came and have not started by `now_ns`.
+    /// Requests that wait at `now_ns`.
     pub fn waiting(&mut self, now_ns: u64) -> u32 {
         let Some(starts_ns) = &mut self.starts_ns else { return 0 };
         while starts_ns.front().is_some_and(|&start_ns| start_ns <= now_ns) {
@@ -72,7 +72,7 @@ impl TierQueue {
         starts_ns.len() as u32
     }
 
-    /// Time for which the whole device would have been busy with what it did.
+    /// Time for which the fully used device would be busy with its requests.
     pub fn busy_ns(&self) -> u64 {
         let parts = u128::from(self.spec.k_r) * u128::from(self.spec.k_w);
         (self.busy / parts) as u64

@@ -1,40 +1,40 @@
-//! What is told of a replay.
+//! The report of a replay.
 
 use cenote_tier::placement::Tier;
 
-/// What one tier did.
+/// Counts of one tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierReport {
-    /// Requests that read here.
+    /// Read requests.
     pub reads: u64,
-    /// Requests that wrote here.
+    /// Write requests.
     pub writes: u64,
-    /// Pages read to move them away.
+    /// Pages read for moves to other tiers.
     pub move_reads: u64,
-    /// Pages written that moved here.
+    /// Pages written for moves from other tiers.
     pub move_writes: u64,
-    /// Time for which all of the device would have been busy with what it did.
+    /// Time for which the fully used device would be busy.
     pub busy_ns: u64,
 }
 
-/// What all tiers did.
+/// The results of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Requests.
     pub ops: u64,
-    /// From the start until the last tier had done its work, moves included.
+    /// Time from the start until all requests and moves are done.
     pub runtime_ns: u64,
     /// Mean response time.
     pub response_ns_mean: f64,
     /// Median response time, to 1/64.
     pub response_ns_p50: u64,
-    /// The response time that 99% do not exceed, to 1/64.
+    /// 99th percentile of the response time, to 1/64.
     pub response_ns_p99: u64,
     /// Pages moved, `[from][to]`.
     pub moves: Vec<Vec<u64>>,
     /// By tier, from the fastest.
     pub tiers: Vec<TierReport>,
-    /// Bytes that the policy held at the end.
+    /// Bytes of the policy at the end.
     pub policy_bytes: u64,
     /// Bytes of the map from pages to tiers.
     pub map_bytes: u64,
@@ -72,7 +72,7 @@ impl Report {
         self.tiers[to as usize].move_writes += 1;
     }
 
-    /// Pages that moved to a faster tier: what the dissertation counts as migrations.
+    /// Pages that moved to a faster tier: migrations in the dissertation.
     pub fn promotions(&self) -> u64 {
         let each = self.moves.iter().enumerate();
         each.map(|(from, to)| to[..from].iter().sum::<u64>()).sum()
@@ -84,7 +84,7 @@ impl Report {
         each.map(|(from, to)| to[from..].iter().sum::<u64>()).sum()
     }
 
-    /// Which part of all reads and writes were for moves.
+    /// Share of moves in all reads and writes.
     pub fn move_io_share(&self) -> f64 {
         let moves = 2 * (self.promotions() + self.demotions());
         moves as f64 / (self.ops + moves).max(1) as f64

@@ -1,4 +1,4 @@
-//! Which slots blocks get: new ones as they are written, others by migration.
+//! Allocates slots for new blocks and for migrations.
 
 use std::sync::atomic::Ordering;
 
@@ -14,21 +14,20 @@ use crate::device::slots::Slots;
 /// Slots by which a tier's file grows at least.
 const GROWTH_SLOTS: u64 = 64;
 
-/// Which slots are taken, under one lock.
+/// The allocation state, under one lock.
 #[derive(Debug)]
 pub(in crate::device) struct Alloc {
     pub(in crate::device) slots: Vec<Slots>,
     pub(in crate::device) deferred: DeferredFrees,
-    /// Slots that moves under way have taken.
+    /// Slots taken by moves under way.
     pub(in crate::device) reserved: usize,
-    /// Blocks that stable storage does not know yet.
+    /// Blocks that are not on stable storage yet.
     pub(super) dirty: Vec<u32>,
     /// Bytes of each tier's file.
     pub(super) file_bytes: Vec<u64>,
 }
 
 impl Alloc {
-    /// Bytes of the free lists and of the deferred ones.
     pub(super) fn memory_bytes(&self) -> usize {
         let slots: usize = self.slots.iter().map(Slots::memory_bytes).sum();
         slots + self.dirty.capacity() * 4 + self.deferred.memory_bytes()
@@ -36,8 +35,8 @@ impl Alloc {
 }
 
 impl Core {
-    /// Gives a block a slot that reads as zeros: the write that wants it may fail.
-    /// False where there will be room once moves under way have ended.
+    /// Allocates a zeroed slot for a block, since the write to it may fail. False if there will be
+    /// room after the moves under way.
     pub(in crate::device) fn allocate(&self, block: u32) -> std::result::Result<bool, IoFault> {
         let mut alloc = self.alloc();
         if self.map.get(block).place().is_some() {
@@ -55,7 +54,7 @@ impl Core {
                 alloc.slots[tier].release(slot);
                 return Err(fault);
             }
-            // Writes that were in flight when the block was cut off are still counted.
+            // Writes that were in flight at a truncation of the block are still counted.
             let fresh = |entry: Entry| Some(entry.at(place).staged(Stage::Idle).fresh(true));
             let _ = self.map.update(block, fresh);
             alloc.dirty.push(block);
@@ -67,7 +66,7 @@ impl Core {
         Err(IoFault { errno: ENOSPC })
     }
 
-    /// The slot that suits a block: its own on the slowest tier, the one behind its neighbour's on
+    /// The preferred slot of a block: its own on the slowest tier, the one after its neighbour's on
     /// the others.
     fn wanted(&self, tier: usize, block: u32, before: Option<Place>) -> u32 {
         if tier + 1 == self.tiers.len() {
@@ -77,7 +76,7 @@ impl Core {
         before.map_or(u32::MAX, |place| place.slot.saturating_add(1))
     }
 
-    /// A slot for a block that comes to a tier by migration; none while a write waits for one.
+    /// Allocates a slot for a migration; none while a write waits for a slot.
     pub(in crate::device) fn take_for_move(&self, block: u32, tier: usize) -> Option<Place> {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
@@ -95,14 +94,14 @@ impl Core {
         Some(place)
     }
 
-    /// Slots of a tier that are free, the spare ones included.
+    /// Free slots of a tier, with the spare ones.
     pub(in crate::device) fn room(&self, tier: usize) -> u32 {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
         alloc.slots[tier].free()
     }
 
-    /// Whether slots are about to be free.
+    /// Whether slots wait for their readers.
     pub(in crate::device) fn is_waiting_for_readers(&self) -> bool {
         let mut alloc = self.alloc();
         self.free_deferred(&mut alloc);
@@ -114,7 +113,7 @@ impl Core {
         deferred.poll(&self.readers, |place| slots[usize::from(place.tier)].release(place.slot));
     }
 
-    /// The file reaches over the slot, which holds zeros if they are wanted.
+    /// Grows the file over the slot, and zeroes the slot if `zeros` is set.
     fn prepare(
         &self,
         alloc: &mut Alloc,

@@ -1,5 +1,4 @@
-//! A set of tiers in memory: where blocks lie, which slots are free ([`alloc`]), and what stable
-//! storage knows.
+//! A set of tiers in memory: the map, the free slots ([`alloc`]), and the state of stable storage.
 
 mod alloc;
 
@@ -13,7 +12,7 @@ use super::entry::{Entry, Place};
 use super::error::{Result, TieredError};
 use super::generation;
 use super::header::{Role, SetHeader, SetId, TierHeader};
-use super::io::{self, Spare};
+use super::io::{self, IoBuffer};
 use super::journal::Journal;
 use super::layout::Record;
 use super::map::{BlockMap, Pin};
@@ -22,26 +21,26 @@ use super::recover::{Recovered, recover};
 use super::slots::Slots;
 use alloc::Alloc;
 
-/// Accesses that wait for the policy at most; more are dropped.
+/// Most accesses that wait for the policy; more are dropped.
 pub(super) const ACCESSES_MAX: usize = 1 << 16;
 
-/// One tier to build a set of.
+/// A tier of a new set.
 #[derive(Debug)]
 pub struct TierPart {
-    /// Its device, already within its I/O budget. Migrations share it with all users.
+    /// Its device, within its I/O budget, which migrations share with all users.
     pub device: Arc<dyn Device>,
-    /// What it is called in the set's headers.
+    /// Its name in the set's headers.
     pub name: String,
     /// Bytes that it may take, headers included.
     pub capacity_bytes: u64,
 }
 
-/// How a set is made and used.
+/// Configuration of a new set.
 #[derive(Clone, Debug)]
 pub struct SetConfig {
-    /// The id that distinguishes the members from those of other sets: a random one.
+    /// The random id of the set, stored in all members.
     pub id: SetId,
-    /// Bytes of a block, what moves at once.
+    /// Bytes of a block, the unit of moves.
     pub block_bytes: u32,
     /// Pages of each journal.
     pub journal_pages: u32,
@@ -54,15 +53,14 @@ impl SetConfig {
     }
 }
 
-/// A tier in use.
 #[derive(Debug)]
 pub(super) struct TierState {
     pub(super) device: Arc<dyn Device>,
     pub(super) name: String,
     pub(super) slots: u32,
-    /// Slots that only migrations take, so that an exchange between full tiers has room.
+    /// Slots reserved for migrations, so that full tiers can exchange blocks.
     pub(super) spare: u32,
-    /// Bytes that a request reads through rather than being cut in two.
+    /// Largest gap that a request reads through instead of being split.
     pub(super) gap_bytes: AtomicU64,
     sync_failed: AtomicBool,
 }
@@ -79,16 +77,16 @@ pub(super) struct Core {
     pub(super) readers: ReadSections,
     pub(super) align: usize,
     len_bytes: AtomicU64,
-    /// The length that stable storage knows.
+    /// The length on stable storage.
     len_synced: AtomicU64,
     journal: Mutex<Journal>,
     /// Whether the generation of changes since the set was opened is confirmed.
     is_generation_begun: AtomicBool,
     alloc: Mutex<Alloc>,
-    /// Commits that have ended, for writes that wait for one.
+    /// Number of commits that have ended, for writes that wait for one.
     commits: Mutex<u64>,
     commit_ended: Condvar,
-    /// Accesses that the policy has not seen: block, and whether it was written.
+    /// Accesses that wait for the policy: block, and in the highest bit whether it was a write.
     accesses: Mutex<Vec<u64>>,
     /// Requests of more bytes are not recorded; 0 while no worker runs.
     pub(super) recorded_bytes_max: AtomicU64,
@@ -96,11 +94,11 @@ pub(super) struct Core {
     pub(super) is_recording: AtomicBool,
     pub(super) missed: AtomicU64,
     pub(super) migrator: Mutex<()>,
-    /// Queues in which a write waits for a slot. Nothing moves meanwhile: migrations would take
-    /// every slot that they release before the write sees it.
+    /// Queues in which a write waits for a slot. Nothing moves meanwhile, since migrations would
+    /// take every slot that they release before the write.
     pub(super) waiting_writers: AtomicUsize,
-    /// For plain transfers to tiers.
-    pub(super) buffer: Spare,
+    /// The buffer of synchronous transfers to tiers.
+    pub(super) buffer: IoBuffer,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,7 +110,7 @@ fn spare_of(slots: u32) -> u32 {
 }
 
 impl Core {
-    /// Makes a new, empty set: headers on every member, then the map.
+    /// Creates an empty set: headers on every member, then the map.
     pub(super) fn create(
         map_device: Arc<dyn Device>,
         parts: Vec<TierPart>,
@@ -146,13 +144,13 @@ impl Core {
         Ok(set)
     }
 
-    /// Opens a set whose members are given in the order of its header.
+    /// Opens a set; `devices` are in the order of its header.
     pub(super) fn open(
         map_device: Arc<dyn Device>,
         header: SetHeader,
         devices: Vec<Arc<dyn Device>>,
     ) -> Result<Self> {
-        let buffer = Spare::default();
+        let buffer = IoBuffer::default();
         for (tier, device) in (0..).zip(&devices) {
             check_member(device.as_ref(), &header, tier, &buffer)?;
         }
@@ -209,7 +207,7 @@ impl Core {
             missed: AtomicU64::new(0),
             migrator: Mutex::new(()),
             waiting_writers: AtomicUsize::new(0),
-            buffer: Spare::default(),
+            buffer: IoBuffer::default(),
         })
     }
 
@@ -221,18 +219,16 @@ impl Core {
         self.len_bytes.load(Ordering::SeqCst)
     }
 
-    /// Blocks that a length has.
     pub(super) fn blocks_of(&self, len_bytes: u64) -> u32 {
         u32::try_from(len_bytes.div_ceil(self.block_bytes())).unwrap_or(u32::MAX)
     }
 
-    /// Blocks that can be stored.
+    /// Most blocks of the device.
     pub(super) fn blocks_max(&self) -> u64 {
         let sum: u64 = self.tiers.iter().map(|tier| u64::from(tier.slots - tier.spare)).sum();
         sum.min(u32::MAX.into())
     }
 
-    /// First byte of a slot.
     pub(super) fn offset_of(&self, place: Place) -> u64 {
         self.header.data_start() + u64::from(place.slot) * self.block_bytes()
     }
@@ -245,7 +241,7 @@ impl Core {
         lock(&self.journal)
     }
 
-    /// The device is at least so long.
+    /// Grows the length to at least `end`.
     pub(super) fn reach(&self, end: u64) {
         self.len_bytes.fetch_max(end, Ordering::SeqCst);
     }
@@ -262,11 +258,11 @@ impl Core {
         })
     }
 
-    /// Everything that was written is on stable storage, and the map that finds it.
+    /// Makes all completed writes durable, and then the map.
     pub(super) fn sync(&self) -> Result<()> {
         let mut journal = self.journal();
         let dirty = std::mem::take(&mut self.alloc().dirty);
-        // A write that has ended is in the list and within the length, read in this order.
+        // A completed write is in the list and within the length, if read in this order.
         let len_bytes = self.len_bytes();
         let blocks = self.blocks_of(len_bytes);
         let (ready, behind): (Vec<u32>, Vec<u32>) =
@@ -294,8 +290,8 @@ impl Core {
         self.commit(journal, len_bytes, &records)
     }
 
-    /// To be called before anything is written: the first call after the set was opened begins a
-    /// new generation.
+    /// Must be called before every change: the first call after the set was opened begins a new
+    /// generation.
     pub(super) fn before_change(&self) -> Result<()> {
         if self.is_generation_begun.load(Ordering::Acquire) {
             return Ok(());
@@ -319,7 +315,7 @@ impl Core {
         Ok(())
     }
 
-    /// Makes records durable; they are fresh no more.
+    /// Makes records durable; their entries are no longer fresh.
     pub(super) fn commit(
         &self,
         journal: &mut Journal,
@@ -346,7 +342,7 @@ impl Core {
         Ok(())
     }
 
-    /// Changes the length. What is cut off is gone, also from stable storage.
+    /// Changes the length. A truncation is durable on return.
     pub(super) fn set_len(&self, bytes: u64) -> Result<()> {
         if bytes.div_ceil(self.block_bytes()) > self.blocks_max() {
             let reason = format!("{bytes} bytes are more than the tiers hold");
@@ -375,7 +371,7 @@ impl Core {
         Ok(())
     }
 
-    /// Zeroes what remains of the last block, so that a later growth finds zeros.
+    /// Zeroes the rest of the last block, so that a later growth reads zeros.
     fn clear_tail(&self, bytes: u64, before: u64) -> Result<()> {
         let block = bytes / self.block_bytes();
         let within = bytes % self.block_bytes();
@@ -385,7 +381,7 @@ impl Core {
         let end = (before - block * self.block_bytes()).min(self.block_bytes()) as usize;
         let device = self.tiers[usize::from(place.tier)].device.as_ref();
         let offset = self.offset_of(place);
-        // A copy that is under way would miss this, so it ends here. None is being committed.
+        // The pin cancels a copy under way, which would miss the zeros. No commit is under way.
         if self.map.pin(block as u32) != Pin::At(place) {
             return Err(TieredError::Frozen { file: self.map_device.name() });
         }
@@ -399,27 +395,27 @@ impl Core {
         self.sync_tier(usize::from(place.tier))
     }
 
-    /// How many commits ended so far.
+    /// Number of commits that have ended.
     pub(super) fn commits(&self) -> u64 {
         *lock(&self.commits)
     }
 
-    /// A commit has ended, well or not: writes that waited for it may go on.
+    /// Counts an ended commit and wakes the writes that wait for it.
     pub(super) fn end_commit(&self) {
         *lock(&self.commits) += 1;
         self.commit_ended.notify_all();
     }
 
-    /// Sleeps until more than `seen` commits have ended; false if none did for a millisecond.
+    /// Waits until more than `seen` commits have ended; false after a millisecond.
     pub(super) fn wait_for_commit(&self, seen: u64) -> bool {
         let commits = lock(&self.commits);
-        // Readers that leave do not notify: that would cost every read.
+        // Readers that leave do not notify, which would cost every read: hence the timeout.
         let patience = Duration::from_millis(1);
         let slept = self.commit_ended.wait_timeout_while(commits, patience, |now| *now <= seen);
         !slept.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Hands accesses to the policy, unless too many wait for it.
+    /// Passes accesses to the policy, unless too many wait.
     pub(super) fn record(&self, accesses: &mut Vec<u64>) {
         let mut waiting = lock(&self.accesses);
         if waiting.len() + accesses.len() <= ACCESSES_MAX {
@@ -430,13 +426,12 @@ impl Core {
         }
     }
 
-    /// Takes the accesses that wait for the policy.
     pub(super) fn take_accesses(&self, into: &mut Vec<u64>) {
         into.clear();
         std::mem::swap(&mut *lock(&self.accesses), into);
     }
 
-    /// Bytes of map and free lists.
+    /// Bytes of map, free lists, journal, accesses and buffer.
     pub(super) fn memory_bytes(&self) -> usize {
         let journal = self.journal().memory_bytes();
         let accesses = lock(&self.accesses).capacity() * size_of::<u64>();
@@ -448,7 +443,7 @@ impl Core {
     }
 }
 
-/// The slots of each tier, with those of all blocks taken, and the bytes of each tier's file.
+/// The slots of each tier, with those of all blocks marked, and the bytes of each tier's file.
 fn take_slots(
     file: &str,
     devices: &[Arc<dyn Device>],
@@ -475,8 +470,8 @@ fn take_slots(
     Ok((slots, file_bytes))
 }
 
-/// Refuses a file that is not the tier that it should be.
-fn check_member(device: &dyn Device, set: &SetHeader, tier: u8, buffer: &Spare) -> Result<()> {
+/// Refuses a file that is not the expected tier.
+fn check_member(device: &dyn Device, set: &SetHeader, tier: u8, buffer: &IoBuffer) -> Result<()> {
     let wanted = &set.tiers[usize::from(tier)].name;
     let wrong = |reason: String| Err(TieredError::Member { file: device.name(), reason });
     let (header, role) = match SetHeader::read_with(device, buffer) {
@@ -506,7 +501,7 @@ fn check_member(device: &dyn Device, set: &SetHeader, tier: u8, buffer: &Spare) 
     Ok(())
 }
 
-/// A tier's file that ends before a slot that is taken was cut.
+/// Refuses a tier's file that ends before a slot that is taken.
 fn check_reach(
     header: &SetHeader,
     place: Place,

@@ -2,33 +2,33 @@
 //!
 //! An agent's state is s1, the mean temperature of its tier's pages, and s2, the requests that wait
 //! there times l_r / k_r + alpha l_r / k_w. Its value function has four fuzzy rules
-//! ([`value`](Rules)). A page that is asked for goes up from tier i to j if
+//! ([`value`](Rules)). An accessed page is promoted from tier i to j if
 //!
 //! > v_up(i) + v_up(j) >= v_not(i) + v_not(j)    (6.4)
 //!
-//! with the states as they would be after and as they are before; the coldest page of j comes down
-//! if j is full. At the end of each state the agents learn by TD(lambda) (6.6) with the text's rate
+//! for the states after and before the move; if j is full, its coldest page is demoted. At the end
+//! of each state the agents learn by TD(lambda) (6.6) with the text's rate
 //! 0.1 / (1 + 100 sum phi) and the negative mean response time of all requests.
 //!
-//! What the text leaves open, and what is done here: a state lasts 100 accesses and is one unit of
-//! time (beta = 0.1, lambda = 0.8, as in the authors' program); mean and range of the state
-//! variables are those of 500 samples, one every 4 accesses; the reward is negative, as its
-//! definition says and its formula does not, and "the overall response time", the same for all
-//! agents; the states "after" know of the page that comes down
-//! and of all four reads and writes; parameters begin at 0, so the first pages all tie, and go up.
+//! Choices where the text is open: a state lasts 100 accesses and is one unit of time (beta = 0.1,
+//! lambda = 0.8, as in the authors' program); mean and range of the state variables are those of
+//! 500 samples, one every 4 accesses; the reward is negative, as in its definition but not its
+//! formula, and is "the overall response time", the same for all agents; the states after the move
+//! include the demoted page and all four reads and writes; parameters start at 0, so the first
+//! values tie and those pages are promoted.
 //!
-//! The authors' program is another algorithm: `restore:code`. Options one by one:
+//! The authors' program is a different algorithm: `restore:code`. Its single options, and others:
 //!
 //! | option | instead |
 //! |---|---|
 //! | `additive` | four rules of one membership each |
 //! | `code-diff` | upgrade if the change of v(j) is at least that of v(i) |
 //! | `s1-weighted` | Eq. 6.4 with each v times its s1, as the prose behind it says |
-//! | `guard` | besides, only if the page is hotter than the one that comes down |
+//! | `guard` | also require that the page is hotter than the demoted one |
 //! | `tier-reward` | each agent gets the mean response time of its own tier |
 //! | `model-reward` | all agents get Eq. 6.1's sum, negative, and nothing measured |
-//! | `rate=X` | the same learning rate always |
-//! | `explore=X` | pages of the slower tiers go up one by one with this probability in any case |
+//! | `rate=X` | a constant learning rate |
+//! | `explore=X` | pages of the slower tiers are also promoted with this probability |
 //! | `escape` | upgrade while either value is exactly 0 |
 
 mod value;
@@ -37,14 +37,14 @@ use cenote_device::mix;
 use serde::{Deserialize, Serialize};
 
 use super::lowest::Lowest;
-use super::saved::{ACCESSES_MAX, Load, Owner, check};
+use super::saved::{ACCESSES_MAX, Load, StateHeader, check};
 use super::temperature::{self, ONE, Temperatures};
 use super::{Access, Context, Options, Policy, PolicyKind};
 use crate::error::Result;
 use crate::placement::{Move, Page, Placement, Tier};
 use crate::spec::TierSpec;
 pub use value::Rules;
-use value::{Agent, Learning, Spread};
+use value::{Agent, Learning, Samples};
 
 /// Accesses of one state, and between two samples of the state variables.
 const STATE_ACCESSES: u64 = 100;
@@ -60,16 +60,16 @@ pub enum Criterion {
     Sum,
     /// The authors' program: the faster tier gains at least what the slower does.
     Difference,
-    /// Each value times the mean temperature of its tier.
+    /// Equation 6.4 with each value times the mean temperature of its tier.
     Weighted,
 }
 
-/// What the agents learn from.
+/// The reward of the agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reward {
-    /// Response times of their own tier.
+    /// Mean response time of their own tier.
     Tier,
-    /// Response times of all tiers.
+    /// Mean response time of all tiers.
     System,
     /// Equation 6.1.
     Model,
@@ -78,21 +78,21 @@ pub enum Reward {
 /// ReStore's options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReStoreConfig {
-    /// How memberships make rules.
+    /// How memberships combine to rules.
     pub rules: Rules,
     /// How values are compared.
     pub criterion: Criterion,
-    /// What is learned from.
+    /// The reward of the agents.
     pub reward: Reward,
-    /// Never a page for a hotter one.
+    /// Never demote a page that is hotter than the promoted one.
     pub guard: bool,
-    /// The same learning rate always.
+    /// A constant learning rate.
     pub rate: Option<f64>,
-    /// Probability of an upgrade in any case.
+    /// Probability of a random promotion.
     pub explore: f64,
-    /// Upgrade while either value is 0.
+    /// Promote while either value is 0.
     pub escape: bool,
-    /// How much a request warms: the text's 0.2.
+    /// Warming by a request: 0.2 in the text.
     pub gain: f64,
 }
 
@@ -127,7 +127,7 @@ impl ReStoreConfig {
     }
 }
 
-/// Responses of a state, discounted.
+/// Discounted sum and number of a state's response times.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Responses {
     sum_ms: f64,
@@ -140,25 +140,24 @@ impl Responses {
     }
 }
 
-/// The agents and what they look at.
+/// The policy.
 #[derive(Debug)]
 pub struct ReStore {
-    owner: Owner,
+    header: StateHeader,
     config: ReStoreConfig,
     learning: Learning,
     temperatures: Temperatures,
     coldest: Lowest,
     agents: Vec<Agent>,
     responses: Vec<Responses>,
-    /// By tier: milliseconds that one waiting request stands for, and that a request takes on
-    /// average.
+    /// By tier, in milliseconds: the weight of a waiting request in s2, and the mean I/O time.
     task_ms: Vec<f64>,
     access_ms: Vec<f64>,
     accesses: u64,
     seed: u64,
 }
 
-/// Read or write, on average half of each: what Equation 6.1 calls the average I/O time.
+/// The average I/O time of Equation 6.1: half reads, half writes.
 fn access_ms(tier: &TierSpec) -> f64 {
     (tier.read_ns + tier.write_ns) as f64 / 2e6
 }
@@ -176,10 +175,10 @@ impl ReStore {
         let task_ms: Vec<f64> = tiers.iter().map(task_ms).collect();
         let range_min = 0.1 / f64::from(placement.pages());
         let agent = |&task: &f64| {
-            Agent::new(config.rules, [Spread::new(0.5, range_min), Spread::new(task, 2.0 * task)])
+            Agent::new(config.rules, [Samples::new(0.5, range_min), Samples::new(task, 2.0 * task)])
         };
         Self {
-            owner: Owner::new(PolicyKind::ReStore(config), context),
+            header: StateHeader::new(PolicyKind::ReStore(config), context),
             config,
             learning: Learning { gamma: (-BETA).exp(), lambda: LAMBDA, rate: config.rate },
             agents: task_ms.iter().map(agent).collect(),
@@ -200,7 +199,7 @@ impl ReStore {
         [s1, f64::from(queued) * self.task_ms[usize::from(tier)]]
     }
 
-    /// The agents sample their states and, at the end of one, learn.
+    /// Lets the agents sample their states and, at the end of a state, learn.
     fn observe(&mut self, access: &Access<'_>, placement: &Placement) {
         let samples = self.accesses.is_multiple_of(SAMPLE_ACCESSES);
         let learns = self.accesses.is_multiple_of(STATE_ACCESSES);
@@ -210,8 +209,8 @@ impl ReStore {
         let tiers = 0..placement.tiers() as Tier;
         let states: Vec<[f64; 2]> = tiers.map(|tier| self.state(tier, access, placement)).collect();
         for (agent, state) in self.agents.iter_mut().zip(&states).filter(|_| samples) {
-            agent.spreads[0].sample(state[0]);
-            agent.spreads[1].sample(state[1]);
+            agent.windows[0].sample(state[0]);
+            agent.windows[1].sample(state[1]);
         }
         if !learns {
             return;
@@ -241,7 +240,7 @@ impl ReStore {
         -states.iter().enumerate().map(cost).sum::<f64>() / f64::from(placement.pages())
     }
 
-    /// The states of the tiers below and above before and after the page and its victim moved.
+    /// The states of the slower and the faster tier, each before and after the moves.
     fn states(
         &self,
         access: &Access<'_>,
@@ -264,7 +263,7 @@ impl ReStore {
         [[below, after(here, below, -1.0)], [top, after(above, top, 1.0)]]
     }
 
-    /// Whether the page goes up.
+    /// Whether to promote the page, by the criterion.
     fn rises(&self, states: &[[[f64; 2]; 2]; 2], [here, above]: [Tier; 2]) -> bool {
         let value = |tier: Tier, state: [f64; 2]| {
             let value = self.agents[usize::from(tier)].value(state);
@@ -282,7 +281,7 @@ impl ReStore {
         }
     }
 
-    /// Whether a page of the slower tiers goes up at random.
+    /// Whether to promote a page of the slower tiers at random.
     fn explores(&self, above: Tier) -> bool {
         let random = mix(mix(self.seed) ^ self.accesses) >> 11;
         above > 0 && (random as f64) < self.config.explore * (1u64 << 53) as f64
@@ -340,7 +339,7 @@ impl Policy for ReStore {
 
     fn save(&self) -> Result<Vec<u8>> {
         let learned = (&self.agents, &self.responses, self.accesses, self.seed);
-        self.owner.pack((self.temperatures.state(), learned))
+        self.header.pack((self.temperatures.state(), learned))
     }
 
     fn heat(&self, page: Page) -> Option<f64> {
@@ -351,7 +350,7 @@ impl Policy for ReStore {
 impl Load for ReStore {
     fn load(&mut self, placement: &Placement, bytes: &[u8]) -> Result<()> {
         let ((temperatures, learned), pages): ((temperature::Saved, _), _) =
-            self.owner.unpack(bytes)?;
+            self.header.unpack(bytes)?;
         let (agents, responses, accesses, seed): (Vec<Agent>, Vec<Responses>, u64, u64) = learned;
         let tiers = self.agents.len();
         check(agents.len() == tiers && responses.len() == tiers, || {

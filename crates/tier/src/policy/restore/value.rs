@@ -11,36 +11,36 @@ use crate::policy::saved::{ACCESSES_MAX, check};
 /// Rules: {large, small} x {large, small}.
 pub(super) const RULES: usize = 4;
 
-/// Samples by which the mean and the range of a state variable are known.
+/// Samples of a state variable's mean and range.
 const SAMPLES: usize = 500;
 
-/// How the rules' weights are made of memberships.
+/// How memberships combine to the weights of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// w = mu(s1) mu(s2), as the text says.
+    /// w = mu(s1) mu(s2), as in the text.
     #[default]
     Product,
     /// Each membership is a rule of its own, as in the authors' program.
     Additive,
 }
 
-/// Mean and range of the last samples of a variable.
+/// The last samples of a variable, with their mean and range.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Spread {
+pub(super) struct Samples {
     samples: VecDeque<f64>,
-    /// Candidates for the least and for the greatest: number and value.
+    /// Candidates for the minimum and the maximum: number and value.
     least: VecDeque<(u64, f64)>,
     greatest: VecDeque<(u64, f64)>,
     number: u64,
     sum: f64,
-    /// What stands for the mean before the first sample, and the least range.
+    /// The mean before the first sample, and the least range.
     #[serde(skip)]
     mean_first: f64,
     #[serde(skip)]
     range_min: f64,
 }
 
-impl Spread {
+impl Samples {
     pub(super) fn new(mean_first: f64, range_min: f64) -> Self {
         let (samples, least, greatest) = Default::default();
         Self { samples, least, greatest, number: 0, sum: 0.0, mean_first, range_min }
@@ -63,7 +63,6 @@ impl Spread {
         }
     }
 
-    /// Takes on what was saved.
     fn load(&mut self, saved: Self) -> Result<()> {
         let Self { mean_first, range_min, .. } = *self;
         let number = saved.number;
@@ -90,8 +89,8 @@ impl Spread {
         (greatest - least).max(self.range_min)
     }
 
-    /// How much x is Large: 1 / (1 + a e^(-b x)), b = 10 / range, a = e^(b mean). The rest of it
-    /// is Small.
+    /// Membership of x in Large: 1 / (1 + a e^(-b x)), b = 10 / range, a = e^(b mean). Its
+    /// membership in Small is 1 minus that.
     fn large(&self, x: f64) -> f64 {
         1.0 / (1.0 + (-(10.0 / self.range()) * (x - self.mean())).exp())
     }
@@ -109,58 +108,55 @@ fn push_extreme(
     extremes.push_back((number, value));
 }
 
-/// What an agent knows and learns.
+/// An agent: its value function and learning state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Agent {
     #[serde(skip)]
     rules: Rules,
-    /// Of s1 and s2.
-    pub(super) spreads: [Spread; 2],
-    /// The rules' outputs, their eligibility traces, and how much each was used.
+    pub(super) windows: [Samples; 2],
+    /// The rules' outputs, their eligibility traces, and the sums of their weights.
     p: [f64; RULES],
     z: [f64; RULES],
     used: [f64; RULES],
-    /// phi and value of the state that the agent is in.
+    /// The rules' weights in the agent's present state.
     phi: [f64; RULES],
 }
 
-/// How an agent learns.
+/// Parameters of TD(lambda).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Learning {
     /// The discount for one state.
     pub(super) gamma: f64,
     /// The decay of traces.
     pub(super) lambda: f64,
-    /// The same rate always, instead of the text's schedule.
+    /// A constant rate instead of the text's schedule.
     pub(super) rate: Option<f64>,
 }
 
 impl Agent {
-    pub(super) fn new(rules: Rules, spreads: [Spread; 2]) -> Self {
+    pub(super) fn new(rules: Rules, windows: [Samples; 2]) -> Self {
         let zero = [0.0; RULES];
-        Self { rules, spreads, p: zero, z: zero, used: zero, phi: zero }
+        Self { rules, windows, p: zero, z: zero, used: zero, phi: zero }
     }
 
-    /// Takes on what was saved.
     pub(super) fn load(&mut self, saved: Self) -> Result<()> {
         let learned = [saved.p, saved.z, saved.used, saved.phi];
         check(learned.as_flattened().iter().all(|value| value.is_finite()), || {
             "what agents learned is no number".into()
         })?;
-        for (spread, saved) in self.spreads.iter_mut().zip(saved.spreads) {
-            spread.load(saved)?;
+        for (window, saved) in self.windows.iter_mut().zip(saved.windows) {
+            window.load(saved)?;
         }
         [self.p, self.z, self.used, self.phi] = learned;
         Ok(())
     }
 
     fn phi(&self, state: [f64; 2]) -> [f64; RULES] {
-        let [l1, l2] = [0, 1].map(|i| self.spreads[i].large(state[i]));
+        let [l1, l2] = [0, 1].map(|i| self.windows[i].large(state[i]));
         let (s1, s2) = (1.0 - l1, 1.0 - l2);
         match self.rules {
-            // Their sum is 1.
             Rules::Product => [l1 * l2, l1 * s2, s1 * l2, s1 * s2],
-            // Their sum is 2.
+            // Their sum is 2, hence the half.
             Rules::Additive => [l1, s1, l2, s2].map(|w| w / 2.0),
         }
     }
@@ -169,12 +165,12 @@ impl Agent {
         self.p.iter().zip(phi).map(|(p, phi)| p * phi).sum()
     }
 
-    /// v(s).
+    /// v(s), the value of a state.
     pub(super) fn value(&self, state: [f64; 2]) -> f64 {
         self.dot(&self.phi(state))
     }
 
-    /// The agent comes to `next` after it was in another state and earned `reward` there.
+    /// Learns from the transition to state `next` with `reward`.
     pub(super) fn learn(&mut self, reward: f64, next: [f64; 2], learning: &Learning) {
         let Learning { gamma, lambda, rate } = *learning;
         let next_phi = self.phi(next);
@@ -188,7 +184,7 @@ impl Agent {
         self.phi = next_phi;
     }
 
-    /// The agent begins in this state.
+    /// Sets the initial state.
     pub(super) fn begin(&mut self, state: [f64; 2]) {
         self.phi = self.phi(state);
     }
@@ -200,27 +196,27 @@ mod tests {
 
     #[test]
     fn mean_and_range_are_those_of_the_last_samples() {
-        let mut spread = Spread::new(0.5, 0.1);
-        assert_eq!((spread.mean(), spread.range()), (0.5, 0.1));
+        let mut window = Samples::new(0.5, 0.1);
+        assert_eq!((window.mean(), window.range()), (0.5, 0.1));
         let mut all = Vec::new();
         for i in 0..2_000u64 {
             let value = ((i * i * 7919) % 1000) as f64;
-            spread.sample(value);
+            window.sample(value);
             all.push(value);
             let last = &all[all.len().saturating_sub(SAMPLES)..];
             let least = last.iter().copied().fold(f64::MAX, f64::min);
             let greatest = last.iter().copied().fold(f64::MIN, f64::max);
-            assert_eq!(spread.range(), (greatest - least).max(0.1));
-            assert!((spread.mean() - last.iter().sum::<f64>() / last.len() as f64).abs() < 1e-9);
+            assert_eq!(window.range(), (greatest - least).max(0.1));
+            assert!((window.mean() - last.iter().sum::<f64>() / last.len() as f64).abs() < 1e-9);
         }
-        assert!((spread.large(spread.mean()) - 0.5).abs() < 1e-12);
+        assert!((window.large(window.mean()) - 0.5).abs() < 1e-12);
     }
 
     #[test]
     fn an_agent_learns_the_value_of_a_state_that_never_changes() {
-        let spreads = || [Spread::new(0.5, 1.0), Spread::new(0.5, 1.0)];
+        let windows = || [Samples::new(0.5, 1.0), Samples::new(0.5, 1.0)];
         for rules in [Rules::Product, Rules::Additive] {
-            let mut agent = Agent::new(rules, spreads());
+            let mut agent = Agent::new(rules, windows());
             let learning = Learning { gamma: 0.5, lambda: 0.8, rate: Some(0.1) };
             agent.begin([0.5, 0.5]);
             assert_eq!(agent.value([0.5, 0.5]), 0.0);
@@ -232,7 +228,8 @@ mod tests {
 
     #[test]
     fn the_first_step_is_that_of_the_equations() {
-        let mut agent = Agent::new(Rules::Product, [Spread::new(0.5, 1.0), Spread::new(0.5, 1.0)]);
+        let mut agent =
+            Agent::new(Rules::Product, [Samples::new(0.5, 1.0), Samples::new(0.5, 1.0)]);
         agent.begin([0.5, 0.5]);
         agent.learn(-2.0, [0.5, 0.5], &Learning { gamma: 0.9, lambda: 0.8, rate: None });
         // All phi are 1/4, the rate is 0.1 and v was 0: p = 0.1 x -2 x 1/4.

@@ -1,22 +1,20 @@
-//! Block traces as comma-separated values.
+//! Block traces as comma-separated values, in two forms:
 //!
-//! Two shapes:
-//!
-//! 1. With a header that names the columns, in any order and case, others ignored. The address is
-//!    one of `page` (also `page_id`, `block`, `object`, `obj_id`, `key`: a page number),
+//! 1. With a header that names the columns, in any order and case; others are ignored. The address
+//!    is one of `page` (also `page_id`, `block`, `object`, `obj_id`, `key`: a page number),
 //!    `offset` (also `byte_offset`, `address`, `addr`: bytes) or `lbn` (also `lba`, `sector`:
 //!    sectors of 512 bytes). The kind is `op` (also `type`, `rw`, `opcode`, `operation`,
 //!    `iotype`); without such a column all requests read. The length in bytes is `size` (also
 //!    `length`, `len`, `bytes`, `io_size`); without it, or with 0, a request is of one page.
-//!    CloudPhysics' traces as libCacheSim has them, `version,time,op,size,lbn`, are of this shape.
+//!    CloudPhysics' traces in libCacheSim's form, `version,time,op,size,lbn`, are of this kind.
 //! 2. Without a header, the seven columns of MSR Cambridge: time, host, disk, `Read` or `Write`,
-//!    offset in bytes, size in bytes, response time. A file of this shape must be of one disk,
-//!    since the offsets of two would collide.
+//!    offset in bytes, size in bytes, response time. Such a file must be of one disk, since the
+//!    offsets of two would collide.
 //!
 //! Kinds: `R`, `RD`, `READ`, `W`, `WR`, `WRITE`, `WS`, `RS` in any case, and SCSI's codes in
 //! hexadecimal (`08`, `28`, `88`, `a8` read; `0a`, `2a`, `8a`, `aa` write).
 //!
-//! Quotes around a field are taken off; a comma inside quotes is not supported, no trace has one.
+//! Quotes around a field are removed; commas inside quotes are not supported.
 
 use super::source::Lines;
 use super::{REQUEST_BYTES_MAX, Request, SECTOR_BYTES};
@@ -25,7 +23,7 @@ use crate::error::Result;
 /// Columns of an MSR Cambridge line.
 const MSR_COLUMNS: usize = 7;
 
-/// What the number of a request's place counts.
+/// Unit of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Page,
@@ -33,7 +31,7 @@ enum Unit {
     Sector,
 }
 
-/// Where the columns stand.
+/// Places of the columns.
 #[derive(Clone, Debug)]
 struct Columns {
     count: usize,
@@ -75,12 +73,12 @@ impl Columns {
     }
 }
 
-/// The requests of a CSV file.
+/// Reads the requests of a CSV file.
 pub(super) struct Csv {
     lines: Lines,
-    /// `None` for a file without lines.
+    /// `None` if the file has no lines.
     columns: Option<Columns>,
-    /// Host and disk of an MSR file, once seen.
+    /// Host and disk of an MSR file, from its first line.
     disk: Option<String>,
     msr: bool,
 }
@@ -119,7 +117,7 @@ impl Csv {
     }
 }
 
-/// One line, or what was expected of it.
+/// Parses a line. The error says what was expected.
 fn parse(line: &str, columns: &Columns, page_bytes: u64) -> std::result::Result<Request, String> {
     let found = fields(line).count();
     if found != columns.count {
@@ -156,7 +154,7 @@ fn parse(line: &str, columns: &Columns, page_bytes: u64) -> std::result::Result<
     })
 }
 
-/// Whether an MSR line is of the same host and disk as the first one.
+/// Whether an MSR line has the same host and disk as the first one.
 fn same_disk(line: &str, disk: &mut Option<String>) -> bool {
     let mut names = fields(line).skip(1);
     let (host, number) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
@@ -175,7 +173,7 @@ fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(',').map(|field| field.trim().trim_matches('"'))
 }
 
-/// Whether a kind of request writes; `None` for a kind that does neither.
+/// Whether a request writes; `None` if it neither reads nor writes.
 fn write_of(kind: &str) -> Option<bool> {
     let is = |names: &[&str]| names.iter().any(|name| kind.eq_ignore_ascii_case(name));
     if is(&["r", "rd", "rs", "read", "08", "28", "88", "a8"]) {

@@ -1,13 +1,13 @@
-//! The formats that are lines of numbers.
+//! Parses the formats of lines of numbers.
 
 use super::source::Lines;
 use super::{REQUEST_BYTES_MAX, Request, SECTOR_BYTES};
 use crate::error::Result;
 
-/// What a number of a page must be.
+/// Description of a page number.
 const PAGE: &str = "a page number from 0 to 2^64 - 2";
 
-/// `R page` or `W page`, in either case.
+/// Parses `R page` or `W page`, in either case.
 pub(super) fn text(lines: &mut Lines) -> Result<Option<Request>> {
     let Some(line) = lines.next()? else { return Ok(None) };
     let mut words = line.split_ascii_whitespace();
@@ -27,7 +27,7 @@ pub(super) fn text(lines: &mut Lines) -> Result<Option<Request>> {
     }
 }
 
-/// A page alone. `*` marks a phase in the LIRS collection and is no access.
+/// Parses a page number. `*` marks a phase in the LIRS collection and is skipped.
 pub(super) fn number(lines: &mut Lines) -> Result<Option<Request>> {
     loop {
         let Some(line) = lines.next()? else { return Ok(None) };
@@ -41,8 +41,8 @@ pub(super) fn number(lines: &mut Lines) -> Result<Option<Request>> {
     }
 }
 
-/// `start count ignored sequence`: blocks of 512 bytes, gathered into pages of `page_bytes`.
-/// Without a size, a block is a page, as the literature on replacement counts them.
+/// Parses `start count ignored sequence`: blocks of 512 bytes, grouped into pages of `page_bytes`.
+/// Without a size each block is a page, as in the literature on replacement.
 pub(super) fn arc(lines: &mut Lines, page_bytes: Option<u64>) -> Result<Option<Request>> {
     let Some(line) = lines.next()? else { return Ok(None) };
     match arc_request(line, page_bytes) {

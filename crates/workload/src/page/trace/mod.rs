@@ -1,20 +1,20 @@
-//! Page traces from files: streaming, in bounded memory, packed (`.zst`, `.gz`) or not.
+//! Page traces from files: streamed in bounded memory, compressed (`.zst`, `.gz`) or not.
 //!
 //! | [`TraceFormat`] | guessed from | a line or record |
 //! |---|---|---|
 //! | `text` | `.txt`, `.trace`, first line R or W | `R page` or `W page` |
 //! | `numbers` | `.txt`, `.trace`, first line a number | `page`, a read |
 //! | `arc` | `.lis` | `start count ignored sequence`: reads, each block a page |
-//! | `arc-sectors` | never | the same, blocks of 512 bytes gathered into pages |
+//! | `arc-sectors` | never | the same, blocks of 512 bytes grouped into pages |
 //! | `csv` | `.csv` | columns by their header, or those of MSR Cambridge ([`csv`]) |
 //! | `oracle-general` | `.oracleGeneral`, `.oracleGeneral.bin` | 24 bytes, reads |
 //!
-//! `numbers` are the LIRS collection, whose `*` lines are marks; `arc` is the ARC collection, in
-//! which the literature counts a block as a page; `oracle-general` is libCacheSim's.
+//! `numbers` is the LIRS collection, whose `*` lines are marks; `arc` is the ARC collection, in
+//! which the literature counts a block as a page; `oracle-general` is libCacheSim's format.
 //!
-//! In text, blank lines and lines that start with `#` are passed over. A request over several
-//! pages yields each of them. What a format does not know is an error that names the file, the
-//! line or record and what was expected; the load ends there.
+//! Blank lines of text and lines that start with `#` are skipped. A request over several pages
+//! yields each of them. A line or record that does not conform to the format is an error that names
+//! the file, the number and what was expected; the load ends there.
 //!
 //! Page numbers are the trace's own and may be sparse: [`Dense`](super::dense::Dense) renumbers.
 
@@ -39,11 +39,11 @@ pub use write::write_text;
 /// Bytes of a sector, the unit of block addresses.
 const SECTOR_BYTES: u64 = 512;
 
-/// Bytes of the largest request that a trace may hold: far above what a drive takes at once, so
-/// that a damaged number is an error and not a load of 10^15 accesses.
+/// Bytes of the largest request in a trace: far more than a drive supports, so that a damaged
+/// number is an error and not a load of 10^15 accesses.
 pub const REQUEST_BYTES_MAX: u64 = 1 << 32;
 
-/// How a trace file is to be read. The table in the [module's head](self) explains each.
+/// Format of a trace file, see the table of the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceFormat {
@@ -53,7 +53,7 @@ pub enum TraceFormat {
     Numbers,
     /// The ARC collection, each block a page.
     Arc,
-    /// The ARC collection, blocks of 512 bytes gathered into pages.
+    /// The ARC collection, blocks of 512 bytes grouped into pages.
     ArcSectors,
     /// Comma-separated values.
     Csv,
@@ -66,7 +66,7 @@ impl TraceFormat {
     pub const ALL: [Self; 6] =
         [Self::Text, Self::Numbers, Self::Arc, Self::ArcSectors, Self::Csv, Self::OracleGeneral];
 
-    /// The name, as the command line spells it.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -102,7 +102,7 @@ impl FromStr for TraceFormat {
     }
 }
 
-/// Adjacent pages that one line or record asks for.
+/// Adjacent pages requested by a line or record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Request {
     pages: Range<u64>,
@@ -110,13 +110,13 @@ struct Request {
 }
 
 impl Request {
-    /// One page. `None` for the last number, which has no end.
+    /// A request of one page. `None` for the last number, whose end is not a number.
     fn page(page: u64, write: bool) -> Option<Self> {
         Some(Self { pages: page..page.checked_add(1)?, write })
     }
 
-    /// The pages under `bytes` bytes at `offset`; the page at `offset` if there are none. `None`
-    /// if they end nowhere or are absurdly many.
+    /// A request of `bytes` bytes at `offset`, at least of the page at `offset`. `None` if it is
+    /// too large or its end overflows.
     fn bytes(offset: u64, bytes: u64, page_bytes: u64, write: bool) -> Option<Self> {
         let end = offset.checked_add(bytes.max(1)).filter(|_| bytes <= REQUEST_BYTES_MAX)?;
         let last = (end - 1) / page_bytes;
@@ -124,7 +124,7 @@ impl Request {
     }
 }
 
-/// What reads the requests out of a file.
+/// Reader of a format.
 enum Reader {
     Text(Lines),
     Numbers(Lines),
@@ -140,7 +140,7 @@ pub struct Trace {
     format: TraceFormat,
     page_bytes: u64,
     reader: Reader,
-    /// What the last request still asks for.
+    /// The remaining pages of the last request.
     current: Request,
     requests: u64,
     ops: u64,
@@ -150,8 +150,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens a trace. Without a `format`, the file's name tells it, or for text its first line.
-    /// `page_bytes` cuts byte offsets into pages; formats that hold page numbers ignore it.
+    /// Opens a trace. Without a `format` it follows from the file's name, or from the first line of
+    /// text. `page_bytes` converts byte offsets to pages; formats of page numbers ignore it.
     pub fn open(path: &Path, format: Option<TraceFormat>, page_bytes: u64) -> Result<Self> {
         require(page_bytes > 0, "page-bytes", page_bytes, "at least 1")?;
         let (bytes, inner) = source::open(path)?;
@@ -186,12 +186,12 @@ impl Trace {
         })
     }
 
-    /// The format that was given or guessed.
+    /// The format, given or guessed.
     pub fn format(&self) -> TraceFormat {
         self.format
     }
 
-    /// Requests read so far: lines or records, each of one or more pages.
+    /// Number of requests so far: lines or records, each of one or more pages.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -208,14 +208,14 @@ impl Trace {
     }
 }
 
-/// What is known of a format before the file is read.
+/// The format as far as the file's name shows it.
 enum Hint {
     Format(TraceFormat),
     SomeText,
 }
 
 impl Hint {
-    /// From a name without the ending of a compressor.
+    /// `path` lacks the extension of a compressor.
     fn from_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let name = name.strip_suffix(".bin").unwrap_or(&name);
@@ -229,7 +229,7 @@ impl Hint {
     }
 }
 
-/// Which of the two simple text formats a first line belongs to. No line at all fits either.
+/// The simple text format of a first line. An empty file fits either.
 fn sniff(line: Option<&str>) -> Option<TraceFormat> {
     let Some(line) = line else { return Some(TraceFormat::Text) };
     if line == "*" || line.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -287,12 +287,12 @@ impl PageLoad for Trace {
         self.name.clone()
     }
 
-    /// Known once the trace was read to its end.
+    /// Known after the last access.
     fn pages(&self) -> Option<u64> {
         self.ended.then_some(self.pages)
     }
 
-    /// Known once the trace was read to its end.
+    /// Known after the last access.
     fn ops(&self) -> Option<u64> {
         self.ended.then_some(self.ops)
     }

@@ -1,11 +1,11 @@
-//! libCacheSim's `oracleGeneral`: records of 24 bytes, little-endian, without a head.
+//! libCacheSim's `oracleGeneral`: little-endian records of 24 bytes, without a header.
 //!
 //! | bytes | what |
 //! |---|---|
 //! | 0..4 | time in seconds, u32 |
 //! | 4..12 | object, u64: here the page |
 //! | 12..16 | size of the object in bytes, u32; not used: an object is a page |
-//! | 16..24 | when the object is next asked for, i64: a request's number, or negative for never |
+//! | 16..24 | next request of the object, i64: its number, or negative for never |
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,9 @@ use crate::error::{Result, WorkloadError, unreadable};
 
 const RECORD_BYTES: usize = 24;
 
-/// No trace has this many requests: 2^48 records are 6 PiB.
+/// Exceeds the number of requests of any trace: 2^48 records are 6 PiB.
 const NEXT_END: i64 = 1 << 48;
 
-/// The records of a file.
 pub(super) struct Records {
     path: PathBuf,
     bytes: Bytes,
@@ -53,9 +52,9 @@ impl Records {
         }
     }
 
-    /// The one field that not every value fits: a file of another format, or one that lost bytes,
-    /// fails here within a few records. Whether the number counts from the file's start or from
-    /// this record differs between writers, so it can't be checked further.
+    /// Checks the one field that has impossible values, so that a file of another format or with
+    /// lost bytes fails within a few records. Writers differ in whether the number counts from the
+    /// file's start or from this record.
     fn check_next(&self, next: i64) -> Result<()> {
         if (-2..NEXT_END).contains(&next) || next == i64::MAX {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The bytes of a trace file, unpacked, and its lines.
+//! Decompresses trace files and splits them into lines.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -8,21 +8,20 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::error::{Result, WorkloadError, unreadable};
 
-/// Bytes of the longest line: no format has lines near it, and a file without line ends must not
-/// fill the memory.
+/// Bytes of the longest line. No format has such lines, and a file without line ends must not fill
+/// the memory.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// log2 of the largest zstd window: 128 MiB, what `zstd --long` asks for.
+/// Binary logarithm of the largest zstd window: 128 MiB, that of `zstd --long`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 
-/// Characters of a broken line that an error shows.
+/// Characters of a broken line in an error.
 const EXCERPT_CHARS: usize = 60;
 
-/// A stream of bytes.
 pub(super) type Bytes = Box<dyn BufRead + Send>;
 
-/// Opens a file, unpacked if its name ends in `.zst` or `.gz`. Also returns the name without that
-/// ending. A file of no bytes is an empty stream in every case.
+/// Opens a file, decompressed if its name ends in `.zst` or `.gz`. Also returns the name without
+/// that extension. An empty file is an empty stream in every case.
 pub(super) fn open(path: &Path) -> Result<(Bytes, PathBuf)> {
     let fail = |source| unreadable(path, 0, source);
     let mut file = BufReader::with_capacity(1 << 16, File::open(path).map_err(fail)?);
@@ -46,13 +45,13 @@ pub(super) fn open(path: &Path) -> Result<(Bytes, PathBuf)> {
     }
 }
 
-/// The lines of a text: numbered, checked, without blank ones and `#` comments.
+/// Numbered lines of text, without blank ones and `#` comments.
 pub(super) struct Lines {
     path: PathBuf,
     bytes: Bytes,
     buffer: Vec<u8>,
     number: u64,
-    /// The line in `buffer` was looked at but not taken.
+    /// Whether [`Lines::next`] has yet to return the line in `buffer`.
     held: bool,
 }
 
@@ -61,7 +60,7 @@ impl Lines {
         Self { path: path.to_path_buf(), bytes, buffer: Vec::new(), number: 0, held: false }
     }
 
-    /// The next line with something on it, trimmed; `None` at the end.
+    /// The next line with content, trimmed; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<&str>> {
         if !std::mem::take(&mut self.held) && !self.advance()? {
             return Ok(None);
@@ -75,7 +74,7 @@ impl Lines {
         Ok(self.held.then(|| self.line()))
     }
 
-    /// An error about the line that was taken last.
+    /// An error about the last line.
     pub(super) fn broken(&self, expected: impl Into<String>) -> WorkloadError {
         let line = String::from_utf8_lossy(&self.buffer);
         let line = line.trim();
@@ -96,7 +95,7 @@ impl Lines {
         }
     }
 
-    /// Reads on until a line has content. False at the end of the file.
+    /// Reads the next line with content. False at the end of the file.
     fn advance(&mut self) -> Result<bool> {
         loop {
             self.buffer.clear();
@@ -121,13 +120,13 @@ impl Lines {
     }
 
     fn line(&self) -> &str {
-        // Checked when it was read. A byte order mark may stand before the first line.
+        // It was checked when it was read. The first line may start with a byte order mark.
         let line = str::from_utf8(&self.buffer).unwrap_or_default();
         line.trim_start_matches('\u{feff}').trim()
     }
 }
 
-/// Fills `buffer` from the stream as far as it goes; returns the bytes read.
+/// Fills `buffer` as far as the stream goes. Returns the number of bytes read.
 pub(super) fn read_full(bytes: &mut Bytes, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -5,8 +5,8 @@ use std::io::Write;
 use crate::error::{Result, WorkloadError};
 use crate::page::PageOp;
 
-/// Writes a load as lines `R page` and `W page`; returns how many. Ends at the load's first error.
-/// Give it a buffered writer.
+/// Writes a load as lines `R page` and `W page`, and returns their number. Ends at the first error
+/// of the load. `out` should be buffered.
 pub fn write_text<W: Write>(
     out: &mut W,
     load: impl IntoIterator<Item = Result<PageOp>>,

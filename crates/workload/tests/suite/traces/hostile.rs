@@ -1,4 +1,4 @@
-//! Broken files: an error that names the place, never a panic, never an endless load.
+//! Broken files give an error that names the place, never a panic or an endless load.
 
 use cenote_workload::WorkloadError;
 use cenote_workload::page::trace::{Trace, TraceFormat};

@@ -1,4 +1,4 @@
-//! Trace files: every format read back, and what a broken one says.
+//! Trace files: every format is read, and broken ones give errors.
 
 mod hostile;
 mod real;

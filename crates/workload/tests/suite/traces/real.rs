@@ -1,4 +1,4 @@
-//! Traces of real systems, where the machine has them.
+//! Traces of real systems. Skipped if they are missing.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

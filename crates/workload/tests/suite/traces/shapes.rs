@@ -1,4 +1,4 @@
-//! Each format, read as its definition says.
+//! Each format is read according to its definition.
 
 use std::io::Write;
 
@@ -51,7 +51,7 @@ fn a_window_of_128_mib_is_unpacked() {
 }
 
 #[test]
-fn numbers_are_told_from_text_and_marks_are_no_accesses() {
+fn numbers_are_distinguished_from_text_and_marks_are_no_accesses() {
     let text = "*\n12 \n7\n*\n12\n";
     assert_eq!(read("a.trace", None, text).expect("valid"), reads([12, 7, 12]));
     let (_directory, path) = file("a.trace", text);

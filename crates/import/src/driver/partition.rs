@@ -1,4 +1,4 @@
-//! The second pass: maps pairs to keys, and spreads them over ranges of keys.
+//! Runs the second pass: maps pairs to keys and partitions them by ranges of keys.
 
 use cenote_device::mix;
 
@@ -9,26 +9,25 @@ use crate::build::{BuildSizes, Source};
 use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
 use crate::mapper::{Mapped, Mapper, Rule};
-use crate::partition::{KeySpace, Range, Ranges, Spread, Spreader};
+use crate::partition::{KeySpace, Range, RangeBlocks, RangeWriter, Ranges};
 use crate::report::Phase;
-use crate::spill::{Extent, SpillFile, SpillReader};
+use crate::spill::{Extent, SpillFile, SpillReader, SpillWriter};
 use crate::workers::{self, Shared};
 
-/// Keys of a range that sorts fastest: 16 MiB, the cache of a core or two.
+/// Keys in the range that sorts fastest: 16 MiB, the cache of a core or two.
 const RANGE_KEYS_BEST: usize = 2 << 20;
 const RANGES_MAX: usize = 4096;
 pub(super) const BLOCK_BYTES_MIN: usize = 4 << 10;
 pub(super) const BLOCK_BYTES_MAX: usize = 128 << 10;
 
-/// Edges spread over ranges of keys.
 pub(crate) struct Partitioned {
     pub(super) space: KeySpace,
     pub(crate) file: SpillFile,
     pub(super) ranges: Ranges,
-    pub(super) spread: Spread,
+    pub(super) range_blocks: RangeBlocks,
     pub(super) block_bytes: usize,
     pub(super) loops: u64,
-    /// Makes this graph's checksums differ from those of others.
+    /// Distinguishes this graph's checksums from those of others.
     pub(super) salt: u64,
 }
 
@@ -40,22 +39,21 @@ pub(super) struct Plan {
 
 impl Partitioned {
     pub(super) fn keys(&self) -> u64 {
-        self.spread.keys()
+        self.range_blocks.keys()
     }
 
-    /// What the graph takes on disk, about: the lists of one direction and all that is stored once.
+    /// Estimated size of the graph file: the lists of one direction and all other sections.
     pub(crate) fn graph_bytes(&self, vertices: u64) -> u64 {
         self.keys() * 17 / 4 + vertices * 16
     }
 
     pub(super) fn source(&self, keep_duplicates: bool) -> Source<'_> {
-        let Partitioned { space, file, ranges, spread, .. } = self;
-        Source { space: *space, file, ranges, spread, keep_duplicates }
+        let Partitioned { space, file, ranges, range_blocks, .. } = self;
+        Source { space: *space, file, ranges, range_blocks, keep_duplicates }
     }
 }
 
 impl Import<'_> {
-    /// The second pass.
     pub(crate) fn partition(&self, gathered: &Gathered<'_>) -> Result<Partitioned> {
         let ids = &gathered.ids;
         let space = KeySpace::new(ids.len());
@@ -73,11 +71,11 @@ impl Import<'_> {
         let widest = ranges.as_slice().iter().map(|range| range.key_bytes()).max().unwrap_or(8);
         let widest = widest + self.config.weight_bytes();
         let file = SpillFile::new(self.workspace.spill()?, keys_max * widest as u64);
-        let outputs = self.spread(gathered, rule, &ranges, &file, plan.block_bytes)?;
-        let mut spread = Spread::new(ranges.as_slice().len());
+        let outputs = self.write_ranges(gathered, rule, &ranges, &file, plan.block_bytes)?;
+        let mut range_blocks = RangeBlocks::new(ranges.as_slice().len());
         let (mut loops, mut salt, mut fingerprint) = (0, 0u64, 0u64);
         for output in outputs {
-            spread.add(output.spread);
+            range_blocks.add(output.range_blocks);
             loops += output.loops;
             salt = salt.wrapping_add(output.sum);
             fingerprint = fingerprint.wrapping_add(output.fingerprint);
@@ -90,10 +88,10 @@ impl Import<'_> {
         }
         let block_bytes = plan.block_bytes;
         let salt = mix(salt ^ ids.len());
-        Ok(Partitioned { space, file, ranges, spread, block_bytes, loops, salt })
+        Ok(Partitioned { space, file, ranges, range_blocks, block_bytes, loops, salt })
     }
 
-    fn spread(
+    fn write_ranges(
         &self,
         gathered: &Gathered<'_>,
         rule: Rule,
@@ -103,9 +101,10 @@ impl Import<'_> {
     ) -> Result<Vec<Mapped>> {
         let ids = &gathered.ids;
         let make = || {
-            let spreader = Spreader::new(ranges, file, block_bytes, self.config.weight_bytes())?;
+            let range_writer =
+                RangeWriter::new(ranges, file, block_bytes, self.config.weight_bytes())?;
             let last = u32::try_from(ids.len() - 1).expect("dense ids are u32");
-            Ok(Mapper::new(ids, last, rule, spreader))
+            Ok(Mapper::new(ids, last, rule, range_writer))
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
@@ -121,7 +120,6 @@ impl Import<'_> {
         workers::on_all(self.config.workers(), || self.map_spilled(make, spill, block, &extents))
     }
 
-    /// One worker of the second pass over spilled pairs.
     fn map_spilled<'m>(
         &self,
         make: impl Fn() -> Result<Mapper<'m>>,
@@ -135,7 +133,7 @@ impl Import<'_> {
             if self.progress.cancelled() {
                 return Err(ImportError::Cancelled);
             }
-            // A few at a time, all of a kind, so that reads overlap.
+            // Several of one kind at a time, so that reads overlap.
             let mut next = Some(first);
             let mut other = None;
             reader.for_each(
@@ -168,12 +166,12 @@ impl Import<'_> {
         mapper.finish()
     }
 
-    /// How many ranges, and how large their blocks.
+    /// Chooses the number of ranges and the size of their blocks.
     pub(super) fn plan(&self, keys_max: u64) -> Result<Plan> {
         let workers = self.config.workers();
         let free = self.budget.free();
         let sets = BuildSizes::sets(workers);
-        // What a set of sort buffers can hold, with a reserve for a sample that misleads.
+        // Half of what a set of sort buffers can hold, since the sample may be skewed.
         let key_bytes = BuildSizes::bytes_per_key(self.config.weight_bytes());
         let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
         let reading = blocks::pass_memory(workers, self.pass(false).block_bytes).max(
@@ -183,7 +181,7 @@ impl Import<'_> {
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
         let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;
         let block_bytes = share(for_blocks, ranges + 4, BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        let memory = workers * Spreader::memory(ranges, block_bytes)
+        let memory = workers * SpillWriter::memory(ranges, block_bytes)
             + if self.can_reread() { 0 } else { reading };
         Ok(Plan { ranges, block_bytes, memory })
     }

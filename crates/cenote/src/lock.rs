@@ -1,0 +1,248 @@
+//! Locks of a graph in one file, by which processes share it: any readers, one writer.
+//!
+//! A lock covers bytes far behind the end of the file and belongs to an open file (an OFD lock): it
+//! ends when the file is closed, also by the death of its process, and leaves nothing on disk. A
+//! reader holds the byte of its epoch, shared; the writer holds a byte of its own, exclusively, and
+//! finds the oldest epoch in use by the readers' locks. The system does not report which process
+//! holds an OFD lock, so on a third byte the writer holds a classic lock, whose process it reports.
+//!
+//! - [`ReaderLock`]: an epoch that is read, [`WriterLock`]: the right to change the graph
+//! - [`LockedDevice`]: a device that holds a reader's lock as long as it is open
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use cenote_device::Device;
+use cenote_device::wrapper::Layer;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::libc::{self, c_int};
+
+use crate::drive::Warning;
+use crate::error::{Error, Result};
+use crate::tiers::members::is_same;
+
+/// The byte of the readers of epoch 0; no file is that long.
+const READERS: i64 = 1 << 62;
+/// The byte of the writer.
+const WRITER: i64 = READERS - 1;
+/// The byte whose lock names the process of the writer.
+const WRITER_PROCESS: i64 = READERS - 2;
+/// The length of a range without end.
+const ENDLESS: i64 = 0;
+
+/// A lock on a range of bytes, in the form of the system call.
+fn range(kind: c_int, start: i64, len: i64) -> libc::flock {
+    let (l_type, l_whence) = (kind as libc::c_short, libc::SEEK_SET as libc::c_short);
+    libc::flock { l_type, l_whence, l_start: start, l_len: len, l_pid: 0 }
+}
+
+/// Takes or releases a lock of an open file, without waiting.
+fn set(file: &File, kind: c_int, start: i64, len: i64) -> Result<(), Errno> {
+    fcntl(file, FcntlArg::F_OFD_SETLK(&range(kind, start, len))).map(drop)
+}
+
+/// A lock of another open file within a range, by its first byte.
+fn other(file: &File, start: i64, len: i64) -> Result<Option<i64>, Errno> {
+    let mut found = range(libc::F_WRLCK, start, len);
+    fcntl(file, FcntlArg::F_OFD_GETLK(&mut found))?;
+    let is_locked = c_int::from(found.l_type) != libc::F_UNLCK;
+    Ok(is_locked.then_some(found.l_start.max(start)))
+}
+
+/// The lock of a reader: while it is held, no page of its epoch or a later one is reused.
+#[derive(Debug)]
+pub(crate) struct ReaderLock(File);
+
+impl ReaderLock {
+    /// Locks all epochs of the graph. `None` if it is no file or cannot be opened, which its
+    /// device reports; a warning if the file system has no locks.
+    pub fn take(path: &Path) -> (Option<Self>, Option<Warning>) {
+        // Opening a pipe would block.
+        let lockable = |kind: FileType| kind.is_file() || kind.is_block_device();
+        if !path.metadata().is_ok_and(|metadata| lockable(metadata.file_type())) {
+            return (None, None);
+        }
+        // Opened anew: an io_uring that knows a file may keep it open a little after its process.
+        let Ok(file) = File::open(path) else { return (None, None) };
+        match set(&file, libc::F_RDLCK, READERS, ENDLESS) {
+            Ok(()) => (Some(Self(file)), None),
+            Err(refusal) => {
+                let reason = io::Error::from(refusal).to_string();
+                (None, Some(Warning::NotLocked { path: path.to_owned(), reason }))
+            }
+        }
+    }
+
+    /// Keeps the lock of one epoch and releases the others.
+    pub fn narrow(&self, epoch: u64) -> Result<()> {
+        let byte = byte_of(epoch);
+        let before = match byte - READERS {
+            0 => Ok(()),
+            len => set(&self.0, libc::F_UNLCK, READERS, len),
+        };
+        let released = before.and_then(|()| set(&self.0, libc::F_UNLCK, byte + 1, ENDLESS));
+        let failed = Error::io("cannot release locks of the graph");
+        released.map_err(|errno| failed(errno.into()))
+    }
+
+    /// Whether a writer has the graph open, and so may be writing a commit.
+    pub fn has_writer(&self) -> bool {
+        other(&self.0, WRITER, 1).is_ok_and(|held| held.is_some())
+    }
+
+    /// Whether `path` still names the locked file.
+    pub fn is_of(&self, path: &Path) -> bool {
+        is_same(&self.0, path)
+    }
+}
+
+fn byte_of(epoch: u64) -> i64 {
+    READERS + epoch.min(READERS as u64 - 2) as i64
+}
+
+/// The lock of the one writer of a graph.
+#[derive(Debug)]
+pub(crate) struct WriterLock(File);
+
+impl WriterLock {
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another writer has it; [`Error::Io`] if the file cannot be written to
+    /// or its file system has no locks.
+    pub fn take(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let file = opened.map_err(Error::io(format!("{name}: cannot open it for changes")))?;
+        match set(&file, libc::F_WRLCK, WRITER, 1) {
+            Ok(()) => {}
+            Err(Errno::EAGAIN | Errno::EACCES) => {
+                let holder = match holder(&file) {
+                    Some(process) => format!("process {process} is changing the graph"),
+                    None => "another writer is changing the graph".to_owned(),
+                };
+                return Err(Error::locked(path, format!("{holder}: wait until it ends")));
+            }
+            Err(refusal) => {
+                let context = format!(
+                    "{name}: cannot lock it, and only a graph that can be locked is changed"
+                );
+                return Err(Error::from_io(context, refusal.into()));
+            }
+        }
+        let lock = Self(file);
+        lock.name_process();
+        Ok(lock)
+    }
+
+    /// Lets others see the process of the writer. The system forgets it when this process closes
+    /// any file of the graph, so each commit calls this again.
+    pub fn name_process(&self) {
+        // Without it the process is unknown, which is no fault.
+        let _ = fcntl(&self.0, FcntlArg::F_SETLK(&range(libc::F_WRLCK, WRITER_PROCESS, 1)));
+    }
+
+    /// The oldest epoch that a reader of any process has locked.
+    ///
+    /// # Errors
+    /// The locks cannot be read.
+    pub fn oldest_reader(&self) -> Result<Option<u64>, Errno> {
+        // The system names any lock in a range: narrow the range until there is none before it.
+        let Some(mut oldest) = other(&self.0, READERS, ENDLESS)? else { return Ok(None) };
+        while oldest > READERS {
+            match other(&self.0, READERS, oldest - READERS)? {
+                Some(older) => oldest = older,
+                None => break,
+            }
+        }
+        Ok(Some((oldest - READERS) as u64))
+    }
+
+    /// Whether `path` still names the locked file.
+    pub fn is_of(&self, path: &Path) -> bool {
+        is_same(&self.0, path)
+    }
+}
+
+/// The process that has the writer's lock, as far as the system knows it: not if it is this one, on
+/// another machine or outside of this container.
+fn holder(file: &File) -> Option<i32> {
+    let mut found = range(libc::F_WRLCK, WRITER_PROCESS, 1);
+    fcntl(file, FcntlArg::F_GETLK(&mut found)).ok()?;
+    let is_locked = c_int::from(found.l_type) != libc::F_UNLCK;
+    (is_locked && found.l_pid > 0).then_some(found.l_pid)
+}
+
+/// A device that holds the lock of its reader.
+#[derive(Debug)]
+pub(crate) struct LockedDevice {
+    device: Arc<dyn Device>,
+    _lock: Arc<ReaderLock>,
+}
+
+impl LockedDevice {
+    pub fn new(device: Arc<dyn Device>, lock: Arc<ReaderLock>) -> Self {
+        Self { device, _lock: lock }
+    }
+}
+
+impl Layer for LockedDevice {
+    fn inner(&self) -> &dyn Device {
+        self.device.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(path: &Path, epoch: u64) -> ReaderLock {
+        let lock = ReaderLock::take(path).0.unwrap();
+        lock.narrow(epoch).unwrap();
+        lock
+    }
+
+    #[test]
+    fn the_writer_sees_the_oldest_of_the_epochs_that_are_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writer = WriterLock::take(file.path()).unwrap();
+        assert_eq!(writer.oldest_reader(), Ok(None));
+        let readers = [7, 3, 9, 3, 1 << 40].map(|epoch| Some(reader(file.path(), epoch)));
+        let mut readers = readers;
+        for (closed, oldest) in
+            [(0, Some(3)), (1, Some(3)), (3, Some(9)), (2, Some(1 << 40)), (4, None)]
+        {
+            readers[closed] = None;
+            assert_eq!(writer.oldest_reader(), Ok(oldest));
+        }
+        let opening = ReaderLock::take(file.path()).0.unwrap();
+        assert_eq!(writer.oldest_reader(), Ok(Some(0)), "a graph is being opened");
+        opening.narrow(0).unwrap();
+        assert_eq!(writer.oldest_reader(), Ok(Some(0)));
+        assert!(opening.has_writer());
+        drop(writer);
+        assert!(!opening.has_writer());
+    }
+
+    #[test]
+    fn there_is_one_writer() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writer = WriterLock::take(file.path()).unwrap();
+        let error = WriterLock::take(file.path()).unwrap_err();
+        assert!(matches!(error, Error::Locked { .. }), "{error}");
+        assert!(error.to_string().contains("another writer"), "{error}");
+        drop(writer);
+        WriterLock::take(file.path()).unwrap();
+    }
+
+    #[test]
+    fn a_pipe_is_not_opened_for_its_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let (lock, warning) = ReaderLock::take(folder.path());
+        assert!(lock.is_none() && warning.is_none());
+    }
+}

@@ -1,0 +1,114 @@
+//! The changes of a batch by the user's ids, as compact columns.
+
+use cenote_store::superblock::IdKind;
+use cenote_store::{IdRef, Op, Weight};
+
+/// Bytes that a change takes at most until its commit ends, without the text of ids: 17 to 33 here,
+/// the sorted ids and their vertices, the stored batch with its answers, entries to be sorted.
+const CHANGE_BYTES: u64 = 256;
+
+/// And with a weight: here and in the stored batch, and those of the lists.
+const WEIGHT_BYTES: u64 = 64;
+
+/// The text of an id is here, and once more if it is new.
+const TEXT_COPIES: u64 = 2;
+
+/// The changes of a batch.
+#[derive(Debug)]
+pub(super) struct Changes {
+    ops: Vec<Op>,
+    ends: Ends,
+    /// One for each change of a graph with weights, else none.
+    weights: Vec<Option<Weight>>,
+    is_weighted: bool,
+}
+
+/// Two ids for each change.
+#[derive(Debug)]
+enum Ends {
+    Integers(Vec<u64>),
+    Names { text: String, ends: Vec<usize> },
+}
+
+impl Changes {
+    pub fn new(kind: IdKind, is_weighted: bool) -> Self {
+        let ends = match kind {
+            IdKind::Dense | IdKind::Integers => Ends::Integers(Vec::new()),
+            IdKind::Strings => Ends::Names { text: String::new(), ends: Vec::new() },
+        };
+        Self { ops: Vec::new(), ends, weights: Vec::new(), is_weighted }
+    }
+
+    pub fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// The bytes of memory until the end of the commit, with a further change of so many bytes of
+    /// text.
+    pub fn bytes_with(&self, text: usize) -> u64 {
+        let own = match &self.ends {
+            Ends::Integers(_) => 0,
+            Ends::Names { text, .. } => text.len() as u64,
+        };
+        let change = CHANGE_BYTES + if self.is_weighted { WEIGHT_BYTES } else { 0 };
+        (self.len() as u64 + 1) * change + (own + text as u64) * TEXT_COPIES
+    }
+
+    /// Adds a change; its ids are of the kind of the graph's.
+    pub fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) {
+        self.ops.push(op);
+        if self.is_weighted {
+            self.weights.push(weight);
+        }
+        for id in pair {
+            match (&mut self.ends, id) {
+                (Ends::Integers(integers), IdRef::Integer(integer)) => integers.push(integer),
+                (Ends::Names { text, ends }, IdRef::String(name)) => {
+                    text.push_str(name);
+                    ends.push(text.len());
+                }
+                _ => unreachable!("ids are of the kind of the graph's"),
+            }
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.weights.clear();
+        match &mut self.ends {
+            Ends::Integers(integers) => integers.clear(),
+            Ends::Names { text, ends } => {
+                text.clear();
+                ends.clear();
+            }
+        }
+    }
+
+    /// The changes in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Op, [IdRef<'_>; 2])> {
+        (0..self.len()).map(|at| (self.ops[at], [self.id(2 * at), self.id(2 * at + 1)]))
+    }
+
+    /// The weight of a change; nothing in a graph without weights.
+    pub fn weight(&self, at: usize) -> Option<Option<Weight>> {
+        self.weights.get(at).copied()
+    }
+
+    /// All ids, each once, ascending.
+    pub fn distinct(&self) -> Vec<IdRef<'_>> {
+        let mut ids: Vec<IdRef<'_>> = (0..2 * self.len()).map(|at| self.id(at)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    fn id(&self, at: usize) -> IdRef<'_> {
+        match &self.ends {
+            Ends::Integers(integers) => IdRef::Integer(integers[at]),
+            Ends::Names { text, ends } => {
+                let start = if at == 0 { 0 } else { ends[at - 1] };
+                IdRef::String(&text[start..ends[at]])
+            }
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! Changes of a stored graph, in batches: each is made as a whole or not at all.
+//!
+//! - [`Update`]: adds and deletes edges by the user's ids
+//! - [`UpdateOptions`]: options to open a graph for changes
+//! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
+//! - `changes`: the changes of a batch; `map`: their vertices
+
+mod changes;
+mod map;
+mod report;
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cenote_device::DeviceError;
+use cenote_device::backend::file::BackendChoice;
+use cenote_device::profile::Profile;
+use cenote_store::superblock::IdKind;
+use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, Weight, WeightType};
+
+use self::changes::Changes;
+use self::map::Mapped;
+pub use self::report::{ChangeAnswer, UpdateReport};
+use crate::drive::{DriveOptions, Warning};
+use crate::error::{Error, Result};
+use crate::lock::WriterLock;
+use crate::memory::{MemorySize, size};
+use crate::tiers::members;
+
+/// Memory if none is given.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Pages in memory during a commit, beside those that it reads.
+const COMMIT_PAGES: u64 = 1 << 10;
+
+/// Of the memory, the log's changes take at most `1 / LOG_SHARE`.
+const LOG_SHARE: u64 = 4;
+
+/// Memory for an entry of a list that changes.
+const LIST_ENTRY_BYTES: u64 = 8;
+
+/// The most bytes of a string id, as in an import.
+const NAME_BYTES_MAX: usize = 65_535;
+
+/// Options to open a graph for changes.
+#[derive(Clone, Debug)]
+pub struct UpdateOptions {
+    memory: Result<MemorySize, String>,
+    is_synced: bool,
+    drives: DriveOptions,
+}
+
+impl Default for UpdateOptions {
+    fn default() -> Self {
+        let memory = Ok(MemorySize::Bytes(MEMORY_BYTES));
+        Self { memory, is_synced: true, drives: DriveOptions::default() }
+    }
+}
+
+impl UpdateOptions {
+    /// Memory for the indexes of the graph and the changes of a batch, such as `512MiB` or `25%` of
+    /// the machine's [default: 1GiB].
+    pub fn memory(mut self, size: impl ToString) -> Self {
+        self.memory = size.to_string().parse();
+        self
+    }
+
+    /// Whether a commit returns only when its changes are on stable storage [default: yes]. If not,
+    /// a power cut may take the commits since the last merge; those that are left are whole, and
+    /// the first ones.
+    pub fn synced(mut self, is_synced: bool) -> Self {
+        self.is_synced = is_synced;
+        self
+    }
+
+    /// The system interface for I/O [default: io_uring, or threads where it is refused].
+    pub fn backend(mut self, backend: BackendChoice) -> Self {
+        self.drives.backend = backend;
+        self
+    }
+
+    /// The profile for planning requests [default: the measured one of the drive].
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.drives.profile = Some(profile);
+        self
+    }
+
+    /// Opens the graph; other writers are refused until the [`Update`] is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another writer has the graph open; [`Error::Unsupported`] if it keeps
+    /// repeated edges or lies on tiers; [`Error::MemoryBudget`] if the memory does
+    /// not hold its indexes; and as [`Graph::open`](crate::Graph::open).
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Update> {
+        let path = path.as_ref();
+        let memory_bytes = self.memory_bytes()?;
+        let unsupported = |what: &str| {
+            let reason = format!(
+                "{}: a graph {what} cannot be changed yet: import it again",
+                path.display()
+            );
+            Error::Unsupported(reason.into())
+        };
+        if members::is_map(path) {
+            return Err(unsupported("over tiers"));
+        }
+        // Opening a pipe would block.
+        let kind = path.metadata().map(|metadata| metadata.file_type());
+        if kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device() || kind.is_dir()) {
+            return Err(Error::input(path, "it is no file or block device"));
+        }
+        let lock = Arc::new(WriterLock::take(path)?);
+        let device = self.drives.open(path, false)?.device;
+        // An import may have replaced the graph between the lock and the device.
+        if !lock.is_of(path) {
+            return Err(replaced(path));
+        }
+        let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
+        let store = Store::open_shared(device, move || readers.oldest())?;
+        let logged = usize::try_from(memory_bytes / LOG_SHARE / LogLimits::CHANGE_BYTES as u64);
+        let limits = LogLimits::default();
+        let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
+        let store = store.with_log_limits(limits.changes(changes).synced(self.is_synced));
+        let superblock = store.superblock();
+        if superblock.duplicates_kept {
+            return Err(unsupported("that keeps repeated edges"));
+        }
+        lock.name_process();
+        let kind = superblock.ids;
+        let cut = store.cut_flush_fault();
+        let cut = cut.map(|fault| Warning::CutLog { fault: fault.to_string() });
+        let update = Update {
+            warnings: cut.into_iter().collect(),
+            path: path.to_owned(),
+            changes: Changes::new(kind, superblock.weights.is_some()),
+            kind,
+            weights: superblock.weights.map(|weights| weights.kind),
+            directed: superblock.directed,
+            page_bytes: superblock.page_bytes,
+            memory_bytes,
+            held_bytes: held_bytes(&store)?,
+            store,
+            lock,
+        };
+        if !update.has_room([IdRef::Integer(0); 2]) {
+            return Err(update.too_many());
+        }
+        Ok(update)
+    }
+
+    fn memory_bytes(&self) -> Result<u64> {
+        let wrong = |reason: &str| Error::parameter("memory", reason);
+        let size = self.memory.as_ref().map_err(|reason| wrong(reason))?;
+        let unknown = || wrong("is in percent, but the machine's memory is unknown");
+        size.bytes_of_machine().ok_or_else(unknown)
+    }
+}
+
+fn replaced(path: &Path) -> Error {
+    Error::locked(path, "an import has replaced the graph: open it again")
+}
+
+/// The readers of a graph in all processes.
+struct Readers {
+    lock: Arc<WriterLock>,
+    file: String,
+}
+
+impl Readers {
+    fn oldest(&self) -> cenote_store::Result<Option<u64>> {
+        self.lock.oldest_reader().map_err(|errno| {
+            let (device, action) = (self.file.clone(), "read the locks of");
+            StoreError::Device(DeviceError::File { device, action, source: errno.into() })
+        })
+    }
+}
+
+/// A graph that is open for changes, and the changes of the next commit. There is one for a graph
+/// at a time, in any process; readers go on beside it.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("friends.cenote");
+/// # cenote::Import::new().slice(&[("ada", "bob"), ("bob", "cem")]).memory("64MiB").run(&path)?;
+/// let graph = cenote::Graph::open(&path)?;
+/// let mut update = graph.update()?;
+/// update.add("cem", "dil")?;
+/// update.delete("ada", "bob")?;
+/// let report = update.commit()?;
+/// assert_eq!((report.added, report.deleted, report.new_vertices), (1, 1, 1));
+/// assert_eq!(graph.vertices(), 3, "an open graph stays as it is");
+/// assert_eq!(cenote::Graph::open(&path)?.vertices(), 4);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is changed before `commit`"]
+pub struct Update {
+    path: PathBuf,
+    changes: Changes,
+    kind: IdKind,
+    weights: Option<WeightType>,
+    directed: bool,
+    page_bytes: u32,
+    memory_bytes: u64,
+    /// Memory of the device, of the graph's indexes and ids, and of the log's changes.
+    held_bytes: u64,
+    store: Store,
+    lock: Arc<WriterLock>,
+    warnings: Vec<Warning>,
+}
+
+impl Update {
+    /// Options to open a graph for changes: `Update::options().memory("4GiB").open(path)`.
+    pub fn options() -> UpdateOptions {
+        UpdateOptions::default()
+    }
+
+    /// Opens a graph for changes.
+    ///
+    /// # Errors
+    /// As [`UpdateOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        UpdateOptions::default().open(path)
+    }
+
+    /// The kind of the graph's ids.
+    pub fn id_kind(&self) -> IdKind {
+        self.kind
+    }
+
+    /// Whether edges have a direction.
+    pub fn is_directed(&self) -> bool {
+        self.directed
+    }
+
+    /// Number of changes for the next commit.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether there is no change for the next commit.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds an edge with the next commit. Ids that the graph does not have become vertices.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for an id that the graph cannot have; [`Error::MemoryBudget`] if the
+    /// batch does not fit the memory.
+    pub fn add(&mut self, source: impl ToString, target: impl ToString) -> Result<()> {
+        self.change(Op::Add, [&source, &target], None)
+    }
+
+    /// Adds an edge with a weight with the next commit, to a graph with weights.
+    ///
+    /// # Errors
+    /// As [`Update::add`], and [`Error::InvalidInput`] for a weight that the graph cannot have.
+    pub fn add_weighted(
+        &mut self,
+        source: impl ToString,
+        target: impl ToString,
+        weight: impl ToString,
+    ) -> Result<()> {
+        self.change(Op::Add, [&source, &target], Some(&weight))
+    }
+
+    /// Sets the weight of an edge with the next commit.
+    ///
+    /// # Errors
+    /// As [`Update::add_weighted`].
+    pub fn set_weight(
+        &mut self,
+        source: impl ToString,
+        target: impl ToString,
+        weight: impl ToString,
+    ) -> Result<()> {
+        self.change(Op::Set, [&source, &target], Some(&weight))
+    }
+
+    /// Deletes an edge with the next commit.
+    ///
+    /// # Errors
+    /// As [`Update::add`].
+    pub fn delete(&mut self, source: impl ToString, target: impl ToString) -> Result<()> {
+        self.change(Op::Delete, [&source, &target], None)
+    }
+
+    fn change(
+        &mut self,
+        op: Op,
+        ends: [&dyn ToString; 2],
+        weight: Option<&dyn ToString>,
+    ) -> Result<()> {
+        let weight = weight.map(|weight| self.weight(&weight.to_string())).transpose()?;
+        let [source, target] = ends.map(ToString::to_string);
+        let pair = [self.id(&source)?, self.id(&target)?];
+        self.push(op, pair, weight)
+    }
+
+    /// The type of the graph's weights, if it has any.
+    pub fn weights(&self) -> Option<WeightType> {
+        self.weights
+    }
+
+    /// A weight in the form of text, for [`Update::push`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the graph has no weights or cannot have this one.
+    pub fn weight(&self, text: &str) -> Result<Weight> {
+        let reason = match self.weights {
+            None => "the edges of this graph have no weights".to_owned(),
+            Some(kind) => match kind.parse(text.as_bytes()) {
+                Some(weight) => return Ok(kind.weight(weight)),
+                None => format!("expected {}", kind.expected()),
+            },
+        };
+        let shown = &text[..text.floor_char_boundary(80)];
+        Err(Error::input(&self.path, format!("the weight `{shown}`: {reason}")))
+    }
+
+    /// An id in the form of text, for [`Update::push`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the ids of the graph are integers and it is not.
+    pub fn id<'t>(&self, text: &'t str) -> Result<IdRef<'t>> {
+        match self.kind {
+            IdKind::Strings => Ok(IdRef::String(text)),
+            IdKind::Dense | IdKind::Integers => {
+                let is_integer = text.bytes().all(|byte| byte.is_ascii_digit());
+                let integer = is_integer.then(|| text.parse().ok()).flatten();
+                let reason = || format!("the id `{text}`: the ids of this graph are integers");
+                Ok(IdRef::Integer(integer.ok_or_else(|| Error::input(&self.path, reason()))?))
+            }
+        }
+    }
+
+    /// Adds or deletes an edge or sets its weight with the next commit, by ids of the graph's kind.
+    /// In a graph with weights an edge that is not deleted has one, of their type.
+    ///
+    /// # Errors
+    /// As [`Update::add`].
+    pub fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
+        self.check_weight(op, weight)?;
+        for id in pair {
+            self.check(id)?;
+        }
+        if !self.has_room(pair) {
+            return Err(self.too_many());
+        }
+        self.changes.push(op, pair, weight.filter(|_| op != Op::Delete));
+        Ok(())
+    }
+
+    fn check_weight(&self, op: Op, weight: Option<Weight>) -> Result<()> {
+        let reason = match (op, weight, self.weights) {
+            (Op::Delete, ..) | (Op::Add, None, None) => return Ok(()),
+            (_, Some(weight), Some(kind)) if weight.kind() == kind => return Ok(()),
+            (Op::Set, None, None) | (_, Some(_), None) => {
+                "the edges of this graph have no weights".to_owned()
+            }
+            (_, _, Some(kind)) => format!("an edge needs a weight, {}", kind.expected()),
+        };
+        Err(Error::input(&self.path, reason))
+    }
+
+    fn check(&self, id: IdRef<'_>) -> Result<()> {
+        let expected = match (id, self.kind) {
+            (IdRef::Integer(_), IdKind::Dense | IdKind::Integers) => return Ok(()),
+            (IdRef::String(name), IdKind::Strings) => {
+                if !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.contains('\0') {
+                    return Ok(());
+                }
+                "an id has 1 to 65535 bytes, none of them zero"
+            }
+            (_, IdKind::Dense | IdKind::Integers) => "the ids of this graph are integers",
+            (_, IdKind::Strings) => "the ids of this graph are strings",
+        };
+        let mut name = id.to_string();
+        name.truncate(name.floor_char_boundary(80));
+        Err(Error::input(&self.path, format!("the id `{name}`: {expected}")))
+    }
+
+    /// Whether the memory holds one more change, of these ids.
+    pub fn has_room(&self, pair: [IdRef<'_>; 2]) -> bool {
+        self.held_bytes.saturating_add(self.changes.bytes_with(text_bytes(pair)))
+            <= self.memory_bytes
+    }
+
+    fn too_many(&self) -> Error {
+        let (changes, held) = (self.changes.bytes_with(0), self.held_bytes);
+        let needed = held.saturating_add(changes.saturating_mul(2));
+        Error::MemoryBudget {
+            what: format!("a batch of more than {} changes", self.len()),
+            given: self.memory_bytes,
+            needed,
+            suggested: needed.div_ceil(1 << 20),
+            breakdown: format!("{} of the graph, {} of the changes", size(held), size(changes)),
+        }
+    }
+
+    /// Makes the changes, all or none, and returns when they are on stable storage, unless
+    /// [`UpdateOptions::synced`] says otherwise. The next changes are those of another commit.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if an import has replaced the graph, and errors of reading and writing.
+    /// After a failed write every further commit is refused: open the graph again.
+    pub fn commit(&mut self) -> Result<UpdateReport> {
+        if !self.lock.is_of(&self.path) {
+            return Err(replaced(&self.path));
+        }
+        self.lock.name_process();
+        let file = self.path.display().to_string();
+        let Mapped { batch, is_known } = map::map(&self.changes, &self.store, &file)?;
+        let new_vertices = batch.new_ids.len() as u64;
+        let mut report = UpdateReport { epoch: self.store.epoch(), ..UpdateReport::default() };
+        let mut answers = Vec::new();
+        if !batch.changes.is_empty() {
+            let done = self.store.commit(&batch)?;
+            report.count(&done, self.page_bytes);
+            report.new_vertices = new_vertices;
+            answers = done.answers;
+        }
+        let mut answers = answers.into_iter();
+        report.answers.reserve_exact(self.changes.len());
+        for ((op, _), is_known) in self.changes.iter().zip(is_known) {
+            let answer = if is_known { answers.next() } else { None };
+            let answer = answer.map_or(ChangeAnswer::UnknownVertex, ChangeAnswer::from);
+            report.push(op, answer);
+        }
+        self.changes.clear();
+        self.held_bytes = held_bytes(&self.store)?;
+        Ok(report)
+    }
+
+    /// Merges the changes of the log into the lists: runs then read the lists alone. Does nothing
+    /// where the log is empty. Changes that were not committed yet stay so.
+    ///
+    /// # Errors
+    /// As [`Update::commit`].
+    pub fn merge(&mut self) -> Result<UpdateReport> {
+        if !self.lock.is_of(&self.path) {
+            return Err(replaced(&self.path));
+        }
+        self.lock.name_process();
+        let done = self.store.merge()?;
+        let mut report = UpdateReport::default();
+        report.count(&done, self.page_bytes);
+        self.held_bytes = held_bytes(&self.store)?;
+        Ok(report)
+    }
+
+    /// Warnings from opening it.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Number of edges that the log adds or deletes and that the lists do not have yet so.
+    pub fn logged(&self) -> u64 {
+        self.store.logged_changes()
+    }
+}
+
+/// The memory of a graph that is open for changes, besides those of the next commit.
+fn held_bytes(store: &Store) -> Result<u64> {
+    let superblock = store.superblock();
+    let pages = COMMIT_PAGES * u64::from(superblock.page_bytes);
+    let list = superblock.degree_max * LIST_ENTRY_BYTES;
+    Ok(store.memory_bytes()? + pages + list)
+}
+
+fn text_bytes(pair: [IdRef<'_>; 2]) -> usize {
+    let bytes = |id| match id {
+        IdRef::Integer(_) => 0,
+        IdRef::String(name) => str::len(name),
+    };
+    pair.into_iter().map(bytes).sum()
+}

@@ -1,0 +1,118 @@
+//! What a commit did.
+
+use cenote_store::{Answer, Op, Updated};
+use serde::Serialize;
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+#[non_exhaustive]
+pub enum ChangeAnswer {
+    /// The edge was added or deleted, or got another weight.
+    Done,
+    /// An edge to be added was there already; it keeps its weight.
+    Present,
+    /// An edge to be deleted, or to get another weight, was not there.
+    Absent,
+    /// A self-loop was not added, because the graph keeps none.
+    SelfLoop,
+    /// An edge to be deleted, or to get another weight, has an end that is no vertex.
+    UnknownVertex,
+}
+
+impl From<Answer> for ChangeAnswer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Done => Self::Done,
+            Answer::Present => Self::Present,
+            Answer::Absent => Self::Absent,
+            Answer::SelfLoop => Self::SelfLoop,
+        }
+    }
+}
+
+/// What a commit did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UpdateReport {
+    /// The epoch of the graph's lists now: a new one, unless the changes are in the log.
+    pub epoch: u64,
+    /// Edges added.
+    pub added: u64,
+    /// Edges to be added that were there already.
+    pub present: u64,
+    /// Edges deleted.
+    pub deleted: u64,
+    /// Edges to be deleted, or to get another weight, that were not there.
+    pub absent: u64,
+    /// Edges that got another weight.
+    pub reweighted: u64,
+    /// Self-loops that were not added, because the graph keeps none.
+    pub self_loops: u64,
+    /// Edges to be deleted, or to get another weight, with an end that is no vertex.
+    pub unknown_vertices: u64,
+    /// Vertices that are new with their ids.
+    pub new_vertices: u64,
+    /// Pages of lists read.
+    pub pages_read: u64,
+    /// Pages written, of lists and of everything else.
+    pub pages_written: u64,
+    /// Their bytes.
+    pub bytes_written: u64,
+    /// Bytes written to the log.
+    pub log_bytes_written: u64,
+    /// Changes of the log that were merged into the lists.
+    pub merged: u64,
+    /// What became of each change, in their order.
+    #[serde(skip)]
+    pub answers: Vec<ChangeAnswer>,
+}
+
+impl UpdateReport {
+    /// Adds the answer of the next change.
+    pub(super) fn push(&mut self, op: Op, answer: ChangeAnswer) {
+        let count = match (answer, op) {
+            (ChangeAnswer::Done, Op::Add) => &mut self.added,
+            (ChangeAnswer::Done, Op::Delete) => &mut self.deleted,
+            (ChangeAnswer::Done, Op::Set) => &mut self.reweighted,
+            (ChangeAnswer::Present, _) => &mut self.present,
+            (ChangeAnswer::Absent, _) => &mut self.absent,
+            (ChangeAnswer::SelfLoop, _) => &mut self.self_loops,
+            (ChangeAnswer::UnknownVertex, _) => &mut self.unknown_vertices,
+        };
+        *count += 1;
+        self.answers.push(answer);
+    }
+
+    /// Takes over what a commit read and wrote.
+    pub(super) fn count(&mut self, done: &Updated, page_bytes: u32) {
+        self.epoch = done.epoch;
+        self.pages_read = done.pages_read;
+        self.pages_written = done.pages_written;
+        self.bytes_written = done.pages_written * u64::from(page_bytes);
+        self.log_bytes_written = done.log_bytes;
+        self.merged = done.merged;
+    }
+
+    /// Adds the counts of a later commit, without its answers.
+    pub fn merge(&mut self, later: &Self) {
+        self.epoch = later.epoch;
+        let counts = [
+            (&mut self.added, later.added),
+            (&mut self.present, later.present),
+            (&mut self.deleted, later.deleted),
+            (&mut self.absent, later.absent),
+            (&mut self.reweighted, later.reweighted),
+            (&mut self.self_loops, later.self_loops),
+            (&mut self.unknown_vertices, later.unknown_vertices),
+            (&mut self.new_vertices, later.new_vertices),
+            (&mut self.pages_read, later.pages_read),
+            (&mut self.pages_written, later.pages_written),
+            (&mut self.bytes_written, later.bytes_written),
+            (&mut self.log_bytes_written, later.log_bytes_written),
+            (&mut self.merged, later.merged),
+        ];
+        counts.into_iter().for_each(|(sum, more)| *sum += more);
+    }
+}

@@ -1,0 +1,83 @@
+//! `cenote merge`: merges the changes of the log into the lists.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use cenote::Update;
+use cenote::memory::{self, MemorySize};
+use serde::Serialize;
+
+use super::update::{memory_bytes, written};
+use crate::args::Report;
+use crate::graph_file::GraphArg;
+use crate::output::{self, count, size};
+use crate::verb::Outcome;
+
+/// Merge the changes of a graph's log into its lists
+///
+/// Small updates go to the log, and runs read the lists with them. Merging rewrites the pages of
+/// the lists that changed, so that runs read lists alone. It is one commit: after an error or a
+/// power cut the log is as it was. Updates merge by themselves when the log is full.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote merge kron.cenote
+  cenote merge kron.cenote --memory 256MiB --json")]
+pub struct Args {
+    #[command(flatten)]
+    graph: GraphArg,
+    /// Memory budget; a percentage is of the machine's memory
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: MemorySize,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// The report.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    graph: &'a Path,
+    epoch: u64,
+    merged: u64,
+    pages_read: u64,
+    pages_written: u64,
+    bytes_written: u64,
+    seconds: f64,
+    peak_rss_bytes: u64,
+    memory_budget_bytes: u64,
+}
+
+/// Merges and prints the report.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let start = Instant::now();
+    let memory_bytes = memory_bytes(args.memory)?;
+    let path = &args.graph.graph;
+    let mut update = Update::options().memory(memory_bytes).open(path)?;
+    update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let report = update.merge()?;
+    let seconds = start.elapsed().as_secs_f64();
+    if args.report.json {
+        output::json(&Summary {
+            graph: path,
+            epoch: report.epoch,
+            merged: report.merged,
+            pages_read: report.pages_read,
+            pages_written: report.pages_written,
+            bytes_written: report.bytes_written,
+            seconds,
+            peak_rss_bytes: memory::peak_rss_bytes(),
+            memory_budget_bytes: memory_bytes,
+        })?;
+    } else {
+        output::facts(&[
+            ("graph", path.display().to_string()),
+            ("merged", format!("{} changes", count(report.merged))),
+            ("epoch", count(report.epoch)),
+            ("written", written(&report)),
+            ("seconds", format!("{seconds:.2}")),
+            ("peak memory", size(memory::peak_rss_bytes())),
+        ])?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,396 @@
+//! `cenote update`: adds and deletes edges of a stored graph and sets their weights.
+
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use cenote::import::{Format, InputSpec, Phase};
+use cenote::memory::{self, MemorySize};
+use cenote::update::UpdateReport;
+use cenote::{Error, IdRef, Op, Update, Weight};
+use cenote_import::{Progress as ImportProgress, for_each_edge};
+use cenote_store::superblock::IdKind;
+use serde::Serialize;
+
+use super::import::{named, with_flags};
+use crate::args::Report;
+use crate::cancel::cancelled;
+use crate::graph_file::GraphArg;
+use crate::output::{self, count, size};
+use crate::progress::{Progress, Unit};
+use crate::verb::Outcome;
+
+/// Of the memory, reading takes at most `1 / READ_SHARE`, and no more than `READ_BYTES_MAX`.
+const READ_SHARE: u64 = 4;
+const READ_BYTES_MAX: u64 = 256 << 20;
+
+/// Changes that fill a page of the log.
+const GROUP_CHANGES: usize = 168;
+/// How long a change waits for others.
+const GROUP_INTERVAL: Duration = Duration::from_millis(100);
+/// Lines that are read ahead while a group is committed.
+const LINES_AHEAD: usize = 4096;
+
+/// The most bytes of a line of standard input.
+const LINE_BYTES_MAX: u64 = 1 << 18;
+
+/// Add and delete edges of a graph
+///
+/// First the edges of --add files are added, then those of --delete files deleted, then the lines
+/// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `#` begins a comment. In a graph
+/// with weights `+ u v w` adds an edge and `= u v w` sets the weight of one. Ids are those of your
+/// edges; new ones become vertices. Files have the formats of `cenote import`.
+///
+/// All changes are one commit if they fit the memory, else as few as possible. Each commit is made
+/// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
+/// the graph has the commits before it. Readers of the graph keep the state that they opened.
+///
+/// A small commit goes to the log of the graph, with which its lists are read. When the log is
+/// full, or by `cenote merge`, its changes are merged into the lists.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote update kron.cenote --add new.txt
+  cenote update kron.cenote --add new.csv.gz --delete old.parquet --memory 4GiB
+  cenote update kron.cenote --delete - --format u32 --json
+  printf '+ 17 4\\n- 3 9\\n' | cenote update kron.cenote --stdin")]
+pub struct Args {
+    #[command(flatten)]
+    graph: GraphArg,
+    /// File of edges to add; - is standard input
+    #[arg(long, value_name = "FILE")]
+    add: Vec<PathBuf>,
+    /// File of edges to delete; - is standard input
+    #[arg(long, value_name = "FILE")]
+    delete: Vec<PathBuf>,
+    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v` or `= u v w`
+    #[arg(long)]
+    stdin: bool,
+    /// Format of the files, if their extensions do not give it
+    #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
+    format: Option<Format>,
+    /// When changes are on stable storage: `sync` at the end of each commit; `group` lines of
+    /// --stdin are committed as they come, when they fill a page of the log or 100 ms after the
+    /// first; `none` as group, but the system may write the last commits later
+    #[arg(long, value_enum, default_value = "sync")]
+    durability: Durability,
+    /// Memory budget; a percentage is of the machine's memory
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: MemorySize,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// When changes are durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Durability {
+    Sync,
+    Group,
+    None,
+}
+
+/// The report.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    graph: &'a Path,
+    /// Commits made.
+    commits: u64,
+    #[serde(flatten)]
+    report: &'a UpdateReport,
+    seconds: f64,
+    peak_rss_bytes: u64,
+    memory_budget_bytes: u64,
+}
+
+/// Changes the graph and prints the report.
+pub fn run(args: &Args) -> Result<Outcome> {
+    args.check()?;
+    let start = Instant::now();
+    let memory_bytes = memory_bytes(args.memory)?;
+    let read_bytes = (memory_bytes / READ_SHARE).min(READ_BYTES_MAX);
+    let path = &args.graph.graph;
+    let is_synced = args.durability != Durability::None;
+    let options = Update::options().memory(memory_bytes - read_bytes).synced(is_synced);
+    let update = options.open(path).map_err(|error| of_whole(error, memory_bytes))?;
+    update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let mut commits = Commits { update, total: UpdateReport::default(), count: 0, changes: 0 };
+    args.make(&mut commits, read_bytes).map_err(|error| commits.before(error))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let (total, count) = (&commits.total, commits.count);
+    if args.report.json {
+        output::json(&Summary {
+            graph: path,
+            commits: count,
+            report: total,
+            seconds,
+            peak_rss_bytes: memory::peak_rss_bytes(),
+            memory_budget_bytes: memory_bytes,
+        })?;
+    } else {
+        print(path, total, count, seconds)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The bytes of `--memory`.
+pub(super) fn memory_bytes(size: MemorySize) -> Result<u64> {
+    size.bytes_of_machine().context("--memory: the machine's memory is unknown: give bytes")
+}
+
+/// An error of a budget, of which a part is for reading.
+fn of_whole(error: Error, memory_bytes: u64) -> Error {
+    match error {
+        Error::MemoryBudget { what, needed, breakdown, .. } => {
+            let needed = needed.saturating_add(needed.div_ceil(READ_SHARE - 1));
+            let suggested = needed.div_ceil(1 << 20);
+            let breakdown = format!("{breakdown}, a quarter for reading");
+            Error::MemoryBudget { what, given: memory_bytes, needed, suggested, breakdown }
+        }
+        other => other,
+    }
+}
+
+impl Args {
+    fn check(&self) -> Result<()> {
+        if self.add.is_empty() && self.delete.is_empty() && !self.stdin {
+            bail!("nothing to change: give --add FILE, --delete FILE or --stdin");
+        }
+        let files = self.add.iter().chain(&self.delete);
+        let dashes = files.filter(|path| path.as_os_str() == "-").count();
+        if dashes + usize::from(self.stdin) > 1 {
+            bail!("standard input can be read only once");
+        }
+        Ok(())
+    }
+
+    /// Makes all changes.
+    fn make(&self, commits: &mut Commits, read_bytes: u64) -> Result<()> {
+        for (op, files) in [(Op::Add, &self.add), (Op::Delete, &self.delete)] {
+            let spec = |path: &PathBuf| InputSpec { format: self.format, ..InputSpec::new(path) };
+            let files: Vec<InputSpec> = files.iter().map(spec).collect();
+            if !files.is_empty() {
+                commits.follow_files(op, &files, read_bytes)?;
+            }
+        }
+        if self.stdin {
+            match self.durability {
+                Durability::Sync => commits.follow_lines(io::stdin().lock())?,
+                Durability::Group | Durability::None => commits.follow_groups()?,
+            }
+        }
+        if !commits.update.is_empty() || commits.count == 0 {
+            commits.commit()?;
+        }
+        Ok(())
+    }
+}
+
+/// The commits of a run.
+struct Commits {
+    update: Update,
+    total: UpdateReport,
+    count: u64,
+    changes: u64,
+}
+
+impl Commits {
+    /// Adds the edges of files, or deletes them.
+    fn follow_files(&mut self, op: Op, files: &[InputSpec], read_bytes: u64) -> Result<()> {
+        let directed = self.update.is_directed();
+        let weights = self.update.weights().filter(|_| op != Op::Delete);
+        let bar = Bar(Progress::new("read", None, Unit::Bytes));
+        let has_names = self.update.id_kind() == IdKind::Strings;
+        let mut failure = None;
+        let mut visit = |pair: [IdRef<'_>; 2], weight: Option<Weight>| {
+            failure = self.push(op, pair, weight).err();
+            failure.is_none()
+        };
+        let read_bytes = usize::try_from(read_bytes).unwrap_or(usize::MAX);
+        let done = for_each_edge(files, has_names, directed, weights, read_bytes, &bar, &mut visit);
+        match failure {
+            Some(error) => Err(error),
+            None => done.map_err(with_flags),
+        }
+    }
+
+    /// Follows lines `+ u v [w]`, `- u v` and `= u v w`.
+    fn follow_lines(&mut self, mut lines: impl BufRead) -> Result<()> {
+        for number in 1.. {
+            let line = read_line(&mut lines, number)?;
+            crate::cancel::check()?;
+            match line {
+                Some(line) => self.follow_line(number, &line)?,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the lines of standard input as they come. Commits when no line waits and the changes
+    /// fill a page of the log, or when the first of them is old enough.
+    fn follow_groups(&mut self) -> Result<()> {
+        let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
+        // It waits for a line at the end of the process, at most.
+        std::thread::spawn(move || {
+            let mut lines = io::stdin().lock();
+            for number in 1.. {
+                let line = read_line(&mut lines, number).transpose();
+                let is_last = !matches!(line, Some(Ok(_)));
+                if line.is_none_or(|line| sender.send((number, line)).is_err()) || is_last {
+                    break;
+                }
+            }
+        });
+        let mut due: Option<Instant> = None;
+        loop {
+            let wait =
+                due.map_or(GROUP_INTERVAL, |due| due.saturating_duration_since(Instant::now()));
+            let received = match receiver.try_recv() {
+                Err(TryRecvError::Empty) if self.update.len() >= GROUP_CHANGES => {
+                    Err(RecvTimeoutError::Timeout)
+                }
+                Err(_) => receiver.recv_timeout(wait),
+                Ok(line) => Ok(line),
+            };
+            crate::cancel::check()?;
+            match received {
+                Ok((number, line)) => {
+                    self.follow_line(number, &line?)?;
+                    due = due.or_else(|| Some(Instant::now() + GROUP_INTERVAL));
+                }
+                Err(RecvTimeoutError::Timeout) if self.update.is_empty() => due = None,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.commit()?;
+                    due = None;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+        }
+    }
+
+    fn follow_line(&mut self, number: u64, line: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(line);
+        let words: Vec<&str> = text.split_whitespace().take(5).collect();
+        let (op, source, target, weight) = match words[..] {
+            [] => return Ok(()),
+            [first, ..] if first.starts_with('#') => return Ok(()),
+            ["+", source, target] => (Op::Add, source, target, None),
+            ["+", source, target, weight] => (Op::Add, source, target, Some(weight)),
+            ["-", source, target] => (Op::Delete, source, target, None),
+            ["=", source, target, weight] => (Op::Set, source, target, Some(weight)),
+            _ => bail!(
+                "standard input: line {number}: expected `+ u v [w]`, `- u v` or `= u v w`, \
+                 found `{}`",
+                text.trim().chars().take(80).collect::<String>()
+            ),
+        };
+        let place = || format!("standard input: line {number}");
+        if matches!(text, std::borrow::Cow::Owned(_)) {
+            bail!("{}: ids have to be UTF-8", place());
+        }
+        let id = |text| self.update.id(text).with_context(place);
+        let pair = [id(source)?, id(target)?];
+        let weight = weight.map(|weight| self.update.weight(weight)).transpose();
+        let weight = weight.with_context(place)?;
+        self.push(op, pair, weight).with_context(place)
+    }
+
+    /// Adds a change, after a commit if the memory is full.
+    fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
+        if !self.update.has_room(pair) && !self.update.is_empty() {
+            self.commit()?;
+        }
+        Ok(self.update.push(op, pair, weight)?)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let changes = self.update.len() as u64;
+        let report = self.update.commit()?;
+        self.total.merge(&report);
+        self.changes += changes;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// An error after the commits that were made.
+    fn before(&self, error: anyhow::Error) -> anyhow::Error {
+        if self.count == 0 {
+            return error;
+        }
+        error.context(format!(
+            "after {} with the first {} changes",
+            commits_of(self.count),
+            count(self.changes)
+        ))
+    }
+}
+
+fn commits_of(number: u64) -> String {
+    format!("{} commit{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// The next line, with its end; `None` after the last.
+fn read_line(lines: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let read = lines.take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+    let read = read.with_context(|| format!("standard input: line {number}"))?;
+    if read as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
+        bail!("standard input: line {number}: longer than {LINE_BYTES_MAX} bytes");
+    }
+    Ok((read > 0).then_some(line))
+}
+
+/// The progress of reading.
+struct Bar(Progress);
+
+impl ImportProgress for Bar {
+    fn begin(&self, phase: Phase, total: Option<u64>) {
+        self.0.stage(phase.name(), total, Unit::Bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
+
+    fn cancelled(&self) -> bool {
+        cancelled()
+    }
+}
+
+/// What was written to the log and to the lists.
+pub(super) fn written(report: &UpdateReport) -> String {
+    let pages = count(report.pages_written);
+    let lists = format!("{}, {pages} pages", size(report.bytes_written));
+    match (report.log_bytes_written, report.pages_written) {
+        (0, _) => lists,
+        (log, 0) => format!("{} to the log", size(log)),
+        (log, _) => format!("{lists}; {} to the log", size(log)),
+    }
+}
+
+fn print(path: &Path, report: &UpdateReport, commits: u64, seconds: f64) -> Result<()> {
+    let UpdateReport { added, present, deleted, absent, .. } = *report;
+    let deletions = match report.unknown_vertices {
+        0 => format!("{}, {} not there", count(deleted), count(absent)),
+        unknown => format!(
+            "{}, {} not there, {} of unknown vertices",
+            count(deleted),
+            count(absent),
+            count(unknown)
+        ),
+    };
+    output::facts(&[
+        ("graph", path.display().to_string()),
+        ("added", format!("{}, {} already there", count(added), count(present))),
+        ("deleted", deletions),
+        ("weights", format!("{} set", count(report.reweighted))),
+        ("self-loops", format!("{} left out", count(report.self_loops))),
+        ("new vertices", count(report.new_vertices)),
+        ("epoch", format!("{}, after {}", count(report.epoch), commits_of(commits))),
+        ("written", written(report)),
+        ("seconds", format!("{seconds:.2}")),
+        ("peak memory", size(memory::peak_rss_bytes())),
+    ])
+}

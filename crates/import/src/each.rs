@@ -1,0 +1,186 @@
+//! Reads edges without importing them: each is passed on, by the user's ids, in the order of the
+//! input.
+
+use std::sync::{Mutex, PoisonError};
+
+use cenote_store::{IdRef, Weight, WeightType};
+
+use crate::blocks::{self, Meter, Pass, PassError, Worker};
+use crate::budget::Budget;
+use crate::config::{Format, Input, InputSpec};
+use crate::driver::{block_bytes, check_file};
+use crate::error::{ImportError, Result};
+use crate::input::{self, Unchanged};
+use crate::once::OpenCopies;
+use crate::parse::token::{check_name, integer_id};
+use crate::parse::{Fault, Sink};
+use crate::report::{Phase, Progress};
+use crate::rows::RowReader;
+
+/// Called with the ids of an edge and its weight; ends the reading by returning false.
+pub type VisitEdge<'v> = dyn FnMut([IdRef<'_>; 2], Option<Weight>) -> bool + Send + 'v;
+
+/// Reads files and calls `visit` with each edge, in their order. Ids are strings if `has_names`,
+/// else integers; `directed` decides what symmetric formats list; without `weights` those of the
+/// files are passed over. Vertices without an edge are skipped. Takes at most `memory_bytes` for
+/// parsing.
+///
+/// # Errors
+/// [`ImportError::Cancelled`] if `visit` returned false; errors of reading and parsing, after
+/// `visit` was called with the edges before the fault.
+pub fn for_each_edge(
+    files: &[InputSpec],
+    has_names: bool,
+    directed: bool,
+    weights: Option<WeightType>,
+    memory_bytes: usize,
+    progress: &dyn Progress,
+    visit: &mut VisitEdge<'_>,
+) -> Result<()> {
+    for file in files {
+        check_file(file, weights)?;
+        if input::format_of(file)? == Format::Vertices {
+            let (input, reason) = (file.name(), "a list of vertices has no edges".to_owned());
+            return Err(ImportError::Format { input, reason });
+        }
+    }
+    let inputs: Vec<Input<'_>> = files.iter().cloned().map(Input::File).collect();
+    let (budget, meter, unchanged) =
+        (Budget::new(memory_bytes), Meter::default(), Unchanged::new(&inputs));
+    let pass = Pass {
+        inputs: &inputs,
+        budget: &budget,
+        progress,
+        // One worker keeps the order.
+        workers: 1,
+        block_bytes: block_bytes(memory_bytes, 1),
+        directed,
+        weights,
+        copies: &NoCopies,
+        again: false,
+        meter: &meter,
+    };
+    progress.begin(Phase::Read, input::total_bytes(&inputs, weights));
+    let visit = Mutex::new(visit);
+    let done = match has_names {
+        true => blocks::run(&pass, || Ok(NameVisitor::new(&visit, weights))).map(drop),
+        false => blocks::run(&pass, || Ok(IntegerVisitor { visit: &visit, weights })).map(drop),
+    };
+    done.map_err(PassError::into_import)?;
+    unchanged.check()
+}
+
+/// No input is read twice.
+struct NoCopies;
+
+impl OpenCopies for NoCopies {
+    fn open(&self, _: usize, _: bool) -> Result<Option<RowReader<'_>>> {
+        Ok(None)
+    }
+}
+
+type Shared<'v, 'f> = Mutex<&'v mut VisitEdge<'f>>;
+
+fn pass_on(
+    visit: &Shared<'_, '_>,
+    pair: [IdRef<'_>; 2],
+    weight: Option<Weight>,
+) -> std::result::Result<(), Fault> {
+    let mut visit = visit.lock().unwrap_or_else(PoisonError::into_inner);
+    if visit(pair, weight) { Ok(()) } else { Err(Fault::Import(ImportError::Cancelled)) }
+}
+
+struct IntegerVisitor<'s, 'v, 'f> {
+    visit: &'s Shared<'v, 'f>,
+    weights: Option<WeightType>,
+}
+
+impl Sink for IntegerVisitor<'_, '_, '_> {
+    const INTEGERS: bool = true;
+
+    fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
+        integer_id(token).map_err(|fault| fault.fault(false))
+    }
+
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        Ok(id)
+    }
+
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        let weight = self.weights.map(|kind| kind.weight(weight));
+        pass_on(self.visit, [source, target].map(IdRef::Integer), weight)
+    }
+
+    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Worker for IntegerVisitor<'_, '_, '_> {
+    type Output = ();
+
+    fn finish(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Numbers the names of a block by their places.
+struct NameVisitor<'s, 'v, 'f> {
+    visit: &'s Shared<'v, 'f>,
+    weights: Option<WeightType>,
+    text: String,
+    /// Ends of the names in the text.
+    ends: Vec<usize>,
+}
+
+impl<'s, 'v, 'f> NameVisitor<'s, 'v, 'f> {
+    fn new(visit: &'s Shared<'v, 'f>, weights: Option<WeightType>) -> Self {
+        Self { visit, weights, text: String::new(), ends: Vec::new() }
+    }
+
+    fn name(&self, number: u64) -> IdRef<'_> {
+        let at = number as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        IdRef::String(&self.text[start..self.ends[at]])
+    }
+}
+
+impl Sink for NameVisitor<'_, '_, '_> {
+    const INTEGERS: bool = false;
+
+    fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
+        check_name(token)?;
+        let Ok(name) = std::str::from_utf8(token) else {
+            return Err(Fault::Token { expected: "ids in UTF-8 text".to_owned() });
+        };
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        Ok(self.ends.len() as u64 - 1)
+    }
+
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        self.id(id.to_string().as_bytes())
+    }
+
+    fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
+        let weight = self.weights.map(|kind| kind.weight(weight));
+        pass_on(self.visit, [self.name(source), self.name(target)], weight)
+    }
+
+    fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+
+    fn end_block(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+}
+
+impl Worker for NameVisitor<'_, '_, '_> {
+    type Output = ();
+
+    fn finish(self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,434 @@
+//! A random graph, steps that change it, and the graph that each must make.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
+
+use cenote_device::backend::sim::{FaultPlan, SimConfig};
+use cenote_import::{Format, ImportConfig};
+use cenote_store::{
+    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LogLimits, Op, Order,
+    StoreError, VertexId,
+};
+
+use super::algorithms::{self, Answers, View};
+use crate::disk::{SimWorkspace, random_drive};
+use crate::house::{import_bytes, lists, open_whole};
+use crate::random::Random;
+use crate::shape::{NAMINGS, Naming};
+use crate::{Outcome, demand};
+
+/// Memory of an import; these graphs are tiny.
+const IMPORT_MEMORY: usize = 16 << 20;
+
+/// A graph and the steps that change it.
+#[derive(Debug)]
+pub struct History {
+    /// The options of the import.
+    pub options: ImportConfig,
+    /// How numbers become the user's ids.
+    pub naming: Naming,
+    /// The drive under the graph.
+    pub drive: SimConfig,
+    /// The imported graph.
+    pub contents: Vec<u8>,
+    /// Limits of the log at first.
+    pub limits: LogLimits,
+    /// The graph before the first step, and after each.
+    pub states: Vec<State>,
+    /// The epochs that the graph of each state may have; none before [`History::points`].
+    pub epochs: Vec<RangeInclusive<u64>>,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// What becomes of their changes.
+    pub answers: Vec<Vec<Answer>>,
+}
+
+/// What a history does with the graph.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// `Store::commit`: to the log if it has room.
+    Commit(Batch),
+    /// `Store::update`: to the lists.
+    Update(Batch),
+    /// `Store::merge`.
+    Merge,
+    /// The graph is opened again, with other limits of the log.
+    Open(LogLimits),
+}
+
+impl Step {
+    /// The changes of the step, if it makes any.
+    pub fn batch(&self) -> Option<&Batch> {
+        match self {
+            Step::Commit(batch) | Step::Update(batch) => Some(batch),
+            Step::Merge | Step::Open(_) => None,
+        }
+    }
+}
+
+/// The graph between two steps.
+#[derive(Debug)]
+pub struct State {
+    /// Number of each vertex, which names it.
+    pub numbers: Vec<u64>,
+    /// Edges by vertex; without direction from the smaller end.
+    pub edges: BTreeSet<(VertexId, VertexId)>,
+    /// Answers on the same edges, imported from scratch.
+    reference: OnceLock<Outcome<Reference>>,
+}
+
+#[derive(Debug)]
+struct Reference {
+    view: View,
+    cheap: Answers,
+    all: OnceLock<Answers>,
+}
+
+impl State {
+    fn new(numbers: Vec<u64>, edges: BTreeSet<(VertexId, VertexId)>) -> Self {
+        Self { numbers, edges, reference: OnceLock::new() }
+    }
+
+    /// Whether both have the same vertices and edges.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.numbers == other.numbers && self.edges == other.edges
+    }
+}
+
+impl History {
+    /// The history of a seed.
+    pub fn new(seed: u64) -> Outcome<Self> {
+        let mut random = Random::new(seed);
+        let random = &mut random;
+        let (naming, options, drive) =
+            (random.pick(&NAMINGS), options(random), random_drive(random));
+        let (numbers, edges) = random_edges(random);
+        let edges = edges.into_iter().map(|(u, v)| ordered(&options, u, v)).collect();
+        let wanted = State::new(numbers, edges);
+        let contents = import(&wanted, naming, &options)?;
+        let first = as_stored(wanted, naming, &options, &contents)?;
+        let mut history = Self {
+            options,
+            naming,
+            drive,
+            contents,
+            limits: limits(random),
+            states: vec![first],
+            epochs: Vec::new(),
+            steps: Vec::new(),
+            answers: Vec::new(),
+        };
+        // A fault in a large graph takes ten times as long.
+        let is_large = history.last().numbers.len() > 1000;
+        for _ in 0..4 + if is_large { 0 } else { random.below(5) } {
+            history.push_random(random);
+        }
+        Ok(history)
+    }
+
+    /// The limits of the log with which a step is made.
+    pub fn limits_at(&self, step: usize) -> LogLimits {
+        let opened = self.steps[..step].iter().rev().find_map(|step| match step {
+            Step::Open(limits) => Some(*limits),
+            _ => None,
+        });
+        opened.unwrap_or(self.limits)
+    }
+
+    fn push_random(&mut self, random: &mut Random) {
+        match random.below(20) {
+            0..13 => {
+                let (batch, new) = self.random_batch(random);
+                self.push(Step::Commit(batch), new);
+            }
+            13..16 => {
+                let (batch, new) = self.random_batch(random);
+                self.push(Step::Update(batch), new);
+            }
+            16..18 => self.push(Step::Merge, Vec::new()),
+            _ => {
+                let limits = limits(random);
+                let limits = if random.chance(30) { limits.bytes(0) } else { limits };
+                self.push(Step::Open(limits), Vec::new());
+            }
+        }
+    }
+
+    fn last(&self) -> &State {
+        self.states.last().expect("there is a first state")
+    }
+
+    fn id(&self, number: u64) -> Id {
+        let name = || Id::String(self.naming.name(number));
+        self.naming.integer(number).map_or_else(name, Id::Integer)
+    }
+
+    fn random_batch(&self, random: &mut Random) -> (Batch, Vec<u64>) {
+        let state = self.last();
+        let mut new = Vec::new();
+        if random.chance(35) {
+            let beyond = state.numbers.len() as u64 + 30;
+            for _ in 0..1 + random.below(3) {
+                let number = random.below(beyond);
+                if !state.numbers.contains(&number) && !new.contains(&number) {
+                    new.push(number);
+                }
+            }
+        }
+        let n = (state.numbers.len() + new.len()) as u64;
+        let present: Vec<_> = state.edges.iter().copied().collect();
+        let change = |op, (source, target)| Change { op, source, target };
+        let mut changes: Vec<Change> = match random.below(16) {
+            0 => Vec::new(),
+            1 => present.iter().map(|&edge| change(Op::Delete, edge)).collect(),
+            2 => {
+                let hub = random.below(n) as VertexId;
+                (0..n as VertexId).map(|v| change(Op::Add, (hub, v))).collect()
+            }
+            // Each has an effect, so that they take several blocks of the log.
+            3 => {
+                let edge = (random.below(n) as VertexId, random.below(n) as VertexId);
+                let ops = [Op::Add, Op::Delete].into_iter().cycle();
+                ops.take(100 + random.index(500)).map(|op| change(op, edge)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for _ in 0..random.below(8) {
+            let any = (random.below(n) as VertexId, random.below(n) as VertexId);
+            let edge = match present.is_empty() || random.chance(50) {
+                true => any,
+                false => random.pick(&present),
+            };
+            let op = random.pick(&[Op::Add, Op::Delete]);
+            let edge =
+                if random.chance(50) && !self.options.directed { (edge.1, edge.0) } else { edge };
+            changes.push(change(op, edge));
+        }
+        let new_ids = new.iter().map(|&number| self.id(number)).collect();
+        (Batch { new_ids, changes, ..Batch::default() }, new)
+    }
+
+    fn push(&mut self, step: Step, new: Vec<u64>) {
+        let before = self.last();
+        let mut edges = before.edges.clone();
+        let answer = |change: &Change| {
+            let edge = ordered(&self.options, change.source, change.target);
+            match change.op {
+                Op::Add if edge.0 == edge.1 && !self.options.keep_self_loops => Answer::SelfLoop,
+                Op::Add if edges.insert(edge) => Answer::Done,
+                Op::Add => Answer::Present,
+                Op::Delete if edges.remove(&edge) => Answer::Done,
+                Op::Delete => Answer::Absent,
+                Op::Set => unreachable!("the edges of a history have no weights"),
+            }
+        };
+        let changes = step.batch().map_or(&[][..], |batch| &batch.changes);
+        let answers = changes.iter().map(answer).collect();
+        let numbers = [&before.numbers[..], &new].concat();
+        self.answers.push(answers);
+        self.states.push(State::new(numbers, edges));
+        self.steps.push(step);
+    }
+
+    /// The vertices of a state in the order of their ids.
+    fn by_id(&self, state: &State) -> Vec<VertexId> {
+        let mut vertices: Vec<VertexId> = (0..state.numbers.len() as VertexId).collect();
+        vertices.sort_by_cached_key(|&v| self.naming.key(state.numbers[v as usize]));
+        vertices
+    }
+
+    /// Compares the lists, degrees, ids and counts of a graph with those of a state.
+    pub fn compare(&self, graph: &Graph, state: &State) -> Outcome {
+        let difference = self.difference(graph, state);
+        difference.map_err(|error| format!("reading failed: {error}"))?.map_or(Ok(()), Err)
+    }
+
+    /// The first difference between a graph and a state, if any.
+    pub fn difference(&self, graph: &Graph, state: &State) -> Result<Option<String>, StoreError> {
+        let superblock = graph.superblock();
+        let counts = (superblock.vertices, superblock.edges);
+        let expected = (state.numbers.len() as u64, state.edges.len() as u64);
+        if counts != expected {
+            return Ok(Some(format!("{counts:?} vertices and edges, not {expected:?}")));
+        }
+        let [out, back] = expected_lists(&self.options, state);
+        let longest = (superblock.degree_max, superblock.degree_max_vertex);
+        let expected = longest_of(&out);
+        if longest != expected {
+            return Ok(Some(format!("{longest:?} is the longest list, not {expected:?}")));
+        }
+        for (direction, expected) in [(Direction::Out, &out), (Direction::In, &back)] {
+            if graph.adjacency(direction).is_none() {
+                continue;
+            }
+            let found = lists(graph, direction)?;
+            if &found != expected {
+                return Ok(Some(format!("{direction:?}: {found:?}, not {expected:?}")));
+            }
+            let mut degrees = Vec::new();
+            graph.degrees(direction, &mut |_, some| degrees.extend_from_slice(some))?;
+            let lengths: Vec<u64> = expected.iter().map(|list| list.len() as u64).collect();
+            if degrees != lengths {
+                return Ok(Some(format!("{direction:?} degrees: {degrees:?}, not {lengths:?}")));
+            }
+        }
+        let mut found = Vec::new();
+        graph.ids()?.for_each(0..state.numbers.len() as VertexId, |vertex, id| {
+            found.push((vertex, id.to_id()));
+            Ok::<(), StoreError>(())
+        })?;
+        let id = |v: VertexId| (v, self.id(state.numbers[v as usize]));
+        let expected: Vec<_> = self.by_id(state).into_iter().map(id).collect();
+        Ok((found != expected).then(|| format!("ids {found:?}, not {expected:?}")))
+    }
+
+    /// Compares answers with those on the same edges, imported from scratch: of all algorithms, or
+    /// of the cheap one that `which` picks.
+    pub fn compare_answers(
+        &self,
+        graph: &Arc<Graph>,
+        state: &State,
+        which: Option<usize>,
+    ) -> Outcome {
+        let reference = state.reference.get_or_init(|| self.reference(state));
+        let reference = reference.as_ref().map_err(Clone::clone)?;
+        let view = View::new(Arc::clone(graph), self.by_id(state));
+        if let Some(which) = which {
+            let (places, found) = algorithms::one_cheap(&view, which);
+            return algorithms::compare(&found, &reference.cheap[places]);
+        }
+        let expected = reference.all.get_or_init(|| algorithms::all(&reference.view));
+        algorithms::compare(&algorithms::all(&view), expected)
+    }
+
+    fn reference(&self, state: &State) -> Outcome<Reference> {
+        let options = self.options.clone().order(Order::Natural);
+        let contents = import(state, self.naming, &options)?;
+        let device = crate::disk::drive_with(&self.drive, FaultPlan::none(), &contents);
+        let graph = open_whole(device)?;
+        let vertices = 0..state.numbers.len() as VertexId;
+        demand(graph.vertices() == vertices.len(), || "an import lost vertices".into())?;
+        let view = View::new(graph, vertices.collect());
+        let cheap = algorithms::cheap(&view);
+        Ok(Reference { view, cheap, all: OnceLock::new() })
+    }
+}
+
+fn ordered(options: &ImportConfig, u: VertexId, v: VertexId) -> (VertexId, VertexId) {
+    if options.directed { (u, v) } else { (u.min(v), u.max(v)) }
+}
+
+fn expected_lists(options: &ImportConfig, state: &State) -> [Vec<Vec<VertexId>>; 2] {
+    let mut lists = [(); 2].map(|()| vec![Vec::new(); state.numbers.len()]);
+    for &(u, v) in &state.edges {
+        lists[0][u as usize].push(v);
+        lists[1][v as usize].push(u);
+        if !options.directed && u != v {
+            lists[0][v as usize].push(u);
+            lists[1][u as usize].push(v);
+        }
+    }
+    lists.iter_mut().flatten().for_each(|list| list.sort_unstable());
+    lists
+}
+
+/// The length of the longest list, and its first vertex.
+fn longest_of(lists: &[Vec<VertexId>]) -> (u64, VertexId) {
+    let lengths = (0..).zip(lists).map(|(vertex, list)| (list.len() as u64, vertex));
+    let longest = lengths.max_by_key(|&(length, vertex)| (length, Reverse(vertex)));
+    longest.filter(|(length, _)| *length > 0).unwrap_or_default()
+}
+
+fn limits(random: &mut Random) -> LogLimits {
+    let bytes = match random.below(8) {
+        0 => 0,
+        1 => 64 << 10,
+        _ => (8 + 4 * random.below(5)) << 10,
+    };
+    LogLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]))
+}
+
+fn options(random: &mut Random) -> ImportConfig {
+    let directed = random.chance(60);
+    let in_edges = directed && random.chance(60);
+    let hubs = [HubNeighboursChoice::No, HubNeighboursChoice::Yes];
+    let orders = [Order::Natural, Order::Natural, Order::Degree, Order::Bfs];
+    ImportConfig::default()
+        .directed(directed)
+        .in_edges(in_edges)
+        .keep_self_loops(random.chance(50))
+        .memory_bytes(IMPORT_MEMORY)
+        .page_bytes(random.pick(&[4096, 4096, 4096, 4096, 8192]))
+        .threads(1)
+        .codec(random.pick(&Codec::ALL))
+        .hub_neighbours(if !directed || in_edges { random.pick(&hubs) } else { hubs[0] })
+        .order(match random.chance(15) {
+            true => Order::Random { seed: random.bits() },
+            false => random.pick(&orders),
+        })
+}
+
+/// Numbers of vertices, and edges by places among them.
+fn random_edges(random: &mut Random) -> (Vec<u64>, Vec<(VertexId, VertexId)>) {
+    let (n, count) = match random.below(20) {
+        0 => (1100 + random.below(300), 40),
+        1 => (300, 1200),
+        2 => (1, 1),
+        _ => {
+            let n = 2 + random.below(11);
+            (n, random.below(3 * n))
+        }
+    };
+    let mut vertex = || random.below(n) as VertexId;
+    let mut edges: Vec<_> = (0..count).map(|_| (vertex(), vertex())).collect();
+    if n >= 1100 {
+        let hub = vertex();
+        edges.extend((0..n as VertexId).map(|v| (hub, v)));
+    }
+    ((0..n).collect(), edges)
+}
+
+/// Imports the edges of a state from scratch.
+fn import(state: &State, naming: Naming, options: &ImportConfig) -> Outcome<Vec<u8>> {
+    let name = |v: VertexId| naming.name(state.numbers[v as usize]);
+    let mut text = String::new();
+    for v in 0..state.numbers.len() as VertexId {
+        text.push_str(&name(v));
+        for (_, target) in state.edges.range((v, 0)..=(v, VertexId::MAX)) {
+            write!(text, " {}", name(*target)).expect("memory");
+        }
+        text.push('\n');
+    }
+    let drive = SimConfig::new(cenote_device::model::preset::Preset::all()[0].model());
+    let workspace = SimWorkspace::new(drive, FaultPlan::none(), FaultPlan::none());
+    import_bytes(text.as_bytes(), Format::Adjacency, options, &workspace)
+        .map_err(|error| format!("import failed: {error}"))?;
+    Ok(workspace.written().ok_or("a finished import made no output")?.contents())
+}
+
+/// The state with the vertices numbered as the import numbered them.
+fn as_stored(
+    state: State,
+    naming: Naming,
+    options: &ImportConfig,
+    contents: &[u8],
+) -> Outcome<State> {
+    let drive = SimConfig::new(cenote_device::model::preset::Preset::all()[0].model());
+    let graph = open_whole(crate::disk::drive_with(&drive, FaultPlan::none(), contents))?;
+    let ids = graph.ids().map_err(|e| e.to_string())?;
+    let mut vertex_of = BTreeMap::new();
+    for &number in &state.numbers {
+        let vertex = ids.vertex_of(&naming.name(number)).map_err(|e| e.to_string())?;
+        vertex_of.insert(vertex.ok_or_else(|| format!("no vertex {number}"))?, number);
+    }
+    let place: BTreeMap<u64, VertexId> =
+        vertex_of.iter().map(|(v, number)| (*number, *v)).collect();
+    let at = |v: VertexId| place[&state.numbers[v as usize]];
+    let is_kept = |edge: &&(VertexId, VertexId)| options.keep_self_loops || edge.0 != edge.1;
+    let kept = state.edges.iter().filter(is_kept);
+    let edges = kept.map(|&(u, v)| ordered(options, at(u), at(v))).collect();
+    Ok(State::new(vertex_of.into_values().collect(), edges))
+}

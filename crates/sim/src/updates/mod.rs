@@ -1,0 +1,17 @@
+//! Graphs that change: steps on a device that fails or loses its power at any change, and what
+//! is found when it is opened again.
+//!
+//! - [`history`]: a random graph, steps that change it, and the graph that each must make
+//! - `play`: the steps on a device, with readers of older states
+//! - [`crash`]: a history up to a fault, and what must hold afterwards
+//! - [`threads`]: threads that commit at the same time, until the power is cut
+//! - [`algorithms`]: all algorithms, with answers by the users' ids
+
+pub mod algorithms;
+pub mod crash;
+pub mod history;
+mod play;
+pub mod threads;
+
+pub use crash::{Kind, Point, Sweep};
+pub use history::{History, Step};

@@ -1,0 +1,159 @@
+//! Plays the steps of a history on a device, with readers of older states between them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cenote_device::Device;
+use cenote_device::backend::sim::SimDevice;
+use cenote_store::{Direction, Graph, LookupConfig, Store, StoreError, Updated};
+
+use super::history::{History, State, Step};
+use crate::Outcome;
+use crate::faults::clean;
+
+/// How far a history came.
+pub(super) struct Ran {
+    /// Steps that were acknowledged; none before the graph was open, which makes what it finds
+    /// durable.
+    pub acknowledged: Option<usize>,
+    /// The epoch before the first step and after each, and whether the graph had a log.
+    pub epochs: Vec<(u64, bool)>,
+    /// Why it ended.
+    pub error: Option<StoreError>,
+}
+
+/// Plays some steps.
+pub(super) fn play(
+    history: &History,
+    device: &Arc<SimDevice>,
+    which: Range<usize>,
+) -> Outcome<Ran> {
+    let mut ran = Ran { acknowledged: None, epochs: Vec::new(), error: None };
+    match steps(history, device, which, &mut ran) {
+        Ok(()) => Ok(ran),
+        Err(Stop::Store(error)) => {
+            clean(&error)?;
+            ran.error = Some(error);
+            Ok(ran)
+        }
+        Err(Stop::Wrong(fault)) => Err(fault),
+    }
+}
+
+enum Stop {
+    Store(StoreError),
+    Wrong(String),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Stop::Store(error)
+    }
+}
+
+/// The graph as a store has it now.
+pub(super) fn newest(store: &Store) -> Result<Graph, StoreError> {
+    store.graph(|_| LookupConfig::default())
+}
+
+/// The graph of a store, with the limits of a step.
+fn open(history: &History, device: &Arc<SimDevice>, step: usize) -> Result<Store, StoreError> {
+    let store = Store::open(Arc::clone(device) as Arc<dyn Device>)?;
+    Ok(store.with_log_limits(history.limits_at(step)))
+}
+
+fn steps(
+    history: &History,
+    device: &Arc<SimDevice>,
+    which: Range<usize>,
+    ran: &mut Ran,
+) -> Result<(), Stop> {
+    let mut store = open(history, device, which.start)?;
+    ran.acknowledged = Some(which.start);
+    let mut readers: Vec<(Graph, &State)> = Vec::new();
+    for at in which {
+        let state = &history.states[at];
+        let before = newest(&store)?;
+        ran.epochs.push(epoch_of(&before));
+        let updated = match &history.steps[at] {
+            Step::Commit(batch) => store.commit(batch)?,
+            Step::Update(batch) => store.update(batch)?,
+            Step::Merge => store.merge()?,
+            Step::Open(_) => {
+                // Pages of older epochs are kept for readers of the same store only.
+                compare_all(history, &readers)?;
+                readers.clear();
+                store = open(history, device, at + 1)?;
+                ran.acknowledged = Some(at + 1);
+                continue;
+            }
+        };
+        ran.acknowledged = Some(at + 1);
+        compare_updated(history, at, &before, &updated)?;
+        // Every other reader stays to the end.
+        if at % 2 == 1 {
+            readers.pop();
+        }
+        readers.push((before, state));
+        for (reader, state) in &readers {
+            compare_list(history, at, reader, state)?;
+        }
+    }
+    ran.epochs.push(epoch_of(&newest(&store)?));
+    compare_all(history, &readers)
+}
+
+fn epoch_of(graph: &Graph) -> (u64, bool) {
+    let superblock = graph.superblock();
+    (superblock.epoch, !superblock.log.is_empty())
+}
+
+/// Compares what a step returned; `before` is the graph before it.
+fn compare_updated(
+    history: &History,
+    at: usize,
+    before: &Graph,
+    updated: &Updated,
+) -> Result<(), Stop> {
+    let (epoch, has_log) = epoch_of(before);
+    let is_changed = !history.states[at].is_same(&history.states[at + 1]);
+    let merged = epoch + u64::from(is_changed || before.has_logged());
+    let expected = match (&history.steps[at], updated.log_bytes > 0) {
+        (Step::Commit(_), true) if has_log => epoch..=epoch,
+        // It may make a log in which the batch then has no room.
+        (Step::Commit(_), _) => epoch..=merged + u64::from(!has_log),
+        (_, false) => merged..=merged,
+        (_, true) => return Err(wrong(at, format!("it wrote to the log: {updated:?}"))),
+    };
+    if updated.answers != history.answers[at] || !expected.contains(&updated.epoch) {
+        return Err(wrong(at, format!("epoch {expected:?} expected: {updated:?}")));
+    }
+    Ok(())
+}
+
+/// Compares one list of a reader's.
+fn compare_list(history: &History, at: usize, reader: &Graph, state: &State) -> Result<(), Stop> {
+    let vertex = (at * 7 % state.numbers.len()) as u32;
+    let mut list = Vec::new();
+    reader.read_list(Direction::Out, vertex, &mut list)?;
+    let edges = state.edges.iter();
+    let expected =
+        edges.filter(|(u, v)| *u == vertex || (!history.options.directed && *v == vertex));
+    if list.len() != expected.count() {
+        return Err(wrong(at, format!("a reader's list {vertex}: {list:?}")));
+    }
+    Ok(())
+}
+
+fn compare_all(history: &History, readers: &[(Graph, &State)]) -> Result<(), Stop> {
+    for (reader, state) in readers {
+        if let Some(fault) = history.difference(reader, state)? {
+            return Err(Stop::Wrong(format!("a reader: {fault}")));
+        }
+    }
+    Ok(())
+}
+
+fn wrong(at: usize, fault: String) -> Stop {
+    Stop::Wrong(format!("step {at}: {fault}"))
+}

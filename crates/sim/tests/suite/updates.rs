@@ -1,0 +1,67 @@
+//! Graphs that are updated while the power is cut or writes fail, at every change of the device.
+
+use cenote_sim::updates::crash::{replay, sweep, sweep_on};
+use cenote_sim::updates::{History, Step, Sweep};
+use cenote_store::Answer;
+
+#[test]
+fn twenty_thousand_faults_leave_the_graph_before_or_after_a_step() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let points = sweep_on(cores, 0, 20_000, &|_, _| {});
+    let points = points.unwrap_or_else(|fault| panic!("{fault}"));
+    println!("{points} crash points");
+    assert!(points >= 20_000);
+}
+
+#[test]
+fn same_seed_gives_the_same_history_and_the_same_points() {
+    for seed in 0..4 {
+        let [mut one, mut two] = [(); 2].map(|()| History::new(seed).expect("no faults"));
+        assert!(one.contents == two.contents, "seed {seed}");
+        let steps = |history: &History| format!("{:?}", history.steps);
+        assert_eq!(steps(&one), steps(&two));
+        assert_eq!(one.points(seed), two.points(seed));
+    }
+    assert_eq!(replay(1, 5), Ok(()));
+}
+
+#[test]
+fn histories_are_of_all_kinds() {
+    let histories: Vec<_> = (0..80).map(|seed| History::new(seed).expect("no faults")).collect();
+    let answers: Vec<Answer> = histories.iter().flat_map(|h| h.answers.concat()).collect();
+    for answer in [Answer::Done, Answer::Present, Answer::Absent, Answer::SelfLoop] {
+        assert!(answers.contains(&answer), "{answer:?}");
+    }
+    let any = |what: fn(&History) -> bool| histories.iter().any(what);
+    let mut batches = histories.iter().flat_map(|h| &h.steps).filter_map(Step::batch);
+    assert!(batches.any(|batch| !batch.new_ids.is_empty()));
+    assert!(any(|h| h.states.windows(2).any(|pair| pair[0].is_same(&pair[1]))));
+    let any_step = |what: fn(&Step) -> bool| histories.iter().any(|h| h.steps.iter().any(what));
+    assert!(any_step(|step| matches!(step, Step::Commit(_))));
+    assert!(any_step(|step| matches!(step, Step::Update(_))));
+    assert!(any_step(|step| matches!(step, Step::Merge)));
+    assert!(any_step(|step| matches!(step, Step::Open(limits) if limits.bytes == 0)));
+    assert!(any(|h| h.states.iter().any(|state| state.edges.is_empty())));
+    assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
+}
+
+/// A simulator that does not find a lost edge proves nothing.
+#[test]
+fn a_lost_edge_and_a_wrong_epoch_are_found() {
+    let seed = 3;
+    let mut history = History::new(seed).expect("no faults");
+    let points = history.points(seed).expect("no faults");
+    for state in &mut history.states {
+        state.edges.pop_last();
+    }
+    let fault = history.crash(seed, 0, &points[0], Sweep::default());
+    assert!(fault.is_err(), "it saw no lost edge");
+    let mut history = History::new(seed).expect("no faults");
+    let points = history.points(seed).expect("no faults");
+    for epochs in &mut history.epochs {
+        *epochs = epochs.start() + 9..=epochs.end() + 9;
+    }
+    let fault = history.crash(seed, 0, &points[0], Sweep::default()).expect_err("another epoch");
+    assert!(!fault.contains("panicked"), "{fault}");
+    assert_eq!(sweep(seed..seed + 1, 1, Sweep::default()).map(|points| points > 0), Ok(true));
+}

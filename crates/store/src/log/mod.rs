@@ -1,0 +1,42 @@
+//! The log: small batches of changes, durable before the lists have them.
+//!
+//! The log lies in consecutive pages that the superblock names. Each *flush* writes one or more
+//! batches behind the flushes before, in blocks of 4 KiB, and syncs. A commit takes the changes of
+//! the log into the lists: its blocks carry the epoch, so those of an earlier one are no longer
+//! valid and the next flush starts again at the first block.
+//!
+//! A flush that is not whole is the end of the log: it was cut off before it was durable. Each
+//! block says up to which flush all were durable when it was written. So a flush that is not whole
+//! although a later one says that it was durable is damaged, which is an error.
+//!
+//! - `batch`: the encoding of a batch
+//! - `block`: the encoding of a flush in blocks
+//! - `read`: reads the flushes of an epoch
+//! - [`Pending`]: what the changes of a log come to
+
+use crate::error::{PageError, PageFault, StoreError};
+use crate::superblock::Superblock;
+
+mod batch;
+mod block;
+mod pending;
+mod read;
+
+pub(crate) use batch::{LoggedBatch, LoggedChange};
+pub(crate) use block::{FlushPlace, LogArea};
+pub(crate) use pending::{Pending, PendingCounts};
+pub(crate) use read::{LogEnd, read_log};
+
+/// Name of the log in errors.
+const SECTION: &str = "log";
+
+/// An error that names the first page of the log.
+pub(crate) fn log_page_error(file: &str, superblock: &Superblock, fault: PageFault) -> PageError {
+    let (page, page_bytes) = (superblock.log.start, u64::from(superblock.page_bytes));
+    PageError { file: file.into(), page, physical: page, page_bytes, section: SECTION, fault }
+}
+
+#[cold]
+pub(crate) fn log_fault(file: &str, superblock: &Superblock, fault: PageFault) -> StoreError {
+    log_page_error(file, superblock, fault).into()
+}

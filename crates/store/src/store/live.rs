@@ -1,0 +1,424 @@
+//! The writer's side of the log: small batches that become durable without a commit.
+//!
+//! Threads that commit at the same time share a flush: each queues its batch, one of them writes
+//! all that are queued and syncs, and the others wait for it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use super::places::{Finder, Nets, Place};
+use super::{LogLimits, Store};
+use crate::degrees::longer;
+use crate::error::Result;
+use crate::format::LOG_BLOCK_BYTES;
+use crate::graph::Graph;
+use crate::ids::{Id, IdRef, Ids};
+use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending};
+use crate::readers::lock;
+use crate::superblock::Superblock;
+use crate::update::{Answer, Batch, Change, Op, Updated, check};
+use crate::{Direction, VertexId};
+
+/// Most changes of a batch that goes to the log. To rewrite the lists of more is faster than to
+/// look up the places of each.
+const BATCH_CHANGES_MAX: usize = 1 << 14;
+
+/// Changes whose pages are read ahead together.
+const AHEAD_CHANGES: usize = 512;
+
+/// Most vertices that are new in the log: their lists share the last page.
+const NEW_VERTICES_MAX: usize = u16::MAX as usize;
+
+/// Changes since the last commit, and the flushes that make them durable.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// With batches that are not durable yet.
+    pending: Pending,
+    /// The vertices of pending ids.
+    named: HashMap<Id, VertexId>,
+    /// Where the next flush goes.
+    next: FlushPlace,
+    /// All flushes up to this one are synced.
+    durable: u64,
+    /// The batches of the next flush.
+    queued: Vec<LoggedBatch>,
+    queued_bytes: usize,
+    is_flushing: bool,
+    /// Batches that were queued and that are in the log, since the store was opened.
+    batches: u64,
+    batches_logged: u64,
+    /// What look-ups need, from the first one on.
+    base: Option<Base>,
+}
+
+#[derive(Debug)]
+struct Base {
+    /// The graph of the last commit.
+    graph: Arc<Graph>,
+    ids: Arc<Ids>,
+    nets: Nets,
+}
+
+/// What becomes of a change.
+enum Outcome {
+    Answer(Answer),
+    Change(Logged),
+    /// A page could not be read with one change more.
+    NoRoom,
+}
+
+struct Logged {
+    change: LoggedChange,
+    places: [Option<Place>; 2],
+}
+
+impl Live {
+    pub fn new(pending: Pending, next: FlushPlace) -> Self {
+        let base = pending.counts.vertices as usize - pending.new_ids.len();
+        let named = (base..).zip(&pending.new_ids).map(|(v, id)| (id.clone(), v as VertexId));
+        Self {
+            named: named.collect(),
+            pending,
+            next,
+            durable: next.number - 1,
+            queued: Vec::new(),
+            queued_bytes: 0,
+            is_flushing: false,
+            batches: 0,
+            batches_logged: 0,
+            base: None,
+        }
+    }
+
+    pub fn pending(&self) -> &Pending {
+        &self.pending
+    }
+
+    /// A commit has taken all changes.
+    pub fn reset(&mut self, superblock: &Superblock) {
+        let batches = self.batches;
+        *self = Self::new(Pending::new(superblock), FlushPlace::FIRST);
+        (self.batches, self.batches_logged) = (batches, batches);
+    }
+
+    /// Sets the vertices of ids that only the log has.
+    pub fn add_named(&self, ids: &[IdRef<'_>], vertices: &mut [Option<VertexId>]) {
+        if self.named.is_empty() {
+            return;
+        }
+        for (id, vertex) in ids.iter().zip(vertices).filter(|(_, vertex)| vertex.is_none()) {
+            *vertex = self.named.get(&id.to_id()).copied();
+        }
+    }
+
+    fn has_room(&self, area: &LogArea, limits: &LogLimits, batch: &Batch) -> bool {
+        let bytes = LoggedBatch::encoded_bytes(&batch.new_ids, batch.changes.len());
+        let blocks = LogArea::blocks_for(self.queued_bytes + bytes);
+        // A graph without vertices has no page to read new lists with.
+        self.base().graph.vertices() > 0
+            && batch.changes.len() <= BATCH_CHANGES_MAX
+            && self.next.block + blocks <= area.blocks()
+            && self.pending.edges.len() + batch.changes.len() <= limits.changes
+            && self.pending.new_ids.len() + batch.new_ids.len() <= NEW_VERTICES_MAX
+    }
+
+    /// Adds a batch to the pending changes, or none of it if it does not fit.
+    fn place(&mut self, batch: &Batch) -> Result<Option<(LoggedBatch, Vec<Answer>)>> {
+        let before = self.pending.counts;
+        let mut made = Vec::new();
+        let mut answers = Vec::with_capacity(batch.changes.len());
+        self.pending.add_ids(&batch.new_ids);
+        let placed = self.place_each(batch, &mut made, &mut answers);
+        if !matches!(placed, Ok(true)) {
+            for logged in made.iter().rev() {
+                self.count(logged, false);
+            }
+            self.pending.take_back_ids(batch.new_ids.len());
+            self.pending.counts = before;
+            return placed.map(|_| None);
+        }
+        for (vertex, id) in (before.vertices..).zip(&batch.new_ids) {
+            self.named.insert(id.clone(), vertex as VertexId);
+        }
+        let changes = made.into_iter().map(|logged| logged.change).collect();
+        let (new_ids, counts) = (batch.new_ids.clone(), self.pending.counts);
+        Ok(Some((LoggedBatch { new_ids, changes, counts }, answers)))
+    }
+
+    fn place_each(
+        &mut self,
+        batch: &Batch,
+        made: &mut Vec<Logged>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<bool> {
+        let graph = Arc::clone(&self.base().graph);
+        let mut finder = Finder::new(&graph)?;
+        let mut is_longest_known = true;
+        for some in batch.changes.chunks(AHEAD_CHANGES) {
+            finder.read_ahead(some)?;
+            for change in some {
+                match self.outcome(&graph, &mut finder, change)? {
+                    Outcome::Answer(answer) => answers.push(answer),
+                    Outcome::Change(logged) => {
+                        self.count(&logged, true);
+                        is_longest_known &= self.follow_longest(&logged);
+                        made.push(logged);
+                        answers.push(Answer::Done);
+                    }
+                    Outcome::NoRoom => return Ok(false),
+                }
+            }
+        }
+        if !is_longest_known {
+            let longest = self.base().nets.longest(&graph)?;
+            let counts = &mut self.pending.counts;
+            (counts.degree_max, counts.degree_max_vertex) = longest;
+        }
+        Ok(true)
+    }
+
+    fn base(&self) -> &Base {
+        self.base.as_ref().expect("it was loaded before")
+    }
+
+    fn outcome(
+        &self,
+        graph: &Graph,
+        finder: &mut Finder<'_>,
+        &Change { op, source, target }: &Change,
+    ) -> Result<Outcome> {
+        let superblock = graph.superblock();
+        let is_added = match op {
+            Op::Add => true,
+            Op::Delete => false,
+            Op::Set => unreachable!("a graph with weights has no log, and others no such change"),
+        };
+        if is_added && source == target && !superblock.self_loops_kept {
+            return Ok(Outcome::Answer(Answer::SelfLoop));
+        }
+        let (key, _) = self.pending.key(source, target);
+        let pending = self.pending.edges.get(&key).map(|edge| edge.is_added);
+        if pending == Some(is_added) {
+            return Ok(Outcome::Answer(if is_added { Answer::Present } else { Answer::Absent }));
+        }
+        let first = finder.find(Direction::Out, source, target)?;
+        let is_there = pending.unwrap_or(first.is_there);
+        match (is_added, is_there) {
+            (true, true) => return Ok(Outcome::Answer(Answer::Present)),
+            (false, false) => return Ok(Outcome::Answer(Answer::Absent)),
+            _ => {}
+        }
+        let second = match (superblock.directed, superblock.in_edges) {
+            (true, true) => Some(finder.find(Direction::In, target, source)?),
+            (false, _) if source != target => Some(finder.find(Direction::Out, target, source)?),
+            _ => None,
+        };
+        let places = [Some(first), second];
+        let (nets, entries) = (&self.base().nets, if is_added { 1 } else { -1 });
+        // Both may be in one page.
+        let room = places.iter().flatten().all(|place| nets.has_room(place, 2 * entries));
+        if !room {
+            return Ok(Outcome::NoRoom);
+        }
+        let of_target = match second {
+            Some(second) => second.page,
+            None if superblock.directed => 0,
+            None => first.page,
+        };
+        let pages = [first.page, of_target];
+        Ok(Outcome::Change(Logged {
+            change: LoggedChange { is_added, source, target, pages },
+            places,
+        }))
+    }
+
+    /// Makes a change, or takes it back.
+    fn count(&mut self, logged: &Logged, is_made: bool) {
+        let mut change = logged.change;
+        change.is_added ^= !is_made;
+        let is_new = self.pending.apply(&change);
+        assert!(is_new, "the edge was looked up");
+        let nets = &mut self.base.as_mut().expect("it was loaded before").nets;
+        let entries = if change.is_added { 1 } else { -1 };
+        logged.places.iter().flatten().for_each(|place| nets.count(place, entries));
+    }
+
+    /// Keeps the longest list of targets up to date; false if it became shorter.
+    fn follow_longest(&mut self, logged: &Logged) -> bool {
+        let nets = &self.base.as_ref().expect("it was loaded before").nets;
+        let counts = &mut self.pending.counts;
+        let mut is_known = true;
+        let lists = logged.places.iter().flatten();
+        for place in lists.filter(|place| place.direction == Direction::Out) {
+            let longest = (counts.degree_max, counts.degree_max_vertex);
+            if logged.change.is_added {
+                (counts.degree_max, counts.degree_max_vertex) =
+                    longer(longest, (nets.degree(place), place.owner));
+            } else {
+                is_known &= place.owner != longest.1;
+            }
+        }
+        is_known
+    }
+}
+
+impl Store {
+    /// Makes a batch of changes durable: in the log while it has room, which takes one write and
+    /// one sync, else by [`Store::update`], with all changes of the log. Graphs with weights have
+    /// no log. Threads that commit at the same time share a write; those of them that have new ids
+    /// must not run at the same time.
+    ///
+    /// # Errors
+    /// As [`Store::update`].
+    pub fn commit(&self, batch: &Batch) -> Result<Updated> {
+        self.check_health()?;
+        let mut live = lock(&self.live);
+        let (mut log_bytes, mut pages_written) = (0, 0);
+        if self.log_area().is_none() {
+            // The log has no weights.
+            let is_weighted = lock(&self.state).commit.superblock.weights.is_some();
+            let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
+            if self.limits.bytes == 0 || is_weighted || is_large {
+                return self.update_with(live, batch);
+            }
+            (log_bytes, pages_written) = self.create_log(live)?;
+            live = lock(&self.live);
+        }
+        let area = self.log_area().expect("it was just made");
+        self.load_base(&mut live)?;
+        let base = live.base();
+        let new = live.pending.new_ids.len() as u64;
+        check(&base.graph, Some((new, &live.named)), batch)?;
+        let placed = match live.has_room(&area, &self.limits, batch) {
+            true => live.place(batch)?,
+            false => None,
+        };
+        let Some((logged, answers)) = placed else {
+            let mut updated = self.update_with(live, batch)?;
+            updated.log_bytes += log_bytes;
+            updated.pages_written += pages_written;
+            return Ok(updated);
+        };
+        if !logged.changes.is_empty() || !logged.new_ids.is_empty() {
+            live.queued_bytes += LoggedBatch::encoded_bytes(&logged.new_ids, logged.changes.len());
+            live.queued.push(logged);
+            live.batches += 1;
+        }
+        // An answer may follow from batches of other threads that are not durable yet.
+        log_bytes += self.flush(live)?;
+        let unchanged = Updated::unchanged(area.epoch);
+        Ok(Updated { answers, log_bytes, pages_written, ..unchanged })
+    }
+
+    /// Waits until all batches that are queued now are in the log. Returns the bytes that this
+    /// thread wrote.
+    fn flush<'s>(&'s self, mut live: MutexGuard<'s, Live>) -> Result<u64> {
+        let wanted = live.batches;
+        let mut written = 0;
+        while live.batches_logged < wanted {
+            self.check_health()?;
+            if live.is_flushing {
+                live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            live.is_flushing = true;
+            let (batches, durable) = (live.batches, live.durable);
+            let queued = std::mem::take(&mut live.queued);
+            let area = self.log_area().expect("batches are queued for it");
+            let place = live.next;
+            live.next.number += 1;
+            live.next.block += LogArea::blocks_for(std::mem::take(&mut live.queued_bytes));
+            drop(live);
+            let flushed = self.write_flush(&area, place, durable, &queued);
+            live = lock(&self.live);
+            live.is_flushing = false;
+            match flushed {
+                Ok(bytes) => {
+                    live.batches_logged = batches;
+                    if self.limits.synced {
+                        live.durable = place.number;
+                    }
+                    written += bytes;
+                    let mut state = lock(&self.state);
+                    for batch in queued {
+                        let replayed = state.pending.replay(batch);
+                        assert!(
+                            replayed.is_ok(),
+                            "the batch fits the changes before: {replayed:?}"
+                        );
+                    }
+                }
+                Err(error) => {
+                    lock(&self.state).poisoned = true;
+                    self.flushed.notify_all();
+                    return Err(error);
+                }
+            }
+            self.flushed.notify_all();
+        }
+        Ok(written)
+    }
+
+    fn write_flush(
+        &self,
+        area: &LogArea,
+        place: FlushPlace,
+        durable: u64,
+        batches: &[LoggedBatch],
+    ) -> Result<u64> {
+        let mut bytes = Vec::new();
+        batches.iter().for_each(|batch| batch.encode(&mut bytes));
+        let buffer = area.encode(place, durable, &bytes)?;
+        let len = LogArea::blocks_for(bytes.len()) as usize * LOG_BLOCK_BYTES;
+        cenote_device::write_all(self.device.as_ref(), area.offset(place.block), len, buffer)?;
+        if self.limits.synced {
+            self.device.sync()?;
+        }
+        Ok(len as u64)
+    }
+
+    pub(crate) fn lock_live(&self) -> MutexGuard<'_, Live> {
+        lock(&self.live)
+    }
+
+    /// Waits until no batch is on its way to the log.
+    pub(crate) fn quiet<'s>(&'s self, mut live: MutexGuard<'s, Live>) -> MutexGuard<'s, Live> {
+        while live.is_flushing || !(live.queued.is_empty() || self.check_health().is_err()) {
+            live = self.flushed.wait(live).unwrap_or_else(PoisonError::into_inner);
+        }
+        live
+    }
+
+    /// Makes a log, in a commit. Returns the bytes of the log and the pages that were written.
+    fn create_log(&self, live: MutexGuard<'_, Live>) -> Result<(u64, u64)> {
+        let mut transaction = self.begin_with(live)?;
+        let superblock = transaction.superblock();
+        let bytes = self.limits.bytes_of(superblock.file_bytes());
+        transaction.make_log(bytes)?;
+        let pages = transaction.pages_written();
+        transaction.commit()?;
+        Ok((bytes, pages))
+    }
+
+    fn load_base(&self, live: &mut Live) -> Result<()> {
+        if live.base.is_none() {
+            let graph = Arc::new(self.committed()?);
+            let ids = Arc::new(graph.ids()?);
+            let nets = Nets::of(&live.pending, &graph);
+            live.base = Some(Base { graph, ids, nets });
+        }
+        Ok(())
+    }
+
+    /// The ids of the last commit.
+    pub(super) fn base_ids(&self, live: &mut Live) -> Result<Arc<Ids>> {
+        self.load_base(live)?;
+        Ok(Arc::clone(&live.base().ids))
+    }
+
+    /// The graph of the last commit, as it is or was opened for look-ups.
+    pub(super) fn base_graph(&self, live: &mut Live) -> Result<Arc<Graph>> {
+        self.load_base(live)?;
+        Ok(Arc::clone(&live.base().graph))
+    }
+}

@@ -1,0 +1,312 @@
+//! A batch from its check to its commit.
+
+use std::collections::HashMap;
+use std::sync::MutexGuard;
+
+use super::edits::{Changes, Edit, edits_of};
+use super::lists::Lists;
+use super::sections::{write_degrees, write_index};
+use super::weights::EditedColumn;
+use super::{Answer, Batch, Change, Op, Updated};
+use crate::error::{Result, StoreError};
+use crate::format::{Codec, ID_BYTES_MAX, VERTICES_MAX};
+use crate::graph::Graph;
+use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
+use crate::store::transaction::{SectionEdit, Transaction};
+use crate::store::{Live, Store};
+use crate::superblock::{IdKind, SectionKind};
+use crate::weights::WeightType;
+use crate::{Direction, VertexId};
+
+impl Store {
+    /// Makes a batch of changes, and those of the log before it, in one commit that is durable when
+    /// this returns. Waits for the transaction before it to end.
+    ///
+    /// In memory: 16 bytes for each change and direction, twice as much in an undirected graph, the
+    /// lists that change and share a page, and a few MiB of pages. In a graph with weights also the
+    /// weight index, the weights of those lists at 8 bytes each, and some 40 bytes for each page of
+    /// weights that is written.
+    ///
+    /// The weights of a list that grows go behind the others. A batch that would leave half of the
+    /// addresses unreferenced writes all weights anew, so its time is that of the whole column.
+    ///
+    /// # Errors
+    /// [`StoreError::Update`] where the graph keeps repeated edges, and for a vertex, an id or a
+    /// weight that it cannot have. Errors of reading, and those of [`Transaction::commit`]. The
+    /// graph stays as it was, or takes all of the batch.
+    pub fn update(&self, batch: &Batch) -> Result<Updated> {
+        self.update_with(self.lock_live(), batch)
+    }
+
+    /// Merges the changes of the log into the lists, in one commit. Does nothing if there are none.
+    ///
+    /// # Errors
+    /// As [`Store::update`].
+    pub fn merge(&self) -> Result<Updated> {
+        self.update(&Batch::default())
+    }
+
+    pub(crate) fn update_with(&self, live: MutexGuard<'_, Live>, batch: &Batch) -> Result<Updated> {
+        let mut transaction = self.begin_with(self.quiet(live))?;
+        let graph = transaction.base()?;
+        let (logged, batch) = transaction.with_logged(batch);
+        check(&graph, None, &batch)?;
+        let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
+        let mut updated = Updated {
+            answers: vec![Answer::Done; batch.changes.len()],
+            ..Updated::unchanged(graph.superblock().epoch)
+        };
+        let batch = batch.as_ref();
+        let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
+        let is_changed = update.lists(&mut updated)?;
+        // Changes that undo those of the log change no list, but end the log.
+        if is_changed || logged > 0 || !batch.new_ids.is_empty() {
+            update.ids()?;
+            update.counts(&updated.answers);
+            updated.pages_written = transaction.pages_written();
+            updated.epoch = transaction.commit()?;
+        }
+        updated.answers.drain(..logged);
+        updated.merged = logged as u64;
+        Ok(updated)
+    }
+}
+
+/// Vertices that the log adds, and their ids.
+pub(crate) type Named<'a> = (u64, &'a HashMap<Id, VertexId>);
+
+/// Whether the graph, with vertices of the log, can take a batch.
+pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> Result<()> {
+    let superblock = graph.superblock();
+    let refuse = |reason: String| StoreError::Update { file: graph.file().to_string(), reason };
+    if superblock.duplicates_kept {
+        return Err(refuse("it keeps repeated edges, which cannot be changed yet".into()));
+    }
+    let before = superblock.vertices + logged.map_or(0, |(vertices, _)| vertices);
+    let vertices = before + batch.new_ids.len() as u64;
+    if vertices > VERTICES_MAX {
+        return Err(refuse(format!("{vertices} vertices, at most {VERTICES_MAX} are possible")));
+    }
+    if batch.changes.len() > u32::MAX as usize {
+        let count = batch.changes.len();
+        return Err(refuse(format!("{count} changes, at most {} are possible", u32::MAX)));
+    }
+    let ends = batch.changes.iter().flat_map(|change| [change.source, change.target]);
+    if let Some(vertex) = ends.into_iter().find(|vertex| u64::from(*vertex) >= vertices) {
+        return Err(refuse(format!("vertex {vertex} of a change, but there are {vertices}")));
+    }
+    let kind = superblock.weights.map(|weights| weights.kind);
+    if let Some(reason) = check_weights(batch, kind) {
+        return Err(refuse(reason));
+    }
+    check_ids(graph, logged, &batch.new_ids, &refuse)
+}
+
+/// What is wrong with the weights of a batch for a graph with weights of this type, or without.
+fn check_weights(batch: &Batch, kind: Option<WeightType>) -> Option<String> {
+    let (weights, count) = (&batch.weights, batch.changes.len());
+    if !weights.is_empty() && weights.len() != count {
+        return Some(format!("{} weights for {count} changes", weights.len()));
+    }
+    let mut weights = weights.iter().copied().chain(std::iter::repeat(None));
+    for Change { op, source, target } in &batch.changes {
+        let edge = || format!("the edge from vertex {source} to {target}");
+        match (kind, weights.next().flatten()) {
+            (None, None) if *op == Op::Set => {
+                return Some(format!("the weight of {}, but its edges have none", edge()));
+            }
+            (None, Some(weight)) => {
+                return Some(format!("weight {weight} of {}, but its edges have none", edge()));
+            }
+            (Some(kind), Some(weight)) if weight.kind() != kind => {
+                let (found, kind) = (weight.kind().name(), kind.name());
+                let edge = edge();
+                return Some(format!(
+                    "weight {weight} of {edge} is of type {found}, its edges have {kind}"
+                ));
+            }
+            (Some(_), Some(weight)) if weight.ordered().is_none() => {
+                return Some(format!("weight {weight} of {} is not finite", edge()));
+            }
+            (Some(kind), None) if *op != Op::Delete => {
+                let edge = edge();
+                return Some(format!("{edge} has no weight, its edges have {}", kind.name()));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn check_ids(
+    graph: &Graph,
+    logged: Option<Named<'_>>,
+    new: &[Id],
+    refuse: &dyn Fn(String) -> StoreError,
+) -> Result<()> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let ids = graph.ids()?;
+    let shown = |id: &Id| {
+        let mut text = id.to_string();
+        text.truncate(text.floor_char_boundary(80));
+        format!("{text:?}")
+    };
+    for id in new {
+        match (ids.kind(), id) {
+            (IdKind::Strings, Id::String(string)) if string.len() > ID_BYTES_MAX => {
+                let len = string.len();
+                let id = shown(id);
+                return Err(refuse(format!(
+                    "the id {id}... has {len} bytes, at most {ID_BYTES_MAX} are possible"
+                )));
+            }
+            (IdKind::Strings, Id::String(_)) => {}
+            (IdKind::Dense | IdKind::Integers, Id::Integer(_)) => {}
+            (IdKind::Strings, Id::Integer(_)) => {
+                return Err(refuse(format!(
+                    "the id {} is a number, its ids are strings",
+                    shown(id)
+                )));
+            }
+            (_, Id::String(_)) => {
+                return Err(refuse(format!("the id {} is no number, as its ids are", shown(id))));
+            }
+        }
+    }
+    let mut sorted: Vec<IdRef<'_>> = new.iter().map(Id::as_ref).collect();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(refuse(format!("the id {} occurs twice", shown(&pair[0].to_id()))));
+    }
+    let is_logged = |id: &&Id| logged.is_some_and(|(_, named)| named.contains_key(*id));
+    let taken = match new.iter().find(is_logged) {
+        Some(id) => Some(id.as_ref()),
+        None => ids.any_of(&sorted)?,
+    };
+    match taken {
+        Some(id) => Err(refuse(format!("the id {} is one of its ids already", shown(&id.to_id())))),
+        None => Ok(()),
+    }
+}
+
+struct Update<'u, 's> {
+    graph: &'u Graph,
+    transaction: &'u mut Transaction<'s>,
+    batch: &'u Batch,
+    vertices: u32,
+}
+
+impl Update<'_, '_> {
+    /// Rewrites lists, weights, indexes and degrees. Whether any list or weight changed.
+    fn lists(&mut self, updated: &mut Updated) -> Result<bool> {
+        use Direction::{In, Out};
+        let superblock = self.graph.superblock();
+        let both = [Out, In];
+        let directions = if superblock.in_edges { &both[..] } else { &both[..1] };
+        let mut is_changed = false;
+        for &direction in directions {
+            let edits = edits_of(&self.batch.changes, direction, superblock.directed);
+            is_changed |= self.direction(direction, &edits, updated)?;
+        }
+        Ok(is_changed)
+    }
+
+    /// The same for one direction.
+    fn direction(
+        &mut self,
+        direction: Direction,
+        edits: &[Edit],
+        updated: &mut Updated,
+    ) -> Result<bool> {
+        use SectionKind::{InDegrees, InHubNeighbours, InIndex, InWeightIndex};
+        use SectionKind::{OutDegrees, OutHubNeighbours, OutIndex, OutWeightIndex};
+        let (graph, vertices) = (self.graph, self.vertices);
+        let changes = Changes::of(self.batch, graph.superblock().self_loops_kept);
+        let (index, degrees, hubs, weight_index) = match direction {
+            Direction::Out => (OutIndex, OutDegrees, OutHubNeighbours, OutWeightIndex),
+            Direction::In => (InIndex, InDegrees, InHubNeighbours, InWeightIndex),
+        };
+        let adjacency = graph.adjacency(direction).expect("the graph has this direction");
+        let lists = Lists { graph, direction, adjacency, edits, changes, vertices };
+        let rewritten = lists.rewrite(self.transaction, &mut updated.answers)?;
+        updated.pages_read += rewritten.pages_read;
+        let is_reweighed = rewritten.column.is_some();
+        if let Some(EditedColumn { words, summary }) = rewritten.column {
+            if !words.is_empty() {
+                write_index(self.transaction, graph, weight_index, &words)?;
+            }
+            if direction == Direction::Out {
+                self.transaction.superblock().weights = Some(summary);
+            }
+        }
+        if rewritten.groups.is_empty() {
+            return Ok(is_reweighed);
+        }
+        write_index(self.transaction, graph, index, &rewritten.groups)?;
+        let longest =
+            write_degrees(self.transaction, graph, direction, degrees, &rewritten.degrees)?;
+        // Hub neighbours can be rebuilt; until then they would describe the lists before.
+        self.transaction.remove(hubs);
+        let superblock = self.transaction.superblock();
+        match direction {
+            Direction::Out => {
+                superblock.stored_out = rewritten.stored;
+                (superblock.degree_max, superblock.degree_max_vertex) = longest;
+            }
+            Direction::In => superblock.stored_in = rewritten.stored,
+        }
+        Ok(true)
+    }
+
+    /// Appends the ids of new vertices.
+    fn ids(&mut self) -> Result<()> {
+        let new = &self.batch.new_ids;
+        if new.is_empty() {
+            return Ok(());
+        }
+        let ids = self.graph.ids()?;
+        let appended: Vec<&Id> = ids.appended().iter().chain(new).collect();
+        let first = self.vertices - appended.len() as u32;
+        let mut section = SectionEdit::new(self.transaction)?;
+        let kind = match ids.kind() {
+            IdKind::Dense | IdKind::Integers => {
+                let integers = appended.iter().map(|id| match id {
+                    Id::Integer(integer) => *integer,
+                    Id::String(_) => unreachable!("ids were checked"),
+                });
+                write_appended_integers(&mut section, first, integers)?;
+                SectionKind::AppendedIntegers
+            }
+            IdKind::Strings => {
+                let strings = appended.iter().map(|id| match id {
+                    Id::String(string) => string.as_str(),
+                    Id::Integer(_) => unreachable!("ids were checked"),
+                });
+                write_appended_strings(&mut section, first, strings)?;
+                SectionKind::AppendedStrings
+            }
+        };
+        section.finish(kind, Codec::Raw, appended.len() as u64);
+        let superblock = self.transaction.superblock();
+        if superblock.ids == IdKind::Dense {
+            superblock.ids = IdKind::Integers;
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, answers: &[Answer]) {
+        let superblock = self.transaction.superblock();
+        superblock.vertices = self.vertices.into();
+        for (change, _) in
+            self.batch.changes.iter().zip(answers).filter(|(_, a)| **a == Answer::Done)
+        {
+            match change.op {
+                Op::Add => superblock.edges += 1,
+                Op::Delete => superblock.edges -= 1,
+                Op::Set => {}
+            }
+        }
+    }
+}

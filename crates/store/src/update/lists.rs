@@ -1,0 +1,403 @@
+//! Rewrites the pages of the lists that a batch changes.
+//!
+//! Pages that share a changed list form a group. The lists of a group are packed anew; the first
+//! and the last may be parts of lists that go on in pages outside, which stay. A group that no
+//! longer fits its pages is spread evenly over more of them, so that each has room for more.
+
+use std::ops::Range;
+
+use cenote_device::Buffer;
+use cenote_pool::{Handle, PageId};
+
+use super::Answer;
+use super::edits::{Changes, Edit, EditedLists};
+use super::weights::{ColumnEdit, EditedColumn};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::header::PageHeader;
+use crate::packed::decode::Decoded;
+use crate::pages::Pages;
+use crate::sink::PageTarget;
+use crate::store::WINDOW_PAGES;
+use crate::store::transaction::{SectionEdit, Transaction};
+use crate::writer::GraphSpec;
+use crate::writer::packer::Packer;
+use crate::{Adjacency, Direction, VertexId};
+
+/// Of so many pages that take the place of fewer, one is added so that each has room for more. Of
+/// fewer pages each has room anyway.
+const FREE_SHARE: u64 = 10;
+
+/// Neighbouring groups are packed together up to so many pages: where all pages of a graph change a
+/// little, each would become two otherwise.
+const JOINED_PAGES_MAX: u64 = 64;
+
+/// What happened to the lists of one direction.
+#[derive(Debug, Default)]
+pub(super) struct Rewritten {
+    /// The pages that were packed anew, ascending, by their numbers before, and the index words of
+    /// those that take their place.
+    pub groups: Vec<(Range<u64>, Vec<u64>)>,
+    /// The vertices whose lists changed or are new, ascending, and the lengths of the lists.
+    pub degrees: Vec<(VertexId, u64)>,
+    /// Entries of all lists.
+    pub stored: u64,
+    pub pages_read: u64,
+    /// `None` if no weight changed.
+    pub column: Option<EditedColumn>,
+}
+
+/// The lists of one direction, and what a batch changes in them.
+pub(super) struct Lists<'a> {
+    pub graph: &'a Graph,
+    pub direction: Direction,
+    pub adjacency: &'a Adjacency,
+    pub edits: &'a [Edit],
+    pub changes: Changes<'a>,
+    /// Vertices after the batch.
+    pub vertices: u32,
+}
+
+/// Pages that are rewritten together, and the edits of their lists.
+struct Group {
+    pages: Range<u64>,
+    edits: Range<usize>,
+}
+
+/// A list, or the part of it that lies in a group.
+struct Piece {
+    vertex: VertexId,
+    skip: u64,
+    degree: u64,
+    /// In the entries of the group, or in those that were changed.
+    at: Range<usize>,
+    is_changed: bool,
+}
+
+impl Lists<'_> {
+    /// Rewrites what changes and puts the section together.
+    pub fn rewrite(
+        &self,
+        transaction: &mut Transaction<'_>,
+        answers: &mut [Answer],
+    ) -> Result<Rewritten> {
+        let mut rewritten =
+            Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
+        let groups = self.groups();
+        let handle = self.graph.handle()?;
+        let touched = groups.iter().map(|group| group.pages.clone());
+        let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
+        let mut section = SectionEdit::new(transaction)?;
+        let mut packer = Packer::new(&self.spec(), self.adjacency.codec());
+        let (mut kept_to, mut loaded) = (0, 0);
+        for (i, group) in groups.iter().enumerate() {
+            if i == loaded {
+                loaded += self.load(&handle, column.as_ref(), &groups[i..])?;
+            }
+            let Group { pages, .. } = group;
+            rewritten.pages_read += pages.end - pages.start;
+            let mut lists = GroupLists::default();
+            lists.read(self, &handle, column.as_ref(), pages.clone())?;
+            lists.add_new(self.base(), self.vertices_of(group));
+            let is_changed = lists.edit(self, group, answers, &mut rewritten);
+            if is_changed {
+                section.keep(kept_to..pages.start);
+                kept_to = pages.end;
+                let words = lists.pack(&mut packer, &mut section, pages)?;
+                rewritten.groups.push((pages.clone(), words));
+            }
+            let Some(column) = &mut column else { continue };
+            column.follow(&lists.changed.swaps);
+            let transaction = section.transaction();
+            match rewritten.groups.last().filter(|_| is_changed) {
+                Some((_, words)) => column.replace(transaction, pages, words, &lists.weights())?,
+                None if lists.reweighed.is_empty() => {}
+                None => column.reweigh(transaction, pages, &lists.weights, &lists.reweighed)?,
+            }
+        }
+        section.keep(kept_to..self.adjacency.pages());
+        let is_changed = !rewritten.groups.is_empty();
+        if is_changed {
+            let (kind, codec) = (self.adjacency.kind(), self.adjacency.codec());
+            section.finish(kind, codec, rewritten.stored);
+        }
+        if let Some(column) = column {
+            rewritten.column = column.finish(transaction, rewritten.stored)?;
+        }
+        Ok(rewritten)
+    }
+
+    fn spec(&self) -> GraphSpec {
+        let superblock = self.graph.superblock();
+        GraphSpec {
+            page_bytes: superblock.page_bytes as usize,
+            vertices: self.vertices.into(),
+            directed: superblock.directed,
+            in_edges: superblock.in_edges,
+            duplicates_kept: superblock.duplicates_kept,
+            self_loops_kept: superblock.self_loops_kept,
+            salt: superblock.salt,
+        }
+    }
+
+    /// Vertices before the batch.
+    fn base(&self) -> u32 {
+        self.graph.vertices() as u32
+    }
+
+    /// The groups, ascending.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut add = |pages: Range<u64>, edits: Range<usize>| match groups.last_mut() {
+            Some(last)
+                if pages.start < last.pages.end
+                    || (pages.start == last.pages.end
+                        && last.pages.end - last.pages.start < JOINED_PAGES_MAX) =>
+            {
+                last.pages.end = last.pages.end.max(pages.end);
+                last.edits.end = edits.end;
+            }
+            _ => groups.push(Group { pages, edits }),
+        };
+        let base = self.base();
+        let mut next = 0;
+        for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
+            let edits = next..next + of_list.len();
+            if of_list[0].owner >= base {
+                break;
+            }
+            let (start, end) = self.adjacency.pages_of(of_list[0].owner).into_inner();
+            add(start..end + 1, edits.clone());
+            next = edits.end;
+        }
+        if self.vertices > base {
+            let pages = self.adjacency.pages();
+            add(pages.saturating_sub(1)..pages, next..self.edits.len());
+            if pages == 0 {
+                return vec![Group { pages: 0..0, edits: 0..self.edits.len() }];
+            }
+        }
+        groups
+    }
+
+    /// The vertices whose lists come behind those of the pages of a group.
+    fn vertices_of(&self, group: &Group) -> Range<VertexId> {
+        match group.pages.end == self.adjacency.pages() {
+            true => self.base()..self.vertices,
+            false => 0..0,
+        }
+    }
+
+    /// Brings the pages of the next groups into memory. Returns the number of groups.
+    fn load(
+        &self,
+        handle: &Handle,
+        column: Option<&ColumnEdit<'_>>,
+        groups: &[Group],
+    ) -> Result<usize> {
+        let first = self.adjacency.first_page();
+        let mut wanted: Vec<PageId> = Vec::new();
+        let mut count = 0;
+        for group in groups {
+            let before = wanted.len();
+            for page in group.pages.clone().take(WINDOW_PAGES as usize) {
+                wanted.push(self.graph.physical(first + page));
+                if let Some(column) = column {
+                    // The weights of two pages of lists may share a page.
+                    let last = wanted[before..].iter().rev().nth(1).copied();
+                    let weights = column.physical_pages(page).filter(|page| last != Some(*page));
+                    wanted.extend(weights);
+                }
+            }
+            if wanted.len() > WINDOW_PAGES as usize && count > 0 {
+                wanted.truncate(before);
+                break;
+            }
+            count += 1;
+        }
+        // Of a group that does not fit the first pages come at once, the others when they are read.
+        wanted.truncate(WINDOW_PAGES as usize);
+        Pages::load_each(handle, wanted.into_iter().map(|page| (page, 0)), |_, _| Ok(()))?;
+        Ok(count)
+    }
+}
+
+/// The lists of a group.
+#[derive(Default)]
+struct GroupLists {
+    pieces: Vec<Piece>,
+    entries: Vec<VertexId>,
+    /// Ordered bits, one for each entry; none in a graph without weights.
+    weights: Vec<u64>,
+    /// The entries of lists that stay, but for their weights.
+    reweighed: Vec<usize>,
+    changed: EditedLists,
+}
+
+impl GroupLists {
+    fn read(
+        &mut self,
+        lists: &Lists<'_>,
+        handle: &Handle,
+        column: Option<&ColumnEdit<'_>>,
+        pages: Range<u64>,
+    ) -> Result<()> {
+        let mut decoded = Decoded::new();
+        for number in pages {
+            let before = self.entries.len();
+            self.read_page(lists, handle, number, &mut decoded)?;
+            if let Some(column) = column {
+                column.read(number, self.entries.len() - before, &mut self.weights)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_page(
+        &mut self,
+        lists: &Lists<'_>,
+        handle: &Handle,
+        number: u64,
+        decoded: &mut Decoded,
+    ) -> Result<()> {
+        let adjacency = lists.adjacency;
+        let bytes = lists.graph.pages.pin(handle, adjacency.first_page() + number)?;
+        let page = adjacency.reparse(number, &bytes, decoded)?;
+        for list in page.lists() {
+            let from = self.entries.len();
+            self.entries.extend_from_slice(list.targets);
+            let to = self.entries.len();
+            match self.pieces.last_mut() {
+                Some(last) if last.vertex == list.vertex => last.at.end = to,
+                _ => self.pieces.push(Piece {
+                    vertex: list.vertex,
+                    skip: list.skip,
+                    degree: list.degree,
+                    at: from..to,
+                    is_changed: false,
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Empty lists of vertices that are new.
+    fn add_new(&mut self, base: u32, vertices: Range<VertexId>) {
+        debug_assert!(vertices.is_empty() || vertices.start == base, "they follow the others");
+        let new = |vertex| Piece { vertex, skip: 0, degree: 0, at: 0..0, is_changed: false };
+        self.pieces.extend(vertices.map(new));
+    }
+
+    /// Makes the edits; false if they change no list.
+    fn edit(
+        &mut self,
+        lists: &Lists<'_>,
+        group: &Group,
+        answers: &mut [Answer],
+        rewritten: &mut Rewritten,
+    ) -> bool {
+        let base = lists.base();
+        let mut edits = &lists.edits[group.edits.clone()];
+        let mut is_changed = false;
+        let GroupLists { pieces, entries, weights, reweighed, changed } = self;
+        for piece in pieces {
+            let (own, rest) = edits.split_at(edits.partition_point(|e| e.owner <= piece.vertex));
+            edits = rest;
+            let (from, weights_from) = (changed.entries.len(), changed.weights.len());
+            if !own.is_empty() {
+                let list = &entries[piece.at.clone()];
+                assert_eq!(list.len() as u64, piece.degree, "the whole list is in its group");
+                let own_weights = weights.get(piece.at.clone()).unwrap_or(&[]);
+                changed.push((list, own_weights), own, lists.changes, answers);
+                if changed.entries[from..] == *list {
+                    for (at, after) in piece.at.clone().zip(changed.weights.drain(weights_from..)) {
+                        if std::mem::replace(&mut weights[at], after) != after {
+                            reweighed.push(at);
+                        }
+                    }
+                    changed.entries.truncate(from);
+                } else {
+                    let degree = (changed.entries.len() - from) as u64;
+                    rewritten.stored = rewritten.stored - piece.degree + degree;
+                    piece.degree = degree;
+                    piece.at = from..changed.entries.len();
+                    piece.is_changed = true;
+                }
+            }
+            if piece.is_changed || piece.vertex >= base {
+                rewritten.degrees.push((piece.vertex, piece.degree));
+                is_changed = true;
+            }
+        }
+        assert!(edits.is_empty(), "every edit has its list in the group");
+        is_changed
+    }
+
+    /// The weights of all lists as they are now; none in a graph without weights.
+    fn weights(&self) -> Vec<u64> {
+        let mut all = Vec::with_capacity(self.weights.len());
+        for piece in &self.pieces {
+            let weights = if piece.is_changed { &self.changed.weights } else { &self.weights };
+            all.extend_from_slice(&weights[piece.at.clone()]);
+        }
+        all
+    }
+
+    /// Packs the lists into new pages. Returns their index words.
+    fn pack(
+        &self,
+        packer: &mut Packer,
+        section: &mut SectionEdit<'_, '_>,
+        pages: &Range<u64>,
+    ) -> Result<Vec<u64>> {
+        let mut count = PageCount(Buffer::new(section.page_bytes())?, 0);
+        self.pack_into(packer, usize::MAX, &mut count)?;
+        let (before, now) = (pages.end - pages.start, count.1);
+        if now <= before.max(1) {
+            return self.pack_into(packer, usize::MAX, section);
+        }
+        let now = now + now / FREE_SHARE;
+        let items: usize = self.pieces.iter().map(|piece| piece.at.len() + 1).sum();
+        self.pack_into(packer, items.div_ceil(now as usize).max(ITEMS_MIN), section)
+    }
+
+    fn pack_into(
+        &self,
+        packer: &mut Packer,
+        items_max: usize,
+        target: &mut impl PageTarget,
+    ) -> Result<Vec<u64>> {
+        let first = self.pieces.first().expect("a page has a list");
+        packer.seek(first.vertex, items_max);
+        for piece in &self.pieces {
+            let entries = if piece.is_changed { &self.changed.entries } else { &self.entries };
+            let entries = &entries[piece.at.clone()];
+            let part = piece.skip..piece.skip + entries.len() as u64;
+            packer.begin_piece(piece.degree, part, target)?;
+            packer.extend(entries, target)?;
+            packer.end_piece();
+        }
+        packer.take_index(target)
+    }
+}
+
+/// The fewest lists and entries of a page after a split.
+const ITEMS_MIN: usize = 64;
+
+/// Counts pages and keeps none of them.
+struct PageCount(Buffer, u64);
+
+impl PageTarget for PageCount {
+    fn page_bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    fn page(&mut self) -> &mut [u8] {
+        &mut self.0
+    }
+
+    fn seal(&mut self, _: PageHeader) -> Result<()> {
+        self.1 += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! Changes of a stored graph in batches: each batch is one commit.
+//!
+//! A batch rewrites the pages of the lists that it changes, copy-on-write, and nothing else: pages
+//! between them keep their places. What a page cannot hold any more goes to a new page behind it.
+//! Readers of earlier epochs keep reading theirs.
+//!
+//! - [`Batch`], [`Change`], [`Answer`]: what is to change, and what became of it
+//! - `apply`: a batch from its check to its commit
+//! - `edits`: the changes as they concern single lists
+//! - `lists`: pages of lists, packed anew
+//! - `sections`: the page index and the lengths of lists
+//! - `weights`: the weights of lists that change, and where they lie
+
+mod apply;
+mod edits;
+mod lists;
+mod sections;
+mod weights;
+
+pub(crate) use apply::check;
+
+use crate::VertexId;
+use crate::ids::Id;
+use crate::weights::Weight;
+
+/// What a change does with an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Adds the edge.
+    Add,
+    /// Deletes the edge.
+    Delete,
+    /// Sets the weight of the edge, which must be there.
+    Set,
+}
+
+/// A change of one edge. In an undirected graph the order of its ends does not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What to do.
+    pub op: Op,
+    /// One end: the vertex that the edge leaves, where edges have a direction.
+    pub source: VertexId,
+    /// The other end.
+    pub target: VertexId,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Answer {
+    /// The edge was added or deleted, or its weight was set.
+    Done,
+    /// An edge to be added was there already; it keeps its weight.
+    Present,
+    /// An edge to be deleted, or whose weight was to be set, was not there.
+    Absent,
+    /// A self-loop was not added, because the graph keeps none.
+    SelfLoop,
+}
+
+/// Changes that are made together or not at all.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Ids of new vertices, which get the next numbers in this order. None of them may be an id of
+    /// the graph already.
+    pub new_ids: Vec<Id>,
+    /// The changes; of several of one edge the later sees what the earlier did.
+    pub changes: Vec<Change>,
+    /// The weights of the changes, one for each, or none at all. In a graph with weights every
+    /// change but a deletion has one, of the type of the graph's; elsewhere none has.
+    pub weights: Vec<Option<Weight>>,
+}
+
+/// What a batch did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Updated {
+    /// The epoch that the batch made; the one before where nothing changed.
+    pub epoch: u64,
+    /// One for each change, in the order of the batch.
+    pub answers: Vec<Answer>,
+    /// Pages of lists that were read because a change concerns one of their lists.
+    pub pages_read: u64,
+    /// Pages that were written, of lists and of everything else.
+    pub pages_written: u64,
+    /// Bytes that this thread wrote to the log, with the zeros of a log that it made.
+    pub log_bytes: u64,
+    /// Changes of the log that were merged into the lists.
+    pub merged: u64,
+}
+
+impl Updated {
+    pub(crate) fn unchanged(epoch: u64) -> Self {
+        Self {
+            epoch,
+            answers: Vec::new(),
+            pages_read: 0,
+            pages_written: 0,
+            log_bytes: 0,
+            merged: 0,
+        }
+    }
+}
