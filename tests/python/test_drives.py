@@ -30,7 +30,10 @@ def test_answers_are_those_of_networkx_while_pages_move(cenote, graph):
     # The second commit slot is a page of its own that no import writes: it lies nowhere.
     assert sum(tier["blocks"] for tier in before["tiers"]) == before["blocks"] - 1
     assert all(tier["used_bytes"] <= tier["capacity_bytes"] for tier in before["tiers"])
-    for _ in range(2):
+    # Pages move beside the run: on a machine that is busy, not during its first few.
+    for round in range(30):
+        if round >= 2 and status(cenote)["moved"] > 0:
+            break
         cenote("run", "bfs", "graph.cenote", "--source", 7, "--strategy", "vertex",
                "--out", "levels.csv")
         levels = pd.read_csv(cenote.folder / "levels.csv")
@@ -41,7 +44,7 @@ def test_answers_are_those_of_networkx_while_pages_move(cenote, graph):
     known = nx.pagerank(graph, tol=1e-12)
     assert max(abs(ranks[v] - known[v]) for v in graph) < 1e-8
     after = status(cenote)
-    assert after["moved"] > 0 and after["accesses"] > 100 and after["has_state"]
+    assert after["moved"] > 0 and after["accesses"] > 400 and after["has_state"]
     assert cenote("check", "graph.cenote")
 
 

@@ -116,13 +116,15 @@ impl<'a> MigrationLoop<'a> {
         let clock = self.device.clock();
         let (mut accesses, mut now_ns, mut idle) = (Vec::new(), 0, 0);
         for round in 0u32.. {
-            if self.shared.stop.load(Ordering::SeqCst) {
-                break;
-            }
+            // A run may be shorter than a pause: the policy hears of it before the state is saved.
+            let is_last = self.is_stopped();
             self.follow_growth()?;
             self.device.core.take_accesses(&mut accesses);
             now_ns = clock.now_ns().max(now_ns);
             self.decide(&accesses, now_ns)?;
+            if is_last {
+                break;
+            }
             self.carry_out()?;
             if round % MEASURE_ROUNDS == 0 {
                 self.measure();
@@ -132,6 +134,10 @@ impl<'a> MigrationLoop<'a> {
             self.backoff.left = self.backoff.left.saturating_sub(1);
         }
         Ok(self.state()?.encode(&self.device.core.header.id))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.shared.stop.load(Ordering::SeqCst)
     }
 
     fn measure(&self) {
@@ -177,7 +183,8 @@ impl<'a> MigrationLoop<'a> {
             let access = Access { page: page as u32, write, now_ns, queued: &[] };
             moves.clear();
             self.policy.access(&access, &self.placement, &mut moves);
-            let is_idle = self.backoff.left > 0 || self.shared.paused.load(Ordering::SeqCst);
+            let is_paused = self.shared.paused.load(Ordering::SeqCst);
+            let is_idle = self.backoff.left > 0 || is_paused || self.is_stopped();
             if !moves.is_empty() && !is_idle {
                 self.plan(&moves)?;
             }

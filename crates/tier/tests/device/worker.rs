@@ -124,6 +124,19 @@ fn a_state_that_was_kept_goes_on_and_another_is_refused() {
     refused(&device, with(&state), "there are 60");
 }
 
+/// A run may end within a pause of the worker: what it read counts all the same.
+#[test]
+fn reads_right_before_the_end_are_known_to_the_next_run() {
+    let sims = sims(3);
+    let device = device(&sims, &[11, 100], 64);
+    for _ in 0..20 {
+        let worker = Worker::start(&device, config()).unwrap();
+        read(&device, 0..60, 512);
+        let (report, _) = worker.stop().unwrap();
+        assert_eq!(report.accesses + report.missed, 60, "{report:?}");
+    }
+}
+
 /// Heat is what a rebalance goes by: the blocks that were hot before the device grew come up.
 #[test]
 fn what_was_learned_outlives_growth_between_runs_and_within_one() {
