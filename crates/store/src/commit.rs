@@ -29,7 +29,7 @@ impl Latest {
     /// Reads the newest commit and its log; also what lies behind the log's end if it is
     /// `for_writing`.
     pub fn read(device: &dyn Device, file: &str, for_writing: bool) -> Result<Self> {
-        let mut has_failed = false;
+        let mut failed: Option<String> = None;
         loop {
             let commit = Commit::read(device, file)?;
             if commit.superblock.log.is_empty() {
@@ -40,11 +40,13 @@ impl Latest {
             let latest = Self::with_log(device, file, commit, for_writing);
             // A writer elsewhere may have committed meanwhile and overwritten the log.
             if valid_slots(&read_start(device, slots)?).all(|slot| slot.0 <= epoch) {
-                // It may have ended a flush that was not whole, beside one behind it.
-                if latest.is_ok() || has_failed {
+                // It may have ended a flush that was not whole, beside one behind it. Damage is
+                // found again.
+                let fault = latest.as_ref().err().map(ToString::to_string);
+                if fault.is_none() || fault == failed {
                     return latest;
                 }
-                has_failed = true;
+                failed = fault;
             }
         }
     }

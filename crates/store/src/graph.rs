@@ -370,6 +370,11 @@ impl Graph {
         self.pages.handle()
     }
 
+    /// As [`Graph::handle`], for one thread after another.
+    pub(crate) fn handle_of_any_thread(&self) -> Result<Handle> {
+        self.pages.handle_of_any_thread()
+    }
+
     /// Calls `visit` with the pieces of one list, in order.
     ///
     /// # Panics

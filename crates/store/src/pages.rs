@@ -178,12 +178,21 @@ impl Pages {
     /// A handle on the pool for the calling thread. Pin one page at a time: two threads that hold
     /// one page and wait for another can deadlock.
     pub fn handle(&self) -> Result<Handle> {
+        Ok(self.pool()?.handle())
+    }
+
+    /// As [`Pages::handle`], for one thread after another.
+    pub fn handle_of_any_thread(&self) -> Result<Handle> {
+        Ok(self.pool()?.handle_of_any_thread())
+    }
+
+    fn pool(&self) -> Result<&Arc<Pool>> {
         if let Some(pool) = self.pool.get() {
-            return Ok(pool.handle());
+            return Ok(pool);
         }
         let pool = Pool::new(Arc::clone(&self.device), self.config())?;
         // Another thread may have created the pool meanwhile; then this one is dropped.
-        Ok(self.pool.get_or_init(|| pool).handle())
+        Ok(self.pool.get_or_init(|| pool))
     }
 
     /// Pins a logical page, which is read unless it is in memory.

@@ -71,8 +71,8 @@ pub struct LogLimits {
     /// Most bytes of a log that is made; it takes a quarter of the graph, but at least 1 MiB. For 0
     /// none is made.
     pub bytes: u64,
-    /// Most edges that the log adds or deletes; those that it adds and deletes again do not count.
-    /// Each takes [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
+    /// Most changes of edges in the log, with those that cancel each other out. Each takes
+    /// [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
     pub changes: usize,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
@@ -204,7 +204,7 @@ impl Store {
             graph.load_weights(direction)?;
         }
         let window = 2 * WINDOW_PAGES * graph.page_bytes() as u64;
-        let changes = (live.pending().edges.len() * LogLimits::CHANGE_BYTES) as u64;
+        let changes = live.memory_bytes() as u64;
         Ok((graph.memory_bytes() + ids.memory_bytes()) as u64 + window + changes)
     }
 
