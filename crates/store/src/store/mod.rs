@@ -37,6 +37,10 @@ pub use transaction::Transaction;
 /// Pages that an update brings into memory at once.
 pub(crate) const WINDOW_PAGES: u64 = 1024;
 
+/// Windows that an update has in memory: one that it changes, one that it reads, and room so that
+/// neither is given up for the other.
+const WINDOWS: u64 = 3;
+
 /// Reads of lists that are in flight.
 const READ_DEPTH: usize = 32;
 
@@ -203,7 +207,7 @@ impl Store {
         for direction in [Direction::Out, Direction::In] {
             graph.load_weights(direction)?;
         }
-        let window = 2 * WINDOW_PAGES * graph.page_bytes() as u64;
+        let window = WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
         let changes = live.memory_bytes() as u64;
         Ok((graph.memory_bytes() + ids.memory_bytes()) as u64 + window + changes)
     }
@@ -238,7 +242,7 @@ impl Store {
     /// The graph as of the newest commit, for a writer.
     fn committed(&self) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
-        let lookups = LookupConfig::default().frames(2 * WINDOW_PAGES).read_depth(READ_DEPTH);
+        let lookups = LookupConfig::default().frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
 
