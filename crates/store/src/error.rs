@@ -115,6 +115,14 @@ pub enum StoreError {
         /// What is wrong and how to avoid it.
         reason: String,
     },
+    /// Two graphs were to be compared that are not states of one graph.
+    #[error("{after}: it is no later state of {before}: compare a graph with a snapshot of it")]
+    NotComparable {
+        /// Path of the earlier one.
+        before: String,
+        /// Path of the later one.
+        after: String,
+    },
     /// An earlier write failed, so the file is incomplete.
     #[error(
         "{file}: an earlier write failed, the graph is not complete; remove the file and \

@@ -365,6 +365,15 @@ impl Graph {
         Lookup::new(&self.pages)
     }
 
+    /// The logical page with which another state of the graph has the same physical page, if its
+    /// content is that of the same epoch.
+    pub(crate) fn same_page(&self, page: PageId, other: &Self) -> Option<PageId> {
+        let identity = self.layout().table.identity(page, 0);
+        let table = &other.layout().table;
+        let twin = table.logical(identity.physical)?;
+        (table.identity(twin, 0).epoch == identity.epoch).then_some(twin)
+    }
+
     /// A handle on the pool of look-ups, for [`Graph::look_up`].
     pub fn handle(&self) -> Result<Handle> {
         self.pages.handle()

@@ -28,6 +28,7 @@ pub mod check;
 mod commit;
 mod degrees;
 mod delta;
+pub mod diff;
 pub mod edges;
 pub mod error;
 pub mod format;
@@ -54,6 +55,7 @@ mod words;
 pub mod writer;
 
 pub use check::{CheckReport, check, check_device};
+pub use diff::{DiffReport, for_each_change};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
 pub use graph::Graph;

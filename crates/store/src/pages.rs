@@ -47,7 +47,7 @@ impl LookupConfig {
     setters! { frames: u64, read_depth: usize }
 }
 
-/// Most pages that [`Pages::by_page`] reads ahead at once.
+/// Most pages that are read ahead at once.
 const GROUP_PAGES: u64 = 1024;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
@@ -228,7 +228,7 @@ impl Pages {
         mut visit: impl FnMut(u64, &[u8], &[VertexId]) -> Result<(), E>,
     ) -> Result<(), E> {
         let page_of = |entry: &VertexId| u64::from(*entry) / per_page;
-        let group = (self.lookups.frames / 4).clamp(1, GROUP_PAGES) * per_page;
+        let group = self.window_pages() as u64 * per_page;
         let handle = self.handle()?;
         for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
             let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
@@ -243,6 +243,11 @@ impl Pages {
             }
         }
         Ok(())
+    }
+
+    /// How many pages are read ahead at once.
+    pub fn window_pages(&self) -> usize {
+        (self.lookups.frames / 4).clamp(1, GROUP_PAGES) as usize
     }
 
     fn config(&self) -> PoolConfig {

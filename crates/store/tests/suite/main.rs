@@ -6,6 +6,7 @@ mod commits;
 mod damage;
 mod damaged_weights;
 mod devices;
+mod diff;
 mod fixtures;
 #[path = "../graphs/mod.rs"]
 mod graphs;
