@@ -198,6 +198,27 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_snapshots_are_not_allocated_and_are_freed_again_with_them() {
+        let all = [free(4, 6, 1), free(12, 2, 2), free(20, 2, 9)];
+        let mut allocator = Allocator::new(&all, 30, 5, &[2..5, 7..8, 9..13, 20..30]);
+        let taken: Vec<_> = (0..5).map(|_| allocator.allocate()).collect();
+        assert_eq!(taken, [5, 6, 8, 13, 30]);
+        let held = [free(4, 1, 1), free(7, 1, 1), free(9, 1, 1), free(12, 1, 2), free(20, 2, 9)];
+        assert_eq!(allocator.extents(), held);
+        allocator.release_again(2..9, 10);
+        allocator.release_again(11..21, 10);
+        let held = [
+            free(4, 1, 10),
+            free(7, 1, 10),
+            free(9, 1, 1),
+            free(12, 1, 10),
+            free(20, 1, 10),
+            free(21, 1, 9),
+        ];
+        assert_eq!(allocator.extents(), held);
+    }
+
+    #[test]
     #[should_panic(expected = "is free already")]
     fn a_page_that_is_freed_twice_is_a_fault_of_the_caller() {
         Allocator::new(&[free(4, 2, 1)], 10, 4, &[]).release(5, 1, 2);

@@ -320,6 +320,10 @@ fn forge(device: &MemoryDevice, page: usize, change: impl FnOnce(&mut [u8])) {
     });
 }
 
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
 fn put(page: &mut [u8], at: usize, number: u64) {
     page[at..at + 8].copy_from_slice(&number.to_le_bytes());
 }
@@ -358,21 +362,33 @@ fn snapshots_that_contradict_the_graph_or_each_other_are_damaged() {
     assert_fault(first, "first page of an extent", &|page| put(page, extents + 8, 1 << 60));
     assert_fault(first, "order at logical page", &|page| put(page, extents, 0));
     assert_fault(first, "epoch of pages", &|page| put(page, extents + 24, 77));
-    // Its pages lie where those of the other snapshot or of a later epoch are.
+}
+
+#[test]
+fn a_snapshot_whose_pages_are_elsewhere_is_damaged() {
+    let mut live = wide();
+    (0..6).for_each(|round| flip(&mut live, 4, round));
+    live.store.snapshot(Some("first"), 1).unwrap();
+    flip(&mut live, 2, 6);
+    live.store.snapshot(Some("second"), 1).unwrap();
+    (7..12).for_each(|round| flip(&mut live, 6, round));
+    let newest = live.store.superblock();
+    let words = ["is used twice", "another snapshot has another", "was used again by a later"];
     let mut faults = std::collections::BTreeSet::new();
-    for (page, at) in (0..4).flat_map(|at| [(first, at), (second, at)]) {
-        let total = u64::from_le_bytes(whole[page * PAGE + 168..][..8].try_into().unwrap());
-        for place in 2..total {
-            let device = MemoryDevice::with_bytes(whole.clone());
-            forge(&device, page, |page| put(page, extents + at * 32 + 8, place));
-            let Err(error) = open_at(&device, "first") else { continue };
-            let error = error.to_string();
-            let words =
-                ["is used twice", "another snapshot has another", "was used again by a later"];
-            faults.extend(words.into_iter().find(|words| error.contains(words)));
+    for (page, at) in newest.snapshots.clone().flat_map(|page| [(page, 1), (page, 3), (page, 5)]) {
+        let (page, at) = (page as usize, 1792 + at * 32);
+        let of = |at| live.device.change(|bytes| number(&bytes[page * PAGE..], at));
+        let (place, pages, total) = (of(at + 8), of(at + 16), of(168));
+        for forged in (2..=total - pages).filter(|forged| *forged != place) {
+            forge(&live.device, page, |page| put(page, at + 8, forged));
+            let error = open_at(&live.device, "first").unwrap_err().to_string();
+            let fault = words.into_iter().find(|words| error.contains(words));
+            faults.insert(fault.unwrap_or_else(|| panic!("{error}")));
         }
+        forge(&live.device, page, |page| put(page, at + 8, place));
     }
-    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert_eq!(faults.len(), words.len(), "{faults:?}");
+    assert!(checked(&live.device).is_whole());
 }
 
 #[test]
@@ -395,7 +411,7 @@ fn hostile_snapshots_with_a_valid_checksum_never_panic() {
                     1 => 1792 + 8 * random.below(16),
                     _ => 56 + 8 * random.below(217),
                 } as usize;
-                let old = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+                let old = number(bytes, at);
                 let number = match random.below(3) {
                     0 => [0, 1, 2, 3, 64, 1 << 32, 1 << 62, u64::MAX][random.below(8) as usize],
                     1 => old ^ (1 << random.below(64)),
