@@ -70,7 +70,7 @@ impl Graph {
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
-        let Latest { commit, pending, log } = latest;
+        let Latest { commit, pending, log, snapshot } = latest;
         let Commit { superblock: committed, extents, other_slot } = commit;
         let table = Arc::new(PageTable::new(extents.table));
         let pages = |kind| {
@@ -100,6 +100,7 @@ impl Graph {
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let lookups = plan(&superblock);
+        let has_snapshots = !committed.snapshots.is_empty();
         let layout = Layout {
             superblock,
             committed,
@@ -107,6 +108,8 @@ impl Graph {
             logged_changes: pending.edges.len() as u64,
             new_ids: pending.new_ids,
             free_pages: extents.free.iter().map(|run| run.pages).sum(),
+            free: if has_snapshots { extents.free } else { Vec::new() },
+            snapshot,
             file,
             other_slot,
             table,

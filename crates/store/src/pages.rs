@@ -19,8 +19,8 @@ use crate::index::Adjacency;
 use crate::log::LogEnd;
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Section, SectionKind, Superblock};
-use crate::table::PageTable;
+use crate::superblock::{Label, Section, SectionKind, Superblock};
+use crate::table::{Extent, PageTable};
 use crate::weights::WeightColumn;
 use crate::{Direction, VertexId};
 
@@ -58,6 +58,10 @@ const PATIENCE_MS: u64 = 60_000;
 pub(crate) struct Layout {
     /// Pages of the file that hold nothing of this commit.
     pub free_pages: u64,
+    /// The free list, if the graph has snapshots.
+    pub free: Vec<Extent>,
+    /// The snapshot that the graph was opened at.
+    pub snapshot: Option<Label>,
     pub file: Arc<str>,
     /// The superblock of the commit, with the changes of the log.
     pub superblock: Superblock,

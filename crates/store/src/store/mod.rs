@@ -6,12 +6,14 @@
 //! - `allocator`: free pages, and when they can be reused
 //! - `page_writer`: pages on their way to the device, neighbours together
 //! - `rebuild`: rebuilds derived sections from the lists
+//! - `snapshots`: makes and removes snapshots
 
 mod allocator;
 mod live;
 mod page_writer;
 mod places;
 mod rebuild;
+mod snapshots;
 pub(crate) mod transaction;
 
 use std::fmt;
@@ -27,6 +29,7 @@ use crate::ids::IdRef;
 use crate::log::{FlushPlace, LogArea, LogEnd, Pending, log_page_error};
 use crate::pages::LookupConfig;
 use crate::readers::{Readers, lock};
+use crate::snapshot::Snapshots;
 use crate::superblock::Superblock;
 use crate::update::Batch;
 use crate::{Direction, VertexId};
@@ -115,6 +118,8 @@ impl fmt::Debug for Elsewhere {
 #[derive(Debug)]
 struct State {
     commit: Commit,
+    /// Those of the commit.
+    snapshots: Arc<Snapshots>,
     /// The changes of the log that are durable.
     pending: Pending,
     /// Set by a failed write, after which the content of the device is unknown.
@@ -141,7 +146,8 @@ impl Store {
         oldest: impl Fn() -> Result<Option<u64>> + Send + Sync + 'static,
     ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let Latest { mut commit, pending, log } = Latest::read(device.as_ref(), &file, true)?;
+        let Latest { mut commit, pending, log, .. } = Latest::read(device.as_ref(), &file, true)?;
+        let snapshots = Arc::new(Snapshots::of(device.as_ref(), &file, &commit)?);
         // A process may have ended between a write and its sync, so that a power cut would undo
         // what is found here, below what is written next.
         device.sync()?;
@@ -171,7 +177,7 @@ impl Store {
         Ok(Self {
             device,
             file,
-            state: Mutex::new(State { commit, pending, poisoned: false }),
+            state: Mutex::new(State { commit, snapshots, pending, poisoned: false }),
             live,
             flushed: Condvar::new(),
             limits: LogLimits::default(),
@@ -199,8 +205,8 @@ impl Store {
         live.pending().superblock(&lock(&self.state).commit.superblock)
     }
 
-    /// Bytes of memory of the indexes, the ids and the changes of the log, which a writer holds,
-    /// and of the pages that it reads. Loads the indexes where they are not yet.
+    /// Bytes of memory of the indexes, the ids, the changes of the log and the page tables of
+    /// snapshots, which a writer holds, and of the pages that it reads. Loads the indexes where they are not yet.
     pub fn memory_bytes(&self) -> Result<u64> {
         let mut live = lock(&self.live);
         let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
@@ -209,7 +215,8 @@ impl Store {
         }
         let window = WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
         let changes = live.memory_bytes() as u64;
-        Ok((graph.memory_bytes() + ids.memory_bytes()) as u64 + window + changes)
+        let snapshots = lock(&self.state).snapshots.memory_bytes();
+        Ok((graph.memory_bytes() + ids.memory_bytes() + snapshots) as u64 + window + changes)
     }
 
     /// Number of changes in the log, which the lists do not have yet.
@@ -234,7 +241,7 @@ impl Store {
             let state = lock(&self.state);
             let (commit, pending) = (state.commit.clone(), state.pending.clone());
             let pin = self.readers.pin(commit.superblock.epoch);
-            (Latest { commit, pending, log: None }, pin)
+            (Latest { pending, ..Latest::without_log(commit) }, pin)
         };
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, plan, Some(pin))
     }
@@ -289,17 +296,20 @@ impl Store {
 
     pub(crate) fn begin_with<'s>(&'s self, live: MutexGuard<'s, Live>) -> Result<Transaction<'s>> {
         self.check_health()?;
-        let commit = lock(&self.state).commit.clone();
+        let (commit, snapshots) = {
+            let state = lock(&self.state);
+            (state.commit.clone(), Arc::clone(&state.snapshots))
+        };
         let oldest = [self.readers.oldest(), (self.elsewhere.0)()?].into_iter().flatten().min();
-        Transaction::new(self, live, commit, oldest)
+        Transaction::new(self, live, commit, snapshots, oldest)
     }
 
-    fn publish(&self, commit: Commit) -> Result<()> {
+    fn publish(&self, commit: Commit, snapshots: Arc<Snapshots>) -> Result<()> {
         self.device.sync()?;
         commit.publish(self.device.as_ref())?;
         let mut state = lock(&self.state);
         state.pending = Pending::new(&commit.superblock);
-        state.commit = commit;
+        (state.commit, state.snapshots) = (commit, snapshots);
         Ok(())
     }
 }

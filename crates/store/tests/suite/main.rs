@@ -16,5 +16,6 @@ mod lookups;
 mod overhead;
 mod roundtrip;
 mod sections;
+mod snapshots;
 mod update_weights;
 mod updates;
