@@ -149,7 +149,8 @@ impl From<StoreError> for Error {
             StoreError::NoVertex { .. }
             | StoreError::Update { .. }
             | StoreError::Snapshot { .. }
-            | StoreError::NoSnapshot { .. } => Self::InvalidInput(error.to_string()),
+            | StoreError::NoSnapshot { .. }
+            | StoreError::NotComparable { .. } => Self::InvalidInput(error.to_string()),
             StoreError::NewerVersion { .. } | StoreError::UnknownFeature { .. } => {
                 Self::Unsupported(error.into())
             }

@@ -45,17 +45,17 @@ pub struct DiffReport {
 /// # Errors
 /// [`StoreError::NotComparable`] if they are not states of one graph; errors of reading, and those
 /// of `visit`, which end it.
-pub fn for_each_change(
+pub fn for_each_change<E: From<StoreError>>(
     before: &Graph,
     after: &Graph,
     progress: &mut dyn FnMut(u64, u64),
-    visit: &mut dyn FnMut(Change, Option<Weight>) -> Result<()>,
-) -> Result<DiffReport> {
+    visit: &mut dyn FnMut(Change, Option<Weight>) -> Result<(), E>,
+) -> Result<DiffReport, E> {
     let (earlier, later) = (before.superblock(), after.superblock());
     // A graph that is written anew gets another salt.
     if earlier.salt != later.salt || earlier.vertices > later.vertices {
         let [before, after] = [before, after].map(|graph| graph.file().to_string());
-        return Err(StoreError::NotComparable { before, after });
+        return Err(StoreError::NotComparable { before, after }.into());
     }
     let mut report =
         DiffReport { new_vertices: later.vertices - earlier.vertices, ..DiffReport::default() };

@@ -3,7 +3,7 @@
 //! - [`OpenOptions`]: options to open it
 //! - [`Info`]: its description
 //! - [`Neighbors`]: the lists of single vertices
-//! - [`Export`]: its edges
+//! - [`Export`]: its edges; [`Diff`]: those that changed
 
 mod export;
 mod info;
@@ -21,7 +21,7 @@ pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
 use cenote_store::{Ids, VertexId, check_device, check_snapshot};
 
-pub use self::export::{Export, Exported};
+pub use self::export::{Diff, Export, Exported};
 pub use self::info::{Info, SectionInfo, SnapshotInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
@@ -188,6 +188,12 @@ impl Graph {
     /// An export of the edges.
     pub fn export(&self) -> Export<'_> {
         Export::new(self)
+    }
+
+    /// What changed since an earlier state of the graph: a snapshot, or a graph that was opened
+    /// before an update. Only the pages of lists that differ are read.
+    pub fn diff<'g>(&'g self, before: &'g Graph) -> Diff<'g> {
+        Diff::new(before, self)
     }
 
     /// Opens the graph of this path for changes. This [`Graph`] stays as it is; one that is opened
