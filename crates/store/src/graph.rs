@@ -23,7 +23,7 @@ use crate::pages::{Layout, LookupConfig, Pages};
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
-use crate::table::{PageRun, PageTable, SectionPages};
+use crate::table::{Extent, PageRun, PageTable, SectionPages};
 use crate::weights::{Weight, WeightColumn};
 use crate::words::{Words, words};
 use crate::{Direction, VertexId};
@@ -262,7 +262,8 @@ impl Graph {
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();
         let weights: usize = columns.map(WeightColumn::memory_bytes).sum();
-        let table = self.layout().table.memory_bytes();
+        let free = self.layout().free.capacity() * size_of::<Extent>();
+        let table = self.layout().table.memory_bytes() + free;
         indexes + weights + table + self.pages.memory_bytes() + self.pages.device.memory_bytes()
     }
 

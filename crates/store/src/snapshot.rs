@@ -71,6 +71,14 @@ impl Frozen {
         Latest { snapshot: Some(self.label.clone()), ..Latest::without_log(commit) }
     }
 
+    /// What a list shows of it.
+    pub fn show(&self, pages_held: u64) -> Snapshot {
+        let Self { label, superblock, .. } = self;
+        let Superblock { epoch, vertices, edges, .. } = *superblock;
+        let (name, created) = (label.name.clone(), label.created);
+        Snapshot { name, epoch, created, vertices, edges, pages_held }
+    }
+
     /// Fills the payload of its page, which is zeroed.
     pub fn encode(&self, page: &mut [u8]) -> PageHeader {
         self.superblock.encode_snapshot(&self.extents, &self.label, page);
@@ -222,16 +230,8 @@ impl Snapshots {
             let held = ranges::intersection(&own[at], &free);
             let of_others = (0..own.len()).filter(|other| *other != at);
             let of_others = ranges::union(of_others.flat_map(|other| own[other].iter().cloned()));
-            let Frozen { label, superblock, .. } = frozen;
-            Snapshot {
-                name: label.name.clone(),
-                epoch: superblock.epoch,
-                created: label.created,
-                vertices: superblock.vertices,
-                edges: superblock.edges,
-                pages_held: ranges::pages(&held)
-                    - ranges::pages(&ranges::intersection(&held, &of_others)),
-            }
+            let shared = ranges::intersection(&held, &of_others);
+            frozen.show(ranges::pages(&held) - ranges::pages(&shared))
         };
         self.all.iter().enumerate().map(show).collect()
     }

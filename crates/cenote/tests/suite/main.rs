@@ -8,4 +8,5 @@ mod export_and_import;
 mod graphs;
 mod import;
 mod library;
+mod snapshots;
 mod update;

@@ -33,11 +33,14 @@ impl Store {
         };
         // Another thread may have made one meanwhile.
         self.check_new(Some(&name))?;
+        let frozen = Frozen::of(&commit, Label { name, created });
+        // Nothing is free yet that it needs.
+        let made = frozen.show(0);
         let mut all = snapshots.all.clone();
-        all.push(Frozen::of(&commit, Label { name, created }));
+        all.push(frozen);
         transaction.set_snapshots(all)?;
         transaction.commit()?;
-        Ok(self.snapshots().pop().expect("it was just made"))
+        Ok(made)
     }
 
     /// Removes a snapshot: its pages are free when no reader has it open any more. Merges the
