@@ -33,6 +33,7 @@ use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
 use crate::update::Update;
+pub use cenote_store::DiffReport;
 
 /// How often a check that found a fault is repeated if a writer has the graph open.
 const CHECK_RETRIES: u32 = 2;

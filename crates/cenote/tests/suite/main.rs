@@ -8,5 +8,6 @@ mod export_and_import;
 mod graphs;
 mod import;
 mod library;
+mod since;
 mod snapshots;
 mod update;

@@ -13,12 +13,14 @@
 //! - [`estimate`]: estimate the memory and reads of a run
 //! - [`neighbors`]: print the lists of vertices
 //! - [`export`]: write the edges
+//! - [`diff`]: print the edges that changed since a snapshot
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: graphs over several tiers: status, migration, replays
 //! - `replays`: what the two replays share
 
 mod check;
 mod demo;
+mod diff;
 mod estimate;
 mod export;
 mod generate;
@@ -62,6 +64,7 @@ pub enum Verb {
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
+    Diff(diff::Args),
     Pool(pool::Args),
     Tier(tier::Args),
 }
@@ -83,6 +86,7 @@ impl Verb {
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
+            Self::Diff(args) => diff::run(args),
             Self::Pool(args) => pool::run(args),
             Self::Tier(args) => tier::run(args),
         }

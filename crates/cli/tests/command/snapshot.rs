@@ -166,3 +166,70 @@ fn a_damaged_snapshot_is_found_by_check_and_the_graph_is_read_without_it() {
         assert!(bench.fail(args).contains(&format!("page {page} (snapshot")), "{args}");
     }
 }
+
+/// The lines of a difference, given to an update of the earlier state, make the later one.
+#[test]
+fn a_difference_is_what_makes_the_later_state_of_the_earlier_one() {
+    let weighted: String = (0..300).map(|i| format!("{},{},{}\n", i % 50, i * 7 % 53, i)).collect();
+    let named: String = (0..300).map(|i| format!("a{} b{}\n", i % 50, i * 7 % 53)).collect();
+    let cases = [
+        ("edges.csv", weighted.as_str(), "--weights u32", [" 5", " 6", " 7"]),
+        ("named.txt", named.as_str(), "", ["", "", ""]),
+        ("named.txt", named.as_str(), "--directed --order degree", ["", "", ""]),
+    ];
+    for (input, edges, flags, [first, second, third]) in cases {
+        let bench = Bench::new();
+        let header = if input.ends_with(".csv") { "source,target,weight\n" } else { "" };
+        std::fs::write(bench.path(input), format!("{header}{edges}")).unwrap();
+        bench.succeed(&format!("import {input} {flags} --out g.cenote"));
+        std::fs::copy(bench.path("g.cenote"), bench.path("copy.cenote")).unwrap();
+        bench.succeed("snapshot g.cenote --name monday");
+        assert_eq!(bench.succeed("diff g.cenote --since monday"), "");
+        let (a, b) = if first.is_empty() { ("a", "b") } else { ("", "") };
+        let set = if first.is_empty() { String::new() } else { "= 1 7 900\n".to_owned() };
+        update(
+            &bench,
+            &format!(
+                "+ {a}1 {b}40{first}\n- {a}2 {b}14\n{set}+ {a}3 {b}77{second}\n+ {a}9 {b}9{third}\n\
+                 - {a}9 {b}9\n"
+            ),
+        );
+        let lines = bench.succeed("diff g.cenote --since monday");
+        let mut sorted: Vec<&str> = lines.lines().collect();
+        sorted.sort_unstable();
+        let turned = |u: &str, v: &str| format!("{u} {v}");
+        let mut expected = vec![
+            format!("+ {}{first}", turned(&format!("{a}1"), &format!("{b}40"))),
+            format!("+ {}{second}", turned(&format!("{a}3"), &format!("{b}77"))),
+            format!("- {}", turned(&format!("{a}2"), &format!("{b}14"))),
+        ];
+        if !set.is_empty() {
+            expected.push("= 1 7 900".into());
+        }
+        assert_eq!(sorted, expected);
+        let counts = parse(&bench.succeed("diff g.cenote --since monday --json"));
+        assert_eq!((&counts["added"], &counts["deleted"]), (&2.into(), &1.into()), "{counts}");
+        assert_eq!(counts["reweighed"], u64::from(!set.is_empty()));
+
+        // A copy of the earlier state becomes the later one.
+        bench.succeed("snapshot g.cenote --name tuesday");
+        let at = bench.succeed("diff g.cenote --since monday --at tuesday");
+        assert_eq!(at, lines);
+        let mut child = bench
+            .command("update copy.cenote --stdin")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        let [mut copy, mut original] = ["copy.cenote", "g.cenote"].map(|graph| {
+            bench.succeed(&format!("export {graph}")).lines().map(str::to_owned).collect::<Vec<_>>()
+        });
+        copy.sort_unstable();
+        original.sort_unstable();
+        assert_eq!(copy, original);
+        let unknown = bench.fail("diff g.cenote --since sunday");
+        assert!(unknown.contains("sunday") && unknown.contains("`monday`"), "{unknown}");
+    }
+}
