@@ -225,6 +225,56 @@ fn what_a_snapshot_writes_does_not_depend_on_the_graph() {
 }
 
 // ------------------------------------------------------------------------------------------------
+// Threads
+
+#[test]
+fn snapshots_that_are_made_while_threads_commit_have_the_first_batches_of_each() {
+    const THREADS: u32 = 3;
+    const BATCHES: u32 = 60;
+    let Live { device, store, .. } = Live::new(TestGraph {
+        duplicates_kept: false,
+        ..TestGraph::with_lists(vec![Vec::new(); 400])
+    });
+    let store = store.with_log_limits(LogLimits::default().bytes(64 << 10).changes(40));
+    let (done, store) = (std::sync::atomic::AtomicU32::new(0), &store);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let done = &done;
+            scope.spawn(move || {
+                for batch in 0..BATCHES {
+                    store.commit(&changes([add(thread, 100 + batch)])).unwrap();
+                }
+                done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        let mut number = 0;
+        while done.load(std::sync::atomic::Ordering::SeqCst) < THREADS {
+            store.snapshot(Some(&number.to_string()), 1).unwrap();
+            if number >= 4 {
+                store.remove_snapshot(&(number - 4).to_string()).unwrap();
+            }
+            number += 1;
+        }
+    });
+    assert!(checked(&device).is_whole());
+    let snapshots = store.snapshots();
+    let mut before = 0;
+    for Snapshot { name, edges, .. } in &snapshots {
+        let graph = open_at(&device, name).unwrap();
+        let mut found = 0;
+        for thread in 0..THREADS {
+            let mut list = Vec::new();
+            graph.read_list(cenote_store::Direction::Out, thread, &mut list).unwrap();
+            assert_eq!(list, (100..100 + list.len() as u32).collect::<Vec<_>>(), "{name}");
+            found += list.len() as u64;
+        }
+        assert!(found == *edges && found >= before, "{name}: {found} edges of {edges}");
+        before = found;
+    }
+    assert!(!snapshots.is_empty());
+}
+
+// ------------------------------------------------------------------------------------------------
 // Names
 
 fn square() -> Live {
