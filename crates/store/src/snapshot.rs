@@ -226,15 +226,24 @@ impl Snapshots {
     /// What a list of them shows; `free` is the free list of the commit, ascending.
     pub fn list(&self, free: &[Extent]) -> Vec<Snapshot> {
         let free = ranges::union(free.iter().map(|run| run.physical..run.physical + run.pages));
-        let own: Vec<_> = self.all.iter().map(SnapshotState::pages).collect();
-        let show = |(at, snapshot): (usize, &SnapshotState)| {
-            let held = ranges::intersection(&own[at], &free);
-            let of_others = (0..own.len()).filter(|other| *other != at);
-            let of_others = ranges::union(of_others.flat_map(|other| own[other].iter().cloned()));
-            let shared = ranges::intersection(&held, &of_others);
-            snapshot.show(ranges::pages(&held) - ranges::pages(&shared))
-        };
-        self.all.iter().enumerate().map(show).collect()
+        let mut ends = Vec::new();
+        for (at, snapshot) in self.all.iter().enumerate() {
+            for pages in ranges::intersection(&snapshot.pages(), &free) {
+                ends.extend([(pages.start, 1, at as i64), (pages.end, -1, at as i64)]);
+            }
+        }
+        ends.sort_unstable();
+        let mut held = vec![0; self.all.len()];
+        // How many snapshots need the pages from here on, and the sum of their numbers: of one, its
+        // number.
+        let (mut from, mut needed_by, mut numbers) = (0, 0, 0);
+        for (page, step, at) in ends {
+            if needed_by == 1 {
+                held[numbers as usize] += page - from;
+            }
+            (from, needed_by, numbers) = (page, needed_by + step, numbers + step * at);
+        }
+        self.all.iter().zip(held).map(|(snapshot, held)| snapshot.show(held)).collect()
     }
 }
 

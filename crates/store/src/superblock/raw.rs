@@ -293,9 +293,7 @@ impl Slot {
         let extents = raw.decode_extents(page, superblock.pages_total).map_err(bad)?;
         Ok(Self { superblock, extents, counts: [raw.table_extents, raw.free_extents] })
     }
-}
 
-impl Slot {
     /// Decodes the page of a snapshot, whose header was verified, of a graph whose newest
     /// superblock is `newest`.
     pub fn decode_snapshot(
