@@ -10,7 +10,7 @@ use crate::error::{PageError, PageFault, Result, StoreError, equal, other, zero_
 use crate::format::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageKind, SLOTS};
 use crate::header::{self, Identity};
 use crate::log::{LogArea, LogEnd, Pending, read_log};
-use crate::superblock::{Label, Section, Slot, Superblock, page_bytes_of, slot_fault};
+use crate::superblock::{Section, Slot, SnapshotLabel, Superblock, page_bytes_of, slot_fault};
 use crate::table::{self, Extent, Extents};
 
 /// Bytes of the page table that are read at once.
@@ -24,7 +24,7 @@ pub(crate) struct Latest {
     /// `None` for a graph without a log.
     pub log: Option<LogEnd>,
     /// The snapshot that the commit comes from.
-    pub snapshot: Option<Label>,
+    pub snapshot: Option<SnapshotLabel>,
 }
 
 impl Latest {

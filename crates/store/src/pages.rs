@@ -19,7 +19,7 @@ use crate::index::Adjacency;
 use crate::log::LogEnd;
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Label, Section, SectionKind, Superblock};
+use crate::superblock::{Section, SectionKind, SnapshotLabel, Superblock};
 use crate::table::{Extent, PageTable};
 use crate::weights::WeightColumn;
 use crate::{Direction, VertexId};
@@ -61,7 +61,7 @@ pub(crate) struct Layout {
     /// The free list, if the graph has snapshots.
     pub free: Vec<Extent>,
     /// The snapshot that the graph was opened at.
-    pub snapshot: Option<Label>,
+    pub snapshot: Option<SnapshotLabel>,
     pub file: Arc<str>,
     /// The superblock of the commit, with the changes of the log.
     pub superblock: Superblock,

@@ -20,7 +20,7 @@ use crate::graph::Graph;
 use crate::header::{self, Identity, PageHeader};
 use crate::pages::LookupConfig;
 use crate::ranges;
-use crate::superblock::{Label, Slot, Superblock};
+use crate::superblock::{Slot, SnapshotLabel, Superblock};
 use crate::table::{Extent, Extents};
 
 /// Name of the page of a snapshot in errors.
@@ -46,17 +46,17 @@ pub struct Snapshot {
 
 /// The state that a snapshot keeps.
 #[derive(Clone, Debug)]
-pub(crate) struct Frozen {
-    pub label: Label,
+pub(crate) struct SnapshotState {
+    pub label: SnapshotLabel,
     /// As of its epoch, without log and snapshots.
     pub superblock: Superblock,
     /// Its page table; it has no free list.
     pub extents: Extents,
 }
 
-impl Frozen {
+impl SnapshotState {
     /// The state of a commit, whose log must be empty.
-    pub fn of(commit: &Commit, label: Label) -> Self {
+    pub fn of(commit: &Commit, label: SnapshotLabel) -> Self {
         let Commit { superblock, extents: Extents { table, table_pages, .. }, .. } = commit;
         let superblock =
             Superblock { log: 0..0, snapshots: 0..0, snapshots_epoch: 0, ..superblock.clone() };
@@ -130,9 +130,9 @@ impl Frozen {
             PageKind::PageTable,
             table_pages,
         )?);
-        let frozen = Self { label, superblock, extents };
-        frozen.check().map_err(bad)?;
-        Ok(frozen)
+        let snapshot = Self { label, superblock, extents };
+        snapshot.check().map_err(bad)?;
+        Ok(snapshot)
     }
 
     /// Checks its page table by itself.
@@ -165,15 +165,15 @@ struct Run {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshots {
     /// The oldest first.
-    pub all: Vec<Frozen>,
+    pub all: Vec<SnapshotState>,
     /// The physical pages that one of them needs, ascending.
     pub pages: Vec<Range<PageId>>,
 }
 
 impl Snapshots {
     /// Snapshots that were verified.
-    pub fn new(all: Vec<Frozen>) -> Self {
-        let pages = all.iter().flat_map(Frozen::runs).map(|run| run.pages);
+    pub fn new(all: Vec<SnapshotState>) -> Self {
+        let pages = all.iter().flat_map(SnapshotState::runs).map(|run| run.pages);
         let pages = ranges::union(pages);
         Self { all, pages }
     }
@@ -186,13 +186,14 @@ impl Snapshots {
         table: &[Extent],
         free: &[Extent],
     ) -> Result<Self> {
-        let all = newest.snapshots.clone().map(|page| Frozen::read(device, file, newest, page));
+        let all =
+            newest.snapshots.clone().map(|page| SnapshotState::read(device, file, newest, page));
         let all = all.collect::<Result<Vec<_>>>()?;
         check_labels(file, newest, &all)?;
         check_overlaps(file, newest, &all)?;
-        let places = Places::new(table, free);
-        for (page, frozen) in newest.snapshots.clone().zip(&all) {
-            places.check(frozen).map_err(|fault| page_error(file, newest, page, fault))?;
+        let uses = PageUses::new(table, free);
+        for (page, snapshot) in newest.snapshots.clone().zip(&all) {
+            uses.check(snapshot).map_err(|fault| page_error(file, newest, page, fault))?;
         }
         Ok(Self::new(all))
     }
@@ -204,16 +205,16 @@ impl Snapshots {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        let tables = self.all.iter().map(|frozen| frozen.extents.table.capacity());
+        let tables = self.all.iter().map(|snapshot| snapshot.extents.table.capacity());
         tables.sum::<usize>() * size_of::<Extent>()
             + self.pages.capacity() * size_of::<Range<PageId>>()
     }
 
     /// The snapshot of a name.
-    pub fn find(&self, file: &str, name: &str) -> Result<&Frozen> {
-        let found = self.all.iter().find(|frozen| frozen.label.name == name);
+    pub fn find(&self, file: &str, name: &str) -> Result<&SnapshotState> {
+        let found = self.all.iter().find(|snapshot| snapshot.label.name == name);
         found.ok_or_else(|| {
-            let names = self.all.iter().map(|frozen| format!("`{}`", frozen.label.name));
+            let names = self.all.iter().map(|snapshot| format!("`{}`", snapshot.label.name));
             let known = match names.collect::<Vec<_>>().join(", ") {
                 known if known.is_empty() => "the graph has none".to_owned(),
                 known => format!("the graph has {known}"),
@@ -225,23 +226,32 @@ impl Snapshots {
     /// What a list of them shows; `free` is the free list of the commit, ascending.
     pub fn list(&self, free: &[Extent]) -> Vec<Snapshot> {
         let free = ranges::union(free.iter().map(|run| run.physical..run.physical + run.pages));
-        let own: Vec<_> = self.all.iter().map(Frozen::pages).collect();
-        let show = |(at, frozen): (usize, &Frozen)| {
-            let held = ranges::intersection(&own[at], &free);
-            let of_others = (0..own.len()).filter(|other| *other != at);
-            let of_others = ranges::union(of_others.flat_map(|other| own[other].iter().cloned()));
-            let shared = ranges::intersection(&held, &of_others);
-            frozen.show(ranges::pages(&held) - ranges::pages(&shared))
-        };
-        self.all.iter().enumerate().map(show).collect()
+        let mut ends = Vec::new();
+        for (at, snapshot) in self.all.iter().enumerate() {
+            for pages in ranges::intersection(&snapshot.pages(), &free) {
+                ends.extend([(pages.start, 1, at as i64), (pages.end, -1, at as i64)]);
+            }
+        }
+        ends.sort_unstable();
+        let mut held = vec![0; self.all.len()];
+        // How many snapshots need the pages from here on, and the sum of their numbers: of one, its
+        // number.
+        let (mut from, mut needed_by, mut numbers) = (0, 0, 0);
+        for (page, step, at) in ends {
+            if needed_by == 1 {
+                held[numbers as usize] += page - from;
+            }
+            (from, needed_by, numbers) = (page, needed_by + step, numbers + step * at);
+        }
+        self.all.iter().zip(held).map(|(snapshot, held)| snapshot.show(held)).collect()
     }
 }
 
 /// Checks that names are distinct and epochs ascend.
-fn check_labels(file: &str, newest: &Superblock, all: &[Frozen]) -> Result<()> {
-    for (at, frozen) in all.iter().enumerate() {
+fn check_labels(file: &str, newest: &Superblock, all: &[SnapshotState]) -> Result<()> {
+    for (at, snapshot) in all.iter().enumerate() {
         let page = newest.snapshots.start + at as u64;
-        let Frozen { label, superblock, .. } = frozen;
+        let SnapshotState { label, superblock, .. } = snapshot;
         if all[..at].iter().any(|other| other.label.name == label.name) {
             let fault = other(format!("there are two snapshots `{}`", label.name));
             return Err(page_error(file, newest, page, fault).into());
@@ -255,10 +265,10 @@ fn check_labels(file: &str, newest: &Superblock, all: &[Frozen]) -> Result<()> {
 }
 
 /// Checks that a page of two snapshots is the same page in both.
-fn check_overlaps(file: &str, newest: &Superblock, all: &[Frozen]) -> Result<()> {
+fn check_overlaps(file: &str, newest: &Superblock, all: &[SnapshotState]) -> Result<()> {
     let mut runs: Vec<(PageId, Run)> = Vec::new();
-    for (page, frozen) in newest.snapshots.clone().zip(all) {
-        runs.extend(frozen.runs().map(|run| (page, run)));
+    for (page, snapshot) in newest.snapshots.clone().zip(all) {
+        runs.extend(snapshot.runs().map(|run| (page, run)));
     }
     runs.sort_unstable_by_key(|(_, run)| run.pages.start);
     // The run that reaches furthest; any run before that overlaps the next one is as it.
@@ -281,37 +291,37 @@ fn check_overlaps(file: &str, newest: &Superblock, all: &[Frozen]) -> Result<()>
 }
 
 /// What the newest commit has in each physical page.
-struct Places(Vec<(Range<PageId>, Place)>);
+struct PageUses(Vec<(Range<PageId>, PageUse)>);
 
 #[derive(Clone, Copy)]
-enum Place {
+enum PageUse {
     /// A page of a section, by the epoch that wrote it.
     Used(u64),
     /// A free page, by the epoch that freed it.
     Free(u64),
 }
 
-impl Places {
+impl PageUses {
     fn new(table: &[Extent], free: &[Extent]) -> Self {
         let range = |extent: &Extent| extent.physical..extent.physical + extent.pages;
-        let used = table.iter().map(|extent| (range(extent), Place::Used(extent.epoch)));
-        let free = free.iter().map(|extent| (range(extent), Place::Free(extent.epoch)));
+        let used = table.iter().map(|extent| (range(extent), PageUse::Used(extent.epoch)));
+        let free = free.iter().map(|extent| (range(extent), PageUse::Free(extent.epoch)));
         let mut places: Vec<_> = used.chain(free).collect();
         places.sort_unstable_by_key(|(pages, _)| pages.start);
         Self(places)
     }
 
     /// Checks that each page of a snapshot is still the same one, or was freed after it.
-    fn check(&self, frozen: &Frozen) -> Result<(), PageFault> {
-        let snapshot_epoch = frozen.superblock.epoch;
-        for Run { pages, epoch, is_mapped } in frozen.runs() {
+    fn check(&self, snapshot: &SnapshotState) -> Result<(), PageFault> {
+        let snapshot_epoch = snapshot.superblock.epoch;
+        for Run { pages, epoch, is_mapped } in snapshot.runs() {
             let mut next = pages.start;
             let mut at = self.0.partition_point(|(place, _)| place.end <= next);
             while next < pages.end {
                 let found = self.0.get(at).filter(|(place, _)| place.start <= next);
                 let is_kept = match found {
-                    Some((_, Place::Used(used))) => is_mapped && *used == epoch,
-                    Some((_, Place::Free(freed))) => *freed > snapshot_epoch,
+                    Some((_, PageUse::Used(used))) => is_mapped && *used == epoch,
+                    Some((_, PageUse::Free(freed))) => *freed > snapshot_epoch,
                     None => false,
                 };
                 if !is_kept {

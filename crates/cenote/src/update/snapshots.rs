@@ -22,7 +22,8 @@ impl Update {
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("friends.cenote");
-    /// # cenote::Import::new().slice(&[("ada", "bob"), ("bob", "cem")]).memory("64MiB").run(&path)?;
+    /// # let edges = [("ada", "bob"), ("bob", "cem")];
+    /// # cenote::Import::new().slice(&edges).memory("64MiB").run(&path)?;
     /// let mut update = cenote::Update::open(&path)?;
     /// update.snapshot("two friends")?;
     /// update.add("cem", "dil")?;

@@ -1,6 +1,7 @@
 //! Snapshots as the library's users make and read them: answers, space, other processes, errors.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote::{Error, Graph, Import, Update};
 
@@ -95,6 +96,46 @@ fn a_reader_at_a_removed_snapshot_in_another_process_keeps_its_pages() {
     holder.kill();
     let freed = [4, 4, 4].map(&mut pages_after);
     assert_eq!(freed[1], freed[2], "{freed:?}: pages are used again");
+}
+
+#[test]
+fn readers_open_a_snapshot_while_others_come_and_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    import(&path);
+    let mut update = Update::open(&path).unwrap();
+    update.snapshot("kept").unwrap();
+    let expected = exported(&Graph::open(&path).unwrap());
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let readers = [(); 2].map(|()| {
+            scope.spawn(|| {
+                let mut reads = 0;
+                while !is_done.load(Ordering::Relaxed) || reads == 0 {
+                    let graph = Graph::open_at(&path, "kept").unwrap();
+                    assert_eq!(exported(&graph), expected);
+                    let newest = Graph::open(&path).unwrap();
+                    let names = newest.snapshots().unwrap().into_iter().map(|one| one.name);
+                    assert!(names.into_iter().any(|name| name == "kept"));
+                    reads += 1;
+                }
+                reads
+            })
+        });
+        for round in 0..60u64 {
+            update.add(round % 80, 100 + round).unwrap();
+            update.delete(round, round + 1).unwrap();
+            update.commit().unwrap();
+            update.snapshot(&round.to_string()).unwrap();
+            if round >= 3 {
+                update.remove_snapshot(&(round - 3).to_string()).unwrap();
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        let reads = readers.map(|reader| reader.join().unwrap());
+        assert!(reads.iter().all(|reads| *reads > 0), "{reads:?}");
+    });
+    assert!(Graph::check(&path, &mut |_, _| {}).unwrap().is_whole());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::error::{Result, StoreError};
 use crate::format::SLOTS;
 use crate::graph::Graph;
 use crate::pages::LookupConfig;
-use crate::snapshot::Frozen;
+use crate::snapshot::SnapshotState;
 
 /// Checks that the pages of the snapshots were not used again, and then each snapshot as the graph
 /// itself. Faults of pages that it shares with the graph are in the report already.
@@ -20,8 +20,8 @@ pub(super) fn check_snapshots(
         Ok(snapshots) => snapshots,
         Err(error) => return note(report, error),
     };
-    for frozen in &snapshots.all {
-        let found = check_one(graph, frozen, progress);
+    for state in &snapshots.all {
+        let found = check_one(graph, state, progress);
         let found = match found {
             Ok(found) => found,
             Err(error) => {
@@ -30,7 +30,7 @@ pub(super) fn check_snapshots(
             }
         };
         let listed = found.faults.len() as u64;
-        let (faults, name) = (found.faults.into_iter(), &frozen.label.name);
+        let (faults, name) = (found.faults.into_iter(), &state.label.name);
         let new = faults.filter(|fault| !report.faults.contains(fault)).collect::<Vec<_>>();
         report.faults_total += found.faults_total - listed + new.len() as u64;
         let free = FAULTS_LISTED_MAX - report.faults.len();
@@ -42,9 +42,9 @@ pub(super) fn check_snapshots(
     Ok(())
 }
 
-fn check_one(graph: &Graph, frozen: &Frozen, progress: Progress<'_>) -> Result<CheckReport> {
+fn check_one(graph: &Graph, state: &SnapshotState, progress: Progress<'_>) -> Result<CheckReport> {
     let (device, file) = (Arc::clone(graph.device()), Arc::clone(graph.file()));
-    let at = Graph::of(device, file, frozen.latest(), |_| LookupConfig::default(), None)?;
+    let at = Graph::of(device, file, state.latest(), |_| LookupConfig::default(), None)?;
     let report = CheckReport { pages: pages_of(&at), ..CheckReport::default() };
     let mut check = Check { graph: &at, report, done: SLOTS, progress };
     check.run()?;

@@ -7,8 +7,8 @@ use crate::error::{Result, StoreError};
 use crate::graph::Graph;
 use crate::pages::LookupConfig;
 use crate::readers::lock;
-use crate::snapshot::{Frozen, Snapshot, Snapshots};
-use crate::superblock::{Label, SNAPSHOTS_MAX, Superblock, name_fault};
+use crate::snapshot::{Snapshot, SnapshotState, Snapshots};
+use crate::superblock::{SNAPSHOTS_MAX, SnapshotLabel, Superblock, name_fault};
 
 impl Store {
     /// Keeps the present state of the graph under a name, `epoch-` and its epoch if none is given:
@@ -33,11 +33,11 @@ impl Store {
         };
         // Another thread may have made one meanwhile.
         self.check_new(Some(&name))?;
-        let frozen = Frozen::of(&commit, Label { name, created });
+        let snapshot = SnapshotState::of(&commit, SnapshotLabel { name, created });
         // Nothing is free yet that it needs.
-        let made = frozen.show(0);
+        let made = snapshot.show(0);
         let mut all = snapshots.all.clone();
-        all.push(frozen);
+        all.push(snapshot);
         transaction.set_snapshots(all)?;
         transaction.commit()?;
         Ok(made)
@@ -55,7 +55,7 @@ impl Store {
         let snapshots = self.present()?;
         snapshots.find(&self.file, name)?;
         let removed = self.snapshots().into_iter().find(|snapshot| snapshot.name == name);
-        let is_kept = |frozen: &&Frozen| frozen.label.name != name;
+        let is_kept = |snapshot: &&SnapshotState| snapshot.label.name != name;
         let all = snapshots.all.iter().filter(is_kept).cloned().collect();
         transaction.set_snapshots(all)?;
         transaction.commit()?;
@@ -96,7 +96,8 @@ impl Store {
     /// Whether a snapshot can be made.
     fn check_new(&self, name: Option<&str>) -> Result<()> {
         let snapshots = self.present()?;
-        let is_taken = |name: &str| snapshots.all.iter().any(|frozen| frozen.label.name == name);
+        let is_taken =
+            |name: &str| snapshots.all.iter().any(|snapshot| snapshot.label.name == name);
         let reason = match name.map(|name| (name_fault(name), is_taken(name))) {
             Some((Some(fault), _)) => {
                 format!(

@@ -19,7 +19,7 @@ use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::readers::lock;
 use crate::sink::PageTarget;
-use crate::snapshot::{Frozen, Snapshots};
+use crate::snapshot::{SnapshotState, Snapshots};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::table::{self, Extent, Extents};
 use crate::update::Batch;
@@ -172,14 +172,14 @@ impl<'s> Transaction<'s> {
 
     /// Sets the snapshots of the graph, the oldest first: those of the commit before without some,
     /// or with one more, of that commit.
-    pub(super) fn set_snapshots(&mut self, all: Vec<Frozen>) -> Result<()> {
+    pub(super) fn set_snapshots(&mut self, all: Vec<SnapshotState>) -> Result<()> {
         let Superblock { ref snapshots, epoch, .. } = self.superblock;
-        let is_kept = |before: &&Frozen| {
-            !all.iter().any(|frozen| frozen.superblock.epoch == before.superblock.epoch)
+        let is_kept = |before: &&SnapshotState| {
+            !all.iter().any(|snapshot| snapshot.superblock.epoch == before.superblock.epoch)
         };
-        for frozen in self.snapshots.all.iter().filter(is_kept) {
+        for snapshot in self.snapshots.all.iter().filter(is_kept) {
             // The other slot still has the snapshot.
-            for pages in frozen.pages() {
+            for pages in snapshot.pages() {
                 self.allocator.release_again(pages, epoch);
             }
         }
@@ -193,9 +193,9 @@ impl<'s> Transaction<'s> {
             self.superblock.snapshots_epoch = epoch;
         }
         let mut buffer = Buffer::new(self.superblock.page_bytes as usize)?;
-        for (page, frozen) in self.superblock.snapshots.clone().zip(&all) {
+        for (page, snapshot) in self.superblock.snapshots.clone().zip(&all) {
             buffer.fill(0);
-            let header = frozen.encode(&mut buffer);
+            let header = snapshot.encode(&mut buffer);
             self.submit(page, header, &mut buffer)?;
         }
         self.snapshots = Arc::new(Snapshots::new(all));

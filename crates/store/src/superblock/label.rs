@@ -8,7 +8,7 @@ pub const SNAPSHOTS_MAX: usize = 64;
 
 /// The name of a snapshot and the time at which it was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Label {
+pub(crate) struct SnapshotLabel {
     pub name: String,
     /// Seconds since 1970.
     pub created: u64,

@@ -18,8 +18,8 @@ use crate::format::{Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::order::Order;
 use crate::weights::WeightSummary;
 
-pub(crate) use label::{Label, name_fault};
 pub use label::{NAME_BYTES_MAX, SNAPSHOTS_MAX};
+pub(crate) use label::{SnapshotLabel, name_fault};
 pub use raw::SECTIONS_MAX;
 use raw::slot_of;
 pub(crate) use raw::{Slot, page_bytes_of, slot_fault};

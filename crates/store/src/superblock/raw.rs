@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
-use super::label::{Label, NAME_BYTES_MAX, SNAPSHOTS_MAX, name_fault};
+use super::label::{NAME_BYTES_MAX, SNAPSHOTS_MAX, SnapshotLabel, name_fault};
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
 use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other, zero_behind};
 use crate::format::{self, Codec, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageKind, VERTICES_MAX};
@@ -128,13 +128,18 @@ impl Superblock {
 
     /// Encodes superblock and page table into the zeroed page of a snapshot, which is not sealed
     /// yet.
-    pub(crate) fn encode_snapshot(&self, extents: &Extents, label: &Label, page: &mut [u8]) {
-        let frozen = self.log.is_empty() && self.snapshots.is_empty() && extents.free.is_empty();
-        assert!(frozen, "a snapshot names its page table and nothing else");
+    pub(crate) fn encode_snapshot(
+        &self,
+        extents: &Extents,
+        label: &SnapshotLabel,
+        page: &mut [u8],
+    ) {
+        let is_plain = self.log.is_empty() && self.snapshots.is_empty() && extents.free.is_empty();
+        assert!(is_plain, "a snapshot names its page table and nothing else");
         self.encode_fields(extents, Some(label), page);
     }
 
-    fn encode_fields(&self, extents: &Extents, label: Option<&Label>, page: &mut [u8]) {
+    fn encode_fields(&self, extents: &Extents, label: Option<&SnapshotLabel>, page: &mut [u8]) {
         assert_eq!(page.len(), self.page_bytes as usize, "the superblock fills one page");
         assert!(self.sections.len() <= SECTIONS_MAX, "the section table has {SECTIONS_MAX} slots");
         let mut raw = Raw {
@@ -169,7 +174,7 @@ impl Superblock {
             snapshots_epoch: self.snapshots_epoch,
             ..Raw::zeroed()
         };
-        if let Some(Label { name, created }) = label {
+        if let Some(SnapshotLabel { name, created }) = label {
             raw.created = *created;
             raw.name_bytes = name.len() as u64;
             raw.name[..name.len()].copy_from_slice(name.as_bytes());
@@ -288,12 +293,13 @@ impl Slot {
         let extents = raw.decode_extents(page, superblock.pages_total).map_err(bad)?;
         Ok(Self { superblock, extents, counts: [raw.table_extents, raw.free_extents] })
     }
-}
 
-impl Slot {
     /// Decodes the page of a snapshot, whose header was verified, of a graph whose newest
     /// superblock is `newest`.
-    pub fn decode_snapshot(page: &[u8], newest: &Superblock) -> Result<(Label, Self), PageFault> {
+    pub fn decode_snapshot(
+        page: &[u8],
+        newest: &Superblock,
+    ) -> Result<(SnapshotLabel, Self), PageFault> {
         let raw: Raw = bytemuck::pod_read_unaligned(&page[..SUPERBLOCK_BYTES]);
         let is_ours = (raw.magic, raw.format_version, raw.page_bytes, raw.salt)
             == (MAGIC, FORMAT_VERSION, newest.page_bytes, newest.salt);
@@ -310,7 +316,7 @@ impl Slot {
         let superblock = raw.decode()?;
         superblock.check()?;
         let extents = raw.decode_extents(page, superblock.pages_total)?;
-        let label = Label { name: raw.decode_name()?, created: raw.created };
+        let label = SnapshotLabel { name: raw.decode_name()?, created: raw.created };
         Ok((label, Self { superblock, extents, counts: [raw.table_extents, 0] }))
     }
 }

@@ -198,18 +198,26 @@ fn the_commit_after_a_removal_leaves_the_snapshot_to_the_slot_before_it() {
 #[test]
 fn a_snapshot_of_a_page_table_that_does_not_fit_a_page_keeps_its_pages_too() {
     let mut live = wide();
-    flip(&mut live, 2000, 0);
+    flip(&mut live, 100, 0);
     let mut snapshots = Vec::new();
     for (round, name) in (1..).zip(["a", "b", "c"]) {
         live.store.snapshot(Some(name), 1).unwrap();
         snapshots.push((name.to_owned(), live.model.clone()));
-        flip(&mut live, 1000, round);
+        flip(&mut live, 60, round);
     }
+    let first = live.store.superblock().snapshots.start as usize;
+    let table_page = live.device.change(|bytes| number(&bytes[first * PAGE..], 224));
+    assert!(table_page > 0, "the page table has pages of its own");
     (4..8).for_each(|round| flip(&mut live, 1500, round));
     live.store = Store::open(live.device.shared()).unwrap();
     assert_snapshots(&live, &snapshots);
-    live.store.remove_snapshot("b").unwrap();
+    let held = live.graph().snapshot_pages().unwrap();
+    let own: u64 = live.store.snapshots().iter().map(|snapshot| snapshot.pages_held).sum();
+    assert!(0 < own && own < held, "{own} of one snapshot and {held} of any");
+    let removed = live.store.remove_snapshot("b").unwrap();
     snapshots.remove(1);
+    let now_held = live.graph().snapshot_pages().unwrap();
+    assert!(removed.pages_held > 0 && held - removed.pages_held == now_held, "{removed:?}");
     (8..14).for_each(|round| flip(&mut live, 700, round));
     assert_snapshots(&live, &snapshots);
     live.assert_same();
@@ -222,6 +230,56 @@ fn what_a_snapshot_writes_does_not_depend_on_the_graph() {
     live.store.snapshot(Some("one"), 1).unwrap();
     let writes: usize = live.device.writes()[before..].iter().flatten().map(|(_, len)| len).sum();
     assert_eq!(writes, 2 * PAGE, "the page of the snapshot and the slot");
+}
+
+// ------------------------------------------------------------------------------------------------
+// Threads
+
+#[test]
+fn snapshots_that_are_made_while_threads_commit_have_the_first_batches_of_each() {
+    const THREADS: u32 = 3;
+    const BATCHES: u32 = 60;
+    let Live { device, store, .. } = Live::new(TestGraph {
+        duplicates_kept: false,
+        ..TestGraph::with_lists(vec![Vec::new(); 400])
+    });
+    let store = store.with_log_limits(LogLimits::default().bytes(64 << 10).changes(40));
+    let (done, store) = (std::sync::atomic::AtomicU32::new(0), &store);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let done = &done;
+            scope.spawn(move || {
+                for batch in 0..BATCHES {
+                    store.commit(&changes([add(thread, 100 + batch)])).unwrap();
+                }
+                done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        let mut number = 0;
+        while done.load(std::sync::atomic::Ordering::SeqCst) < THREADS {
+            store.snapshot(Some(&number.to_string()), 1).unwrap();
+            if number >= 4 {
+                store.remove_snapshot(&(number - 4).to_string()).unwrap();
+            }
+            number += 1;
+        }
+    });
+    assert!(checked(&device).is_whole());
+    let snapshots = store.snapshots();
+    let mut before = 0;
+    for Snapshot { name, edges, .. } in &snapshots {
+        let graph = open_at(&device, name).unwrap();
+        let mut found = 0;
+        for thread in 0..THREADS {
+            let mut list = Vec::new();
+            graph.read_list(cenote_store::Direction::Out, thread, &mut list).unwrap();
+            assert_eq!(list, (100..100 + list.len() as u32).collect::<Vec<_>>(), "{name}");
+            found += list.len() as u64;
+        }
+        assert!(found == *edges && found >= before, "{name}: {found} edges of {edges}");
+        before = found;
+    }
+    assert!(!snapshots.is_empty());
 }
 
 // ------------------------------------------------------------------------------------------------
