@@ -109,34 +109,48 @@ fn byte_of(epoch: u64) -> i64 {
 pub(crate) struct WriterLock(File);
 
 impl WriterLock {
-    /// Takes the lock.
+    /// Takes the lock of the file that `path` names when this returns: whoever replaces the file
+    /// holds the lock of the old one, so no writer is left with a file without a name.
     ///
     /// # Errors
     /// [`Error::Locked`] if another writer has it; [`Error::Io`] if the file cannot be written to
     /// or its file system has no locks.
     pub fn take(path: &Path) -> Result<Self> {
+        loop {
+            match Self::take_of_file(path)? {
+                Some(lock) if lock.is_of(path) => {
+                    lock.name_process();
+                    return Ok(lock);
+                }
+                // The file was replaced after it was opened.
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the lock of the file that `path` names now; `None` if another writer has it and the
+    /// file was replaced meanwhile.
+    fn take_of_file(path: &Path) -> Result<Option<Self>> {
         let name = path.display().to_string();
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(Error::io(format!("{name}: cannot open it for changes")))?;
         match set(&file, libc::F_WRLCK, WRITER, 1) {
-            Ok(()) => {}
+            Ok(()) => Ok(Some(Self(file))),
+            Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
                 let holder = match holder(&file) {
                     Some(process) => format!("process {process} is changing the graph"),
                     None => "another writer is changing the graph".to_owned(),
                 };
-                return Err(Error::locked(path, format!("{holder}: wait until it ends")));
+                Err(Error::locked(path, format!("{holder}: wait until it ends")))
             }
             Err(refusal) => {
                 let context = format!(
                     "{name}: cannot lock it, and only a graph that can be locked is changed"
                 );
-                return Err(Error::from_io(context, refusal.into()));
+                Err(Error::from_io(context, refusal.into()))
             }
         }
-        let lock = Self(file);
-        lock.name_process();
-        Ok(lock)
     }
 
     /// Lets others see the process of the writer. The system forgets it when this process closes

@@ -2,8 +2,8 @@
 //!
 //! The steps:
 //!
-//! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `arrow`: convert edges
-//!    in memory to streams of `rows`; `once`: copies inputs that can be read only once; `blocks`:
+//! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `vertices`, `arrow`:
+//!    convert edges and vertices in memory to streams of `rows`; `once`: copies inputs that can be read only once; `blocks`:
 //!    cuts text at line ends
 //! 2. `parse`: workers parse blocks in parallel, one file for each input format
 //! 3. `ids`: collects the user's ids and ranks them in ascending order
@@ -13,7 +13,8 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! `driver` runs the steps; `each` only reads, and passes the edges on. `spill` moves spilled
+//! `driver` runs the steps; `rewrite` imports a stored graph again, `thread_rows` streams it; `each`
+//! only reads, and passes the edges on. `spill` moves spilled
 //! blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
 //! [`output`] checks what an output would replace; [`workspace`] creates spill files and the
 //! output, so that a simulator can use faulty devices.
@@ -42,9 +43,12 @@ pub mod output;
 mod parse;
 mod partition;
 mod report;
+mod rewrite;
 mod rows;
 mod sort;
 mod spill;
+mod thread_rows;
+mod vertices;
 mod workers;
 pub mod workspace;
 
@@ -57,4 +61,6 @@ pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
+pub use rewrite::rewrite;
+pub use vertices::Vertices;
 pub use workspace::{FileWorkspace, Workspace};

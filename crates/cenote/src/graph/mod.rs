@@ -25,6 +25,7 @@ pub use self::info::{Info, SectionInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
+use crate::compact::Compact;
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
@@ -167,6 +168,12 @@ impl Graph {
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
         Update::open(&self.path)
+    }
+
+    /// A compaction of the graph of this path, as it is when it is run. This [`Graph`] stays as it
+    /// is.
+    pub fn compact(&self) -> Compact<'static> {
+        Compact::new(&self.path)
     }
 
     /// Its description.

@@ -156,7 +156,7 @@ fn exported(graph: &Graph) -> Vec<String> {
 }
 
 /// The answer of every algorithm: its summary and the values of all vertices by their ids.
-fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> {
+pub(crate) fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> {
     let folder = graph.path().parent().unwrap();
     let mut answers = Vec::new();
     macro_rules! all {

@@ -243,6 +243,7 @@ impl Args {
             target_column: self.target_column.clone(),
             header: self.header,
             weight_column: self.weight_column.clone(),
+            is_vertices: false,
         }
     }
 }

@@ -41,6 +41,7 @@ impl<'a> Import<'a> {
             weights: self.config.weights,
             copies: self.copies,
             again,
+            edges_only: false,
             meter: self.meter,
         }
     }

@@ -4,7 +4,7 @@ use cenote_device::mix;
 
 use super::gather::Gathered;
 use super::{Import, names, share};
-use crate::blocks::{self, PassError, Worker};
+use crate::blocks::{self, Pass, PassError, Worker};
 use crate::build::{BuildSizes, Source};
 use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
@@ -108,7 +108,8 @@ impl Import<'_> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
-            let result = blocks::run(&self.pass(false), make);
+            let pass = Pass { edges_only: true, ..self.pass(false) };
+            let result = blocks::run(&pass, make);
             return Ok(result.map_err(PassError::into_import)?.outputs);
         };
         self.progress.begin(Phase::Partition, Some(spill.bytes()));
