@@ -173,7 +173,7 @@ impl From<ImportError> for Error {
                 given: given as u64,
                 needed: needed as u64,
                 suggested: (needed as u64).div_ceil(1 << 20),
-                breakdown: format!("it did not suffice for {what}"),
+                breakdown: format!("refused: {what}"),
             },
             ImportError::Input { input, action, source } => {
                 Self::Io { context: format!("{input}: cannot {action}"), source }

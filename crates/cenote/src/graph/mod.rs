@@ -172,7 +172,7 @@ impl Graph {
 
     /// A compaction of the graph of this path, as it is when it is run. This [`Graph`] stays as it
     /// is.
-    pub fn compact(&self) -> Compact<'static> {
+    pub fn compact<'c>(&self) -> Compact<'c> {
         Compact::new(&self.path)
     }
 

@@ -255,3 +255,271 @@ fn a_compacted_graph_has_the_bytes_of_an_import_from_scratch() {
         assert_eq!(names(&folder), ["g.cenote"], "{case}");
     }
 }
+
+/// A folder with a graph that was changed, and its oracle.
+fn changed(kind: Kind, seed: u64) -> (TempDir, PathBuf, Oracle) {
+    let mut random = Random(seed);
+    let mut oracle = Oracle::new(kind, 200, 1500, &mut random);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    oracle.import(kind.import(), &path);
+    for changes in [300, 2] {
+        let mut update = Update::open(&path).unwrap();
+        (0..changes).for_each(|_| oracle.change(&mut update, &mut random));
+        update.commit().unwrap();
+        if changes > 2 {
+            update.merge().unwrap();
+        }
+    }
+    (folder, path, oracle)
+}
+
+fn plain() -> Kind {
+    Kind {
+        names: Names::Strings,
+        directed: false,
+        in_edges: false,
+        weights: None,
+        codec: Codec::Raw,
+        order: Order::Natural,
+        hub_neighbours: HubNeighboursChoice::Auto,
+        self_loops: false,
+        duplicates: false,
+        page_bytes: 4096,
+    }
+}
+
+fn exported(graph: &Graph) -> Vec<String> {
+    let mut text = Vec::new();
+    graph.export().write_text(&mut text, &mut |_, _| {}).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn every_algorithm_answers_as_before() {
+    let directed = Kind { directed: true, in_edges: true, ..plain() };
+    for (kind, order) in [
+        (plain(), Order::Degree),
+        (Kind { order: Order::Bfs, names: Names::Integers, ..plain() }, Order::Natural),
+        (Kind { weights: Some(WeightType::U32), names: Names::Integers, ..directed }, Order::Bfs),
+    ] {
+        let (_folder, path, oracle) = changed(kind, 7);
+        let source = kind.id(oracle.edges.keys().next().unwrap().0);
+        let before = answers(&Graph::open(&path).unwrap(), &source);
+        Compact::new(&path).order(order).memory("64MiB").run().unwrap();
+        let after = answers(&Graph::open(&path).unwrap(), &source);
+        for ((name, before), (_, after)) in before.into_iter().zip(after) {
+            assert!(before == after, "{kind:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn repeated_edges_are_kept_with_their_weights() {
+    for seed in 1..=6 {
+        let mut random = Random(seed);
+        let mut kind = Kind { duplicates: true, ..Kind::any(&mut random) };
+        kind.hub_neighbours = HubNeighboursChoice::No;
+        let mut oracle = Oracle::new(kind, 90, 2000, &mut random);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.cenote");
+        oracle.import(kind.import(), &path);
+        let imported = std::fs::read(&path).unwrap();
+        Compact::new(&path).memory("64MiB").run().unwrap();
+        assert!(std::fs::read(&path).unwrap() == imported, "nothing was to be compacted");
+        assert_as_imported(&mut oracle, &path, &mut random, &format!("{kind:?}"));
+    }
+}
+
+#[test]
+fn hub_neighbours_and_options_are_those_of_the_graph() {
+    for choice in [HubNeighboursChoice::Yes, HubNeighboursChoice::No] {
+        let kind = Kind { hub_neighbours: choice, ..plain() };
+        let mut random = Random(3);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.cenote");
+        // Mean degrees at which an import would decide otherwise.
+        let edges = if choice == HubNeighboursChoice::Yes { 100 } else { 8000 };
+        Oracle::new(kind, 100, edges, &mut random).import(kind.import(), &path);
+        let imported = std::fs::read(&path).unwrap();
+        Compact::new(&path).memory("64MiB").run().unwrap();
+        assert!(std::fs::read(&path).unwrap() == imported, "{choice:?}");
+    }
+}
+
+#[test]
+fn readers_keep_the_old_file_and_later_ones_see_the_new() {
+    let (folder, path, oracle) = changed(plain(), 11);
+    let before = Graph::open(&path).unwrap();
+    let expected = exported(&before);
+    let during = AtomicBool::new(false);
+    let report = Graph::open(&path)
+        .unwrap()
+        .compact()
+        .memory("64MiB")
+        .progress(|_, _, _| {
+            let graph = Graph::open(&path).unwrap();
+            assert_eq!(graph.info().unwrap().appended_vertices, oracle.vertices.len() as u64 - 200);
+            during.store(true, Ordering::Relaxed);
+        })
+        .run()
+        .unwrap();
+    assert!(during.into_inner() && report.appended_vertices > 0 && report.merged > 0);
+    assert_eq!(exported(&before), expected, "the old file is there as long as it is open");
+    assert_eq!(before.wcc().memory("64MiB").verify(true).run().unwrap().labels().len() as u64, {
+        before.vertices()
+    });
+    let after = Graph::open(&path).unwrap();
+    assert_eq!(exported(&after), expected);
+    let info = after.info().unwrap();
+    assert_eq!((info.epoch, info.appended_vertices, info.logged_changes), (1, 0, 0));
+    let mut update = after.update().unwrap();
+    update.add("new", "newer").unwrap();
+    update.commit().unwrap();
+    assert_eq!(exported(&Graph::open(&path).unwrap()).len(), expected.len() + 1);
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
+fn there_is_one_writer() {
+    let (_folder, path, _) = changed(plain(), 13);
+    let update = Update::open(&path).unwrap();
+    let error = Compact::new(&path).run().unwrap_err();
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    assert!(error.to_string().contains("another writer is changing the graph"), "{error}");
+    let copy = path.with_file_name("copy.cenote");
+    Compact::new(&path).out(&copy).memory("64MiB").run().unwrap();
+    drop(update);
+    let mut refused = 0;
+    let compact = Compact::new(&path).memory("64MiB").progress(|_, _, _| {
+        let error = Update::open(&path).unwrap_err();
+        assert!(matches!(error, Error::Locked { .. }), "{error}");
+        refused += 1;
+    });
+    compact.run().unwrap();
+    assert!(refused > 0);
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&copy).unwrap());
+}
+
+#[test]
+fn an_import_meanwhile_is_not_lost() {
+    let (folder, path, _) = changed(plain(), 17);
+    let compact = Compact::new(&path).memory("64MiB").progress(|_, _, _| {
+        let import = Import::new().slice(&[(1u64, 2u64)]).memory("64MiB").overwrite();
+        import.run(&path).unwrap();
+    });
+    let error = compact.run().unwrap_err();
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    assert_eq!(exported(&Graph::open(&path).unwrap()), ["1\t2"]);
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
+fn no_change_is_lost_while_the_file_is_replaced_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    Import::new().slice(&[(0u64, 1u64)]).memory("64MiB").run(&path).unwrap();
+    let is_done = AtomicBool::new(false);
+    let (mut committed, mut compacted) = (Vec::new(), 0);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (1..=3u64)
+            .map(|writer| {
+                let (path, is_done) = (&path, &is_done);
+                scope.spawn(move || {
+                    let mut mine = Vec::new();
+                    for number in writer * 1_000_000.. {
+                        if is_done.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        let mut update = match Update::open(path) {
+                            Ok(update) => update,
+                            Err(Error::Locked { .. }) => continue,
+                            Err(error) => panic!("{error}"),
+                        };
+                        update.add(0, number).unwrap();
+                        match update.commit() {
+                            Ok(_) => mine.push(format!("0\t{number}")),
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    mine
+                })
+            })
+            .collect();
+        let started = std::time::Instant::now();
+        while compacted < 40 && started.elapsed().as_secs() < 60 {
+            match Compact::new(&path).memory("64MiB").threads(1).run() {
+                Ok(_) => compacted += 1,
+                Err(Error::Locked { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        committed.extend(writers.into_iter().flat_map(|writer| writer.join().unwrap()));
+    });
+    assert!(compacted > 3 && committed.len() > 10, "{compacted}, {}", committed.len());
+    committed.push("0\t1".to_owned());
+    committed.sort();
+    assert_eq!(exported(&Graph::open(&path).unwrap()), committed);
+    assert_whole(&path, "after all");
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
+fn a_link_stays_a_link_and_permissions_stay() {
+    let (folder, path, _) = changed(plain(), 19);
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(&path, mode(0o640)).unwrap();
+    std::fs::create_dir(folder.path().join("other")).unwrap();
+    let link = folder.path().join("other/link.cenote");
+    symlink(&path, &link).unwrap();
+    let inode = path.metadata().unwrap().ino();
+    let unfinished = || {
+        let hidden = names(&folder).into_iter().find(|name| name.contains(".partial-"))?;
+        Some(folder.path().join(hidden).metadata().unwrap().mode() & 0o777)
+    };
+    let mut seen = None;
+    let compact = Compact::new(&link).memory("64MiB");
+    compact.progress(|_, _, _| seen = seen.or_else(&unfinished)).run().unwrap();
+    assert_eq!(seen, Some(0o640), "nobody else reads it meanwhile");
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let metadata = path.metadata().unwrap();
+    assert_eq!(metadata.mode() & 0o777, 0o640);
+    assert_ne!(metadata.ino(), inode);
+    assert_eq!(names(&folder), ["g.cenote", "other"]);
+    Graph::open(&link).unwrap();
+}
+
+#[test]
+fn whatever_ends_it_early_leaves_the_graph_as_it_was() {
+    let (folder, path, _) = changed(Kind { weights: Some(WeightType::F32), ..plain() }, 23);
+    let bytes = std::fs::read(&path).unwrap();
+    let calls = std::sync::atomic::AtomicU64::new(0);
+    for limit in 0..3 {
+        calls.store(0, Ordering::Relaxed);
+        let cancel = || calls.fetch_add(1, Ordering::Relaxed) >= limit;
+        let error = Compact::new(&path).memory("64MiB").cancel(cancel).run().unwrap_err();
+        assert!(matches!(error, Error::Cancelled), "after {limit}: {error}");
+    }
+    let error = Compact::new(&path).memory("1MiB").run().unwrap_err();
+    assert!(matches!(error, Error::MemoryBudget { .. }), "{error}");
+    let Error::MemoryBudget { suggested, .. } = error else { unreachable!() };
+    let error = Compact::new(&path).memory("lots").run().unwrap_err();
+    assert!(matches!(error, Error::Parameter { parameter: "memory", .. }), "{error}");
+    let error = Compact::new(&path).temp_dir("/nowhere/to/be/found").run().unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    assert!(std::fs::read(&path).unwrap() == bytes);
+    // A page of the lists, of which the first lies behind the slots.
+    let mut damaged = bytes.clone();
+    damaged[2 * 4096 + 2000] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    let error = Compact::new(&path).memory("64MiB").run().unwrap_err();
+    assert!(matches!(error, Error::Corrupt(_)), "{error:?}");
+    assert!(std::fs::read(&path).unwrap() == damaged);
+    assert_eq!(names(&folder), ["g.cenote"]);
+    std::fs::write(&path, &bytes).unwrap();
+    Compact::new(&path).memory(format!("{suggested}MiB")).run().unwrap();
+}

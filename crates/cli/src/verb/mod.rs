@@ -4,6 +4,7 @@
 //! - [`import`]: build a graph file from edge lists
 //! - [`update`]: add and delete edges of a graph
 //! - [`merge`]: merge the changes of the log into the lists
+//! - [`compact`]: rewrite a graph in order
 //! - [`info`]: describe a graph file
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
@@ -17,6 +18,7 @@
 //! - `replays`: what the two replays share
 
 mod check;
+mod compact;
 mod demo;
 mod estimate;
 mod export;
@@ -51,6 +53,7 @@ pub enum Verb {
     Import(import::Args),
     Update(update::Args),
     Merge(merge::Args),
+    Compact(compact::Args),
     Info(info::Args),
     Check(check::Args),
     Run(run::Args),
@@ -71,6 +74,7 @@ impl Verb {
             Self::Import(args) => import::run(args),
             Self::Update(args) => update::run(args),
             Self::Merge(args) => merge::run(args),
+            Self::Compact(args) => compact::run(args),
             Self::Info(args) => info::run(args),
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),
