@@ -254,6 +254,42 @@ mod tests {
     }
 
     #[test]
+    fn writers_exclude_each_other_while_one_of_them_replaces_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, next) = (folder.path().join("graph"), folder.path().join("next"));
+        std::fs::write(&path, "0").unwrap();
+        let lock = || loop {
+            match WriterLock::take(&path) {
+                Ok(lock) => break lock,
+                Err(Error::Locked { .. }) => std::thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let count = || std::fs::read_to_string(&path).unwrap().parse::<u64>().unwrap();
+        let (turns, writers) = (400, 3);
+        std::thread::scope(|scope| {
+            for _ in 0..writers {
+                scope.spawn(|| {
+                    for _ in 0..turns {
+                        let _lock = lock();
+                        // In place: a writer with the lock of a replaced file would be noticed.
+                        std::fs::write(&path, format!("{:09}", count() + 1)).unwrap();
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for _ in 0..turns {
+                    let held = lock();
+                    std::fs::write(&next, format!("{:09}", count() + 1)).unwrap();
+                    std::fs::rename(&next, &path).unwrap();
+                    assert!(!held.is_of(&path));
+                }
+            });
+        });
+        assert_eq!(count(), turns * (writers + 1));
+    }
+
+    #[test]
     fn a_pipe_is_not_opened_for_its_lock() {
         let folder = tempfile::tempdir().unwrap();
         let (lock, warning) = ReaderLock::take(folder.path());

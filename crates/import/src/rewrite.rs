@@ -72,13 +72,7 @@ pub fn rewrite(
     let (name, vertices) = (stored.file.clone(), stored.vertices);
     let ranks = stored.ranks()?.map(Arc::from);
     let ranks_bytes = if ranks.is_some() { vertices as usize * size_of::<VertexId>() } else { 0 };
-    let bitmap = vertices as usize / 8;
-    let held_bytes = graph.memory_bytes()
-        + stored.ids.memory_bytes()
-        + ranks_bytes
-        + bitmap
-        + PASS_BYTES
-        + 2 * THREAD_ROWS_MEMORY;
+    let held_bytes = graph.memory_bytes() + stored.ids.memory_bytes() + ranks_bytes;
     let rows = StoredEdges { graph: Arc::clone(graph), ranks };
     let inputs = [
         Input::Edges(Edges::of(&name, rows)),
@@ -93,11 +87,17 @@ pub fn rewrite(
 #[derive(Clone, Copy)]
 pub(crate) struct StoredSource<'a> {
     pub ids: &'a StoredIds,
-    /// Memory that it takes during the whole import.
+    /// Memory that it takes during the whole import, beside that of passes over it.
     pub held_bytes: usize,
 }
 
 impl StoredSource<'_> {
+    /// Bytes of memory of a pass over the edges, or over the ids.
+    pub fn pass_bytes(&self) -> usize {
+        // Which vertices have an edge is a bit each.
+        PASS_BYTES + THREAD_ROWS_MEMORY + self.ids.vertices as usize / 8
+    }
+
     /// Fails if the new graph has other numbers of vertices and edges.
     pub fn check(&self, vertices: u64, edges: u64) -> Result<()> {
         let StoredIds { file, vertices: own_vertices, edges: own_edges, .. } = self.ids;

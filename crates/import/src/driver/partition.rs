@@ -108,6 +108,7 @@ impl Import<'_> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
+            let _stored = self.hold_stored_pass()?;
             let pass = Pass { edges_only: true, ..self.pass(false) };
             let result = blocks::run(&pass, make);
             return Ok(result.map_err(PassError::into_import)?.outputs);
@@ -177,7 +178,7 @@ impl Import<'_> {
         let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
         let reading = blocks::pass_memory(workers, self.pass(false).block_bytes).max(
             workers * SpillReader::memory(self.collector_sizes(self.budget.limit()).spill_block),
-        );
+        ) + self.stored_pass_bytes();
         let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
         let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;

@@ -181,6 +181,7 @@ impl Import<'_> {
             rank_of,
         });
         if let Some(stored) = self.stored {
+            let _pass = self.hold_stored_pass()?;
             let write = |ids: IdsSource<'_>| Ok(writer.finish_in_order(ids, tables, counts)?);
             return stored.ids.stream(write);
         }
