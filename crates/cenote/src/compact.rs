@@ -89,6 +89,14 @@ pub struct CompactReport {
     pub warnings: Vec<Warning>,
 }
 
+impl Graph {
+    /// A compaction of the graph of this path, as it is when it is run. This [`Graph`] stays as it
+    /// is.
+    pub fn compact<'c>(&self) -> Compact<'c> {
+        Compact::new(&self.path)
+    }
+}
+
 impl<'a> Compact<'a> {
     /// A compaction of the graph of this path, in 1 GiB of memory, with all cores.
     pub fn new(path: impl Into<PathBuf>) -> Self {

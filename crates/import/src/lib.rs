@@ -3,8 +3,8 @@
 //! The steps:
 //!
 //! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `vertices`, `arrow`:
-//!    convert edges and vertices in memory to streams of `rows`; `once`: copies inputs that can be read only once; `blocks`:
-//!    cuts text at line ends
+//!    convert edges and vertices in memory to streams of `rows`; `once`: copies inputs that can be
+//!    read only once; `blocks`: cuts text at line ends
 //! 2. `parse`: workers parse blocks in parallel, one file for each input format
 //! 3. `ids`: collects the user's ids and ranks them in ascending order
 //! 4. `collect`: spills the pairs, unless the input can simply be read again
@@ -13,9 +13,8 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! `driver` runs the steps; `rewrite` imports a stored graph again, `thread_rows` streams it; `each`
-//! only reads, and passes the edges on. `spill` moves spilled
-//! blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
+//! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
+//! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
 //! [`output`] checks what an output would replace; [`workspace`] creates spill files and the
 //! output, so that a simulator can use faulty devices.
 //!
@@ -47,6 +46,7 @@ mod rewrite;
 mod rows;
 mod sort;
 mod spill;
+mod stored;
 mod thread_rows;
 mod vertices;
 mod workers;

@@ -25,7 +25,6 @@ pub use self::info::{Info, SectionInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
-use crate::compact::Compact;
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
@@ -168,12 +167,6 @@ impl Graph {
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
         Update::open(&self.path)
-    }
-
-    /// A compaction of the graph of this path, as it is when it is run. This [`Graph`] stays as it
-    /// is.
-    pub fn compact<'c>(&self) -> Compact<'c> {
-        Compact::new(&self.path)
     }
 
     /// Its description.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote::import::IdKind;
-use cenote::{Compact, Error, Graph, Import, Update};
+use cenote::{Compact, Direction, Error, Graph, Import, Update};
 use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 use tempfile::TempDir;
 
@@ -512,9 +512,11 @@ fn whatever_ends_it_early_leaves_the_graph_as_it_was() {
     let error = Compact::new(&path).temp_dir("/nowhere/to/be/found").run().unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
     assert!(std::fs::read(&path).unwrap() == bytes);
-    // A page of the lists, of which the first lies behind the slots.
+    let graph = Graph::open(&path).unwrap();
+    let lists = graph.stored().adjacency(Direction::Out).unwrap();
+    let page = graph.stored().physical(lists.first_page() + lists.pages() - 1) as usize;
     let mut damaged = bytes.clone();
-    damaged[2 * 4096 + 2000] ^= 1;
+    damaged[page * 4096 + 2000] ^= 1;
     std::fs::write(&path, &damaged).unwrap();
     let error = Compact::new(&path).memory("64MiB").run().unwrap_err();
     assert!(matches!(error, Error::Corrupt(_)), "{error:?}");

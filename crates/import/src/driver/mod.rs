@@ -26,9 +26,9 @@ use crate::input::{self, Unchanged};
 use crate::once::{Copies, OpenCopies};
 use crate::parse::weighted::WeightPlace;
 use crate::report::{ImportReport, Progress};
-use crate::rewrite::StoredSource;
 use crate::rows::STREAM_MEMORY;
 use crate::spill::{SpillFile, full_disk};
+use crate::stored::StoredSource;
 use crate::workspace::{FileWorkspace, Workspace};
 
 pub(super) use self::gather::{Gathered, block_bytes};
