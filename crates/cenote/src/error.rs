@@ -169,11 +169,11 @@ impl From<ImportError> for Error {
             ImportError::Device(error) => error.into(),
             ImportError::Cancelled => Self::Cancelled,
             ImportError::Memory { given, needed, what } => Self::MemoryBudget {
-                what: "writing the graph anew".to_owned(),
+                what: "compacting".to_owned(),
                 given: given as u64,
                 needed: needed as u64,
                 suggested: (needed as u64).div_ceil(1 << 20),
-                breakdown: format!("refused: {what}"),
+                breakdown: format!("the budget ended with {what}"),
             },
             ImportError::Input { input, action, source } => {
                 Self::Io { context: format!("{input}: cannot {action}"), source }

@@ -14,9 +14,10 @@
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
 //! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
-//! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
-//! [`output`] checks what an output would replace; [`workspace`] creates spill files and the
-//! output, so that a simulator can use faulty devices.
+//! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through
+//! `cenote-device`; `budget` counts every buffer against the memory budget; [`output`] checks what
+//! an output would replace; [`workspace`] creates spill files and the output, so that a simulator
+//! can use faulty devices.
 //!
 //! The graph file depends on the edges and the options alone, never on the number of threads, the
 //! memory budget or the order of the inputs.

@@ -235,8 +235,10 @@ fn a_compacted_graph_has_the_bytes_of_an_import_from_scratch() {
         let mut random = Random(seed);
         let kind = Kind::any(&mut random);
         let case = format!("seed {seed}: {kind:?}");
-        let edges = 50 + random.below(2000);
-        let mut oracle = Oracle::new(kind, 30 + random.below(300), edges, &mut random);
+        // Some with lists of several pages.
+        let (vertices, edges) = if seed % 5 == 0 { (6000, 20_000) } else { (300, 2000) };
+        let (vertices, edges) = (30 + random.below(vertices), 50 + random.below(edges));
+        let mut oracle = Oracle::new(kind, vertices, edges, &mut random);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.cenote");
         oracle.import(kind.import(), &path);

@@ -180,3 +180,40 @@ fn a_second_writer_is_refused_with_the_process_of_the_first() {
     assert!(first.wait().unwrap().success());
     bench.succeed("update g.cenote --add few.txt");
 }
+
+#[test]
+fn vertices_without_edges_come_from_files_and_from_standard_input() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("edges.txt"), "1 2\n2 3\n").unwrap();
+    std::fs::write(bench.path("ids.txt"), "# ids\n7\n2\n\n900000000000\n").unwrap();
+    let bytes: Vec<u8> =
+        [7u64, 2, 900_000_000_000].iter().flat_map(|id| id.to_le_bytes()).collect();
+    std::fs::write(bench.path("ids.u64"), bytes).unwrap();
+    std::fs::write(bench.path("ids.csv"), "id\n7\n").unwrap();
+    let import = |flags: &str, input: Stdio| {
+        let args = format!("import {flags} --out g.cenote --overwrite");
+        let output = bench.command(&args).stdin(input).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}: {}", text(&output.stderr));
+        std::fs::read(bench.path("g.cenote")).unwrap()
+    };
+    let file = || std::fs::File::open(bench.path("ids.txt")).unwrap().into();
+    let expected = import("edges.txt --vertices ids.txt", Stdio::null());
+    assert!(import("edges.txt --vertices ids.u64", Stdio::null()) == expected);
+    assert!(import("edges.txt --vertices -", file()) == expected);
+    assert!(import("edges.txt --vertices ids.txt --vertices ids.u64", Stdio::null()) == expected);
+    assert!(import("edges.txt --format edges --vertices ids.txt", Stdio::null()) == expected);
+    let neighbors = bench.succeed("neighbors g.cenote 900000000000");
+    assert!(neighbors.trim().is_empty() || neighbors.contains('0'), "{neighbors}");
+    let printed = bench.fail("import edges.txt --vertices ids.csv --out g.cenote --overwrite");
+    assert!(
+        printed.contains("ids.csv: vertices are read from text with an id a line"),
+        "{printed}"
+    );
+    assert!(bench.fail("import --out g.cenote").contains("INPUT"));
+    import("--vertices ids.txt", Stdio::null());
+    let info = parse(&bench.succeed("info g.cenote --json"));
+    assert_eq!((&info["vertices"], &info["edges"]), (&3.into(), &0.into()), "{info}");
+    bench.succeed("compact g.cenote");
+    let again = parse(&bench.succeed("info g.cenote --json"));
+    assert_eq!(info, again, "without edges, too");
+}
