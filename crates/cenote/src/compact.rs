@@ -17,8 +17,8 @@ use serde::Serialize;
 use crate::drive::Warning;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::import::Hooks;
-use crate::lock::WriterLock;
+use crate::import::{Hooks, ImportedFile};
+use crate::lock::{ReplacerLock, WriterLock};
 use crate::memory::MemorySize;
 use crate::tiers::members;
 use crate::update::replaced;
@@ -204,7 +204,7 @@ impl<'a> Compact<'a> {
             let reason = "is a graph over tiers: remove it, or give another file as `out`";
             return Err(Error::input(out, reason));
         }
-        self.rewrite(&graph, &files)
+        self.rewrite(&graph, &ImportedFile { files, out })
     }
 
     /// Replaces the graph.
@@ -315,6 +315,7 @@ impl Workspace for Replacing<'_> {
 
     fn publish(&self) -> cenote_import::Result<()> {
         // An import does not take the writer's lock: what it has written is not lost.
+        let _lock = ReplacerLock::wait(self.path);
         if !self.lock.is_of(self.path) {
             self.is_lost.store(true, Ordering::Relaxed);
             return Err(ImportError::Changed { input: self.path.display().to_string() });

@@ -7,6 +7,7 @@
 //! holds an OFD lock, so on a third byte the writer holds a classic lock, whose process it reports.
 //!
 //! - [`ReaderLock`]: an epoch that is read, [`WriterLock`]: the right to change the graph
+//! - [`ReplacerLock`]: the right to rename another file over it
 //! - [`LockedDevice`]: a device that holds a reader's lock as long as it is open
 
 use std::fs::{File, FileType, OpenOptions};
@@ -31,6 +32,8 @@ const READERS: i64 = 1 << 62;
 const WRITER: i64 = READERS - 1;
 /// The byte whose lock names the process of the writer.
 const WRITER_PROCESS: i64 = READERS - 2;
+/// The byte of a process that renames another file over the graph.
+const REPLACER: i64 = READERS - 3;
 /// The length of a range without end.
 const ENDLESS: i64 = 0;
 
@@ -182,6 +185,33 @@ impl WriterLock {
     }
 }
 
+/// The lock of a process that renames another file over a graph. It is held for the moment of the
+/// rename, so that a compaction replaces what it has read and nothing else: imports take no writer's
+/// lock.
+#[derive(Debug)]
+pub(crate) struct ReplacerLock {
+    _file: File,
+}
+
+impl ReplacerLock {
+    /// Waits for the lock of the file that `path` names. `None` if there is no such file, or no
+    /// lock for it.
+    pub fn wait(path: &Path) -> Option<Self> {
+        loop {
+            // Opening a pipe would block.
+            path.metadata().ok().filter(|metadata| metadata.is_file())?;
+            let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+            let lock = range(libc::F_WRLCK, REPLACER, 1);
+            match fcntl(&file, FcntlArg::F_OFD_SETLKW(&lock)) {
+                Ok(_) if is_same(&file, path) => return Some(Self { _file: file }),
+                // Another process has replaced the file, or a signal came.
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
 /// The process that has the writer's lock, as far as the system knows it: not if it is this one, on
 /// another machine or outside of this container.
 fn holder(file: &File) -> Option<i32> {
@@ -287,6 +317,27 @@ mod tests {
             });
         });
         assert_eq!(count(), turns * (writers + 1));
+    }
+
+    #[test]
+    fn who_waits_to_replace_a_file_gets_the_one_that_is_there_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, next) = (folder.path().join("graph"), folder.path().join("next"));
+        assert!(ReplacerLock::wait(&path).is_none(), "there is nothing to replace");
+        std::fs::write(&path, "old").unwrap();
+        let first = ReplacerLock::wait(&path).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let _lock = ReplacerLock::wait(&path).unwrap();
+                std::fs::read_to_string(&path).unwrap()
+            });
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!second.is_finished());
+            std::fs::write(&next, "new").unwrap();
+            std::fs::rename(&next, &path).unwrap();
+            drop(first);
+            assert_eq!(second.join().unwrap(), "new");
+        });
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Builds graph files from edges in files, on standard input or in memory.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use cenote_device::Device;
 pub use cenote_import::{
     ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
     ImportReport, Input, InputSpec, Phase, Vertices, arrow_array,
@@ -11,6 +12,7 @@ use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Codec, Order, WeightType};
 
+use crate::lock::ReplacerLock;
 use crate::memory::MemorySize;
 use crate::tiers::kept;
 use crate::tiers::spec::{self, TierArg};
@@ -246,7 +248,7 @@ impl<'a> Import<'a> {
         if !replaced.is_empty() {
             replaced.push(kept::path_of(out));
         }
-        let report = import(&file)?;
+        let report = import(&ImportedFile { files: file, out })?;
         replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
         Ok(report)
     }
@@ -294,6 +296,27 @@ fn more_tiers(error: ImportError) -> ImportError {
             ImportError::Full { device, role, written, needed, remedy }
         }
         other => other,
+    }
+}
+
+/// The files of an import. Its output may replace a graph, which no other process does meanwhile.
+pub(crate) struct ImportedFile<'a> {
+    pub files: FileWorkspace,
+    pub out: &'a Path,
+}
+
+impl Workspace for ImportedFile<'_> {
+    fn spill(&self) -> Result<Arc<dyn Device>> {
+        self.files.spill()
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>> {
+        self.files.output()
+    }
+
+    fn publish(&self) -> Result<()> {
+        let _lock = ReplacerLock::wait(self.out);
+        self.files.publish()
     }
 }
 

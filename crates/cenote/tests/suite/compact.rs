@@ -420,6 +420,39 @@ fn an_import_meanwhile_is_not_lost() {
 }
 
 #[test]
+fn no_import_is_lost_while_its_graph_is_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("g.cenote");
+    let import = |number: u64| {
+        let edges = [(0, number)];
+        Import::new().slice(&edges).memory("64MiB").threads(1).overwrite().run(&path).unwrap();
+    };
+    import(1);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let compactions = scope.spawn(|| {
+            let mut done = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                match Compact::new(&path).memory("64MiB").threads(1).run() {
+                    Ok(_) => done += 1,
+                    Err(Error::Locked { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            done
+        });
+        for number in 2..60 {
+            import(number);
+            assert_eq!(exported(&Graph::open(&path).unwrap()), [format!("0\t{number}")]);
+            std::thread::sleep(std::time::Duration::from_millis(number % 7 * 5));
+        }
+        is_done.store(true, Ordering::Relaxed);
+        assert!(compactions.join().unwrap() > 0);
+    });
+    assert_eq!(names(&folder), ["g.cenote"]);
+}
+
+#[test]
 fn no_change_is_lost_while_the_file_is_replaced_again_and_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
