@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cenote_algo::AlgoError;
 use cenote_engine::EngineError;
+use cenote_import::ImportError;
 use cenote_store::StoreError;
 use cenote_tier::TierError;
 use cenote_tier::device::TieredError;
@@ -159,6 +160,34 @@ impl From<StoreError> for Error {
             | StoreError::Poisoned { .. }
             | StoreError::IdSource { .. } => Self::Device(error.into()),
             other => Self::Corrupt(other.into()),
+        }
+    }
+}
+
+impl From<ImportError> for Error {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::Device(error) => error.into(),
+            ImportError::Cancelled => Self::Cancelled,
+            ImportError::Memory { given, needed, what } => Self::MemoryBudget {
+                what: "compacting".to_owned(),
+                given: given as u64,
+                needed: needed as u64,
+                suggested: (needed as u64).div_ceil(1 << 20),
+                breakdown: format!("the budget ended with {what}"),
+            },
+            ImportError::Input { input, action, source } => {
+                Self::Io { context: format!("{input}: cannot {action}"), source }
+            }
+            ImportError::Output { path, action, source } => {
+                Self::Io { context: format!("{}: cannot {action}", path.display()), source }
+            }
+            ImportError::Threads(_) | ImportError::Full { .. } => Self::Device(error.into()),
+            ImportError::SpillDamaged { .. } | ImportError::Format { .. } => {
+                Self::Corrupt(error.into())
+            }
+            other => Self::InvalidInput(other.to_string()),
         }
     }
 }

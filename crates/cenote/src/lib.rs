@@ -13,8 +13,10 @@
 //! - [`Import`], [`import`]: builds graph files from edges
 //! - [`tiers`]: a graph over several devices
 //! - [`Update`], [`update`]: changes of a stored graph
+//! - [`Compact`], [`compact`]: rewrites a graph that was changed
 
 pub mod algorithm;
+pub mod compact;
 pub mod drive;
 pub mod error;
 pub mod export;
@@ -32,6 +34,7 @@ mod watch;
 pub use cenote_algo as algo;
 pub use cenote_engine as engine;
 pub use cenote_store::{Direction, Id, IdRef, Op, VertexId, Weight};
+pub use compact::Compact;
 pub use drive::Warning;
 pub use engine::Strategy;
 pub use error::{Error, Result};

@@ -7,6 +7,7 @@
 //! holds an OFD lock, so on a third byte the writer holds a classic lock, whose process it reports.
 //!
 //! - [`ReaderLock`]: an epoch that is read, [`WriterLock`]: the right to change the graph
+//! - [`ReplacerLock`]: the right to rename another file over it
 //! - [`LockedDevice`]: a device that holds a reader's lock as long as it is open
 
 use std::fs::{File, FileType, OpenOptions};
@@ -31,6 +32,8 @@ const READERS: i64 = 1 << 62;
 const WRITER: i64 = READERS - 1;
 /// The byte whose lock names the process of the writer.
 const WRITER_PROCESS: i64 = READERS - 2;
+/// The byte of a process that renames another file over the graph.
+const REPLACER: i64 = READERS - 3;
 /// The length of a range without end.
 const ENDLESS: i64 = 0;
 
@@ -109,34 +112,48 @@ fn byte_of(epoch: u64) -> i64 {
 pub(crate) struct WriterLock(File);
 
 impl WriterLock {
-    /// Takes the lock.
+    /// Takes the lock of the file that `path` names when this returns: whoever replaces the file
+    /// holds the lock of the old one, so no writer is left with a file without a name.
     ///
     /// # Errors
     /// [`Error::Locked`] if another writer has it; [`Error::Io`] if the file cannot be written to
     /// or its file system has no locks.
     pub fn take(path: &Path) -> Result<Self> {
+        loop {
+            match Self::take_of_file(path)? {
+                Some(lock) if lock.is_of(path) => {
+                    lock.name_process();
+                    return Ok(lock);
+                }
+                // The file was replaced after it was opened.
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the lock of the file that `path` names now; `None` if another writer has it and the
+    /// file was replaced meanwhile.
+    fn take_of_file(path: &Path) -> Result<Option<Self>> {
         let name = path.display().to_string();
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(Error::io(format!("{name}: cannot open it for changes")))?;
         match set(&file, libc::F_WRLCK, WRITER, 1) {
-            Ok(()) => {}
+            Ok(()) => Ok(Some(Self(file))),
+            Err(Errno::EAGAIN | Errno::EACCES) if !is_same(&file, path) => Ok(None),
             Err(Errno::EAGAIN | Errno::EACCES) => {
                 let holder = match holder(&file) {
                     Some(process) => format!("process {process} is changing the graph"),
                     None => "another writer is changing the graph".to_owned(),
                 };
-                return Err(Error::locked(path, format!("{holder}: wait until it ends")));
+                Err(Error::locked(path, format!("{holder}: wait until it ends")))
             }
             Err(refusal) => {
                 let context = format!(
                     "{name}: cannot lock it, and only a graph that can be locked is changed"
                 );
-                return Err(Error::from_io(context, refusal.into()));
+                Err(Error::from_io(context, refusal.into()))
             }
         }
-        let lock = Self(file);
-        lock.name_process();
-        Ok(lock)
     }
 
     /// Lets others see the process of the writer. The system forgets it when this process closes
@@ -165,6 +182,33 @@ impl WriterLock {
     /// Whether `path` still names the locked file.
     pub fn is_of(&self, path: &Path) -> bool {
         is_same(&self.0, path)
+    }
+}
+
+/// The lock of a process that renames another file over a graph. It is held for the moment of the
+/// rename, so that a compaction replaces what it has read and nothing else: imports take no writer's
+/// lock.
+#[derive(Debug)]
+pub(crate) struct ReplacerLock {
+    _file: File,
+}
+
+impl ReplacerLock {
+    /// Waits for the lock of the file that `path` names. `None` if there is no such file, or no
+    /// lock for it.
+    pub fn wait(path: &Path) -> Option<Self> {
+        loop {
+            // Opening a pipe would block.
+            path.metadata().ok().filter(|metadata| metadata.is_file())?;
+            let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+            let lock = range(libc::F_WRLCK, REPLACER, 1);
+            match fcntl(&file, FcntlArg::F_OFD_SETLKW(&lock)) {
+                Ok(_) if is_same(&file, path) => return Some(Self { _file: file }),
+                // Another process has replaced the file, or a signal came.
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
     }
 }
 
@@ -237,6 +281,63 @@ mod tests {
         assert!(error.to_string().contains("another writer"), "{error}");
         drop(writer);
         WriterLock::take(file.path()).unwrap();
+    }
+
+    #[test]
+    fn writers_exclude_each_other_while_one_of_them_replaces_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, next) = (folder.path().join("graph"), folder.path().join("next"));
+        std::fs::write(&path, "0").unwrap();
+        let lock = || loop {
+            match WriterLock::take(&path) {
+                Ok(lock) => break lock,
+                Err(Error::Locked { .. }) => std::thread::yield_now(),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let count = || std::fs::read_to_string(&path).unwrap().parse::<u64>().unwrap();
+        let (turns, writers) = (400, 3);
+        std::thread::scope(|scope| {
+            for _ in 0..writers {
+                scope.spawn(|| {
+                    for _ in 0..turns {
+                        let _lock = lock();
+                        // In place: a writer with the lock of a replaced file would be noticed.
+                        std::fs::write(&path, format!("{:09}", count() + 1)).unwrap();
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for _ in 0..turns {
+                    let held = lock();
+                    std::fs::write(&next, format!("{:09}", count() + 1)).unwrap();
+                    std::fs::rename(&next, &path).unwrap();
+                    assert!(!held.is_of(&path));
+                }
+            });
+        });
+        assert_eq!(count(), turns * (writers + 1));
+    }
+
+    #[test]
+    fn who_waits_to_replace_a_file_gets_the_one_that_is_there_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, next) = (folder.path().join("graph"), folder.path().join("next"));
+        assert!(ReplacerLock::wait(&path).is_none(), "there is nothing to replace");
+        std::fs::write(&path, "old").unwrap();
+        let first = ReplacerLock::wait(&path).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let _lock = ReplacerLock::wait(&path).unwrap();
+                std::fs::read_to_string(&path).unwrap()
+            });
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!second.is_finished());
+            std::fs::write(&next, "new").unwrap();
+            std::fs::rename(&next, &path).unwrap();
+            drop(first);
+            assert_eq!(second.join().unwrap(), "new");
+        });
     }
 
     #[test]

@@ -3,12 +3,16 @@
 use cenote::Error;
 
 /// Parameters in the library's messages, and their flags.
-const FLAGS: [(&str, &str); 6] = [
+const FLAGS: [(&str, &str); 10] = [
     ("without `migration`", "with --no-migration"),
     ("search in lexicographic order", "add --order lexicographic"),
+    ("`hub_neighbours`", "--hub-neighbours"),
     ("`in_edges`", "--in-edges"),
     ("`memory`", "--memory"),
+    ("`out`", "--out"),
+    ("`overwrite`", "--overwrite"),
     ("`target`", "--target"),
+    ("`temp_dir`", "--temp-dir"),
     ("`threads`", "--threads"),
 ];
 

@@ -97,6 +97,12 @@ pub trait Device: Any + Send + Sync + Debug {
     /// The backend that moves the bytes: `io_uring`, `threads` or `sim`.
     fn backend(&self) -> &'static str;
 
+    /// File system and number of the file, which tell it from another that had or gets its name;
+    /// `None` where there is no such thing.
+    fn file_id(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Present size in bytes.
     fn len_bytes(&self) -> Result<u64>;
 

@@ -10,6 +10,7 @@ use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Order;
 
 use crate::edges::Edges;
+use crate::vertices::Vertices;
 
 /// Format of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +139,9 @@ pub struct InputSpec {
     /// Column of the weights, by name or by number from 1. `None`: a column named `weight` or `w`,
     /// else the first that is neither source nor target.
     pub weight_column: Option<String>,
+    /// Whether it has no edges but vertices: text with an id a line whatever the extension, or
+    /// little-endian integers (`.u32`, `.u64`).
+    pub is_vertices: bool,
 }
 
 impl InputSpec {
@@ -150,7 +154,13 @@ impl InputSpec {
             target_column: None,
             header: Header::Auto,
             weight_column: None,
+            is_vertices: false,
         }
+    }
+
+    /// A file of vertices: an id a line, or `.u32` and `.u64` little-endian integers.
+    pub fn vertices(path: impl Into<PathBuf>) -> Self {
+        Self { is_vertices: true, ..Self::new(path) }
     }
 
     /// An input of a given format.
@@ -169,7 +179,7 @@ impl InputSpec {
     }
 }
 
-/// A source of edges.
+/// A source of edges or vertices.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Input<'a> {
@@ -177,6 +187,8 @@ pub enum Input<'a> {
     File(InputSpec),
     /// Edges in memory, or from an iterator.
     Edges(Edges<'a>),
+    /// Vertices in memory, or from an iterator.
+    Vertices(Vertices<'a>),
 }
 
 impl From<InputSpec> for Input<'_> {
@@ -191,12 +203,19 @@ impl<'a> From<Edges<'a>> for Input<'a> {
     }
 }
 
+impl<'a> From<Vertices<'a>> for Input<'a> {
+    fn from(vertices: Vertices<'a>) -> Self {
+        Input::Vertices(vertices)
+    }
+}
+
 impl Input<'_> {
     /// Name in messages.
     pub fn name(&self) -> String {
         match self {
             Input::File(spec) => spec.name(),
             Input::Edges(edges) => edges.name().to_owned(),
+            Input::Vertices(vertices) => vertices.rows().name().to_owned(),
         }
     }
 
@@ -204,7 +223,7 @@ impl Input<'_> {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Input::File(spec) => Some(&spec.path),
-            Input::Edges(_) => None,
+            Input::Edges(_) | Input::Vertices(_) => None,
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn for_each_edge(
 ) -> Result<()> {
     for file in files {
         check_file(file, weights)?;
-        if input::format_of(file)? == Format::Vertices {
+        if file.is_vertices || input::format_of(file)? == Format::Vertices {
             let (input, reason) = (file.name(), "a list of vertices has no edges".to_owned());
             return Err(ImportError::Format { input, reason });
         }
@@ -58,6 +58,7 @@ pub fn for_each_edge(
         weights,
         copies: &NoCopies,
         again: false,
+        edges_only: false,
         meter: &meter,
     };
     progress.begin(Phase::Read, input::total_bytes(&inputs, weights));

@@ -1,10 +1,11 @@
-//! Edges in memory: slices and iterators, converted to streams of rows.
+//! Edges in memory: slices and iterators, converted to streams of rows. Rows of vertices
+//! (`vertices`) are opened in the same way.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use cenote_store::WeightType;
+use cenote_store::{Weight, WeightType};
 
 use crate::error::ImportError;
 use crate::rows::{self, RowReader, STREAM_BYTES, WrongRow, no_weight, put_name, row_error};
@@ -69,6 +70,17 @@ impl EdgeWeight for f32 {
 impl EdgeWeight for f64 {
     fn ordered(&self, kind: WeightType) -> Option<u64> {
         kind.of_f64(*self)
+    }
+}
+
+impl EdgeWeight for Weight {
+    fn ordered(&self, kind: WeightType) -> Option<u64> {
+        match *self {
+            Weight::F32(weight) => weight.ordered(kind),
+            Weight::F64(weight) => weight.ordered(kind),
+            Weight::U32(weight) => weight.ordered(kind),
+            Weight::I64(weight) => weight.ordered(kind),
+        }
     }
 }
 
@@ -281,6 +293,11 @@ impl<'a> Edges<'a> {
 
     pub(crate) fn can_reread(&self) -> bool {
         self.rows.count().is_some()
+    }
+
+    /// Number of rows, if they can be read repeatedly.
+    pub(crate) fn count(&self) -> Option<u64> {
+        self.rows.count()
     }
 
     pub(crate) fn row_bytes(&self, weights: Option<WeightType>) -> Option<u64> {

@@ -40,12 +40,21 @@ pub(super) enum Content {
     Names {
         weighted: bool,
     },
+    /// Vertices: integers of 32 bits.
+    VerticesU32,
+    /// Vertices: integers of 64 bits.
+    VerticesU64,
+    /// Vertices: names, each after its length in a little-endian `u32`.
+    VertexNames,
 }
 
 impl Content {
     pub fn is_text(&self) -> bool {
-        use Content::{Names, Rows, U32, U64, VertexRun, WeightedRows};
-        !matches!(self, U32 | U64 | Rows | WeightedRows | VertexRun { .. } | Names { .. })
+        use Content::{Names, Rows, U32, U64, VertexNames, VertexRun, WeightedRows};
+        use Content::{VerticesU32, VerticesU64};
+        let is_vertices =
+            matches!(self, VertexRun { .. } | VerticesU32 | VerticesU64 | VertexNames);
+        !is_vertices && !matches!(self, U32 | U64 | Rows | WeightedRows | Names { .. })
     }
 }
 

@@ -100,6 +100,9 @@ pub(super) fn read_error(name: &str, action: &'static str, error: io::Error) -> 
 
 /// The format of an input, as given or by its extension.
 pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
+    if spec.is_vertices {
+        return format_of_vertices(spec);
+    }
     if let Some(format) = spec.format {
         return Ok(format);
     }
@@ -115,6 +118,25 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
         input: spec.name(),
         reason: format!("its ending does not say what it is; say `format`: {}", known()),
     })
+}
+
+fn is_vertex_file(spec: &InputSpec) -> bool {
+    spec.is_vertices || format_of(spec).is_ok_and(|format| format == Format::Vertices)
+}
+
+/// The format of a list of vertices: text with an id a line, unless it is of integers.
+fn format_of_vertices(spec: &InputSpec) -> Result<Format> {
+    match spec.format.or_else(|| Format::of_path(&spec.path)) {
+        None | Some(Format::Vertices | Format::Edges) => Ok(Format::Vertices),
+        Some(format @ (Format::U32 | Format::U64)) => Ok(format),
+        Some(format) => {
+            let reason = format!(
+                "vertices are read from text with an id a line (.txt, .v) or from .u32 and .u64 \
+                 integers, not from format {format}"
+            );
+            Err(ImportError::Format { input: spec.name(), reason })
+        }
+    }
 }
 
 /// Opens an input, or reads `copied` instead; `bytes` counts the bytes read.
@@ -242,6 +264,7 @@ impl Input<'_> {
     fn bytes(&self, weights: Option<WeightType>) -> Option<u64> {
         match self {
             Input::Edges(edges) => edges.row_bytes(weights),
+            Input::Vertices(vertices) => vertices.row_bytes(),
             Input::File(spec) => State::of(spec).map(|state| state.bytes),
         }
     }
@@ -249,6 +272,7 @@ impl Input<'_> {
     pub(super) fn may_have_names(&self) -> bool {
         match self {
             Input::Edges(edges) => edges.has_names(),
+            Input::Vertices(vertices) => vertices.rows().has_names(),
             Input::File(spec) => format_of(spec).is_ok_and(Format::may_have_names),
         }
     }
@@ -256,16 +280,31 @@ impl Input<'_> {
     pub(super) fn is_read_once(&self) -> bool {
         match self {
             Input::Edges(edges) => !edges.can_reread(),
+            Input::Vertices(vertices) => !vertices.rows().can_reread(),
             // Opening a Parquet file reports that it needs a regular file.
             Input::File(spec) if matches!(format_of(spec), Ok(Format::Parquet)) => false,
             Input::File(spec) => spec.is_stdin() || State::of(spec).is_none(),
         }
     }
 
-    /// Whether it consists of plain pairs, which are read twice instead of being spilled.
+    /// Whether it has vertices and no edges.
+    pub(super) fn is_vertices(&self) -> bool {
+        match self {
+            Input::Edges(_) => false,
+            Input::Vertices(_) => true,
+            Input::File(spec) => is_vertex_file(spec),
+        }
+    }
+
+    /// Whether it consists of plain pairs, which are read twice instead of being spilled, or has
+    /// no edges.
     pub(super) fn is_plain_pairs(&self) -> bool {
+        if self.is_vertices() {
+            return true;
+        }
         let spec = match self {
             Input::Edges(edges) => return edges.can_reread() && !edges.has_names(),
+            Input::Vertices(_) => return true,
             Input::File(spec) => spec,
         };
         let Ok(format @ (Format::U32 | Format::U64)) = format_of(spec) else { return false };

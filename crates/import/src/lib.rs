@@ -2,9 +2,9 @@
 //!
 //! The steps:
 //!
-//! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `arrow`: convert edges
-//!    in memory to streams of `rows`; `once`: copies inputs that can be read only once; `blocks`:
-//!    cuts text at line ends
+//! 1. `input`: opens files and stdin, decompresses gzip and zstd; [`edges`], `vertices`, `arrow`:
+//!    convert edges and vertices in memory to streams of `rows`; `once`: copies inputs that can be
+//!    read only once; `blocks`: cuts text at line ends
 //! 2. `parse`: workers parse blocks in parallel, one file for each input format
 //! 3. `ids`: collects the user's ids and ranks them in ascending order
 //! 4. `collect`: spills the pairs, unless the input can simply be read again
@@ -13,10 +13,11 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
-//! `driver` runs the steps; `each` only reads, and passes the edges on. `spill` moves spilled
-//! blocks through `cenote-device`; `budget` counts every buffer against the memory budget;
-//! [`output`] checks what an output would replace; [`workspace`] creates spill files and the
-//! output, so that a simulator can use faulty devices.
+//! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
+//! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through
+//! `cenote-device`; `budget` counts every buffer against the memory budget; [`output`] checks what
+//! an output would replace; [`workspace`] creates spill files and the output, so that a simulator
+//! can use faulty devices.
 //!
 //! The graph file depends on the edges and the options alone, never on the number of threads, the
 //! memory budget or the order of the inputs.
@@ -42,9 +43,13 @@ pub mod output;
 mod parse;
 mod partition;
 mod report;
+mod rewrite;
 mod rows;
 mod sort;
 mod spill;
+mod stored;
+mod thread_rows;
+mod vertices;
 mod workers;
 pub mod workspace;
 
@@ -57,4 +62,6 @@ pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
+pub use rewrite::rewrite;
+pub use vertices::Vertices;
 pub use workspace::{FileWorkspace, Workspace};

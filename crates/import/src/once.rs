@@ -35,6 +35,7 @@ impl<'a> Copies<'a> {
             let stream = match input {
                 _ if !may_turn || !input.is_read_once() => return Ok(None),
                 Input::Edges(edges) => edges.open(config.weights)?,
+                Input::Vertices(vertices) => vertices.rows().open(config.weights)?,
                 Input::File(spec) => input::open_raw(spec)?,
             };
             Copied::new(stream, workspace.spill()?).map(Some)

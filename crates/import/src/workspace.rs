@@ -1,6 +1,7 @@
 //! Creates the files of an import: anonymous spill files, and an output that appears when complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,6 +32,8 @@ pub struct FileWorkspace {
     partial: PathBuf,
     temp_dir: PathBuf,
     overwrite: bool,
+    /// The file whose permissions and owner the output gets.
+    like: Option<Metadata>,
     /// Locks the output while it is written; a killed process leaves it unlocked.
     lock: Mutex<Option<File>>,
 }
@@ -62,7 +65,16 @@ impl FileWorkspace {
             unique_number()
         ));
         let temp_dir = temp_dir.map_or(folder, Path::to_owned);
-        Ok(Self { out: out.to_owned(), partial, temp_dir, overwrite, lock: Mutex::new(None) })
+        let (out, lock) = (out.to_owned(), Mutex::new(None));
+        Ok(Self { out, partial, temp_dir, overwrite, like: None, lock })
+    }
+
+    /// Gives the output the permissions of a file and, as far as the system permits, its owner.
+    /// Before it has them no other user may open it.
+    #[must_use]
+    pub fn like(mut self, file: Metadata) -> Self {
+        self.like = Some(file);
+        self
     }
 }
 
@@ -129,16 +141,22 @@ impl Workspace for FileWorkspace {
     }
 
     fn output(&self) -> Result<Arc<dyn Device>> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&self.partial)
-            .map_err(|source| ImportError::Output {
+        let failed = |source| ImportError::Output {
             path: self.out.clone(),
             action: "make a file there",
             source,
-        })?;
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        if self.like.is_some() {
+            options.mode(0o600);
+        }
+        let file = options.open(&self.partial).map_err(failed)?;
+        if let Some(like) = &self.like {
+            // Only root may give files away.
+            let _ = fchown(&file, Some(like.uid()), Some(like.gid()));
+            file.set_permissions(like.permissions()).map_err(failed)?;
+        }
         // Without locks in the file system, the process id must do. The file is opened again for
         // the lock, because an io_uring that the file is registered with may outlive the process
         // a little and would keep a lock of the same open file.

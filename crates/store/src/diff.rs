@@ -52,8 +52,9 @@ pub fn for_each_change<E: From<StoreError>>(
     visit: &mut dyn FnMut(Change, Option<Weight>) -> Result<(), E>,
 ) -> Result<DiffReport, E> {
     let (earlier, later) = (before.superblock(), after.superblock());
-    // A graph that is written anew gets another salt.
-    if earlier.salt != later.salt || earlier.vertices > later.vertices {
+    // A graph that is written anew is another file, even where it has the same salt and epochs.
+    let is_one_file = before.device().file_id() == after.device().file_id();
+    if !is_one_file || earlier.salt != later.salt || earlier.vertices > later.vertices {
         let [before, after] = [before, after].map(|graph| graph.file().to_string());
         return Err(StoreError::NotComparable { before, after }.into());
     }

@@ -12,6 +12,7 @@
 //! - [`store`]: transactions, commits, and readers of older epochs
 //! - [`snapshot`](crate::Snapshot): states that are kept under a name
 //! - [`update`]: changes in batches, each one commit
+//! - [`diff`]: what changed between two states
 //! - [`hub_neighbours`]: for each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's vertex ids
 //! - [`order`]: orders of the vertices other than that of their ids

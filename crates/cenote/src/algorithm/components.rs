@@ -132,7 +132,9 @@ impl Algorithm for Wcc {
 /// Whether one graph may be an earlier state of another.
 fn is_earlier(before: &StoredGraph, after: &StoredGraph) -> bool {
     let (earlier, later) = (before.superblock(), after.superblock());
-    earlier.salt == later.salt && earlier.vertices <= later.vertices
+    before.device().file_id() == after.device().file_id()
+        && earlier.salt == later.salt
+        && earlier.vertices <= later.vertices
 }
 
 /// Strongly connected components; [`cenote_algo::scc`].

@@ -133,7 +133,7 @@ impl<'g> Diff<'g> {
     /// As [`Diff::write_text`].
     pub fn count(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<DiffReport> {
         let (before, after) = (self.before.stored(), self.after.stored());
-        for_each_change(before, after, progress, &mut |_, _| Ok(self.watch.check()?))
+        for_each_change(before, after, progress, &mut |_, _| self.watch.check())
     }
 }
 

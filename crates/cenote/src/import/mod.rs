@@ -1,16 +1,18 @@
 //! Builds graph files from edges in files, on standard input or in memory.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use cenote_device::Device;
 pub use cenote_import::{
     ArrowBatches, Edge, EdgeId, EdgeWeight, Edges, Format, Header, IdKind, ImportError,
-    ImportReport, Input, InputSpec, Phase, arrow_array,
+    ImportReport, Input, InputSpec, Phase, Vertices, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::{Codec, Order, WeightType};
 
+use crate::lock::ReplacerLock;
 use crate::memory::MemorySize;
 use crate::tiers::kept;
 use crate::tiers::spec::{self, TierArg};
@@ -40,8 +42,7 @@ pub struct Import<'a> {
     tiers: Vec<String>,
     tier_policy: String,
     tier_block: String,
-    on_progress: Option<OnProgress<'a>>,
-    is_cancelled: Option<IsCancelled<'a>>,
+    hooks: Hooks<'a>,
 }
 
 impl Default for Import<'_> {
@@ -53,8 +54,7 @@ impl Default for Import<'_> {
             tiers: Vec::new(),
             tier_policy: kept::POLICY.to_owned(),
             tier_block: "16KiB".to_owned(),
-            on_progress: None,
-            is_cancelled: None,
+            hooks: Hooks::default(),
         }
     }
 }
@@ -83,6 +83,20 @@ impl<'a> Import<'a> {
     /// disk. [`ArrowBatches`] selects the columns.
     pub fn arrow(self, reader: impl arrow_array::RecordBatchReader + Send + 'a) -> Self {
         self.input(ArrowBatches::new(reader))
+    }
+
+    /// Adds vertices by their integer or string ids. One that no edge has is stored without edges.
+    pub fn vertices<I>(self, ids: I) -> Self
+    where
+        I: IntoIterator<Item: EdgeId, IntoIter: Send + 'a>,
+    {
+        self.input(Vertices::iter(ids))
+    }
+
+    /// Adds the vertices of a file: text with an id a line, or `.u32` and `.u64` little-endian
+    /// integers.
+    pub fn vertices_path(self, path: impl Into<PathBuf>) -> Self {
+        self.input(InputSpec::vertices(path))
     }
 
     /// Adds a file, whose extension is its format.
@@ -205,13 +219,13 @@ impl<'a> Import<'a> {
 
     /// Calls `report` with the phase, the bytes done in it, and its total bytes, if known.
     pub fn progress(mut self, report: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) -> Self {
-        self.on_progress = Some(Box::new(report));
+        self.hooks.set_progress(report);
         self
     }
 
     /// Stops the import soon after `is_cancelled` returns true.
     pub fn cancel(mut self, is_cancelled: impl Fn() -> bool + Sync + 'a) -> Self {
-        self.is_cancelled = Some(Box::new(is_cancelled));
+        self.hooks.set_cancel(is_cancelled);
         self
     }
 
@@ -219,20 +233,13 @@ impl<'a> Import<'a> {
     pub fn run(mut self, out: impl AsRef<Path>) -> Result<ImportReport> {
         let out = out.as_ref();
         self.config.memory_bytes = self.memory_bytes()?;
-        let hooks = Hooks {
-            on_progress: self
-                .on_progress
-                .take()
-                .map(|report| Mutex::new((Phase::Read, 0, None, report))),
-            is_cancelled: self.is_cancelled.take(),
-        };
         let paths: Vec<&Path> = self.inputs.iter().filter_map(Input::path).collect();
         let remove = workspace::abandoned_tiers(out);
         remove.iter().for_each(|path| drop(std::fs::remove_file(path)));
         let temp_dir = self.config.temp_dir.as_deref();
         let file = FileWorkspace::new(out, &paths, temp_dir, self.config.overwrite)?;
         let import = |workspace: &dyn Workspace| {
-            cenote_import::import_edges(&self.inputs, workspace, &self.config, &hooks)
+            cenote_import::import_edges(&self.inputs, workspace, &self.config, &self.hooks)
         };
         if !self.tiers.is_empty() {
             return import(&self.tiered(file, out)?).map_err(more_tiers);
@@ -241,7 +248,7 @@ impl<'a> Import<'a> {
         if !replaced.is_empty() {
             replaced.push(kept::path_of(out));
         }
-        let report = import(&file)?;
+        let report = import(&ImportedFile { files: file, out })?;
         replaced.iter().for_each(|path| drop(std::fs::remove_file(path)));
         Ok(report)
     }
@@ -292,13 +299,45 @@ fn more_tiers(error: ImportError) -> ImportError {
     }
 }
 
+/// The files of an import. Its output may replace a graph, which no other process does meanwhile.
+pub(crate) struct ImportedFile<'a> {
+    pub files: FileWorkspace,
+    pub out: &'a Path,
+}
+
+impl Workspace for ImportedFile<'_> {
+    fn spill(&self) -> Result<Arc<dyn Device>> {
+        self.files.spill()
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>> {
+        self.files.output()
+    }
+
+    fn publish(&self) -> Result<()> {
+        let _lock = ReplacerLock::wait(self.out);
+        self.files.publish()
+    }
+}
+
 /// The arguments of the last call of a progress closure, and the closure.
 type Reported<'a> = (Phase, u64, Option<u64>, OnProgress<'a>);
 
 /// The closures of an import.
-struct Hooks<'a> {
+#[derive(Default)]
+pub(crate) struct Hooks<'a> {
     on_progress: Option<Mutex<Reported<'a>>>,
     is_cancelled: Option<IsCancelled<'a>>,
+}
+
+impl<'a> Hooks<'a> {
+    pub fn set_progress(&mut self, report: impl FnMut(Phase, u64, Option<u64>) + Send + 'a) {
+        self.on_progress = Some(Mutex::new((Phase::Read, 0, None, Box::new(report))));
+    }
+
+    pub fn set_cancel(&mut self, is_cancelled: impl Fn() -> bool + Sync + 'a) {
+        self.is_cancelled = Some(Box::new(is_cancelled));
+    }
 }
 
 impl Progress for Hooks<'_> {

@@ -112,12 +112,14 @@ impl UpdateOptions {
         if kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device() || kind.is_dir()) {
             return Err(Error::input(path, "it is no file or block device"));
         }
-        let lock = Arc::new(WriterLock::take(path)?);
-        let device = self.drives.open(path, false)?.device;
-        // An import may have replaced the graph between the lock and the device.
-        if !lock.is_of(path) {
-            return Err(replaced(path));
-        }
+        let (lock, device) = loop {
+            let lock = Arc::new(WriterLock::take(path)?);
+            let device = self.drives.open(path, false)?.device;
+            // An import may have replaced the graph between the lock and the device.
+            if lock.is_of(path) {
+                break (lock, device);
+            }
+        };
         let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
         let store = Store::open_shared(device, move || readers.oldest())?;
         let logged = usize::try_from(memory_bytes / LOG_SHARE / LogLimits::CHANGE_BYTES as u64);
@@ -159,7 +161,8 @@ impl UpdateOptions {
     }
 }
 
-fn replaced(path: &Path) -> Error {
+/// The error of a writer whose graph has another file now.
+pub(crate) fn replaced(path: &Path) -> Error {
     Error::locked(path, "an import has replaced the graph: open it again")
 }
 

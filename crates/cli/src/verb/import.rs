@@ -29,15 +29,19 @@ Examples:
   cenote import kron.u32 --out kron.cenote
   cenote import cit.txt.gz --directed --in-edges --memory 512MiB --out cit.cenote
   cenote import trips.csv --source-column from --target-column to --out trips.cenote
-  cenote import social.v social.e --out social.cenote
+  cenote import social.e --vertices people.txt --out social.cenote
   cenote import roads.e --order bfs --out roads.cenote
   cenote import roads.csv --weights f32 --weight-column km --out roads.cenote
   cenote import kron.u32 --tier fast=/nvme:20GiB --tier slow=/disk --out kron.cenote
   zcat edges.gz | cenote import - --format edges --out edges.cenote")]
 pub struct Args {
     /// Files to read, or - for standard input
-    #[arg(value_name = "INPUT", required = true)]
+    #[arg(value_name = "INPUT", required_unless_present = "vertices")]
     inputs: Vec<PathBuf>,
+    /// File of vertices, which may have no edge: an id a line, or .u32 and .u64 integers; - is
+    /// standard input
+    #[arg(long, value_name = "FILE")]
+    vertices: Vec<PathBuf>,
     /// Graph file to write
     #[arg(long, value_name = "GRAPH")]
     out: PathBuf,
@@ -205,13 +209,9 @@ impl Args {
             MemorySize::Bytes(bytes) => u32::try_from(bytes).ok(),
             MemorySize::Percent(_) => None,
         };
-        let order = match self.order {
-            Order::Random { .. } => Order::Random { seed: self.seed },
-            order => order,
-        };
         let mut import = Import::new()
             .ids(self.ids)
-            .order(order)
+            .order(ordered(self.order, self.seed))
             .memory(self.memory)
             .page_bytes(page_bytes.context("--page-size: expected 4KiB to 64KiB")?)
             .codec(self.codec)
@@ -220,6 +220,7 @@ impl Args {
             .tier_policy(&self.tier_policy)
             .tier_block(self.tier_block);
         import = self.inputs.iter().fold(import, |import, path| import.input(self.input(path)));
+        import = self.vertices.iter().fold(import, Import::vertices_path);
         import = self.tiers.iter().fold(import, Import::tier);
         import = set(import, self.directed, Import::directed);
         import = set(import, self.in_edges, Import::in_edges);
@@ -243,7 +244,16 @@ impl Args {
             target_column: self.target_column.clone(),
             header: self.header,
             weight_column: self.weight_column.clone(),
+            is_vertices: false,
         }
+    }
+}
+
+/// An order with its seed.
+pub(super) fn ordered(order: Order, seed: u64) -> Order {
+    match order {
+        Order::Random { .. } => Order::Random { seed },
+        order => order,
     }
 }
 
@@ -269,14 +279,14 @@ fn policy(name: &str) -> Result<String, String> {
 const HEADERS: [(&str, Header); 3] =
     [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
 const CODECS: [(&str, Codec); 2] = [("raw", Codec::Raw), ("packed", Codec::Packed)];
-const CHOICES: [(&str, HubNeighboursChoice); 3] = [
+pub(super) const CHOICES: [(&str, HubNeighboursChoice); 3] = [
     ("auto", HubNeighboursChoice::Auto),
     ("yes", HubNeighboursChoice::Yes),
     ("no", HubNeighboursChoice::No),
 ];
 const ID_KINDS: [(&str, IdKind); 3] =
     [("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)];
-const ORDERS: [(&str, Order); 4] = [
+pub(super) const ORDERS: [(&str, Order); 4] = [
     ("natural", Order::Natural),
     ("degree", Order::Degree),
     ("bfs", Order::Bfs),

@@ -5,6 +5,7 @@
 //! - [`update`]: add and delete edges of a graph
 //! - [`merge`]: merge the changes of the log into the lists
 //! - [`snapshot`]: keep the state of a graph under a name
+//! - [`compact`]: rewrite a graph in order
 //! - [`info`]: describe a graph file
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
@@ -19,6 +20,7 @@
 //! - `replays`: what the two replays share
 
 mod check;
+mod compact;
 mod demo;
 mod diff;
 mod estimate;
@@ -56,6 +58,7 @@ pub enum Verb {
     Update(update::Args),
     Merge(merge::Args),
     Snapshot(snapshot::Args),
+    Compact(compact::Args),
     Info(info::Args),
     Check(check::Args),
     Run(run::Args),
@@ -78,6 +81,7 @@ impl Verb {
             Self::Update(args) => update::run(args),
             Self::Merge(args) => merge::run(args),
             Self::Snapshot(args) => snapshot::run(args),
+            Self::Compact(args) => compact::run(args),
             Self::Info(args) => info::run(args),
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),

@@ -1,5 +1,6 @@
 //! The command as a user meets it: exit status, stdout, stderr, files.
 //!
+//! - [`compact`]: a changed graph becomes that of an import
 //! - [`generate`]: what it writes and what it refuses
 //! - [`graph`]: import, info, check, neighbors, export
 //! - [`limits`]: numbers out of range, and systems that refuse threads, disk or a home
@@ -14,6 +15,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
+mod compact;
 mod generate;
 mod graph;
 mod interrupt;

@@ -84,6 +84,35 @@ fn import_and_every_algorithm_keep_to_their_budgets_on_tiers() {
 }
 
 #[test]
+fn compaction_keeps_to_its_budget_whatever_the_ids() {
+    let (bench, _) = bench();
+    let mut names = String::new();
+    for line in fs::read_to_string(bench.path("edges.txt")).unwrap().lines() {
+        let ids: Vec<&str> = line.split(' ').collect();
+        writeln!(names, "the-vertex-{} the-vertex-{}", ids[0], ids[1]).unwrap();
+    }
+    fs::write(bench.path("names.txt"), names).unwrap();
+    let mut more = String::new();
+    for i in 0..30_000 {
+        let (source, target) = (i * 31 % 50_000, 1_000_000 + i % 20_000);
+        writeln!(more, "{source} {target} {}", i % 50).unwrap();
+    }
+    fs::write(bench.path("more.txt"), more).unwrap();
+    for (edges, flags, mebibytes) in [
+        ("edges.txt", "--weights u32 --directed --in-edges", [32, 64]),
+        ("edges.txt", "--codec packed --order bfs", [24, 48]),
+        ("names.txt", "--hub-neighbours yes", [32, 64]),
+    ] {
+        bench.succeed(&format!("import {edges} {flags} --out g.cenote --overwrite"));
+        bench.succeed("update g.cenote --add more.txt");
+        for mebibytes in mebibytes {
+            fs::copy(bench.path("g.cenote"), bench.path("copy.cenote")).unwrap();
+            peak(&bench, "compact copy.cenote", mebibytes);
+        }
+    }
+}
+
+#[test]
 fn no_algorithm_is_left_out() {
     let help = Bench::new().succeed("run --help");
     let (_, commands) = help.split_once("Commands:\n").unwrap();

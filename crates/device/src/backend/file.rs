@@ -7,7 +7,7 @@
 use std::fs::{File, FileType, OpenOptions as StdOpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -263,6 +263,11 @@ impl Device for FileDevice {
 
     fn backend(&self) -> &'static str {
         if self.uring.load(Ordering::Relaxed) { "io_uring" } else { "threads" }
+    }
+
+    fn file_id(&self) -> Option<(u64, u64)> {
+        let metadata = self.target.file.metadata().ok()?;
+        Some((metadata.dev(), metadata.ino()))
     }
 
     fn len_bytes(&self) -> Result<u64> {

@@ -64,6 +64,10 @@ impl<L: Layer> Device for L {
         self.inner().backend()
     }
 
+    fn file_id(&self) -> Option<(u64, u64)> {
+        self.inner().file_id()
+    }
+
     fn len_bytes(&self) -> Result<u64> {
         Layer::len_bytes(self)
     }

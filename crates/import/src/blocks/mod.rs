@@ -47,6 +47,8 @@ pub(super) struct Pass<'a> {
     /// The inputs that are copied for a second pass, and whether this is the second.
     pub copies: &'a dyn OpenCopies,
     pub again: bool,
+    /// Whether inputs of vertices are left out, since an earlier pass has read them.
+    pub edges_only: bool,
     pub meter: &'a Meter,
 }
 
@@ -311,5 +313,8 @@ fn parse_block<S: Sink>(
         }
         Content::WeightedRows => binary::parse_weighted_rows(bytes, sink),
         Content::Names { weighted } => binary::parse_names(bytes, *weighted, sink),
+        Content::VerticesU32 => binary::parse_vertices_u32(bytes, sink),
+        Content::VerticesU64 => binary::parse_vertices_u64(bytes, sink),
+        Content::VertexNames => binary::parse_vertex_names(bytes, sink),
     }
 }

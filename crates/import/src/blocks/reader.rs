@@ -95,16 +95,28 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 
     fn read_input(&mut self, place: usize, input: &'a Input<'a>) -> Step<()> {
+        if self.pass.edges_only && input.is_vertices() {
+            return Ok(());
+        }
         let stream = self.pass.copies.open(place, self.pass.again)?;
         let spec = match input {
             Input::File(spec) => spec,
-            Input::Edges(edges) => return self.read_rows(place, edges, stream),
+            Input::Edges(edges) => return self.read_rows(place, (edges, false), stream),
+            Input::Vertices(vertices) => {
+                return self.read_rows(place, (vertices.rows(), true), stream);
+            }
         };
         if input::format_of(spec)? == Format::Parquet {
             return self.read_parquet(place, spec);
         }
         let source = input::open(spec, stream, Arc::clone(&self.read), self.pass.budget)?;
         match source.format {
+            Format::U32 if spec.is_vertices => {
+                self.read_pairs(place, source, 4, &Content::VerticesU32)
+            }
+            Format::U64 if spec.is_vertices => {
+                self.read_pairs(place, source, 8, &Content::VerticesU64)
+            }
             Format::U32 => self.read_pairs(place, source, 8, &Content::U32),
             Format::U64 => self.read_pairs(place, source, 16, &Content::U64),
             Format::AdjacencyU32 => self.read_lists(place, source),
@@ -148,20 +160,34 @@ impl<'p, 'a> Reader<'p, 'a> {
     fn read_rows(
         &mut self,
         input: usize,
-        edges: &'a Edges<'a>,
+        (edges, is_vertices): (&'a Edges<'a>, bool),
         stream: Option<RowReader<'a>>,
     ) -> Step<()> {
         let reader = stream.map_or_else(|| edges.open(self.pass.weights), Ok)?;
         let (name, read) = (edges.name().to_owned(), Arc::clone(&self.read));
         let source = Source::of_rows(name, reader, read);
-        match self.rows_content(edges.has_names()) {
-            Content::Names { weighted } => self.read_names(input, source, weighted),
+        let content = match (is_vertices, edges.has_names()) {
+            (false, names) => self.rows_content(names),
+            (true, false) => Content::VerticesU64,
+            (true, true) => Content::VertexNames,
+        };
+        match content {
+            Content::Names { weighted } => self.read_names(input, source, (2, weighted), &content),
+            Content::VertexNames => self.read_names(input, source, (1, false), &content),
+            Content::VerticesU64 => self.read_pairs(input, source, 8, &content),
             Content::Rows => self.read_pairs(input, source, 16, &Content::Rows),
             content => self.read_pairs(input, source, 24, &content),
         }
     }
 
-    fn read_names(&mut self, input: usize, source: Source<'_>, weighted: bool) -> Step<()> {
+    /// Reads rows of names, each with this number of names and maybe a weight.
+    fn read_names(
+        &mut self,
+        input: usize,
+        source: Source<'_>,
+        row_parts: (usize, bool),
+        content: &Content,
+    ) -> Step<()> {
         let Source { name, reader, .. } = source;
         let mut reader = BufReader::new(reader);
         let failed = |error| input::read_error(&name, "read", error);
@@ -171,7 +197,7 @@ impl<'p, 'a> Reader<'p, 'a> {
             buffer.clear();
             let mut rows = 0;
             while buffer.len() < self.pass.block_bytes / 2
-                && append_named_row(&mut reader, weighted, &mut buffer).map_err(failed)?
+                && append_named_row(&mut reader, row_parts, &mut buffer).map_err(failed)?
             {
                 rows += 1;
             }
@@ -180,7 +206,7 @@ impl<'p, 'a> Reader<'p, 'a> {
             }
             let end = buffer.len();
             self.count(end);
-            self.send(input, row, buffer, 0..end, Content::Names { weighted }, None)?;
+            self.send(input, row, buffer, 0..end, content.clone(), None)?;
             row += rows;
         }
     }
@@ -193,6 +219,7 @@ impl<'p, 'a> Reader<'p, 'a> {
         content: &Content,
     ) -> Step<()> {
         let size = self.pass.block_bytes / pair_bytes * pair_bytes;
+        let is_vertices = matches!(content, Content::VerticesU32 | Content::VerticesU64);
         loop {
             let mut buffer = self.take()?;
             buffer.resize(size, 0);
@@ -200,8 +227,9 @@ impl<'p, 'a> Reader<'p, 'a> {
             self.count(filled);
             if filled % pair_bytes != 0 {
                 let reason = format!(
-                    "ends in the middle of an edge: {} bytes are not a multiple of {pair_bytes}; \
+                    "ends in the middle of {}: {} bytes are not a multiple of {pair_bytes}; \
                      is it cut off, or not of format {}?",
+                    if is_vertices { "an id" } else { "an edge" },
                     self.unpacked(),
                     source.format
                 );
@@ -386,16 +414,17 @@ impl<'p, 'a> Reader<'p, 'a> {
     }
 }
 
-/// Appends the next row: two names with their lengths, and a weight. Returns whether there was one.
+/// Appends the next row: names with their lengths, and maybe a weight. Returns whether there was
+/// one.
 fn append_named_row(
     reader: &mut impl BufRead,
-    weighted: bool,
+    (names, weighted): (usize, bool),
     rows: &mut Vec<u8>,
 ) -> io::Result<bool> {
     if reader.fill_buf()?.is_empty() {
         return Ok(false);
     }
-    for _ in 0..2 {
+    for _ in 0..names {
         let mut length = [0; 4];
         reader.read_exact(&mut length)?;
         rows.extend_from_slice(&length);

@@ -41,6 +41,7 @@ impl<'a> Import<'a> {
             weights: self.config.weights,
             copies: self.copies,
             again,
+            edges_only: false,
             meter: self.meter,
         }
     }
@@ -92,6 +93,7 @@ impl<'a> Import<'a> {
     fn gather_integers(&self, auto: bool) -> std::result::Result<Gathered<'a>, PassError> {
         let (pass, sizes) = (self.pass(false), self.collector_sizes(self.budget.limit()));
         let _memory = self.hold_collectors(&pass, sizes)?;
+        let _stored = self.hold_stored_pass()?;
         let spill = if self.can_reread() { None } else { Some(self.spill_file()?) };
         // The set may take what is left beside the buffers of this pass.
         let buffers = blocks::pass_memory(pass.workers, pass.block_bytes);
@@ -118,6 +120,15 @@ impl<'a> Import<'a> {
 
     fn hold_collectors(&self, pass: &Pass<'_>, sizes: CollectorSizes) -> Result<Held<'a>> {
         self.budget.hold(pass.workers * sizes.memory(), "spilling the edges")
+    }
+
+    /// The memory of a pass over the stored graph, if that is what is imported.
+    pub(super) fn hold_stored_pass(&self) -> Result<Held<'a>> {
+        self.budget.hold(self.stored_pass_bytes(), "reading the stored graph")
+    }
+
+    pub(super) fn stored_pass_bytes(&self) -> usize {
+        self.stored.map_or(0, |stored| stored.pass_bytes())
     }
 
     fn spill_file(&self) -> Result<SpillFile> {

@@ -69,7 +69,8 @@ impl Import<'_> {
         let vertices_usize = vertices as usize;
         let sizes = self.collector_sizes(limit);
         let pages = self.meter.pages.load(Ordering::Relaxed);
-        let pass = blocks::pass_memory(workers, block_bytes(limit, workers)) + pages;
+        let stored = self.stored_pass_bytes();
+        let pass = blocks::pass_memory(workers, block_bytes(limit, workers)) + pages + stored;
         let ids = ids_bytes + bitmap_bytes.min(limit / 2);
         let gather = ids + sort_bytes + workers * sizes.memory() + pass;
         let placed = if config.order == Order::Natural { 0 } else { 4 * vertices_usize };
@@ -88,7 +89,7 @@ impl Import<'_> {
         let sort = ids + writer + blocks + reversed + list + sets;
         let pages = keys as u64 * 5 / u64::from(config.page_bytes) + 1;
         let hubs = ids + writer + GraphWriter::hub_neighbours_bytes(pages, workers);
-        let ranks = ids + writer + 2 * placed;
+        let ranks = ids + writer + 2 * placed + stored;
         let order =
             ids + order::memory(config.order, vertices_usize, keys * 5 + vertices_usize * 16);
         [gather, partition, sort, hubs, ranks, order].into_iter().max().unwrap_or(0)

@@ -28,6 +28,7 @@ use crate::parse::weighted::WeightPlace;
 use crate::report::{ImportReport, Progress};
 use crate::rows::STREAM_MEMORY;
 use crate::spill::{SpillFile, full_disk};
+use crate::stored::StoredSource;
 use crate::workspace::{FileWorkspace, Workspace};
 
 pub(super) use self::gather::{Gathered, block_bytes};
@@ -55,17 +56,49 @@ pub fn import_into(
     import_edges(&inputs, workspace, config, progress)
 }
 
-/// Imports files and edges in memory into the output of a workspace.
+/// Imports files, edges and vertices in memory into the output of a workspace.
 pub fn import_edges(
     inputs: &[Input<'_>],
     workspace: &dyn Workspace,
     config: &ImportConfig,
     progress: &dyn Progress,
 ) -> Result<ImportReport> {
+    run(&Run::new(inputs, workspace, config, progress))
+}
+
+/// What an import is given.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    inputs: &'a [Input<'a>],
+    workspace: &'a dyn Workspace,
+    config: &'a ImportConfig,
+    progress: &'a dyn Progress,
+    /// The stored graph of the inputs; their ids are then the ranks of its own.
+    pub(super) stored: Option<StoredSource<'a>>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        inputs: &'a [Input<'a>],
+        workspace: &'a dyn Workspace,
+        config: &'a ImportConfig,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        Self { inputs, workspace, config, progress, stored: None }
+    }
+}
+
+/// Runs an import.
+pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
+    let Run { inputs, workspace, config, progress, stored } = *given;
     check_options(inputs, config)?;
     let started = RealClock::default();
     let budget = &Budget::new(config.memory_bytes);
     let (meter, known) = (&Meter::default(), &OnceLock::new());
+    if let Some(stored) = &stored {
+        // Set once, since nothing has been read yet.
+        let _ = known.set(Known::of_stored(stored));
+    }
     let unchanged = &Unchanged::new(inputs);
     let copies = &Copies::new(inputs, workspace, config)?;
     let import = Import {
@@ -78,10 +111,13 @@ pub fn import_edges(
         unchanged,
         meter,
         known,
+        stored,
         temporary: false,
     };
     let run = || {
-        let rows = inputs.iter().filter(|input| matches!(input, Input::Edges(_))).count();
+        let held_bytes = stored.map_or(0, |stored| stored.held_bytes);
+        let _stored = budget.hold(held_bytes, "the stored graph")?;
+        let rows = inputs.iter().filter(|input| !matches!(input, Input::File(_))).count();
         let bytes = copies.memory() + rows * STREAM_MEMORY;
         let _memory = budget.hold(bytes, "copies of inputs that can be read only once")?;
         import.run()
@@ -133,13 +169,14 @@ fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
     inputs.iter().try_for_each(|input| match input {
         Input::File(spec) => check_file(spec, config.weights),
         Input::Edges(edges) => edges.check(config.weights),
+        Input::Vertices(_) => Ok(()),
     })
 }
 
 /// Checks that the format of a file is known, and that it has weights if they are imported.
 pub(super) fn check_file(spec: &InputSpec, weights: Option<WeightType>) -> Result<()> {
     let format = input::format_of(spec)?;
-    let Some(kind) = weights else { return Ok(()) };
+    let Some(kind) = weights.filter(|_| !spec.is_vertices) else { return Ok(()) };
     let refuse = |reason: String| Err(ImportError::Format { input: spec.name(), reason });
     if !format.has_weights() {
         return refuse(format!(
@@ -166,6 +203,14 @@ pub(crate) struct Known {
     pub sort_bytes: usize,
 }
 
+impl Known {
+    fn of_stored(stored: &StoredSource<'_>) -> Self {
+        let (vertices, edges) = (stored.ids.vertices, stored.ids.edges);
+        let ids_bytes = stored.ids_bytes();
+        Self { vertices, edges, ids_bytes, bitmap_bytes: 0, sort_bytes: 0 }
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Import<'a> {
     pub(super) inputs: &'a [Input<'a>],
@@ -177,6 +222,7 @@ pub(super) struct Import<'a> {
     pub(super) unchanged: &'a Unchanged<'a>,
     pub(super) meter: &'a Meter,
     pub(super) known: &'a OnceLock<Known>,
+    pub(super) stored: Option<StoredSource<'a>>,
     pub(super) temporary: bool,
 }
 
@@ -205,6 +251,9 @@ impl<'a> Import<'a> {
             let needed = partitioned.graph_bytes(ids.len()) * (1 + u64::from(self.config.in_edges));
             explain_output(error, needed, "the graph", "out")
         })?;
+        if let Some(stored) = &self.stored {
+            stored.check(ids.len(), written.edges)?;
+        }
         self.workspace.publish()?;
         spill_bytes += written.spill_bytes;
         Ok(ImportReport {
@@ -216,7 +265,7 @@ impl<'a> Import<'a> {
             input_edges: collected.edges,
             input_lines: lines,
             lines_with_more_columns: lines_with_more,
-            ids: ids.kind(),
+            ids: self.stored.map_or(ids.kind(), |stored| stored.ids.kind()),
             order: self.config.order.name(),
             weights: self.config.weights.map(WeightType::name),
             input_bytes: gathered.input_bytes,

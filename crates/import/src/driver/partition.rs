@@ -4,7 +4,7 @@ use cenote_device::mix;
 
 use super::gather::Gathered;
 use super::{Import, names, share};
-use crate::blocks::{self, PassError, Worker};
+use crate::blocks::{self, Pass, PassError, Worker};
 use crate::build::{BuildSizes, Source};
 use crate::collect::{NARROW, WIDE};
 use crate::error::{ImportError, Result};
@@ -108,7 +108,9 @@ impl Import<'_> {
         };
         let Some(spill) = &gathered.spill else {
             self.progress.begin(Phase::Partition, self.input_bytes());
-            let result = blocks::run(&self.pass(false), make);
+            let _stored = self.hold_stored_pass()?;
+            let pass = Pass { edges_only: true, ..self.pass(false) };
+            let result = blocks::run(&pass, make);
             return Ok(result.map_err(PassError::into_import)?.outputs);
         };
         self.progress.begin(Phase::Partition, Some(spill.bytes()));
@@ -176,7 +178,7 @@ impl Import<'_> {
         let fits = (free / 2 / sets / key_bytes).clamp(1, RANGE_KEYS_BEST) as u64;
         let reading = blocks::pass_memory(workers, self.pass(false).block_bytes).max(
             workers * SpillReader::memory(self.collector_sizes(self.budget.limit()).spill_block),
-        );
+        ) + self.stored_pass_bytes();
         let for_blocks = free.saturating_sub(reading) / 4 * 3 / workers;
         let most = (for_blocks / BLOCK_BYTES_MIN).saturating_sub(4).clamp(1, RANGES_MAX);
         let ranges = keys_max.div_ceil(fits).clamp(1, most as u64) as usize;

@@ -180,6 +180,11 @@ impl Import<'_> {
             vertex_of,
             rank_of,
         });
+        if let Some(stored) = self.stored {
+            let _pass = self.hold_stored_pass()?;
+            let write = |ids: IdsSource<'_>| Ok(writer.finish_in_order(ids, tables, counts)?);
+            return stored.ids.stream(write);
+        }
         let ended = || io::Error::other("ids end early");
         let superblock = match &ids.ranks {
             RankMap::Integers(map) if map.is_identity() => {

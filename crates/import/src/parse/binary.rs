@@ -39,6 +39,42 @@ pub fn parse_weighted_rows<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockS
     Ok(BlockStats::default())
 }
 
+/// Parses vertices: integers of 32 bits.
+pub fn parse_vertices_u32<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
+    let (ids, rest) = block.as_chunks::<4>();
+    assert!(rest.is_empty(), "blocks of ids are cut between ids");
+    ids.iter().try_for_each(|id| vertex(sink, u64::from(u32::from_le_bytes(*id))))?;
+    Ok(BlockStats::default())
+}
+
+/// Parses vertices: integers of 64 bits.
+pub fn parse_vertices_u64<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
+    let (ids, rest) = block.as_chunks::<8>();
+    assert!(rest.is_empty(), "blocks of ids are cut between ids");
+    ids.iter().try_for_each(|id| vertex(sink, u64::from_le_bytes(*id)))?;
+    Ok(BlockStats::default())
+}
+
+#[inline]
+fn vertex<S: Sink>(sink: &mut S, id: u64) -> Result<(), Fault> {
+    let id = sink.integer(id)?;
+    sink.vertex(id)
+}
+
+/// Parses vertices: names, each after its length.
+pub fn parse_vertex_names<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
+    let mut rest = block;
+    for row in 0.. {
+        if rest.is_empty() {
+            break;
+        }
+        let name = name(&mut rest);
+        let id = sink.id(name).map_err(|fault| at_row(fault, row, name))?;
+        sink.vertex(id)?;
+    }
+    Ok(BlockStats::default())
+}
+
 /// Parses names, each after its length, and the ordered bits of a weight after each pair if
 /// `weighted`.
 pub fn parse_names<S: Sink>(

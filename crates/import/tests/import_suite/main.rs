@@ -13,4 +13,5 @@ mod oracle;
 mod orders;
 mod parquet;
 mod properties;
+mod vertices;
 mod weights;

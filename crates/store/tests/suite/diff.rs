@@ -20,7 +20,7 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
     }
     let mut found = Vec::new();
     let mut progress = (0, 0);
-    let report = for_each_change(
+    let report = for_each_change::<StoreError>(
         before,
         after,
         &mut |done, all| {
@@ -39,7 +39,9 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
     assert_eq!(counts, [Op::Add, Op::Delete, Op::Set].map(count));
     assert_eq!(report.new_vertices as usize, new.ids.len() - old.ids.len());
     assert_eq!(progress, (report.pages, report.pages));
-    let same = for_each_change(after, after, &mut |_, _| {}, &mut |_, _| unreachable!()).unwrap();
+    let same =
+        for_each_change::<StoreError>(after, after, &mut |_, _| {}, &mut |_, _| unreachable!())
+            .unwrap();
     assert!(after.has_logged() || same.pages_read == 0, "nothing changed");
 }
 
@@ -61,21 +63,24 @@ fn a_change_of_one_page_is_found_by_reading_few() {
     store.update(&changes([add(1000, 1), delete(1000, 2000)])).unwrap();
     let after = store.graph(|_| Default::default()).unwrap();
     let mut found = Vec::new();
-    let report = for_each_change(&before, &after, &mut |_, _| {}, &mut |change, _| {
-        found.push(change);
-        Ok(())
-    })
-    .unwrap();
+    let report =
+        for_each_change::<StoreError>(&before, &after, &mut |_, _| {}, &mut |change, _| {
+            found.push(change);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(found, [add(1000, 1), delete(1000, 2000)]);
     assert!(report.pages > 3000 && report.pages_read <= 4, "{report:?}");
     // The other way round it is no later state unless the vertices are the same.
-    let back = for_each_change(&after, &before, &mut |_, _| {}, &mut |_, _| Ok(())).unwrap();
+    let back =
+        for_each_change::<StoreError>(&after, &before, &mut |_, _| {}, &mut |_, _| Ok(())).unwrap();
     assert_eq!((back.added, back.deleted), (1, 1));
     let other = TestGraph { duplicates_kept: false, ..TestGraph::undirected(3, &[(0, 1)]) };
     let device = MemoryDevice::default();
     other.write(&device, usize::MAX).unwrap();
     let stranger = Graph::open(device.shared()).unwrap();
-    let error = for_each_change(&after, &stranger, &mut |_, _| {}, &mut |_, _| Ok(()));
+    let error =
+        for_each_change::<StoreError>(&after, &stranger, &mut |_, _| {}, &mut |_, _| Ok(()));
     assert!(matches!(error, Err(StoreError::NotComparable { .. })), "{error:?}");
 }
 
@@ -97,6 +102,7 @@ fn a_batch_that_changes_more_pages_than_a_window_holds_changes_each() {
         graph.read_list(Direction::Out, v, &mut found).unwrap();
         assert_eq!(&found, list, "the list of {v}");
     }
-    let report = for_each_change(&before, &graph, &mut |_, _| {}, &mut |_, _| Ok(())).unwrap();
+    let report =
+        for_each_change::<StoreError>(&before, &graph, &mut |_, _| {}, &mut |_, _| Ok(())).unwrap();
     assert_eq!((report.added, report.deleted, report.reweighed), (2000, 2000, 0));
 }

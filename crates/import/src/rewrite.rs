@@ -1,0 +1,76 @@
+//! Imports a stored graph again: its edges, and all of its vertices, by the ranks of their ids.
+//!
+//! The ranks are known, so neither the text of ids nor their table is in memory: the pairs of an
+//! edge are ranks, and at the end the ids are streamed from the stored graph to the new one.
+
+use std::sync::Arc;
+
+use cenote_store::hub_neighbours::HubNeighboursChoice;
+use cenote_store::{Graph, VertexId};
+
+use crate::config::{IdKind, ImportConfig, Input};
+use crate::driver::{Run, run};
+use crate::edges::Edges;
+use crate::error::Result;
+use crate::report::{ImportReport, Progress};
+use crate::stored::{StoredEdges, StoredIds, StoredSource};
+use crate::vertices::Vertices;
+use crate::workspace::Workspace;
+
+impl ImportConfig {
+    /// The options with which a stored graph was imported, as far as it shows them. Where updates
+    /// have removed hub neighbours, whether to store them is decided anew.
+    pub fn of_stored(graph: &Graph) -> Self {
+        let superblock = graph.superblock();
+        let entries = superblock.stored_out;
+        let auto = HubNeighboursChoice::Auto;
+        let is_as_imported = superblock.has_imported_lists() && !graph.has_logged();
+        let hub_neighbours = match superblock.has_hub_neighbours() {
+            true => HubNeighboursChoice::Yes,
+            // They were not asked for.
+            false if is_as_imported && auto.is_made(superblock.vertices, entries) => {
+                HubNeighboursChoice::No
+            }
+            false => auto,
+        };
+        ImportConfig::default()
+            .directed(superblock.directed)
+            .in_edges(superblock.in_edges)
+            .weights(superblock.weights.map(|weights| weights.kind))
+            .keep_duplicates(superblock.duplicates_kept)
+            .keep_self_loops(superblock.self_loops_kept)
+            .ids(IdKind::Integer)
+            .order(superblock.order)
+            .page_bytes(superblock.page_bytes)
+            .codec(superblock.codec())
+            .hub_neighbours(hub_neighbours)
+    }
+}
+
+/// Imports a stored graph into the output of a workspace. The new graph is that of an import of the
+/// same edges and vertices. `config` is [`ImportConfig::of_stored`] with another memory, order or
+/// number of threads, other hub neighbours, spill files elsewhere; the budget includes what `graph`
+/// holds.
+///
+/// # Errors
+/// As [`import_edges`](crate::import_edges), and those of reading the graph.
+pub fn rewrite(
+    graph: &Arc<Graph>,
+    workspace: &dyn Workspace,
+    config: &ImportConfig,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
+    let stored = StoredIds::new(graph)?;
+    let (name, vertices) = (stored.file.clone(), stored.vertices);
+    let ranks = stored.ranks()?.map(Arc::from);
+    let ranks_bytes = if ranks.is_some() { vertices as usize * size_of::<VertexId>() } else { 0 };
+    let held_bytes = graph.memory_bytes() + stored.ids.memory_bytes() + ranks_bytes;
+    let rows = StoredEdges { graph: Arc::clone(graph), ranks };
+    let inputs = [
+        Input::Edges(Edges::of(&name, rows)),
+        Input::Vertices(Vertices::iter(0..vertices).named(&name)),
+    ];
+    let mut job = Run::new(&inputs, workspace, config, progress);
+    job.stored = Some(StoredSource { ids: &stored, held_bytes });
+    run(&job)
+}
