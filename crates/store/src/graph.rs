@@ -32,10 +32,10 @@ use crate::{Direction, VertexId};
 /// requests and evict nothing.
 const LOOKUP_PAGES_MAX: u64 = 4;
 
-/// A stored graph as of one epoch, with the changes that its log had when it was opened. If it comes
-/// from a [`Store`](crate::Store), its pages are kept until it is dropped, whatever is committed
-/// later. Takes memory for the superblock, the page indexes and, after the first look-up, the pages
-/// read last.
+/// A stored graph as of one epoch, with the changes that its log had when it was opened. If it
+/// comes from a [`Store`](crate::Store), its pages are kept until it is dropped, whatever is
+/// committed later. Takes memory for the superblock, the page indexes and, after the first look-up,
+/// the pages read last.
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) pages: Arc<Pages>,

@@ -206,8 +206,8 @@ impl Store {
     }
 
     /// Bytes of memory of the indexes, the ids, the changes of the log and the page tables of
-    /// snapshots, which a writer holds, and of the pages that it reads. Loads the indexes where they
-    /// are not yet.
+    /// snapshots, which a writer holds, and of the pages that it reads. Loads the indexes where
+    /// they are not yet.
     pub fn memory_bytes(&self) -> Result<u64> {
         let mut live = lock(&self.live);
         let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
