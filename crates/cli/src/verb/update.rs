@@ -116,7 +116,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let update = options.open(path).map_err(|error| of_whole(error, memory_bytes))?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let mut commits = Commits { update, total: UpdateReport::default(), count: 0, changes: 0 };
-    args.make(&mut commits, read_bytes).map_err(|error| commits.before(error))?;
+    let made = args.make(&mut commits, read_bytes).map_err(|error| match error.downcast() {
+        Ok(error) => of_whole(error, memory_bytes).into(),
+        Err(other) => other,
+    });
+    made.map_err(|error| commits.before(error))?;
     let seconds = start.elapsed().as_secs_f64();
     let (total, count) = (&commits.total, commits.count);
     if args.report.json {

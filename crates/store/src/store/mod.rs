@@ -38,7 +38,7 @@ pub(crate) use live::Live;
 pub use transaction::Transaction;
 
 /// Pages that an update brings into memory at once.
-pub(crate) const WINDOW_PAGES: u64 = 1024;
+pub(crate) const WINDOW_PAGES: u64 = 512;
 
 /// Windows that an update has in memory: one that it changes, one that it reads, and room so that
 /// neither is given up for the other.
@@ -250,7 +250,8 @@ impl Store {
     /// The graph as of the newest commit, for a writer.
     fn committed(&self) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
-        let lookups = LookupConfig::default().frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
+        let lookups = LookupConfig::default();
+        let lookups = lookups.frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
 

@@ -1,17 +1,23 @@
 //! Reads the pages of groups ahead of the thread that rewrites them.
 
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope};
 
 use cenote_pool::{Handle, PageId};
 
-use super::lists::Group;
 use crate::Adjacency;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::pages::Pages;
 use crate::store::WINDOW_PAGES;
 use crate::weights::WeightColumn;
+
+/// Pages that are rewritten together, and the edits of their lists.
+pub(super) struct Group {
+    pub pages: Range<u64>,
+    pub edits: Range<usize>,
+}
 
 /// What is to be read: groups, ascending.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use cenote_device::Buffer;
 use cenote_pool::Handle;
 
 use super::Answer;
-use super::ahead::{Ahead, Windows};
+use super::ahead::{Ahead, Group, Windows};
 use super::edits::{Changes, Edit, EditedLists};
 use super::weights::{ColumnEdit, EditedColumn};
 use crate::error::Result;
@@ -55,12 +55,6 @@ pub(super) struct Lists<'a> {
     pub changes: Changes<'a>,
     /// Vertices after the batch.
     pub vertices: u32,
-}
-
-/// Pages that are rewritten together, and the edits of their lists.
-pub(super) struct Group {
-    pub pages: Range<u64>,
-    edits: Range<usize>,
 }
 
 /// A list, or the part of it that lies in a group.
