@@ -18,8 +18,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cenote_engine::{
-    ActiveSet, Bitmap, Direction, Engine, EngineConfig, Frontier, FrontierPart, Graph,
-    HubNeighbours, HugeVec, Kernel, List, Needs, Page, Purpose, Strategy, VertexId, for_each_list,
+    ActiveSet, Bitmap, Change, DiffReport, Direction, Engine, EngineConfig, EngineError, Frontier,
+    FrontierPart, Graph, HubNeighbours, HugeVec, Kernel, List, Needs, Op, Page, Purpose,
+    StoreError, Strategy, VertexId, Weight, for_each_change, for_each_list,
 };
 use rayon::prelude::*;
 
@@ -42,6 +43,8 @@ pub struct Wcc {
     /// The label of the largest component, of several the smallest by id; `None` in a graph without
     /// vertices.
     pub largest_label: Option<VertexId>,
+    /// What was read if they follow from an earlier answer: see [`run_since`].
+    pub since: Option<DiffReport>,
     /// Statistics of the run.
     pub run: Run,
 }
@@ -55,6 +58,15 @@ impl Wcc {
     /// The labels of all vertices.
     pub fn labels(&self) -> &[VertexId] {
         &self.groups.labels
+    }
+
+    /// The components whose vertices `labels` gives a common label, any of them.
+    fn of(labels: HugeVec<AtomicU32>, engine: &Engine) -> Result<Self> {
+        let sizes = HugeVec::zeroed(labels.len())?;
+        let groups = Groups::new(engine.graph(), Labels::Members, labels, sizes)?;
+        let Groups { count, largest, largest_label, .. } = groups;
+        let run = Run::of(engine);
+        Ok(Self { groups, components: count, largest, largest_label, since: None, run })
     }
 }
 
@@ -104,11 +116,62 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Wcc> {
             Strategy::Auto => by_union(&engine)?,
             Strategy::Block | Strategy::Vertex => by_search(&engine)?,
         };
-        let sizes = HugeVec::zeroed(labels.len())?;
-        let groups = Groups::new(graph, Labels::Members, labels, sizes)?;
-        let Groups { count, largest, largest_label, .. } = groups;
-        Ok(Wcc { groups, components: count, largest, largest_label, run: Run::of(&engine) })
+        Wcc::of(labels, &engine)
     })
+}
+
+/// Memory beside [`needs`] of [`run_since`]: the labels before (4 bytes a vertex), and the earlier
+/// state with its pages for look-ups.
+pub fn needs_since(before: &Graph) -> u64 {
+    4 * before.vertices() as u64 + before.memory_bytes() as u64
+}
+
+/// Computes the components from those of an earlier state of the graph, given by the labels of its
+/// vertices, and from the edges that were added since: only the pages of lists that changed are
+/// read. `None` if an edge was deleted since, after which components may have come apart.
+pub fn run_since(
+    graph: &Arc<Graph>,
+    config: EngineConfig,
+    before: &Graph,
+    labels: &[VertexId],
+) -> Result<Option<Wcc>> {
+    assert_eq!(labels.len(), before.vertices(), "a label for each vertex of the earlier state");
+    let mut needs = needs(graph, &config);
+    needs.state_bytes += needs_since(before);
+    let engine = Engine::new(Arc::clone(graph), config, &needs)?;
+    engine.install(|| {
+        let forest = Forest::new(graph.vertices())?;
+        labels.par_iter().enumerate().for_each(|(v, label)| {
+            forest.join(v as VertexId, *label);
+        });
+        let mut join = |Change { op, source, target }, _: Option<Weight>| match op {
+            Op::Add => {
+                forest.join(source, target);
+                Ok(())
+            }
+            Op::Set => Ok(()),
+            Op::Delete => Err(Stop::Deleted),
+        };
+        let report = match for_each_change(before, graph, &mut |_, _| {}, &mut join) {
+            Ok(report) => report,
+            Err(Stop::Deleted) => return Ok(None),
+            Err(Stop::Failed(error)) => return Err(EngineError::from(error).into()),
+        };
+        forest.flatten();
+        Ok(Some(Wcc { since: Some(report), ..Wcc::of(forest.0, &engine)? }))
+    })
+}
+
+/// Why a comparison of two states ended.
+enum Stop {
+    Deleted,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -124,6 +187,13 @@ impl Forest {
             parent.store(v as VertexId, Ordering::Relaxed);
         });
         Ok(Self(forest))
+    }
+
+    /// Lets every vertex point to its root.
+    fn flatten(&self) {
+        self.0.par_iter().enumerate().for_each(|(v, parent)| {
+            parent.store(self.root(v as VertexId), Ordering::Relaxed);
+        });
     }
 
     #[inline(always)]
@@ -280,9 +350,7 @@ fn by_union(engine: &Engine) -> Result<HugeVec<AtomicU32>> {
         let kernel = JoinUntilGiant { forest: &forest, giant };
         engine.visit("pass", Direction::Out, ActiveSet::All, &kernel)?;
     }
-    forest.0.par_iter().enumerate().for_each(|(v, parent)| {
-        parent.store(forest.root(v as VertexId), Ordering::Relaxed);
-    });
+    forest.flatten();
     Ok(forest.0)
 }
 

@@ -147,9 +147,11 @@ impl From<StoreError> for Error {
             StoreError::Export { source } => {
                 Self::from_io("cannot write the exported edges".to_owned(), source)
             }
-            StoreError::NoVertex { .. } | StoreError::Update { .. } => {
-                Self::InvalidInput(error.to_string())
-            }
+            StoreError::NoVertex { .. }
+            | StoreError::Update { .. }
+            | StoreError::Snapshot { .. }
+            | StoreError::NoSnapshot { .. }
+            | StoreError::NotComparable { .. } => Self::InvalidInput(error.to_string()),
             StoreError::NewerVersion { .. } | StoreError::UnknownFeature { .. } => {
                 Self::Unsupported(error.into())
             }

@@ -1,6 +1,6 @@
 //! The graph argument of verbs.
 //!
-//! [`GraphArg`] opens the graph and prints its warnings.
+//! [`GraphArg`] opens the graph and prints its warnings; [`SnapshotArg`] at a snapshot.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,28 @@ pub struct GraphArg {
     pub graph: PathBuf,
 }
 
+/// The flag for a snapshot.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SnapshotArg {
+    /// Read the graph as it was at this snapshot, made by `cenote snapshot`
+    #[arg(long, value_name = "NAME")]
+    pub at: Option<String>,
+}
+
+impl SnapshotArg {
+    /// The options to open the graph at the snapshot, if one was given.
+    pub fn of(&self, options: OpenOptions) -> OpenOptions {
+        match &self.at {
+            Some(name) => options.at(name),
+            None => options,
+        }
+    }
+}
+
 impl GraphArg {
     /// Opens the graph; never writes to it.
-    pub fn open(&self) -> Result<Graph> {
-        self.open_with(&Graph::options().migration(false), false)
+    pub fn open(&self, at: &SnapshotArg) -> Result<Graph> {
+        self.open_with(&at.of(Graph::options().migration(false)), false)
     }
 
     /// Opens the graph and prints its warnings; a missing profile of the drive only if `is_run`.

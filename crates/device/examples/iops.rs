@@ -72,7 +72,7 @@ fn measure(
 fn worker(device: &dyn Device, seed: u64, bytes: usize, depth: usize, end: Instant) -> Outcome<()> {
     let blocks = device.len_bytes()? / bytes as u64;
     let (arena, buffers) = Arena::carve(bytes, depth)?;
-    let mut queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
+    let mut queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
     let mut random = seed + 1;
     let mut next = |buffer| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -23,7 +23,7 @@
 //! # std::fs::write(&path, [7; 16 << 12])?;
 //! let device = file::open(&path, &OpenOptions::reading())?;
 //! let (arena, buffers) = Arena::carve(4096, 8)?;
-//! let mut queue = device.queue(&QueueConfig { depth: 8, arenas: vec![arena] })?;
+//! let mut queue = device.queue(&QueueConfig::with_depth(8).arenas(vec![arena]))?;
 //! for (block, buffer) in (0..).zip(buffers) {
 //!     queue.push(Request { tag: block, op: Op::Read, offset: block * 4096, len: 4096, buffer });
 //! }
@@ -67,19 +67,25 @@ pub const DEPTH_MAX: usize = 4096;
 
 /// How a queue is opened.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct QueueConfig {
     /// Requests that may be in flight at once, 1 to [`DEPTH_MAX`].
     pub depth: usize,
     /// Arenas whose buffers will be used with this queue; io_uring registers them so that the
     /// kernel does not pin pages anew for every request. Buffers of other arenas work too.
     pub arenas: Vec<Arc<Arena>>,
+    /// Whether one thread after another may use the queue; otherwise only the one that opens it
+    /// may, and requests cost less. Nothing may be in flight when the thread changes.
+    pub any_thread: bool,
 }
 
 impl QueueConfig {
-    /// A queue of the given depth without registered arenas.
+    /// A queue of the given depth for the calling thread, without registered arenas.
     pub fn with_depth(depth: usize) -> Self {
-        Self { depth, arenas: Vec::new() }
+        Self { depth, arenas: Vec::new(), any_thread: false }
     }
+
+    setters! { arenas: Vec<Arc<Arena>>, any_thread: bool }
 }
 
 /// A block device or a file on one. Shared by threads; each opens its own [`Queue`]. [`Any`] gives
@@ -98,7 +104,7 @@ pub trait Device: Any + Send + Sync + Debug {
     /// device is accessed through the page cache because it refuses direct I/O).
     fn block_bytes(&self) -> usize;
 
-    /// Opens a queue for the calling thread. The queue must be used on the thread that opened it.
+    /// Opens a queue for the calling thread, or for [any](QueueConfig::any_thread).
     ///
     /// # Errors
     /// [`DeviceError::Depth`] beyond [`DEPTH_MAX`], [`DeviceError::File`] where the system
@@ -127,7 +133,7 @@ pub trait Device: Any + Send + Sync + Debug {
 }
 
 /// One thread's I/O queue on a device: push, submit, reap.
-pub trait Queue {
+pub trait Queue: Send {
     /// Requests that may be in flight at once.
     fn depth(&self) -> usize;
 
@@ -169,6 +175,28 @@ fn transfer(
     buffer: Buffer,
 ) -> Result<Buffer> {
     let mut queue = device.queue(&QueueConfig::with_depth(1))?;
+    transfer_on(queue.as_mut(), device, op, offset, len, buffer)
+}
+
+/// As [`write_all`], on an idle queue of the device.
+pub fn write_all_on(
+    queue: &mut dyn Queue,
+    device: &dyn Device,
+    offset: u64,
+    len: usize,
+    buffer: Buffer,
+) -> Result<Buffer> {
+    transfer_on(queue, device, Op::Write, offset, len, buffer)
+}
+
+fn transfer_on(
+    queue: &mut dyn Queue,
+    device: &dyn Device,
+    op: Op,
+    offset: u64,
+    len: usize,
+    buffer: Buffer,
+) -> Result<Buffer> {
     let mut completions = Vec::with_capacity(1);
     queue.push(Request { tag: 0, op, offset, len, buffer });
     queue.reap(1, &mut completions)?;

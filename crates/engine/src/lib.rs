@@ -60,8 +60,8 @@ pub use cenote_device::memory::prefetch;
 pub use cenote_device::setters;
 pub use cenote_device::{DeviceError, HugeVec};
 pub use cenote_store::{
-    Adjacency, Direction, Graph, HubNeighbours, List, Order, Page, StoreError, VertexId, Weight,
-    WeightColumn, WeightType, Weights,
+    Adjacency, Change, DiffReport, Direction, Graph, HubNeighbours, List, Op, Order, Page,
+    StoreError, VertexId, Weight, WeightColumn, WeightType, Weights, for_each_change,
 };
 pub use config::{Cancel, EngineConfig, Strategy, THREADS_MAX};
 pub use engine::Engine;

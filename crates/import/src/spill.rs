@@ -94,7 +94,7 @@ impl<'a> SpillWriter<'a> {
     pub fn new(file: &'a SpillFile, open: usize, block_bytes: usize) -> Result<Self> {
         assert!(block_bytes.is_multiple_of(ALIGN_BYTES), "blocks are aligned");
         let (arena, free) = Arena::carve(block_bytes, open + DEPTH)?;
-        let config = QueueConfig { depth: DEPTH, arenas: vec![arena] };
+        let config = QueueConfig::with_depth(DEPTH).arenas(vec![arena]);
         let queue = file.device.queue(&config)?;
         Ok(Self { file, queue, free, completions: Vec::new() })
     }

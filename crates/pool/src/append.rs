@@ -49,7 +49,7 @@ impl Append {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are written");
         let (arena, mut free) = Arena::carve(request_bytes, depth + 1)?;
         let current = free.pop().expect("buffers were carved");
-        let queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
+        let queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
         Ok(Self {
             device,
             queue,

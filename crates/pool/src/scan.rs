@@ -71,7 +71,7 @@ impl<T> Scan<T> {
     ) -> Result<Self> {
         assert!(depth > 0 && request_bytes.is_multiple_of(page_bytes), "whole pages are read");
         let (arena, free) = Arena::carve(request_bytes, depth)?;
-        let queue = device.queue(&QueueConfig { depth, arenas: vec![arena] })?;
+        let queue = device.queue(&QueueConfig::with_depth(depth).arenas(vec![arena]))?;
         Ok(Self {
             queue,
             device: device.name(),

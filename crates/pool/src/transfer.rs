@@ -49,6 +49,8 @@ pub(crate) struct WriteFaults {
 pub(crate) struct Transfer {
     /// Opened for the first request.
     queue: Option<Box<dyn Queue>>,
+    /// See [`QueueConfig::any_thread`].
+    any_thread: bool,
     /// Buffers for copies of pages.
     staging: Vec<Buffer>,
     flights: Slab<Flight>,
@@ -69,9 +71,10 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
-    pub fn new() -> Self {
+    pub fn new(any_thread: bool) -> Self {
         Self {
             queue: None,
+            any_thread,
             staging: Vec::new(),
             flights: Slab::with_capacity(0),
             completions: Vec::new(),
@@ -98,7 +101,8 @@ impl Transfer {
         let depth = config.read_depth + config.evict_batch + writes;
         let (arena, staging) = Arena::carve(config.page_bytes, writes)?;
         let arenas = vec![arena, Arc::clone(pool.frames.arena())];
-        self.queue = Some(pool.device.queue(&QueueConfig { depth, arenas })?);
+        let config = QueueConfig::with_depth(depth).arenas(arenas).any_thread(self.any_thread);
+        self.queue = Some(pool.device.queue(&config)?);
         self.staging = staging;
         self.flights = Slab::with_capacity(depth);
         self.completions.reserve(depth);

@@ -10,7 +10,7 @@ use crate::error::{PageError, PageFault, Result, StoreError, equal, other, zero_
 use crate::format::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, PageKind, SLOTS};
 use crate::header::{self, Identity};
 use crate::log::{LogArea, LogEnd, Pending, read_log};
-use crate::superblock::{Section, Slot, Superblock, page_bytes_of, slot_fault};
+use crate::superblock::{Section, Slot, SnapshotLabel, Superblock, page_bytes_of, slot_fault};
 use crate::table::{self, Extent, Extents};
 
 /// Bytes of the page table that are read at once.
@@ -23,13 +23,15 @@ pub(crate) struct Latest {
     pub pending: Pending,
     /// `None` for a graph without a log.
     pub log: Option<LogEnd>,
+    /// The snapshot that the commit comes from.
+    pub snapshot: Option<SnapshotLabel>,
 }
 
 impl Latest {
     /// Reads the newest commit and its log; also what lies behind the log's end if it is
     /// `for_writing`.
     pub fn read(device: &dyn Device, file: &str, for_writing: bool) -> Result<Self> {
-        let mut has_failed = false;
+        let mut failed: Option<String> = None;
         loop {
             let commit = Commit::read(device, file)?;
             if commit.superblock.log.is_empty() {
@@ -40,11 +42,13 @@ impl Latest {
             let latest = Self::with_log(device, file, commit, for_writing);
             // A writer elsewhere may have committed meanwhile and overwritten the log.
             if valid_slots(&read_start(device, slots)?).all(|slot| slot.0 <= epoch) {
-                // It may have ended a flush that was not whole, beside one behind it.
-                if latest.is_ok() || has_failed {
+                // It may have ended a flush that was not whole, beside one behind it. Damage is
+                // found again.
+                let fault = latest.as_ref().err().map(ToString::to_string);
+                if fault.is_none() || fault == failed {
                     return latest;
                 }
-                has_failed = true;
+                failed = fault;
             }
         }
     }
@@ -52,7 +56,7 @@ impl Latest {
     /// A commit without the changes of its log.
     pub fn without_log(commit: Commit) -> Self {
         let pending = Pending::new(&commit.superblock);
-        Self { commit, pending, log: None }
+        Self { commit, pending, log: None, snapshot: None }
     }
 
     fn with_log(
@@ -67,7 +71,7 @@ impl Latest {
         let log = read_log(device, file, &area, superblock.ids, for_writing, |batch| {
             pending.replay(batch)
         })?;
-        Ok(Self { commit, pending, log: Some(log) })
+        Ok(Self { commit, pending, log: Some(log), snapshot: None })
     }
 }
 
@@ -120,8 +124,9 @@ impl Commit {
     }
 
     fn check_extents(&self) -> Result<(), PageFault> {
-        let Superblock { epoch, pages_total, logical_pages, ref log, .. } = self.superblock;
-        self.extents.check(epoch, pages_total, logical_pages, log)?;
+        let Superblock { epoch, pages_total, logical_pages, .. } = self.superblock;
+        let own = [&self.superblock.log, &self.superblock.snapshots];
+        self.extents.check(epoch, pages_total, logical_pages, &own)?;
         check_sections(&self.superblock, &self.extents.table)
     }
 
@@ -173,7 +178,7 @@ fn check_other_slot(start: &[u8], superblock: &Superblock) -> Result<(), PageFau
 }
 
 /// Reads a list of extents that lies in pages of its own.
-fn read_extents(
+pub(crate) fn read_extents(
     device: &dyn Device,
     file: &str,
     superblock: &Superblock,
@@ -211,7 +216,7 @@ fn read_extents(
 }
 
 /// Checks that the page table holds exactly the pages of the sections.
-fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), PageFault> {
+pub(crate) fn check_sections(superblock: &Superblock, extents: &[Extent]) -> Result<(), PageFault> {
     for section in &superblock.sections {
         let Section { first_page, pages, .. } = *section;
         let mut next = first_page;

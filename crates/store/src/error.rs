@@ -89,6 +89,26 @@ pub enum StoreError {
         /// What stands against it.
         reason: String,
     },
+    /// A snapshot that cannot be made.
+    #[error("{file}: the snapshot `{name}` cannot be made: {reason}")]
+    Snapshot {
+        /// Path of the file.
+        file: String,
+        /// Its name.
+        name: String,
+        /// What stands against it, and what to do.
+        reason: String,
+    },
+    /// The graph has no such snapshot.
+    #[error("{file}: no snapshot `{name}`: {known}")]
+    NoSnapshot {
+        /// Path of the file.
+        file: String,
+        /// The name.
+        name: String,
+        /// The snapshots that the graph has.
+        known: String,
+    },
     /// The file is shorter than its superblock says.
     #[error(
         "{file}: truncated: {found} bytes, but the superblock (page 0) says {expected}: from \
@@ -114,6 +134,14 @@ pub enum StoreError {
         file: String,
         /// What is wrong and how to avoid it.
         reason: String,
+    },
+    /// Two graphs were to be compared that are not states of one graph.
+    #[error("{after}: it is no later state of {before}: compare a graph with a snapshot of it")]
+    NotComparable {
+        /// Path of the earlier one.
+        before: String,
+        /// Path of the later one.
+        after: String,
     },
     /// An earlier write failed, so the file is incomplete.
     #[error(

@@ -51,6 +51,8 @@ pub enum PageKind {
     FreeList = 10,
     /// Blocks of the log.
     Log = 11,
+    /// The superblock of a snapshot.
+    Snapshot = 12,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

@@ -23,7 +23,7 @@ use crate::pages::{Layout, LookupConfig, Pages};
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
-use crate::table::{PageRun, PageTable, SectionPages};
+use crate::table::{Extent, PageRun, PageTable, SectionPages};
 use crate::weights::{Weight, WeightColumn};
 use crate::words::{Words, words};
 use crate::{Direction, VertexId};
@@ -71,7 +71,7 @@ impl Graph {
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
-        let Latest { commit, pending, log } = latest;
+        let Latest { commit, pending, log, snapshot } = latest;
         let Commit { superblock: committed, extents, other_slot } = commit;
         let table = Arc::new(PageTable::new(extents.table));
         let pages = |kind| {
@@ -101,6 +101,7 @@ impl Graph {
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
         let lookups = plan(&superblock);
+        let has_snapshots = !committed.snapshots.is_empty();
         let layout = Layout {
             superblock,
             committed,
@@ -108,6 +109,8 @@ impl Graph {
             logged_changes: pending.edges.len() as u64,
             new_ids: pending.new_ids,
             free_pages: extents.free.iter().map(|run| run.pages).sum(),
+            free: if has_snapshots { extents.free } else { Vec::new() },
+            snapshot,
             file,
             other_slot,
             table,
@@ -260,7 +263,8 @@ impl Graph {
         let indexes = out.memory_bytes() + back.as_ref().map_or(0, Adjacency::memory_bytes);
         let columns = [out_weights, back_weights].into_iter().flatten();
         let weights: usize = columns.map(WeightColumn::memory_bytes).sum();
-        let table = self.layout().table.memory_bytes();
+        let free = self.layout().free.capacity() * size_of::<Extent>();
+        let table = self.layout().table.memory_bytes() + free;
         indexes + weights + table + self.pages.memory_bytes() + self.pages.device.memory_bytes()
     }
 
@@ -366,9 +370,23 @@ impl Graph {
         Lookup::new(&self.pages)
     }
 
+    /// The logical page with which another state of the graph has the same physical page, if its
+    /// content is that of the same epoch.
+    pub(crate) fn same_page(&self, page: PageId, other: &Self) -> Option<PageId> {
+        let identity = self.layout().table.identity(page, 0);
+        let table = &other.layout().table;
+        let twin = table.logical(identity.physical)?;
+        (table.identity(twin, 0).epoch == identity.epoch).then_some(twin)
+    }
+
     /// A handle on the pool of look-ups, for [`Graph::look_up`].
     pub fn handle(&self) -> Result<Handle> {
         self.pages.handle()
+    }
+
+    /// As [`Graph::handle`], for one thread after another.
+    pub(crate) fn handle_of_any_thread(&self) -> Result<Handle> {
+        self.pages.handle_of_any_thread()
     }
 
     /// Calls `visit` with the pieces of one list, in order.

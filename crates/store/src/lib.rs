@@ -10,6 +10,7 @@
 //! - `log`: small batches of changes, durable before the lists have them; `delta`: reads lists with
 //!   them
 //! - [`store`]: transactions, commits, and readers of older epochs
+//! - [`snapshot`](crate::Snapshot): states that are kept under a name
 //! - [`update`]: changes in batches, each one commit
 //! - [`hub_neighbours`]: for each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's vertex ids
@@ -28,6 +29,7 @@ pub mod check;
 mod commit;
 mod degrees;
 mod delta;
+pub mod diff;
 pub mod edges;
 pub mod error;
 pub mod format;
@@ -42,8 +44,10 @@ pub mod order;
 pub mod packed;
 pub mod page;
 mod pages;
+mod ranges;
 mod readers;
 mod sink;
+mod snapshot;
 pub mod store;
 mod stream;
 pub mod superblock;
@@ -53,7 +57,8 @@ pub mod weights;
 mod words;
 pub mod writer;
 
-pub use check::{CheckReport, check, check_device};
+pub use check::{CheckReport, check, check_device, check_snapshot};
+pub use diff::{DiffReport, for_each_change};
 pub use error::{PageError, PageFault, Result, StoreError};
 pub use format::Codec;
 pub use graph::Graph;
@@ -65,6 +70,7 @@ pub use order::Order;
 pub use packed::decode::Decoded;
 pub use page::{List, Page};
 pub use pages::LookupConfig;
+pub use snapshot::Snapshot;
 pub use store::{LogLimits, Store, Transaction};
 pub use superblock::Superblock;
 pub use table::PageRun;

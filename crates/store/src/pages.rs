@@ -19,8 +19,8 @@ use crate::index::Adjacency;
 use crate::log::LogEnd;
 use crate::readers::Pin;
 use crate::stream::{Ahead, PageStream};
-use crate::superblock::{Section, SectionKind, Superblock};
-use crate::table::PageTable;
+use crate::superblock::{Section, SectionKind, SnapshotLabel, Superblock};
+use crate::table::{Extent, PageTable};
 use crate::weights::WeightColumn;
 use crate::{Direction, VertexId};
 
@@ -47,7 +47,7 @@ impl LookupConfig {
     setters! { frames: u64, read_depth: usize }
 }
 
-/// Most pages that [`Pages::by_page`] reads ahead at once.
+/// Most pages that are read ahead at once.
 const GROUP_PAGES: u64 = 1024;
 
 /// How long a thread waits for a page that another is reading, in milliseconds.
@@ -58,6 +58,10 @@ const PATIENCE_MS: u64 = 60_000;
 pub(crate) struct Layout {
     /// Pages of the file that hold nothing of this commit.
     pub free_pages: u64,
+    /// The free list, if the graph has snapshots.
+    pub free: Vec<Extent>,
+    /// The snapshot that the graph was opened at.
+    pub snapshot: Option<SnapshotLabel>,
     pub file: Arc<str>,
     /// The superblock of the commit, with the changes of the log.
     pub superblock: Superblock,
@@ -178,12 +182,21 @@ impl Pages {
     /// A handle on the pool for the calling thread. Pin one page at a time: two threads that hold
     /// one page and wait for another can deadlock.
     pub fn handle(&self) -> Result<Handle> {
+        Ok(self.pool()?.handle())
+    }
+
+    /// As [`Pages::handle`], for one thread after another.
+    pub fn handle_of_any_thread(&self) -> Result<Handle> {
+        Ok(self.pool()?.handle_of_any_thread())
+    }
+
+    fn pool(&self) -> Result<&Arc<Pool>> {
         if let Some(pool) = self.pool.get() {
-            return Ok(pool.handle());
+            return Ok(pool);
         }
         let pool = Pool::new(Arc::clone(&self.device), self.config())?;
         // Another thread may have created the pool meanwhile; then this one is dropped.
-        Ok(self.pool.get_or_init(|| pool).handle())
+        Ok(self.pool.get_or_init(|| pool))
     }
 
     /// Pins a logical page, which is read unless it is in memory.
@@ -219,7 +232,7 @@ impl Pages {
         mut visit: impl FnMut(u64, &[u8], &[VertexId]) -> Result<(), E>,
     ) -> Result<(), E> {
         let page_of = |entry: &VertexId| u64::from(*entry) / per_page;
-        let group = (self.lookups.frames / 4).clamp(1, GROUP_PAGES) * per_page;
+        let group = self.window_pages() as u64 * per_page;
         let handle = self.handle()?;
         for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
             let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
@@ -234,6 +247,11 @@ impl Pages {
             }
         }
         Ok(())
+    }
+
+    /// How many pages are read ahead at once.
+    pub fn window_pages(&self) -> usize {
+        (self.lookups.frames / 4).clamp(1, GROUP_PAGES) as usize
     }
 
     fn config(&self) -> PoolConfig {

@@ -73,6 +73,11 @@ impl PageTable {
         Arc::new(Self::new(vec![Extent { logical: 0, physical: 0, pages: u64::MAX, epoch }]))
     }
 
+    /// Its extents, ascending by logical page.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
     pub fn memory_bytes(&self) -> usize {
         self.extents.capacity() * size_of::<Extent>() + self.by_physical.capacity() * 4
     }
@@ -203,34 +208,19 @@ pub(crate) struct Extents {
 
 impl Extents {
     /// Checks that every physical page is used once or free, and that logical pages are distinct.
+    /// `own` are the runs that the superblock names beside these.
     pub fn check(
         &self,
         epoch: u64,
         pages_total: u64,
         logical_pages: u64,
-        log: &Range<PageId>,
+        own: &[&Range<PageId>],
     ) -> Result<(), PageFault> {
-        let mut next = SLOTS;
-        for extent in &self.table {
-            let Extent { logical, pages, .. } = *extent;
-            if logical < next || pages == 0 || logical_pages.saturating_sub(logical) < pages {
-                return Err(other(format!(
-                    "its page table is out of order at logical page {logical}"
-                )));
-            }
-            next = logical + pages;
-        }
+        self.check_order(epoch, logical_pages)?;
         let all = self.table.iter().chain(&self.free);
-        for extent in all.clone() {
-            at_most("epoch of pages", extent.epoch, epoch)?;
-            at_most("pages of epoch 0", u64::from(extent.epoch == 0), 0)?;
-        }
-        if self.free.iter().any(|extent| extent.logical != 0) {
-            return Err(other("its free list names logical pages"));
-        }
         let mut runs: Vec<_> = all.map(|extent| (extent.physical, extent.pages)).collect();
         runs.push((0, SLOTS));
-        let own = [&self.table_pages, &self.free_pages, log];
+        let own = [&self.table_pages, &self.free_pages].into_iter().chain(own.iter().copied());
         runs.extend(own.map(|pages| (pages.start, pages.end - pages.start)));
         runs.retain(|(_, pages)| *pages > 0);
         runs.sort_unstable();
@@ -253,6 +243,29 @@ impl Extents {
             return Ok(());
         }
         Err(other(format!("by its {SECTION} page {next} is neither used nor free")))
+    }
+
+    /// Checks the logical pages and the epochs of the extents.
+    pub fn check_order(&self, epoch: u64, logical_pages: u64) -> Result<(), PageFault> {
+        let mut next = SLOTS;
+        for extent in &self.table {
+            let Extent { logical, pages, .. } = *extent;
+            if logical < next || pages == 0 || logical_pages.saturating_sub(logical) < pages {
+                return Err(other(format!(
+                    "its page table is out of order at logical page {logical}"
+                )));
+            }
+            next = logical + pages;
+        }
+        let all = self.table.iter().chain(&self.free);
+        for extent in all {
+            at_most("epoch of pages", extent.epoch, epoch)?;
+            at_most("pages of epoch 0", u64::from(extent.epoch == 0), 0)?;
+        }
+        if self.free.iter().any(|extent| extent.logical != 0) {
+            return Err(other("its free list names logical pages"));
+        }
+        Ok(())
     }
 }
 
@@ -302,7 +315,7 @@ mod tests {
             let mut extents = extents.clone();
             change(&mut extents);
             extents
-                .check(2, 10, 6, &(0..0))
+                .check(2, 10, 6, &[])
                 .map_err(|fault| fault.to_string())
                 .err()
                 .unwrap_or_default()

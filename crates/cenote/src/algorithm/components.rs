@@ -1,15 +1,60 @@
 //! [`Graph::wcc`](crate::Graph::wcc) and [`Graph::scc`](crate::Graph::scc).
 
+use std::sync::Arc;
+
 use cenote_algo::{scc, wcc};
 use cenote_store::{Id, Ids};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::run::{Algorithm, Column, Job};
+use crate::graph::StoredGraph;
+use crate::run::{Algorithm, Answer, Column, Job, Run};
 
 /// Weakly connected components; [`cenote_algo::wcc`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Wcc;
+#[derive(Clone, Debug, Default)]
+pub struct Wcc {
+    since: Option<Arc<Earlier>>,
+}
+
+/// An answer for an earlier state of the graph.
+#[derive(Debug)]
+pub struct Earlier {
+    graph: Arc<StoredGraph>,
+    wcc: wcc::Wcc,
+}
+
+impl Run<'_, Wcc> {
+    /// Goes on from the answer for an earlier state of the graph: if edges were only added since,
+    /// their ends are joined, and only the pages of lists that changed are read. If one was
+    /// deleted, or the answer is of another graph or of a copy that was written anew, everything is
+    /// computed. [`WccSummary::since`] tells which. The answer takes 4 bytes a vertex of the
+    /// budget, beside the indexes of its state.
+    ///
+    /// # Examples
+    /// ```
+    /// # use cenote::{Graph, Import};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("pairs.cenote");
+    /// Import::new().edges([(1u64, 2u64), (3, 4), (5, 6)].as_slice()).run(&path)?;
+    /// let answer = Graph::open(&path)?.wcc().run()?;
+    /// assert_eq!(answer.components, 3);
+    ///
+    /// let mut update = Graph::open(&path)?.update()?;
+    /// update.add(2, 3)?;
+    /// update.commit()?;
+    /// let answer = Graph::open(&path)?.wcc().since(answer).run()?;
+    /// assert_eq!(answer.components, 2);
+    /// assert_eq!(answer.since.map(|since| since.added), Some(1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn since(mut self, answer: Answer<Wcc>) -> Self {
+        let (graph, wcc) = answer.into_parts();
+        self.algorithm.since = Some(Arc::new(Earlier { graph, wcc }));
+        self
+    }
+}
 
 /// Summary of weakly connected components.
 #[derive(Clone, Debug, Serialize)]
@@ -21,28 +66,73 @@ pub struct WccSummary {
     pub largest: u64,
     /// The smallest id in the largest.
     pub largest_label: Option<Id>,
+    /// The edges that were added since the earlier answer that this one follows from, and the pages
+    /// that were read to find them; `None` if everything was computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<WccSince>,
+}
+
+/// What an answer for components followed from, beside an earlier one.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[non_exhaustive]
+pub struct WccSince {
+    /// Edges that were added.
+    pub added: u64,
+    /// Pages of lists that were read, of both states.
+    pub pages_read: u64,
 }
 
 impl Algorithm for Wcc {
     const NAME: &'static str = "wcc";
-    type Config = ();
+    /// The earlier answer. The run drops it.
+    type Config = Option<Arc<Earlier>>;
     type Output = wcc::Wcc;
     type Summary = WccSummary;
 
-    fn config(&self, _: &Job<'_>) -> Result<()> {
-        Ok(())
+    fn config(&self, job: &Job<'_>) -> Result<Self::Config> {
+        let is_state = |earlier: &&Arc<Earlier>| is_earlier(&earlier.graph, job.graph);
+        Ok(self.since.as_ref().filter(is_state).cloned())
     }
 
-    calls!(wcc: estimate() run() verify());
+    /// That of a run without an earlier answer.
+    fn estimate(_: &Self::Config, job: &Job<'_>) -> Result<cenote_algo::Estimate> {
+        Ok(wcc::estimate(job.graph, &job.engine)?)
+    }
 
-    fn summary(_: &(), ids: &Ids, wcc: &wcc::Wcc) -> Result<WccSummary> {
+    fn run(config: &mut Self::Config, job: &Job<'_>) -> Result<wcc::Wcc> {
+        if let Some(earlier) = config.take() {
+            let (before, labels) = (&earlier.graph, earlier.wcc.labels());
+            if let Some(wcc) = wcc::run_since(job.graph, job.engine.clone(), before, labels)? {
+                return Ok(wcc);
+            }
+        }
+        Ok(wcc::run(job.graph, job.engine.clone())?)
+    }
+
+    fn verify(_: &Self::Config, graph: &StoredGraph, wcc: &wcc::Wcc) -> Result<()> {
+        Ok(wcc::verify(graph, wcc)?)
+    }
+
+    fn engine_run(wcc: &wcc::Wcc) -> &cenote_algo::Run {
+        &wcc.run
+    }
+
+    fn summary(_: &Self::Config, ids: &Ids, wcc: &wcc::Wcc) -> Result<WccSummary> {
         let largest_label = wcc.largest_label.map(|v| ids.id_of(v)).transpose()?;
-        Ok(WccSummary { components: wcc.components, largest: wcc.largest, largest_label })
+        let since =
+            wcc.since.map(|since| WccSince { added: since.added, pages_read: since.pages_read });
+        Ok(WccSummary { components: wcc.components, largest: wcc.largest, largest_label, since })
     }
 
     fn columns(wcc: &wcc::Wcc) -> Vec<Column<'_>> {
         vec![Column::vertex("component", |v| Some(wcc.label(v)))]
     }
+}
+
+/// Whether one graph may be an earlier state of another.
+fn is_earlier(before: &StoredGraph, after: &StoredGraph) -> bool {
+    let (earlier, later) = (before.superblock(), after.superblock());
+    earlier.salt == later.salt && earlier.vertices <= later.vertices
 }
 
 /// Strongly connected components; [`cenote_algo::scc`].

@@ -63,7 +63,7 @@ mod walk;
 pub use self::betweenness::{Betweenness, BetweennessSummary};
 pub use self::bfs::{Bfs, BfsSummary};
 pub use self::cdlp::{Cdlp, CdlpSummary};
-pub use self::components::{Scc, SccSummary, Wcc, WccSummary};
+pub use self::components::{Scc, SccSummary, Wcc, WccSince, WccSummary};
 pub use self::dfs::{DfsOrder, DfsSummary, LexicographicDfs, PseudoDfs};
 pub use self::kcore::{Kcore, KcoreSummary, Shell};
 pub use self::lcc::{Lcc, LccSummary};
@@ -158,7 +158,7 @@ impl Graph {
 
     /// Weakly connected components.
     pub fn wcc(&self) -> Run<'_, Wcc> {
-        Run::new(self, Wcc)
+        Run::new(self, Wcc::default())
     }
 }
 

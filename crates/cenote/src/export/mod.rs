@@ -10,12 +10,13 @@ mod parquet;
 use std::io::{self, Write};
 
 pub use self::parquet::export_parquet;
-use cenote_store::VertexId;
+use cenote_store::diff::{DiffReport, for_each_change};
 pub use cenote_store::edges::ExportReport;
 use cenote_store::edges::{Progress, for_each_edge};
 use cenote_store::error::{Result, StoreError};
 use cenote_store::graph::Graph;
 use cenote_store::ids::{IdRef, IdTable};
+use cenote_store::{Op, VertexId};
 
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -50,18 +51,60 @@ pub fn export_text(
     Ok(report)
 }
 
+/// Writes the changes that make one state of a graph the other, one a line as `cenote update
+/// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
+/// weights `+ u v w` and `= u v w`. An id with white space, or one that looks like a comment, is an
+/// error.
+pub fn export_changes(
+    before: &Graph,
+    after: &Graph,
+    out: &mut dyn Write,
+    progress: Progress<'_>,
+) -> Result<DiffReport> {
+    let ids = after.ids()?.load()?;
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
+    let report = for_each_change(before, after, progress, &mut |change, weight| -> Result<()> {
+        let ends = [change.source, change.target];
+        let ends = if after.is_directed() { ends } else { ids.in_order(ends) };
+        buffer.push(match change.op {
+            Op::Add => b'+',
+            Op::Delete => b'-',
+            Op::Set => b'=',
+        });
+        for end in ends {
+            check_text_id(ids.get(end), "compare graphs whose ids are words")?;
+            buffer.push(b' ');
+            put_id(&mut buffer, ids.get(end));
+        }
+        if let Some(weight) = weight.filter(|_| change.op != Op::Delete) {
+            write!(buffer, " {weight}").map_err(write_error)?;
+        }
+        buffer.push(b'\n');
+        if buffer.len() >= BUFFER_BYTES {
+            out.write_all(&buffer).map_err(write_error)?;
+            buffer.clear();
+        }
+        Ok(())
+    })?;
+    out.write_all(&buffer).and_then(|()| out.flush()).map_err(write_error)?;
+    Ok(report)
+}
+
 /// Checks that every id can be read again from a line of text.
 fn check_text_ids(graph: &Graph, ids: &IdTable) -> Result<()> {
-    for vertex in 0..graph.vertices() as VertexId {
-        let IdRef::String(id) = ids.get(vertex) else { return Ok(()) };
-        let is_comment = id.starts_with(['#', '%']);
-        if is_comment || id.is_empty() || id.contains([' ', '\t', '\r', '\n', ',']) {
-            let reason = format!(
-                "the id {id:?} cannot be read again from a line of text (it is empty, has white \
-                 space or a comma, or looks like a comment): export to Parquet"
-            );
-            return Err(write_error(io::Error::new(io::ErrorKind::InvalidData, reason)));
-        }
+    let vertices = 0..graph.vertices() as VertexId;
+    vertices.map(|vertex| ids.get(vertex)).try_for_each(|id| check_text_id(id, "export to Parquet"))
+}
+
+fn check_text_id(id: IdRef<'_>, remedy: &str) -> Result<()> {
+    let IdRef::String(id) = id else { return Ok(()) };
+    let is_comment = id.starts_with(['#', '%']);
+    if is_comment || id.is_empty() || id.contains([' ', '\t', '\r', '\n', ',']) {
+        let reason = format!(
+            "the id {id:?} cannot be read again from a line of text (it is empty, has white \
+             space or a comma, or looks like a comment): {remedy}"
+        );
+        return Err(write_error(io::Error::new(io::ErrorKind::InvalidData, reason)));
     }
     Ok(())
 }

@@ -4,8 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Graph;
+use cenote_store::diff::{DiffReport, for_each_change};
+
 use crate::error::{Error, Result};
-use crate::export::{ExportReport, export_parquet, export_text};
+use crate::export::{ExportReport, export_changes, export_parquet, export_text};
 use crate::output::OutputFile;
 use crate::watch::Watch;
 
@@ -85,6 +87,53 @@ impl<'g> Export<'g> {
 
     fn cancellable<W>(&self, to: W) -> Cancellable<'_, W> {
         Cancellable { to, watch: &self.watch }
+    }
+}
+
+/// What changed between two states of a graph.
+#[derive(Debug)]
+pub struct Diff<'g> {
+    before: &'g Graph,
+    after: &'g Graph,
+    watch: Watch,
+}
+
+impl<'g> Diff<'g> {
+    pub(super) fn new(before: &'g Graph, after: &'g Graph) -> Self {
+        Self { before, after, watch: Watch::default() }
+    }
+
+    /// Ends the comparison with [`Error::Cancelled`] when `cancel` returns true.
+    pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.watch.set_cancel(cancel);
+        self
+    }
+
+    /// Writes the changes that make the earlier state the later one, a line each as `cenote update
+    /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one; in a graph with
+    /// weights `+ u v w`, and `= u v w` where the weight changed. `progress` is called with the
+    /// pages that were compared, and all of them. The ids of all vertices are in memory.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the two are not states of one graph; an id that cannot be read
+    /// again from a line; `out` or the graph's file fails.
+    pub fn write_text(
+        &self,
+        out: impl Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<DiffReport> {
+        let mut out = Cancellable { to: out, watch: &self.watch };
+        let (before, after) = (self.before.stored(), self.after.stored());
+        Ok(export_changes(before, after, &mut out, progress)?)
+    }
+
+    /// Counts the changes.
+    ///
+    /// # Errors
+    /// As [`Diff::write_text`].
+    pub fn count(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<DiffReport> {
+        let (before, after) = (self.before.stored(), self.after.stored());
+        for_each_change(before, after, progress, &mut |_, _| Ok(self.watch.check()?))
     }
 }
 

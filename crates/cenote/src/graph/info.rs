@@ -1,7 +1,7 @@
 //! Description of a graph, from its first page and indexes.
 
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
-use cenote_store::{Id, Weight, WeightSummary};
+use cenote_store::{Id, Snapshot, Weight, WeightSummary};
 use serde::Serialize;
 
 use super::Graph;
@@ -49,8 +49,16 @@ pub struct Info {
     pub logged_changes: u64,
     /// Bytes of the file that the log takes.
     pub log_bytes: u64,
-    /// Pages of the file that updates have freed and not used again.
+    /// Pages of the file that updates have freed and not used again, without those that snapshots
+    /// keep.
     pub free_pages: u64,
+    /// The name of the snapshot that the graph was opened at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// The snapshots, the oldest first.
+    pub snapshots: Vec<SnapshotInfo>,
+    /// Pages of the file that only snapshots need.
+    pub snapshot_pages: u64,
     /// Kind of the user's ids: `dense`, `integer` or `string`.
     pub ids: &'static str,
     /// Order of the vertices.
@@ -97,6 +105,31 @@ impl From<&WeightSummary> for WeightInfo {
     }
 }
 
+/// A snapshot of a graph.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SnapshotInfo {
+    /// Its name.
+    pub name: String,
+    /// The epoch that it keeps.
+    pub epoch: u64,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// Number of vertices.
+    pub vertices: u64,
+    /// Number of edges.
+    pub edges: u64,
+    /// Pages of the file that only this snapshot needs.
+    pub pages_held: u64,
+}
+
+impl From<Snapshot> for SnapshotInfo {
+    fn from(snapshot: Snapshot) -> Self {
+        let Snapshot { name, epoch, created, vertices, edges, pages_held, .. } = snapshot;
+        Self { name, epoch, created, vertices, edges, pages_held }
+    }
+}
+
 /// A part of a graph's file.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -115,7 +148,10 @@ impl Info {
     pub(super) fn of(graph: &Graph) -> Result<Self> {
         let superblock = graph.stored().superblock();
         let mut info = Self::new(superblock);
-        info.free_pages = graph.stored().free_pages();
+        info.snapshot = graph.snapshot_name().map(str::to_owned);
+        info.snapshots = graph.snapshots()?.into_iter().map(SnapshotInfo::from).collect();
+        info.snapshot_pages = graph.stored().snapshot_pages()?;
+        info.free_pages = graph.stored().free_pages() - info.snapshot_pages;
         info.logged_changes = graph.stored().logged_changes();
         if superblock.vertices > 0 {
             info.degree_max_vertex = Some(graph.ids()?.id_of(superblock.degree_max_vertex)?);
@@ -153,6 +189,9 @@ impl Info {
             log_bytes: (superblock.log.end - superblock.log.start)
                 * u64::from(superblock.page_bytes),
             free_pages: 0,
+            snapshot: None,
+            snapshots: Vec::new(),
+            snapshot_pages: 0,
             ids: match superblock.ids {
                 IdKind::Dense => "dense",
                 IdKind::Integers => "integer",

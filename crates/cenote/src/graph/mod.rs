@@ -3,7 +3,7 @@
 //! - [`OpenOptions`]: options to open it
 //! - [`Info`]: its description
 //! - [`Neighbors`]: the lists of single vertices
-//! - [`Export`]: its edges
+//! - [`Export`]: its edges; [`Diff`]: those that changed
 
 mod export;
 mod info;
@@ -13,15 +13,16 @@ mod open;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_device::Op;
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::IoBudget;
+use cenote_device::{Device, Op};
 use cenote_engine::{Engine, EngineConfig, Needs};
+pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
-use cenote_store::{Ids, VertexId, check_device};
+use cenote_store::{Ids, VertexId, check_device, check_snapshot};
 
-pub use self::export::{Export, Exported};
-pub use self::info::{Info, SectionInfo, WeightInfo};
+pub use self::export::{Diff, Export, Exported};
+pub use self::info::{Info, SectionInfo, SnapshotInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
@@ -32,6 +33,7 @@ use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
 use crate::update::Update;
+pub use cenote_store::DiffReport;
 
 /// How often a check that found a fault is repeated if a writer has the graph open.
 const CHECK_RETRIES: u32 = 2;
@@ -61,6 +63,16 @@ impl Graph {
         OpenOptions::default().open(path)
     }
 
+    /// Opens a graph as it was when a snapshot was made; see
+    /// [`Update::snapshot`](crate::Update::snapshot). Its pages are kept until the [`Graph`] is
+    /// dropped, even if the snapshot is removed.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the graph has no snapshot of this name. As [`Graph::open`].
+    pub fn open_at(path: impl AsRef<Path>, name: &str) -> Result<Self> {
+        OpenOptions::default().at(name).open(path)
+    }
+
     /// Options to open a graph: `Graph::options().migration(false).open(path)`.
     pub fn options() -> OpenOptions {
         OpenOptions::default()
@@ -75,16 +87,35 @@ impl Graph {
         path: impl AsRef<Path>,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<CheckReport> {
-        let opening = Opening::new(path.as_ref(), Access::Read, &DriveOptions::default())?;
+        Self::check_with(path.as_ref(), &mut |device| check_device(device, progress))
+    }
+
+    /// [`Graph::check`] of one snapshot alone, by its name. [`Graph::check`] verifies them all.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] if the graph has no snapshot of this name. As [`Graph::check`].
+    pub fn check_at(
+        path: impl AsRef<Path>,
+        name: &str,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<CheckReport> {
+        Self::check_with(path.as_ref(), &mut |device| check_snapshot(device, name, progress))
+    }
+
+    fn check_with(
+        path: &Path,
+        check: &mut dyn FnMut(Arc<dyn Device>) -> cenote_store::Result<CheckReport>,
+    ) -> Result<CheckReport> {
+        let opening = Opening::new(path, Access::Read, &DriveOptions::default())?;
         let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
         // The lock keeps all pages; a superblock may be torn because it is being written.
         for _ in 0..CHECK_RETRIES {
-            let report = check_device(Arc::clone(&opening.device), progress)?;
+            let report = check(Arc::clone(&opening.device))?;
             if report.is_whole() || !has_writer() {
                 return Ok(report);
             }
         }
-        Ok(check_device(opening.device, progress)?)
+        Ok(check(opening.device)?)
     }
 
     /// The path of its file.
@@ -160,6 +191,12 @@ impl Graph {
         Export::new(self)
     }
 
+    /// What changed since an earlier state of the graph: a snapshot, or a graph that was opened
+    /// before an update. Only the pages of lists that differ are read.
+    pub fn diff<'g>(&'g self, before: &'g Graph) -> Diff<'g> {
+        Diff::new(before, self)
+    }
+
     /// Opens the graph of this path for changes. This [`Graph`] stays as it is; one that is opened
     /// after a commit has the changes.
     ///
@@ -167,6 +204,19 @@ impl Graph {
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
         Update::open(&self.path)
+    }
+
+    /// Its snapshots, the oldest first; none if it was opened at one.
+    ///
+    /// # Errors
+    /// Their pages cannot be read.
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        Ok(self.stored.snapshots()?)
+    }
+
+    /// The name of the snapshot that it was opened at.
+    pub fn snapshot_name(&self) -> Option<&str> {
+        self.stored.snapshot_name()
     }
 
     /// Its description.

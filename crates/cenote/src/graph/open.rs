@@ -40,11 +40,12 @@ pub struct OpenOptions {
     migration: bool,
     drives: DriveOptions,
     lookups: Option<(u64, usize)>,
+    at: Option<String>,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { migration: true, drives: DriveOptions::default(), lookups: None }
+        Self { migration: true, drives: DriveOptions::default(), lookups: None, at: None }
     }
 }
 
@@ -75,22 +76,31 @@ impl OpenOptions {
         self
     }
 
+    /// The snapshot to open the graph at [default: the present state].
+    pub fn at(mut self, name: impl Into<String>) -> Self {
+        self.at = Some(name.into());
+        self
+    }
+
     /// Opens the graph.
     ///
     /// # Errors
-    /// As [`Graph::open`].
+    /// As [`Graph::open`], and as [`Graph::open_at`] for a snapshot.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
         let access = if self.migration { Access::Move } else { Access::Read };
         let Opening { device, profile, mut warnings, budgets, lock } =
             Opening::new(path, access, &self.drives)?;
-        let stored = read_steadily(lock.as_deref(), || match self.lookups {
-            None => StoredGraph::open(Arc::clone(&device)),
+        let plan = |superblock: &_| match self.lookups {
+            None => LookupConfig::default(),
             Some((memory_bytes, threads)) => {
                 let free = memory_bytes.saturating_sub(device.memory_bytes() as u64);
-                let plan = |superblock: &_| lookups(superblock, &profile, free, threads);
-                StoredGraph::open_with(Arc::clone(&device), plan)
+                lookups(superblock, &profile, free, threads)
             }
+        };
+        let stored = read_steadily(lock.as_deref(), || match &self.at {
+            None => StoredGraph::open_with(Arc::clone(&device), plan),
+            Some(name) => StoredGraph::open_at(Arc::clone(&device), name, plan),
         })?;
         // What a writer is about to write is not cut off.
         let cut =

@@ -33,6 +33,10 @@ impl<A: Algorithm> Deref for Answer<A> {
 }
 
 impl<A: Algorithm> Answer<A> {
+    pub(crate) fn into_parts(self) -> (Arc<StoredGraph>, A::Output) {
+        (self.graph, self.output)
+    }
+
     /// Statistics of the run.
     pub fn stats(&self) -> &Stats {
         &self.stats

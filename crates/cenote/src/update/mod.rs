@@ -3,11 +3,13 @@
 //! - [`Update`]: adds and deletes edges by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
+//! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
 
 mod changes;
 mod map;
 mod report;
+mod snapshots;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -405,6 +407,15 @@ impl Update {
         }
     }
 
+    /// Makes ready for a commit.
+    fn begin(&self) -> Result<()> {
+        if !self.lock.is_of(&self.path) {
+            return Err(replaced(&self.path));
+        }
+        self.lock.name_process();
+        Ok(())
+    }
+
     /// Makes the changes, all or none, and returns when they are on stable storage, unless
     /// [`UpdateOptions::synced`] says otherwise. The next changes are those of another commit.
     ///
@@ -412,10 +423,7 @@ impl Update {
     /// [`Error::Locked`] if an import has replaced the graph, and errors of reading and writing.
     /// After a failed write every further commit is refused: open the graph again.
     pub fn commit(&mut self) -> Result<UpdateReport> {
-        if !self.lock.is_of(&self.path) {
-            return Err(replaced(&self.path));
-        }
-        self.lock.name_process();
+        self.begin()?;
         let file = self.path.display().to_string();
         let Mapped { batch, is_known } = map::map(&self.changes, &self.store, &file)?;
         let new_vertices = batch.new_ids.len() as u64;
@@ -445,10 +453,7 @@ impl Update {
     /// # Errors
     /// As [`Update::commit`].
     pub fn merge(&mut self) -> Result<UpdateReport> {
-        if !self.lock.is_of(&self.path) {
-            return Err(replaced(&self.path));
-        }
-        self.lock.name_process();
+        self.begin()?;
         let done = self.store.merge()?;
         let mut report = UpdateReport::default();
         report.count(&done, self.page_bytes);

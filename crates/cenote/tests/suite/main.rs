@@ -9,4 +9,6 @@ mod export_and_import;
 mod graphs;
 mod import;
 mod library;
+mod since;
+mod snapshots;
 mod update;

@@ -149,14 +149,14 @@ fn sorted_lines(text: &[u8]) -> Vec<String> {
     lines
 }
 
-fn exported(graph: &Graph) -> Vec<String> {
+pub fn exported(graph: &Graph) -> Vec<String> {
     let mut text = Vec::new();
     graph.export().write_text(&mut text, &mut |_, _| {}).unwrap();
     sorted_lines(&text)
 }
 
 /// The answer of every algorithm: its summary and the values of all vertices by their ids.
-pub(crate) fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> {
+pub fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> {
     let folder = graph.path().parent().unwrap();
     let mut answers = Vec::new();
     macro_rules! all {
@@ -308,7 +308,7 @@ fn few_changes_of_many_vertices_find_theirs() {
 }
 
 /// A folder with a path of names.
-fn stored() -> (TempDir, PathBuf) {
+pub fn stored() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("g.cenote");
     Import::new().slice(&[("a", "b"), ("b", "c")]).memory("64MiB").run(&path).unwrap();
@@ -466,6 +466,7 @@ fn hold() {
     let (role, path) = what.split_once(' ').unwrap();
     let _held: Box<dyn std::any::Any> = match role {
         "writer" => Box::new(Update::open(path).unwrap()),
+        "snapshot" => Box::new(Graph::open_at(path, "old").unwrap()),
         _ => Box::new(Graph::open(path).unwrap()),
     };
     println!("\nheld");
@@ -473,10 +474,10 @@ fn hold() {
 }
 
 /// A process that holds a graph.
-struct Holder(Child);
+pub struct Holder(Child);
 
 impl Holder {
-    fn start(role: &str, path: &Path) -> Self {
+    pub fn start(role: &str, path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "update::hold", "--nocapture"])
             .env(HOLD, format!("{role} {}", path.display()))
@@ -489,7 +490,7 @@ impl Holder {
     }
 
     /// Ends it as `kill -9` does.
-    fn kill(mut self) {
+    pub fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }

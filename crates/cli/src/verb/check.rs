@@ -5,14 +5,15 @@ use cenote::Graph;
 use serde::Serialize;
 
 use crate::args::Report;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, SnapshotArg};
 use crate::output::{self, count};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Verify every byte of a graph file
 ///
-/// Reads only. Prints each fault with its page. Exit status 0: the graph is whole; 1: it has a
+/// Reads only. Prints each fault with its page. Snapshots are verified as well, each as a whole, or
+/// with --at one of them and nothing else. Exit status 0: the graph is whole; 1: it has a
 /// fault; 2: it could not be checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -22,6 +23,8 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
+    #[command(flatten)]
+    at: SnapshotArg,
     #[command(flatten)]
     report: Report,
 }
@@ -46,7 +49,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     let name = path.display().to_string();
     let bar = Progress::new("check", None, Unit::Items);
-    let report = Graph::check(path, &mut |done, total| bar.set(done, total))?;
+    let progress = &mut |done, total| bar.set(done, total);
+    let report = match &args.at.at {
+        Some(snapshot) => Graph::check_at(path, snapshot, progress)?,
+        None => Graph::check(path, progress)?,
+    };
     drop(bar);
     if args.report.json {
         output::json(&Summary {

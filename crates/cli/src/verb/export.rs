@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::Report;
 use crate::cancel::{self, Guard};
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, SnapshotArg};
 use crate::output::{self, count, size};
 use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
@@ -22,10 +22,13 @@ use crate::verb::Outcome;
 #[command(after_help = "\
 Examples:
   cenote export kron.cenote --out kron.parquet
+  cenote export kron.cenote --at monday --out monday.parquet
   cenote export kron.cenote | head")]
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
+    #[command(flatten)]
+    at: SnapshotArg,
     /// File to write: .txt or .tsv text, .parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -44,7 +47,7 @@ struct Summary<'a> {
 
 /// Writes the edges.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let graph = args.graph.open()?;
+    let graph = args.graph.open(&args.at)?;
     let export = graph.export().cancel(cancel::cancelled);
     let bar = Progress::new("export", None, Unit::Items);
     let mut progress = |done, total| bar.set(done, total);

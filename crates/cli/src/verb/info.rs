@@ -4,9 +4,9 @@ use anyhow::Result;
 use cenote::graph::{Info, WeightInfo};
 
 use crate::args::Report;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, SnapshotArg};
 use crate::output::{self, count, size};
-use crate::verb::Outcome;
+use crate::verb::{Outcome, snapshot};
 
 /// Describe a graph file
 #[derive(Debug, clap::Args)]
@@ -18,12 +18,14 @@ pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
     #[command(flatten)]
+    at: SnapshotArg,
+    #[command(flatten)]
     report: Report,
 }
 
 /// Describes the graph.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let info = args.graph.open()?.info()?;
+    let info = args.graph.open(&args.at)?.info()?;
     match args.report.json {
         true => output::json(&info)?,
         false => print(&info)?,
@@ -64,6 +66,15 @@ fn print(info: &Info) -> Result<()> {
         ("log", format!("{} changes", count(info.logged_changes))),
         ("free pages", count(info.free_pages)),
     ];
+    if let Some(name) = &info.snapshot {
+        facts.push(("at snapshot", name.clone()));
+    } else if !info.snapshots.is_empty() {
+        let (number, pages) = (info.snapshots.len() as u64, count(info.snapshot_pages));
+        facts.push(("snapshots", format!("{}, {pages} pages for them only", count(number))));
+    }
+    for snapshot in &info.snapshots {
+        facts.push(("", snapshot::summary(snapshot)));
+    }
     if let Some(WeightInfo { r#type, min: Some(min), max: Some(max), mean, .. }) = &info.weights {
         facts.push(("weights", format!("{type}, {min} to {max}, mean {mean:.6}")));
     }

@@ -5,6 +5,7 @@
 //! - [`update`]: add and delete edges of a graph
 //! - [`merge`]: merge the changes of the log into the lists
 //! - [`compact`]: rewrite a graph in order
+//! - [`snapshot`]: keep the state of a graph under a name
 //! - [`info`]: describe a graph file
 //! - [`check`]: verify every byte of it
 //! - [`run`]: run an algorithm
@@ -13,6 +14,7 @@
 //! - [`estimate`]: estimate the memory and reads of a run
 //! - [`neighbors`]: print the lists of vertices
 //! - [`export`]: write the edges
+//! - [`diff`]: print the edges that changed since a snapshot
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: graphs over several tiers: status, migration, replays
 //! - `replays`: what the two replays share
@@ -20,6 +22,7 @@
 mod check;
 mod compact;
 mod demo;
+mod diff;
 mod estimate;
 mod export;
 mod generate;
@@ -31,6 +34,7 @@ mod pool;
 mod profile;
 mod replays;
 mod run;
+mod snapshot;
 mod tier;
 mod update;
 
@@ -54,6 +58,7 @@ pub enum Verb {
     Update(update::Args),
     Merge(merge::Args),
     Compact(compact::Args),
+    Snapshot(snapshot::Args),
     Info(info::Args),
     Check(check::Args),
     Run(run::Args),
@@ -62,6 +67,7 @@ pub enum Verb {
     Estimate(estimate::Args),
     Neighbors(neighbors::Args),
     Export(export::Args),
+    Diff(diff::Args),
     Pool(pool::Args),
     Tier(tier::Args),
 }
@@ -75,6 +81,7 @@ impl Verb {
             Self::Update(args) => update::run(args),
             Self::Merge(args) => merge::run(args),
             Self::Compact(args) => compact::run(args),
+            Self::Snapshot(args) => snapshot::run(args),
             Self::Info(args) => info::run(args),
             Self::Check(args) => check::run(args),
             Self::Run(args) => run::run(args),
@@ -83,6 +90,7 @@ impl Verb {
             Self::Estimate(args) => estimate::run(args),
             Self::Neighbors(args) => neighbors::run(args),
             Self::Export(args) => export::run(args),
+            Self::Diff(args) => diff::run(args),
             Self::Pool(args) => pool::run(args),
             Self::Tier(args) => tier::run(args),
         }

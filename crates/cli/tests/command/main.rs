@@ -8,6 +8,7 @@
 //! - [`outputs`]: paths that are no plain files
 //! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
+//! - [`snapshot`]: states of a graph that are kept under a name
 //! - [`tiers`]: graphs over several drives
 //! - [`update`]: changes from files and from standard input
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
@@ -23,6 +24,7 @@ mod manners;
 mod outputs;
 mod peaks;
 mod pool;
+mod snapshot;
 mod tiers;
 mod update;
 

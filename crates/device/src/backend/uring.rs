@@ -27,18 +27,20 @@ const FILE: types::Fixed = types::Fixed(0);
 
 /// Checks that the kernel lets this process create a ring.
 pub(super) fn probe() -> io::Result<()> {
-    build_ring(1).map(drop)
+    build_ring(1, false).map(drop)
 }
 
 /// A ring with the cheapest completion path of this kernel: completions run in the waiting thread
-/// (Linux 6.1), run without interrupts (5.19), or the default.
-fn build_ring(depth: usize) -> io::Result<IoUring> {
+/// (Linux 6.1), which is then the only one that may submit; run without interrupts (5.19); or the
+/// default.
+fn build_ring(depth: usize, any_thread: bool) -> io::Result<IoUring> {
     let entries = u32::try_from(depth).expect("depth is checked");
     let mut deferred = IoUring::builder();
     deferred.setup_coop_taskrun().setup_taskrun_flag();
     let cooperative = deferred.clone();
     deferred.setup_single_issuer().setup_defer_taskrun();
-    for builder in [deferred, cooperative, IoUring::builder()] {
+    let builders = [deferred, cooperative, IoUring::builder()];
+    for builder in builders.into_iter().skip(usize::from(any_thread)) {
         match builder.build(entries) {
             Err(refusal) if refusal.raw_os_error() == Some(libc::EINVAL) => {}
             built => return built,
@@ -79,7 +81,7 @@ pub(super) struct UringQueue {
 
 impl UringQueue {
     pub(super) fn open(target: &Target, config: &QueueConfig) -> io::Result<Self> {
-        let ring = build_ring(config.depth)?;
+        let ring = build_ring(config.depth, config.any_thread)?;
         ring.submitter().register_files(&[target.file.as_raw_fd()])?;
         let registered = register_arenas(&ring, config);
         let depth = u32::try_from(config.depth).expect("depth is checked");
@@ -250,7 +252,7 @@ fn register_arenas(ring: &IoUring, config: &QueueConfig) -> Vec<Registered> {
     // as the ring.
     let pinned = unsafe { ring.submitter().register_buffers(&pieces) };
     // Where rings count as locked memory, the buffers must leave room for the next worker's ring.
-    let refusal = pinned.and_then(|()| build_ring(config.depth)).err();
+    let refusal = pinned.and_then(|()| build_ring(config.depth, config.any_thread)).err();
     let Some(refusal) = refusal else { return registered };
     // Fails if nothing was registered.
     let _ = ring.submitter().unregister_buffers();

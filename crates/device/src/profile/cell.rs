@@ -52,7 +52,7 @@ impl<'a> Bench<'a> {
             // Random bytes: drives may compress others or skip zeros.
             random.fill(buffer);
         }
-        let queue = device.queue(&QueueConfig { depth: depth as usize, arenas: vec![arena] })?;
+        let queue = device.queue(&QueueConfig::with_depth(depth as usize).arenas(vec![arena]))?;
         let completions = Vec::with_capacity(depth as usize);
         Ok(Self { device, queue, clock: device.clock(), region, free, completions })
     }

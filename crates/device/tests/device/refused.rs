@@ -202,7 +202,7 @@ fn locked_memory_limit_leaves_buffers_unregistered_and_says_so_quietly() {
     drop_capabilities();
     for _ in 0..2 {
         let (arena, mut buffers) = Arena::carve(1 << 20, 1).unwrap();
-        let config = QueueConfig { depth: 1, arenas: vec![arena] };
+        let config = QueueConfig::with_depth(1).arenas(vec![arena]);
         let mut queue = device.queue(&config).unwrap();
         let mut buffer = buffers.pop().unwrap();
         buffer[..BLOCK].copy_from_slice(&pattern(1, BLOCK));

@@ -45,7 +45,7 @@ fn deep_batch_returns_every_request_with_its_own_bytes() {
     const COUNT: usize = 128;
     for (name, device) in Devices::all().list {
         let (arena, mut buffers) = Arena::carve(BLOCK, COUNT).unwrap();
-        let config = QueueConfig { depth: COUNT, arenas: vec![arena] };
+        let config = QueueConfig::with_depth(COUNT).arenas(vec![arena]);
         let mut queue = device.queue(&config).unwrap();
         for i in 0..COUNT {
             let mut buffer = buffers.pop().unwrap();
@@ -110,7 +110,7 @@ fn registered_and_foreign_buffers_mix() {
         let (second, more) = Arena::carve(2 * BLOCK, 1).unwrap();
         buffers.extend(more);
         buffers.push(Buffer::new(BLOCK).unwrap());
-        let config = QueueConfig { depth: 4, arenas: vec![first, second] };
+        let config = QueueConfig::with_depth(4).arenas(vec![first, second]);
         let mut queue = device.queue(&config).unwrap();
         for (tag, buffer) in buffers.into_iter().enumerate() {
             queue.push(request(tag as u64, Op::Read, 0, buffer.len(), buffer));
@@ -127,7 +127,7 @@ fn queue_on_4096_byte_arena_of_other_queue_still_works() {
     for (name, device) in Devices::all().list {
         write_pattern(&*device, 4, 0, BLOCK);
         let (arena, buffers) = Arena::carve(BLOCK, 2).unwrap();
-        let config = QueueConfig { depth: 1, arenas: vec![arena] };
+        let config = QueueConfig::with_depth(1).arenas(vec![arena]);
         let mut queues = [device.queue(&config).unwrap(), device.queue(&config).unwrap()];
         for (queue, buffer) in queues.iter_mut().zip(buffers) {
             queue.push(request(0, Op::Read, 0, BLOCK, buffer));
@@ -210,7 +210,7 @@ fn shrunk_and_grown_again_reads_zeros() {
 fn queue_dropped_with_requests_in_flight_completes_them_and_frees_the_buffers() {
     for (name, device) in Devices::all().list {
         let (arena, buffers) = Arena::carve(BLOCK, 32).unwrap();
-        let config = QueueConfig { depth: 32, arenas: vec![Arc::clone(&arena)] };
+        let config = QueueConfig::with_depth(32).arenas(vec![Arc::clone(&arena)]);
         let mut queue = device.queue(&config).unwrap();
         for (i, mut buffer) in buffers.into_iter().enumerate() {
             buffer.copy_from_slice(&pattern(i as u64, BLOCK));

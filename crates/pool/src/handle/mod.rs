@@ -65,7 +65,12 @@ impl Pool {
     /// A handle for the calling thread. At its first read or write it opens a queue and allocates
     /// buffers ([`Pool::handle_bytes`]).
     pub fn handle(self: &Arc<Self>) -> Handle {
-        Handle::new(Arc::clone(self))
+        Handle::new(Arc::clone(self), false)
+    }
+
+    /// As [`Pool::handle`], for one thread after another.
+    pub fn handle_of_any_thread(self: &Arc<Self>) -> Handle {
+        Handle::new(Arc::clone(self), true)
     }
 
     /// As [`Handle::sync`].
@@ -78,7 +83,7 @@ impl Pool {
 }
 
 impl Handle {
-    fn new(pool: Arc<Pool>) -> Self {
+    fn new(pool: Arc<Pool>, any_thread: bool) -> Self {
         let (uses_max, ordered) = match pool.hit_recording() {
             HitRecording::Counted { max } => (max, false),
             HitRecording::Ordered => (0, true),
@@ -92,7 +97,7 @@ impl Handle {
             uses_max,
             records_hits: ordered || wants_hits,
             records: RefCell::new(Vec::with_capacity(RECORDS_MAX)),
-            transfer: RefCell::new(Transfer::new()),
+            transfer: RefCell::new(Transfer::new(any_thread)),
             deferred: RefCell::default(),
             stream,
         }

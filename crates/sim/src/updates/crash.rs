@@ -156,12 +156,16 @@ impl History {
         let ran = play(self, &device, 0..self.steps.len())?;
         let error = ran.error.map(|error| error.to_string());
         demand(error.is_none(), || format!("without a fault: {error:?}"))?;
-        // A commit that makes a log does that first.
+        // A commit that makes a log does that first, and a snapshot merges first.
         let is_made = |at: usize| ran.epochs.get(at + 1).is_some_and(|next| next.1);
+        let merges =
+            |at: usize| matches!(self.steps.get(at), Some(Step::Snapshot(_) | Step::Remove(_)));
         let epochs = ran.epochs.iter().enumerate();
-        self.epochs = epochs
-            .map(|(at, &(epoch, has_log))| epoch..=epoch + u64::from(!has_log && is_made(at)))
-            .collect();
+        let epochs = epochs.map(|(at, &(epoch, has_log, has_logged))| {
+            let comes_first = (!has_log && is_made(at)) || (has_logged && merges(at));
+            epoch..=epoch + u64::from(comes_first)
+        });
+        self.epochs = epochs.collect();
         Ok(())
     }
 
@@ -271,7 +275,8 @@ impl History {
         let (epoch, expected) = (graph.superblock().epoch, &self.epochs[state]);
         let is_right = (*expected.start()..=expected.end() + repeated).contains(&epoch);
         demand(is_right, || format!("epoch {epoch}, not {expected:?} and up to {repeated} more"))?;
-        self.compare(graph, &self.states[state])
+        self.compare(graph, &self.states[state])?;
+        self.compare_snapshots(graph.device(), &self.states[state])
     }
 
     /// The graph as the next writer opens it, which clears the traces of a commit or flush that was

@@ -6,11 +6,12 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
+use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig};
 use cenote_import::{Format, ImportConfig};
 use cenote_store::{
-    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LogLimits, Op, Order,
-    StoreError, VertexId,
+    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LogLimits,
+    LookupConfig, Op, Order, StoreError, VertexId,
 };
 
 use super::algorithms::{self, Answers, View};
@@ -22,6 +23,9 @@ use crate::{Outcome, demand};
 
 /// Memory of an import; these graphs are tiny.
 const IMPORT_MEMORY: usize = 16 << 20;
+
+/// Most snapshots of a graph: each takes time at every crash point.
+const SNAPSHOTS_MAX: usize = 3;
 
 /// A graph and the steps that change it.
 #[derive(Debug)]
@@ -55,6 +59,10 @@ pub enum Step {
     Update(Batch),
     /// `Store::merge`.
     Merge,
+    /// `Store::snapshot` with this name.
+    Snapshot(String),
+    /// `Store::remove_snapshot`.
+    Remove(String),
     /// The graph is opened again, with other limits of the log.
     Open(LogLimits),
 }
@@ -64,7 +72,7 @@ impl Step {
     pub fn batch(&self) -> Option<&Batch> {
         match self {
             Step::Commit(batch) | Step::Update(batch) => Some(batch),
-            Step::Merge | Step::Open(_) => None,
+            Step::Merge | Step::Snapshot(_) | Step::Remove(_) | Step::Open(_) => None,
         }
     }
 }
@@ -76,6 +84,8 @@ pub struct State {
     pub numbers: Vec<u64>,
     /// Edges by vertex; without direction from the smaller end.
     pub edges: BTreeSet<(VertexId, VertexId)>,
+    /// Names of the snapshots, the oldest first, and the state that each is of.
+    pub snapshots: Vec<(String, usize)>,
     /// Answers on the same edges, imported from scratch.
     reference: OnceLock<Outcome<Reference>>,
 }
@@ -89,12 +99,13 @@ struct Reference {
 
 impl State {
     fn new(numbers: Vec<u64>, edges: BTreeSet<(VertexId, VertexId)>) -> Self {
-        Self { numbers, edges, reference: OnceLock::new() }
+        Self { numbers, edges, snapshots: Vec::new(), reference: OnceLock::new() }
     }
 
-    /// Whether both have the same vertices and edges.
+    /// Whether both have the same vertices, edges and snapshots.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.numbers == other.numbers && self.edges == other.edges
+        (&self.numbers, &self.edges, &self.snapshots)
+            == (&other.numbers, &other.edges, &other.snapshots)
     }
 }
 
@@ -139,7 +150,8 @@ impl History {
     }
 
     fn push_random(&mut self, random: &mut Random) {
-        match random.below(20) {
+        let snapshots = &self.last().snapshots;
+        match random.below(26) {
             0..13 => {
                 let (batch, new) = self.random_batch(random);
                 self.push(Step::Commit(batch), new);
@@ -149,6 +161,17 @@ impl History {
                 self.push(Step::Update(batch), new);
             }
             16..18 => self.push(Step::Merge, Vec::new()),
+            18..24
+                if snapshots.len() < SNAPSHOTS_MAX
+                    && (snapshots.is_empty() || random.chance(60)) =>
+            {
+                let name = format!("s{}", self.steps.len());
+                self.push(Step::Snapshot(name), Vec::new());
+            }
+            18..24 => {
+                let name = snapshots[random.index(snapshots.len())].0.clone();
+                self.push(Step::Remove(name), Vec::new());
+            }
             _ => {
                 let limits = limits(random);
                 let limits = if random.chance(30) { limits.bytes(0) } else { limits };
@@ -228,8 +251,14 @@ impl History {
         let changes = step.batch().map_or(&[][..], |batch| &batch.changes);
         let answers = changes.iter().map(answer).collect();
         let numbers = [&before.numbers[..], &new].concat();
+        let mut snapshots = before.snapshots.clone();
+        match &step {
+            Step::Snapshot(name) => snapshots.push((name.clone(), self.states.len() - 1)),
+            Step::Remove(name) => snapshots.retain(|(other, _)| other != name),
+            _ => {}
+        }
         self.answers.push(answers);
-        self.states.push(State::new(numbers, edges));
+        self.states.push(State { snapshots, ..State::new(numbers, edges) });
         self.steps.push(step);
     }
 
@@ -246,6 +275,17 @@ impl History {
         difference.map_err(|error| format!("reading failed: {error}"))?.map_or(Ok(()), Err)
     }
 
+    /// Compares the snapshots on a device with those of a state, each with the state that it is of.
+    pub fn compare_snapshots(&self, device: &Arc<dyn Device>, state: &State) -> Outcome {
+        for (name, of) in &state.snapshots {
+            let graph = Graph::open_at(Arc::clone(device), name, |_| LookupConfig::default());
+            let graph = graph.map_err(|error| error.to_string())?;
+            let same = self.compare(&graph, &self.states[*of]);
+            same.map_err(|fault| format!("snapshot {name} of state {of}: {fault}"))?;
+        }
+        Ok(())
+    }
+
     /// The first difference between a graph and a state, if any.
     pub fn difference(&self, graph: &Graph, state: &State) -> Result<Option<String>, StoreError> {
         let superblock = graph.superblock();
@@ -253,6 +293,14 @@ impl History {
         let expected = (state.numbers.len() as u64, state.edges.len() as u64);
         if counts != expected {
             return Ok(Some(format!("{counts:?} vertices and edges, not {expected:?}")));
+        }
+        if graph.snapshot_name().is_none() {
+            let found = graph.snapshots()?.into_iter().map(|snapshot| snapshot.name);
+            let (found, expected): (Vec<_>, Vec<_>) =
+                (found.collect(), state.snapshots.iter().map(|(name, _)| name.clone()).collect());
+            if found != expected {
+                return Ok(Some(format!("snapshots {found:?}, not {expected:?}")));
+            }
         }
         let [out, back] = expected_lists(&self.options, state);
         let longest = (superblock.degree_max, superblock.degree_max_vertex);

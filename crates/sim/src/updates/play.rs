@@ -16,8 +16,9 @@ pub(super) struct Ran {
     /// Steps that were acknowledged; none before the graph was open, which makes what it finds
     /// durable.
     pub acknowledged: Option<usize>,
-    /// The epoch before the first step and after each, and whether the graph had a log.
-    pub epochs: Vec<(u64, bool)>,
+    /// The epoch before the first step and after each, whether the graph had a log, and whether
+    /// there was something in it.
+    pub epochs: Vec<(u64, bool, bool)>,
     /// Why it ended.
     pub error: Option<StoreError>,
 }
@@ -79,6 +80,25 @@ fn steps(
             Step::Commit(batch) => store.commit(batch)?,
             Step::Update(batch) => store.update(batch)?,
             Step::Merge => store.merge()?,
+            Step::Snapshot(name) => {
+                let made = store.snapshot(Some(name), at as u64)?;
+                let expected = ran.epochs.last().map(|last| last.0 + u64::from(last.2));
+                if (Some(made.epoch), made.epoch + 1) != (expected, store.epoch()) {
+                    return Err(wrong(at, format!("of epoch {expected:?}: {made:?}")));
+                }
+                ran.acknowledged = Some(at + 1);
+                continue;
+            }
+            Step::Remove(name) => {
+                // A reader keeps what is removed.
+                let reader = store.graph_at(name, |_| LookupConfig::default())?;
+                let of = state.snapshots.iter().find(|(other, _)| other == name);
+                let of = of.map(|(_, of)| &history.states[*of]);
+                readers.push((reader, of.expect("a snapshot of the state before")));
+                store.remove_snapshot(name)?;
+                ran.acknowledged = Some(at + 1);
+                continue;
+            }
             Step::Open(_) => {
                 // Pages of older epochs are kept for readers of the same store only.
                 compare_all(history, &readers)?;
@@ -103,9 +123,9 @@ fn steps(
     compare_all(history, &readers)
 }
 
-fn epoch_of(graph: &Graph) -> (u64, bool) {
+fn epoch_of(graph: &Graph) -> (u64, bool, bool) {
     let superblock = graph.superblock();
-    (superblock.epoch, !superblock.log.is_empty())
+    (superblock.epoch, !superblock.log.is_empty(), graph.has_logged())
 }
 
 /// Compares what a step returned; `before` is the graph before it.
@@ -115,9 +135,9 @@ fn compare_updated(
     before: &Graph,
     updated: &Updated,
 ) -> Result<(), Stop> {
-    let (epoch, has_log) = epoch_of(before);
+    let (epoch, has_log, has_logged) = epoch_of(before);
     let is_changed = !history.states[at].is_same(&history.states[at + 1]);
-    let merged = epoch + u64::from(is_changed || before.has_logged());
+    let merged = epoch + u64::from(is_changed || has_logged);
     let expected = match (&history.steps[at], updated.log_bytes > 0) {
         (Step::Commit(_), true) if has_log => epoch..=epoch,
         // It may make a log in which the batch then has no room.

@@ -40,9 +40,33 @@ fn histories_are_of_all_kinds() {
     assert!(any_step(|step| matches!(step, Step::Commit(_))));
     assert!(any_step(|step| matches!(step, Step::Update(_))));
     assert!(any_step(|step| matches!(step, Step::Merge)));
+    assert!(any_step(|step| matches!(step, Step::Snapshot(_))));
+    assert!(any_step(|step| matches!(step, Step::Remove(_))));
+    assert!(any(|h| h.states.iter().any(|state| state.snapshots.len() > 1)));
     assert!(any_step(|step| matches!(step, Step::Open(limits) if limits.bytes == 0)));
     assert!(any(|h| h.states.iter().any(|state| state.edges.is_empty())));
     assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
+}
+
+/// A snapshot of another state, or one that is missing, is found.
+#[test]
+fn wrong_snapshots_are_found() {
+    let with_one = |seed: &u64| {
+        let history = History::new(*seed).expect("no faults");
+        let last = history.states.last().expect("there is a first state");
+        let of = |(_, of): &(String, usize)| history.states[*of].edges.is_empty();
+        !last.snapshots.is_empty() && !last.snapshots.iter().any(of)
+    };
+    let seed = (0..200).find(with_one).expect("a history with a snapshot at its end");
+    let mut history = History::new(seed).expect("no faults");
+    let points = history.points(seed).expect("no faults");
+    let of = history.states.last().expect("there is a first state").snapshots[0].1;
+    history.states[of].edges.pop_last();
+    let last = history.steps.len();
+    let at_end = |(_, point): &(usize, &cenote_sim::updates::Point)| point.from + 1 == last;
+    let (at, point) = points.iter().enumerate().find(at_end).expect("a point of the last step");
+    let fault = history.crash(seed, at, point, Sweep::default());
+    assert!(fault.is_err(), "it saw no lost edge of a snapshot");
 }
 
 /// A simulator that does not find a lost edge proves nothing.

@@ -9,6 +9,7 @@
 //! - Ids: ascending, so none occurs twice.
 //! - Order of the vertices: its two tables are inverse to each other.
 //! - Hub neighbours: equal to those computed from the lists.
+//! - Snapshots: no later epoch has used their pages, and each is checked as the graph is.
 //!
 //! Sums that do not depend on order prove that both directions of every edge are stored: every
 //! entry adds a 64-bit hash of (source, target, weight), seen from either side. Different edges
@@ -19,6 +20,7 @@ mod hub_neighbours;
 mod ids;
 mod order;
 mod slots;
+mod snapshots;
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use crate::error::{PageFault, Result, StoreError, equal, other};
 use crate::format::{HEADER_BYTES, PageKind, SLOTS};
 use crate::graph::Graph;
 use crate::header::PageHeader;
+use crate::pages::LookupConfig;
 use crate::stream::Ahead;
 use crate::superblock::{SECTION, Section, SectionKind};
 use crate::{Adjacency, Direction};
@@ -86,21 +89,48 @@ pub fn check(graph: &Graph, progress: Progress<'_>) -> Result<CheckReport> {
         }
         false => graph,
     };
-    let report = CheckReport { pages: base.superblock().pages_total, ..CheckReport::default() };
+    let report = CheckReport { pages: pages_of(base), ..CheckReport::default() };
     let mut check = Check { graph: base, report, done: SLOTS, progress };
     check.run()?;
     if is_logged && check.report.is_whole() {
         check.check_logged(graph)?;
     }
-    Ok(check.report)
+    let Check { mut report, progress, .. } = check;
+    snapshots::check_snapshots(graph, &mut report, progress)?;
+    Ok(report)
+}
+
+/// The pages of the file, or of a snapshot.
+fn pages_of(graph: &Graph) -> u64 {
+    let superblock = graph.superblock();
+    match graph.snapshot_name() {
+        Some(_) => superblock.sections.iter().map(|section| section.pages).sum::<u64>() + SLOTS,
+        None => superblock.pages_total,
+    }
 }
 
 /// Verifies the content of a device. A file that is no graph, or whose superblock or index is
 /// damaged, gives a report with that fault.
 pub fn check_device(device: Arc<dyn Device>, progress: Progress<'_>) -> Result<CheckReport> {
-    match Graph::open(device) {
+    check_opened(Graph::open(device), progress)
+}
+
+/// Verifies a snapshot, as [`check_device`] does the graph.
+///
+/// # Errors
+/// [`StoreError::NoSnapshot`] and those of the device.
+pub fn check_snapshot(
+    device: Arc<dyn Device>,
+    name: &str,
+    progress: Progress<'_>,
+) -> Result<CheckReport> {
+    check_opened(Graph::open_at(device, name, |_| LookupConfig::default()), progress)
+}
+
+fn check_opened(opened: Result<Graph>, progress: Progress<'_>) -> Result<CheckReport> {
+    match opened {
         Ok(graph) => check(&graph, progress),
-        Err(error @ StoreError::Device(_)) => Err(error),
+        Err(error @ (StoreError::Device(_) | StoreError::NoSnapshot { .. })) => Err(error),
         Err(error) => {
             let fault = Fault { page: page_of(&error), message: error.to_string() };
             Ok(CheckReport { pages: 0, faults: vec![fault], faults_total: 1 })

@@ -24,6 +24,15 @@ pub(crate) struct LoggedChange {
     pub pages: [u64; 2],
 }
 
+/// Bytes of ids in the log.
+pub(crate) fn encoded_id_bytes(ids: &[Id]) -> usize {
+    let bytes = |id: &Id| match id {
+        Id::Integer(_) => 8,
+        Id::String(string) => 4 + string.len(),
+    };
+    ids.iter().map(bytes).sum()
+}
+
 /// A batch of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedBatch {
@@ -87,12 +96,8 @@ impl LoggedBatch {
 
     /// Bytes of the encoding of a batch with these ids and so many changes.
     pub fn encoded_bytes(new_ids: &[Id], changes: usize) -> usize {
-        let id_bytes = |id: &Id| match id {
-            Id::Integer(_) => 8,
-            Id::String(string) => 4 + string.len(),
-        };
-        let ids: usize = new_ids.iter().map(id_bytes).sum();
-        size_of::<RawBatch>() + ids.next_multiple_of(ALIGN) + changes * size_of::<RawChange>()
+        let ids = encoded_id_bytes(new_ids).next_multiple_of(ALIGN);
+        size_of::<RawBatch>() + ids + changes * size_of::<RawChange>()
     }
 
     /// Decodes the first batch of `bytes` and steps over it. `stored_out` and `stored_in` of the

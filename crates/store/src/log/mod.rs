@@ -22,7 +22,7 @@ mod block;
 mod pending;
 mod read;
 
-pub(crate) use batch::{LoggedBatch, LoggedChange};
+pub(crate) use batch::{LoggedBatch, LoggedChange, encoded_id_bytes};
 pub(crate) use block::{FlushPlace, LogArea};
 pub(crate) use pending::{Pending, PendingCounts};
 pub(crate) use read::{LogEnd, read_log};

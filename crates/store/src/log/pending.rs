@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{LoggedBatch, LoggedChange};
+use super::{LoggedBatch, LoggedChange, encoded_id_bytes};
 use crate::VertexId;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::format::VERTICES_MAX;
@@ -45,7 +45,11 @@ pub(crate) struct Pending {
     /// By source and target; in an undirected graph by the smaller and the larger end.
     pub edges: BTreeMap<(VertexId, VertexId), PendingEdge>,
     pub new_ids: Vec<Id>,
+    /// Their bytes in the log.
+    pub id_bytes: usize,
     pub counts: PendingCounts,
+    /// All changes of the log, with those that cancel each other out.
+    pub logged_changes: usize,
 }
 
 impl Pending {
@@ -55,7 +59,9 @@ impl Pending {
             has_in_edges: superblock.in_edges,
             edges: BTreeMap::new(),
             new_ids: Vec::new(),
+            id_bytes: 0,
             counts: PendingCounts::of(superblock),
+            logged_changes: 0,
         }
     }
 
@@ -72,13 +78,16 @@ impl Pending {
     /// Adds vertices with the next numbers.
     pub fn add_ids(&mut self, ids: &[Id]) {
         self.counts.vertices += ids.len() as u64;
+        self.id_bytes += encoded_id_bytes(ids);
         self.new_ids.extend_from_slice(ids);
     }
 
     /// Takes back the vertices that were added last.
     pub fn take_back_ids(&mut self, count: usize) {
+        let keep = self.new_ids.len() - count;
         self.counts.vertices -= count as u64;
-        self.new_ids.truncate(self.new_ids.len() - count);
+        self.id_bytes -= encoded_id_bytes(&self.new_ids[keep..]);
+        self.new_ids.truncate(keep);
     }
 
     /// Makes a change. A change and its opposite cancel each other out. False if the edge is there
@@ -120,6 +129,7 @@ impl Pending {
                 return Err(other("it adds an edge twice or deletes one that is not there"));
             }
         }
+        self.logged_changes += changes.len();
         equal("edges after a batch", counts.edges, self.counts.edges)?;
         at_most("length of the longest list", counts.degree_max, self.counts.stored_out)?;
         at_most("vertex of largest degree", counts.degree_max_vertex.into(), counts.vertices)?;

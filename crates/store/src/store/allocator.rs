@@ -1,6 +1,7 @@
 //! Allocates physical pages from the free list.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use cenote_pool::PageId;
 
@@ -17,31 +18,51 @@ struct Free {
 pub(super) struct Allocator {
     /// Pages that no epoch in use has.
     reusable: BTreeMap<PageId, Free>,
-    /// Pages freed in a later epoch: an earlier one still uses them.
+    /// Pages freed in a later epoch, which an earlier one still uses, and pages of snapshots.
     held: BTreeMap<PageId, Free>,
     end: PageId,
 }
 
 impl Allocator {
-    /// `oldest` is the oldest epoch that a slot or a reader uses.
-    pub fn new(free: &[Extent], end: PageId, oldest: u64) -> Self {
-        let (mut reusable, mut held): (BTreeMap<PageId, Free>, _) =
-            (BTreeMap::new(), BTreeMap::new());
+    /// `oldest` is the oldest epoch that a slot or a reader uses; `kept` are the pages that
+    /// snapshots need, ascending.
+    pub fn new(free: &[Extent], end: PageId, oldest: u64, kept: &[Range<PageId>]) -> Self {
+        let (reusable, held) = (BTreeMap::new(), BTreeMap::new());
+        let mut allocator = Self { reusable, held, end };
+        let mut kept = kept.iter().peekable();
         for &Extent { physical, pages, epoch, .. } in free {
             if epoch > oldest {
-                held.insert(physical, Free { pages, epoch });
+                allocator.held.insert(physical, Free { pages, epoch });
                 continue;
             }
-            // It does not matter any more which epoch freed them.
-            match reusable.last_entry() {
-                Some(mut last) if last.key() + last.get().pages == physical => {
-                    let run = last.get_mut();
-                    *run = Free { pages: run.pages + pages, epoch: run.epoch.max(epoch) };
+            let (mut next, end) = (physical, physical + pages);
+            while kept.next_if(|kept| kept.end <= next).is_some() {}
+            while let Some(kept_next) = kept.peek().filter(|kept| kept.start < end) {
+                let (from, to) = (kept_next.start.max(next), kept_next.end.min(end));
+                allocator.add_reusable(next, from - next, epoch);
+                allocator.held.insert(from, Free { pages: to - from, epoch });
+                next = to;
+                if kept_next.end >= end {
+                    break;
                 }
-                _ => drop(reusable.insert(physical, Free { pages, epoch })),
+                kept.next();
             }
+            allocator.add_reusable(next, end - next, epoch);
         }
-        Self { reusable, held, end }
+        allocator
+    }
+
+    /// Adds pages behind those that are reusable.
+    fn add_reusable(&mut self, first: PageId, pages: u64, epoch: u64) {
+        // It does not matter any more which epoch freed them.
+        match self.reusable.last_entry() {
+            _ if pages == 0 => {}
+            Some(mut last) if last.key() + last.get().pages == first => {
+                let run = last.get_mut();
+                *run = Free { pages: run.pages + pages, epoch: run.epoch.max(epoch) };
+            }
+            _ => drop(self.reusable.insert(first, Free { pages, epoch })),
+        }
     }
 
     /// Allocates the first page that no epoch in use has.
@@ -98,6 +119,27 @@ impl Allocator {
         self.held.insert(first, Free { pages, epoch });
     }
 
+    /// Frees those of some pages again that are free and held, as of a later epoch.
+    pub fn release_again(&mut self, pages: Range<PageId>, epoch: u64) {
+        let first = self.held.range(..=pages.start).next_back();
+        let first = first.map_or(pages.start, |(&start, _)| start);
+        let near: Vec<_> = self.held.range(first..pages.end).map(|(&at, &run)| (at, run)).collect();
+        for (start, run) in near.into_iter().filter(|(_, run)| run.epoch != epoch) {
+            let end = start + run.pages;
+            let (from, to) = (start.max(pages.start), end.min(pages.end));
+            if from >= to {
+                continue;
+            }
+            self.held.remove(&start);
+            for (start, end) in [(start, from), (to, end)] {
+                if start < end {
+                    self.held.insert(start, Free { pages: end - start, epoch: run.epoch });
+                }
+            }
+            self.release(from, to - from, epoch);
+        }
+    }
+
     pub fn extents(&self) -> Vec<Extent> {
         let extent = |(&physical, run): (&PageId, &Free)| Extent {
             logical: 0,
@@ -125,7 +167,7 @@ mod tests {
 
     #[test]
     fn pages_are_taken_in_order_and_none_that_an_epoch_in_use_has() {
-        let mut allocator = Allocator::new(&[free(4, 2, 5), free(7, 2, 3)], 10, 4);
+        let mut allocator = Allocator::new(&[free(4, 2, 5), free(7, 2, 3)], 10, 4, &[]);
         let taken: Vec<_> = (0..4).map(|_| allocator.allocate()).collect();
         assert_eq!(taken, [7, 8, 10, 11]);
         assert_eq!((allocator.extents(), allocator.end()), (vec![free(4, 2, 5)], 12));
@@ -133,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_run_is_taken_where_one_is_long_enough_and_else_at_the_end() {
-        let mut allocator = Allocator::new(&[free(4, 2, 1), free(8, 3, 1), free(20, 9, 5)], 40, 4);
+        let mut allocator =
+            Allocator::new(&[free(4, 2, 1), free(8, 3, 1), free(20, 9, 5)], 40, 4, &[]);
         let taken: Vec<_> = (0..2).map(|_| allocator.allocate_run(3)).collect();
         assert_eq!(taken, [8, 40]);
         assert_eq!(allocator.allocate_run(1), 4);
@@ -145,7 +188,7 @@ mod tests {
 
     #[test]
     fn runs_of_one_epoch_that_meet_become_one() {
-        let mut allocator = Allocator::new(&[free(2, 1, 1), free(6, 1, 2)], 9, 0);
+        let mut allocator = Allocator::new(&[free(2, 1, 1), free(6, 1, 2)], 9, 0, &[]);
         allocator.release(4, 1, 2);
         allocator.release(5, 1, 2);
         allocator.release(3, 1, 2);
@@ -155,8 +198,29 @@ mod tests {
     }
 
     #[test]
+    fn pages_of_snapshots_are_not_allocated_and_are_freed_again_with_them() {
+        let all = [free(4, 6, 1), free(12, 2, 2), free(20, 2, 9)];
+        let mut allocator = Allocator::new(&all, 30, 5, &[2..5, 7..8, 9..13, 20..30]);
+        let taken: Vec<_> = (0..5).map(|_| allocator.allocate()).collect();
+        assert_eq!(taken, [5, 6, 8, 13, 30]);
+        let held = [free(4, 1, 1), free(7, 1, 1), free(9, 1, 1), free(12, 1, 2), free(20, 2, 9)];
+        assert_eq!(allocator.extents(), held);
+        allocator.release_again(2..9, 10);
+        allocator.release_again(11..21, 10);
+        let held = [
+            free(4, 1, 10),
+            free(7, 1, 10),
+            free(9, 1, 1),
+            free(12, 1, 10),
+            free(20, 1, 10),
+            free(21, 1, 9),
+        ];
+        assert_eq!(allocator.extents(), held);
+    }
+
+    #[test]
     #[should_panic(expected = "is free already")]
     fn a_page_that_is_freed_twice_is_a_fault_of_the_caller() {
-        Allocator::new(&[free(4, 2, 1)], 10, 4).release(5, 1, 2);
+        Allocator::new(&[free(4, 2, 1)], 10, 4, &[]).release(5, 1, 2);
     }
 }

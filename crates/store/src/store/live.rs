@@ -4,7 +4,11 @@
 //! all that are queued and syncs, and the others wait for it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError};
+
+use cenote_device::{Queue, QueueConfig};
+use cenote_pool::Handle;
 
 use super::places::{Finder, Nets, Place};
 use super::{LogLimits, Store};
@@ -13,7 +17,7 @@ use crate::error::Result;
 use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
 use crate::ids::{Id, IdRef, Ids};
-use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending};
+use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
 use crate::readers::lock;
 use crate::superblock::Superblock;
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
@@ -28,6 +32,15 @@ const AHEAD_CHANGES: usize = 512;
 
 /// Most vertices that are new in the log: their lists share the last page.
 const NEW_VERTICES_MAX: usize = u16::MAX as usize;
+
+/// Most bytes of their ids.
+const NEW_IDS_BYTES_MAX: usize = 16 << 20;
+
+/// Copies of a new id in memory: as it is pending, as it is durable, and to look it up.
+const NEW_ID_COPIES: usize = 3;
+
+/// Most handles that are kept for the next commits.
+const HANDLES_MAX: usize = 16;
 
 /// Changes since the last commit, and the flushes that make them durable.
 #[derive(Debug)]
@@ -49,6 +62,8 @@ pub(crate) struct Live {
     batches_logged: u64,
     /// What look-ups need, from the first one on.
     base: Option<Base>,
+    /// A queue for the next flush.
+    log_queue: Idle<Box<dyn Queue>>,
 }
 
 #[derive(Debug)]
@@ -57,6 +72,26 @@ struct Base {
     graph: Arc<Graph>,
     ids: Arc<Ids>,
     nets: Nets,
+    handles: Idle<Handle>,
+}
+
+/// What is kept for the next thread that needs it: to open a queue takes longer than to use it.
+struct Idle<T>(Vec<T>);
+
+impl<T> fmt::Debug for Idle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} idle", self.0.len())
+    }
+}
+
+impl Base {
+    fn for_look_ups(&mut self) -> Result<(Arc<Graph>, Handle)> {
+        let handle = match self.handles.0.pop() {
+            Some(handle) => handle,
+            None => self.graph.handle_of_any_thread()?,
+        };
+        Ok((Arc::clone(&self.graph), handle))
+    }
 }
 
 /// What becomes of a change.
@@ -87,6 +122,7 @@ impl Live {
             batches: 0,
             batches_logged: 0,
             base: None,
+            log_queue: Idle(Vec::new()),
         }
     }
 
@@ -94,11 +130,19 @@ impl Live {
         &self.pending
     }
 
+    /// Bytes of memory for the changes of the log.
+    pub fn memory_bytes(&self) -> usize {
+        let Pending { logged_changes, ref new_ids, id_bytes, .. } = self.pending;
+        let ids = NEW_ID_COPIES * (new_ids.len() * size_of::<Id>() + id_bytes);
+        logged_changes * LogLimits::CHANGE_BYTES + ids
+    }
+
     /// A commit has taken all changes.
     pub fn reset(&mut self, superblock: &Superblock) {
         let batches = self.batches;
+        let log_queue = std::mem::replace(&mut self.log_queue, Idle(Vec::new()));
         *self = Self::new(Pending::new(superblock), FlushPlace::FIRST);
-        (self.batches, self.batches_logged) = (batches, batches);
+        (self.batches, self.batches_logged, self.log_queue) = (batches, batches, log_queue);
     }
 
     /// Sets the vertices of ids that only the log has.
@@ -118,17 +162,22 @@ impl Live {
         self.base().graph.vertices() > 0
             && batch.changes.len() <= BATCH_CHANGES_MAX
             && self.next.block + blocks <= area.blocks()
-            && self.pending.edges.len() + batch.changes.len() <= limits.changes
+            && self.pending.logged_changes + batch.changes.len() <= limits.changes
             && self.pending.new_ids.len() + batch.new_ids.len() <= NEW_VERTICES_MAX
+            && self.pending.id_bytes + encoded_id_bytes(&batch.new_ids) <= NEW_IDS_BYTES_MAX
     }
 
     /// Adds a batch to the pending changes, or none of it if it does not fit.
-    fn place(&mut self, batch: &Batch) -> Result<Option<(LoggedBatch, Vec<Answer>)>> {
+    fn place(
+        &mut self,
+        batch: &Batch,
+        finder: &mut Finder<'_>,
+    ) -> Result<Option<(LoggedBatch, Vec<Answer>)>> {
         let before = self.pending.counts;
         let mut made = Vec::new();
         let mut answers = Vec::with_capacity(batch.changes.len());
         self.pending.add_ids(&batch.new_ids);
-        let placed = self.place_each(batch, &mut made, &mut answers);
+        let placed = self.place_each(batch, finder, &mut made, &mut answers);
         if !matches!(placed, Ok(true)) {
             for logged in made.iter().rev() {
                 self.count(logged, false);
@@ -140,7 +189,8 @@ impl Live {
         for (vertex, id) in (before.vertices..).zip(&batch.new_ids) {
             self.named.insert(id.clone(), vertex as VertexId);
         }
-        let changes = made.into_iter().map(|logged| logged.change).collect();
+        let changes: Vec<_> = made.into_iter().map(|logged| logged.change).collect();
+        self.pending.logged_changes += changes.len();
         let (new_ids, counts) = (batch.new_ids.clone(), self.pending.counts);
         Ok(Some((LoggedBatch { new_ids, changes, counts }, answers)))
     }
@@ -148,16 +198,19 @@ impl Live {
     fn place_each(
         &mut self,
         batch: &Batch,
+        finder: &mut Finder<'_>,
         made: &mut Vec<Logged>,
         answers: &mut Vec<Answer>,
     ) -> Result<bool> {
         let graph = Arc::clone(&self.base().graph);
-        let mut finder = Finder::new(&graph)?;
         let mut is_longest_known = true;
-        for some in batch.changes.chunks(AHEAD_CHANGES) {
-            finder.read_ahead(some)?;
+        for (i, some) in batch.changes.chunks(AHEAD_CHANGES).enumerate() {
+            // The first of them are in memory.
+            if i > 0 {
+                finder.read_ahead(some)?;
+            }
             for change in some {
-                match self.outcome(&graph, &mut finder, change)? {
+                match self.outcome(&graph, finder, change)? {
                     Outcome::Answer(answer) => answers.push(answer),
                     Outcome::Change(logged) => {
                         self.count(&logged, true);
@@ -175,6 +228,14 @@ impl Live {
             (counts.degree_max, counts.degree_max_vertex) = longest;
         }
         Ok(true)
+    }
+
+    /// Keeps a handle on the graph of the newest commit for the next batch.
+    fn keep(&mut self, handle: Handle) {
+        let base = self.base.as_mut().expect("it was loaded before");
+        if base.handles.0.len() < HANDLES_MAX {
+            base.handles.0.push(handle);
+        }
     }
 
     fn base(&self) -> &Base {
@@ -284,15 +345,16 @@ impl Store {
             (log_bytes, pages_written) = self.create_log(live)?;
             live = lock(&self.live);
         }
+        let (mut live, graph, handle) = self.read_ahead(live, batch)?;
         let area = self.log_area().expect("it was just made");
-        self.load_base(&mut live)?;
-        let base = live.base();
         let new = live.pending.new_ids.len() as u64;
-        check(&base.graph, Some((new, &live.named)), batch)?;
-        let placed = match live.has_room(&area, &self.limits, batch) {
-            true => live.place(batch)?,
-            false => None,
-        };
+        check(&graph, Some((new, &live.named)), batch)?;
+        let mut placed = None;
+        if live.has_room(&area, &self.limits, batch) {
+            let mut finder = Finder::new(&graph, handle);
+            placed = live.place(batch, &mut finder)?;
+            live.keep(finder.into_handle());
+        }
         let Some((logged, answers)) = placed else {
             let mut updated = self.update_with(live, batch)?;
             updated.log_bytes += log_bytes;
@@ -308,6 +370,28 @@ impl Store {
         log_bytes += self.flush(live)?;
         let unchanged = Updated::unchanged(area.epoch);
         Ok(Updated { answers, log_bytes, pages_written, ..unchanged })
+    }
+
+    /// Brings what the first changes of a batch need into memory, while other threads commit.
+    /// Returns the graph of the newest commit and a handle on it.
+    fn read_ahead<'s>(
+        &'s self,
+        mut live: MutexGuard<'s, Live>,
+        batch: &Batch,
+    ) -> Result<(MutexGuard<'s, Live>, Arc<Graph>, Handle)> {
+        let (graph, handle) = self.load_base(&mut live)?.for_look_ups()?;
+        drop(live);
+        let finder = Finder::new(&graph, handle);
+        finder.read_ahead(&batch.changes[..batch.changes.len().min(AHEAD_CHANGES)])?;
+        let handle = finder.into_handle();
+        let mut live = lock(&self.live);
+        let base = self.load_base(&mut live)?;
+        if Arc::ptr_eq(&base.graph, &graph) {
+            return Ok((live, graph, handle));
+        }
+        // There was a commit meanwhile.
+        let (graph, handle) = base.for_look_ups()?;
+        Ok((live, graph, handle))
     }
 
     /// Waits until all batches that are queued now are in the log. Returns the bytes that this
@@ -328,12 +412,14 @@ impl Store {
             let place = live.next;
             live.next.number += 1;
             live.next.block += LogArea::blocks_for(std::mem::take(&mut live.queued_bytes));
+            let queue = live.log_queue.0.pop();
             drop(live);
-            let flushed = self.write_flush(&area, place, durable, &queued);
+            let flushed = self.write_flush(queue, &area, place, durable, &queued);
             live = lock(&self.live);
             live.is_flushing = false;
             match flushed {
-                Ok(bytes) => {
+                Ok((bytes, queue)) => {
+                    live.log_queue.0.push(queue);
                     live.batches_logged = batches;
                     if self.limits.synced {
                         live.durable = place.number;
@@ -359,22 +445,30 @@ impl Store {
         Ok(written)
     }
 
+    /// Writes a flush and returns its bytes and the queue.
     fn write_flush(
         &self,
+        queue: Option<Box<dyn Queue>>,
         area: &LogArea,
         place: FlushPlace,
         durable: u64,
         batches: &[LoggedBatch],
-    ) -> Result<u64> {
+    ) -> Result<(u64, Box<dyn Queue>)> {
+        let device = self.device.as_ref();
+        let mut queue = match queue {
+            Some(queue) => queue,
+            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
+        };
         let mut bytes = Vec::new();
         batches.iter().for_each(|batch| batch.encode(&mut bytes));
         let buffer = area.encode(place, durable, &bytes)?;
         let len = LogArea::blocks_for(bytes.len()) as usize * LOG_BLOCK_BYTES;
-        cenote_device::write_all(self.device.as_ref(), area.offset(place.block), len, buffer)?;
+        let offset = area.offset(place.block);
+        cenote_device::write_all_on(queue.as_mut(), device, offset, len, buffer)?;
         if self.limits.synced {
-            self.device.sync()?;
+            device.sync()?;
         }
-        Ok(len as u64)
+        Ok((len as u64, queue))
     }
 
     pub(crate) fn lock_live(&self) -> MutexGuard<'_, Live> {
@@ -400,25 +494,23 @@ impl Store {
         Ok((bytes, pages))
     }
 
-    fn load_base(&self, live: &mut Live) -> Result<()> {
+    fn load_base<'l>(&self, live: &'l mut Live) -> Result<&'l mut Base> {
         if live.base.is_none() {
             let graph = Arc::new(self.committed()?);
             let ids = Arc::new(graph.ids()?);
             let nets = Nets::of(&live.pending, &graph);
-            live.base = Some(Base { graph, ids, nets });
+            live.base = Some(Base { graph, ids, nets, handles: Idle(Vec::new()) });
         }
-        Ok(())
+        Ok(live.base.as_mut().expect("it was just loaded"))
     }
 
     /// The ids of the last commit.
     pub(super) fn base_ids(&self, live: &mut Live) -> Result<Arc<Ids>> {
-        self.load_base(live)?;
-        Ok(Arc::clone(&live.base().ids))
+        Ok(Arc::clone(&self.load_base(live)?.ids))
     }
 
     /// The graph of the last commit, as it is or was opened for look-ups.
     pub(super) fn base_graph(&self, live: &mut Live) -> Result<Arc<Graph>> {
-        self.load_base(live)?;
-        Ok(Arc::clone(&live.base().graph))
+        Ok(Arc::clone(&self.load_base(live)?.graph))
     }
 }

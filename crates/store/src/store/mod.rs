@@ -6,12 +6,14 @@
 //! - `allocator`: free pages, and when they can be reused
 //! - `page_writer`: pages on their way to the device, neighbours together
 //! - `rebuild`: rebuilds derived sections from the lists
+//! - `snapshots`: makes and removes snapshots
 
 mod allocator;
 mod live;
 mod page_writer;
 mod places;
 mod rebuild;
+mod snapshots;
 pub(crate) mod transaction;
 
 use std::fmt;
@@ -27,6 +29,7 @@ use crate::ids::IdRef;
 use crate::log::{FlushPlace, LogArea, LogEnd, Pending, log_page_error};
 use crate::pages::LookupConfig;
 use crate::readers::{Readers, lock};
+use crate::snapshot::Snapshots;
 use crate::superblock::Superblock;
 use crate::update::Batch;
 use crate::{Direction, VertexId};
@@ -36,6 +39,10 @@ pub use transaction::Transaction;
 
 /// Pages that an update brings into memory at once.
 pub(crate) const WINDOW_PAGES: u64 = 1024;
+
+/// Windows that an update has in memory: one that it changes, one that it reads, and room so that
+/// neither is given up for the other.
+const WINDOWS: u64 = 3;
 
 /// Reads of lists that are in flight.
 const READ_DEPTH: usize = 32;
@@ -71,8 +78,8 @@ pub struct LogLimits {
     /// Most bytes of a log that is made; it takes a quarter of the graph, but at least 1 MiB. For 0
     /// none is made.
     pub bytes: u64,
-    /// Most edges that the log adds or deletes; those that it adds and deletes again do not count.
-    /// Each takes [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
+    /// Most changes of edges in the log, with those that cancel each other out. Each takes
+    /// [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
     pub changes: usize,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
@@ -111,6 +118,8 @@ impl fmt::Debug for Elsewhere {
 #[derive(Debug)]
 struct State {
     commit: Commit,
+    /// Those of the commit.
+    snapshots: Arc<Snapshots>,
     /// The changes of the log that are durable.
     pending: Pending,
     /// Set by a failed write, after which the content of the device is unknown.
@@ -137,7 +146,8 @@ impl Store {
         oldest: impl Fn() -> Result<Option<u64>> + Send + Sync + 'static,
     ) -> Result<Self> {
         let file: Arc<str> = device.name().into();
-        let Latest { mut commit, pending, log } = Latest::read(device.as_ref(), &file, true)?;
+        let Latest { mut commit, pending, log, .. } = Latest::read(device.as_ref(), &file, true)?;
+        let snapshots = Arc::new(Snapshots::of(device.as_ref(), &file, &commit)?);
         // A process may have ended between a write and its sync, so that a power cut would undo
         // what is found here, below what is written next.
         device.sync()?;
@@ -167,7 +177,7 @@ impl Store {
         Ok(Self {
             device,
             file,
-            state: Mutex::new(State { commit, pending, poisoned: false }),
+            state: Mutex::new(State { commit, snapshots, pending, poisoned: false }),
             live,
             flushed: Condvar::new(),
             limits: LogLimits::default(),
@@ -195,17 +205,19 @@ impl Store {
         live.pending().superblock(&lock(&self.state).commit.superblock)
     }
 
-    /// Bytes of memory of the indexes, the ids and the changes of the log, which a writer holds,
-    /// and of the pages that it reads. Loads the indexes where they are not yet.
+    /// Bytes of memory of the indexes, the ids, the changes of the log and the page tables of
+    /// snapshots, which a writer holds, and of the pages that it reads. Loads the indexes where they
+    /// are not yet.
     pub fn memory_bytes(&self) -> Result<u64> {
         let mut live = lock(&self.live);
         let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
         for direction in [Direction::Out, Direction::In] {
             graph.load_weights(direction)?;
         }
-        let window = 2 * WINDOW_PAGES * graph.page_bytes() as u64;
-        let changes = (live.pending().edges.len() * LogLimits::CHANGE_BYTES) as u64;
-        Ok((graph.memory_bytes() + ids.memory_bytes()) as u64 + window + changes)
+        let window = WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
+        let changes = live.memory_bytes() as u64;
+        let snapshots = lock(&self.state).snapshots.memory_bytes();
+        Ok((graph.memory_bytes() + ids.memory_bytes() + snapshots) as u64 + window + changes)
     }
 
     /// Number of changes in the log, which the lists do not have yet.
@@ -230,7 +242,7 @@ impl Store {
             let state = lock(&self.state);
             let (commit, pending) = (state.commit.clone(), state.pending.clone());
             let pin = self.readers.pin(commit.superblock.epoch);
-            (Latest { commit, pending, log: None }, pin)
+            (Latest { pending, ..Latest::without_log(commit) }, pin)
         };
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, plan, Some(pin))
     }
@@ -238,7 +250,7 @@ impl Store {
     /// The graph as of the newest commit, for a writer.
     fn committed(&self) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
-        let lookups = LookupConfig::default().frames(2 * WINDOW_PAGES).read_depth(READ_DEPTH);
+        let lookups = LookupConfig::default().frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
 
@@ -285,17 +297,20 @@ impl Store {
 
     pub(crate) fn begin_with<'s>(&'s self, live: MutexGuard<'s, Live>) -> Result<Transaction<'s>> {
         self.check_health()?;
-        let commit = lock(&self.state).commit.clone();
+        let (commit, snapshots) = {
+            let state = lock(&self.state);
+            (state.commit.clone(), Arc::clone(&state.snapshots))
+        };
         let oldest = [self.readers.oldest(), (self.elsewhere.0)()?].into_iter().flatten().min();
-        Transaction::new(self, live, commit, oldest)
+        Transaction::new(self, live, commit, snapshots, oldest)
     }
 
-    fn publish(&self, commit: Commit) -> Result<()> {
+    fn publish(&self, commit: Commit, snapshots: Arc<Snapshots>) -> Result<()> {
         self.device.sync()?;
         commit.publish(self.device.as_ref())?;
         let mut state = lock(&self.state);
         state.pending = Pending::new(&commit.superblock);
-        state.commit = commit;
+        (state.commit, state.snapshots) = (commit, snapshots);
         Ok(())
     }
 }

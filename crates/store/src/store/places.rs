@@ -40,8 +40,12 @@ pub(super) struct Finder<'g> {
 }
 
 impl<'g> Finder<'g> {
-    pub fn new(graph: &'g Graph) -> Result<Self> {
-        Ok(Self { graph, handle: graph.handle()?, decoded: Decoded::new() })
+    pub fn new(graph: &'g Graph, handle: Handle) -> Self {
+        Self { graph, handle, decoded: Decoded::new() }
+    }
+
+    pub fn into_handle(self) -> Handle {
+        self.handle
     }
 
     /// Brings the first pages of the lists of some changes into memory, many at a time.

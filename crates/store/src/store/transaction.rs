@@ -19,6 +19,7 @@ use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::readers::lock;
 use crate::sink::PageTarget;
+use crate::snapshot::{SnapshotState, Snapshots};
 use crate::superblock::{Section, SectionKind, Superblock};
 use crate::table::{self, Extent, Extents};
 use crate::update::Batch;
@@ -39,6 +40,8 @@ pub struct Transaction<'s> {
     replaced: Vec<Range<PageId>>,
     /// Where the pages of the new sections lie.
     moved: Vec<Extent>,
+    /// Those of the commit.
+    snapshots: Arc<Snapshots>,
 }
 
 /// Pages of a section that is put together anew.
@@ -55,11 +58,13 @@ impl<'s> Transaction<'s> {
         store: &'s Store,
         live: MutexGuard<'s, Live>,
         Commit { mut superblock, extents, .. }: Commit,
+        snapshots: Arc<Snapshots>,
         oldest_reader: Option<u64>,
     ) -> Result<Self> {
         // The other slot holds the previous epoch.
         let reusable = (superblock.epoch - 1).min(oldest_reader.unwrap_or(u64::MAX));
-        let allocator = Allocator::new(&extents.free, superblock.pages_total, reusable);
+        let allocator =
+            Allocator::new(&extents.free, superblock.pages_total, reusable, &snapshots.pages);
         superblock.epoch += 1;
         Ok(Self {
             store,
@@ -71,6 +76,7 @@ impl<'s> Transaction<'s> {
             changed: BTreeMap::new(),
             replaced: Vec::new(),
             moved: Vec::new(),
+            snapshots,
         })
     }
 
@@ -162,6 +168,38 @@ impl<'s> Transaction<'s> {
         let written =
             write_zeros(self.store.device.as_ref(), first * page_bytes, pages * page_bytes);
         written.inspect_err(|_| lock(&self.store.state).poisoned = true)
+    }
+
+    /// Sets the snapshots of the graph, the oldest first: those of the commit before without some,
+    /// or with one more, of that commit.
+    pub(super) fn set_snapshots(&mut self, all: Vec<SnapshotState>) -> Result<()> {
+        let Superblock { ref snapshots, epoch, .. } = self.superblock;
+        let is_kept = |before: &&SnapshotState| {
+            !all.iter().any(|snapshot| snapshot.superblock.epoch == before.superblock.epoch)
+        };
+        for snapshot in self.snapshots.all.iter().filter(is_kept) {
+            // The other slot still has the snapshot.
+            for pages in snapshot.pages() {
+                self.allocator.release_again(pages, epoch);
+            }
+        }
+        let pages = snapshots.end - snapshots.start;
+        self.allocator.release(snapshots.start, pages, epoch);
+        (self.superblock.snapshots, self.superblock.snapshots_epoch) = (0..0, 0);
+        if !all.is_empty() {
+            let pages = all.len() as u64;
+            let first = self.allocator.allocate_run(pages);
+            self.superblock.snapshots = first..first + pages;
+            self.superblock.snapshots_epoch = epoch;
+        }
+        let mut buffer = Buffer::new(self.superblock.page_bytes as usize)?;
+        for (page, snapshot) in self.superblock.snapshots.clone().zip(&all) {
+            buffer.fill(0);
+            let header = snapshot.encode(&mut buffer);
+            self.submit(page, header, &mut buffer)?;
+        }
+        self.snapshots = Arc::new(Snapshots::new(all));
+        Ok(())
     }
 
     /// Pages that were written so far.
@@ -272,7 +310,10 @@ impl<'s> Transaction<'s> {
             file: self.store.file.to_string(),
             reason: fault.to_string(),
         })?;
-        let published = self.write_extents(&commit).and_then(|()| self.store.publish(commit));
+        let published = self.write_extents(&commit).and_then(|()| {
+            let snapshots = Arc::clone(&self.snapshots);
+            self.store.publish(commit, snapshots)
+        });
         published.inspect_err(|_| lock(&self.store.state).poisoned = true)?;
         self.live.reset(&self.superblock);
         Ok(self.superblock.epoch)

@@ -2,9 +2,11 @@
 //! writes it into one of two slots, pages 0 and 1.
 //!
 //! - [`Superblock`], [`Section`]: its content
+//! - `label`: the names of snapshots
 //! - `raw`: its encoding in a page
 //! - `sound`: consistency of its numbers
 
+mod label;
 mod raw;
 mod sound;
 
@@ -16,6 +18,8 @@ use crate::format::{Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::order::Order;
 use crate::weights::WeightSummary;
 
+pub use label::{NAME_BYTES_MAX, SNAPSHOTS_MAX};
+pub(crate) use label::{SnapshotLabel, name_fault};
 pub use raw::SECTIONS_MAX;
 use raw::slot_of;
 pub(crate) use raw::{Slot, page_bytes_of, slot_fault};
@@ -222,6 +226,10 @@ pub struct Superblock {
     pub logical_pages: u64,
     /// Physical pages of the log; empty if there is none.
     pub log: Range<PageId>,
+    /// Physical pages of the snapshots, one for each, the oldest first; empty if there are none.
+    pub snapshots: Range<PageId>,
+    /// The epoch that wrote those pages; 0 if there are none.
+    pub snapshots_epoch: u64,
     /// Vertices that the log adds, whose ids are in no section.
     pub logged_vertices: u64,
     /// The runs of logical pages.

@@ -5,8 +5,9 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
+use super::label::{NAME_BYTES_MAX, SNAPSHOTS_MAX, SnapshotLabel, name_fault};
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
-use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other};
+use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other, zero_behind};
 use crate::format::{self, Codec, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageKind, VERTICES_MAX};
 use crate::header::{self, Identity, PageHeader};
 use crate::order::Order;
@@ -20,7 +21,9 @@ const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
 
 /// Required feature: the graph has a log.
 const LOG: u64 = 1 << 0;
-const FEATURES_KNOWN: u64 = LOG;
+/// Required feature: the graph has snapshots.
+const SNAPSHOTS: u64 = 1 << 1;
+const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -77,7 +80,14 @@ struct Raw {
     free_page: u64,
     log_page: u64,
     log_pages: u64,
-    reserved: [u64; 29],
+    snapshot_page: u64,
+    snapshots: u64,
+    snapshots_epoch: u64,
+    /// Of the page of a snapshot, as are the next two.
+    created: u64,
+    name_bytes: u64,
+    name: [u8; NAME_BYTES_MAX],
+    reserved: [u64; 16],
     sections: [RawSection; SECTIONS_MAX],
 }
 
@@ -111,13 +121,32 @@ impl Superblock {
 
     /// Encodes superblock and extents into the zeroed page of its slot.
     pub(crate) fn encode(&self, extents: &Extents, page: &mut [u8]) {
+        self.encode_fields(extents, None, page);
+        let header = PageHeader { epoch: self.epoch, ..PageHeader::new(PageKind::Superblock) };
+        header.seal(page, 0, self.slot());
+    }
+
+    /// Encodes superblock and page table into the zeroed page of a snapshot, which is not sealed
+    /// yet.
+    pub(crate) fn encode_snapshot(
+        &self,
+        extents: &Extents,
+        label: &SnapshotLabel,
+        page: &mut [u8],
+    ) {
+        let is_plain = self.log.is_empty() && self.snapshots.is_empty() && extents.free.is_empty();
+        assert!(is_plain, "a snapshot names its page table and nothing else");
+        self.encode_fields(extents, Some(label), page);
+    }
+
+    fn encode_fields(&self, extents: &Extents, label: Option<&SnapshotLabel>, page: &mut [u8]) {
         assert_eq!(page.len(), self.page_bytes as usize, "the superblock fills one page");
         assert!(self.sections.len() <= SECTIONS_MAX, "the section table has {SECTIONS_MAX} slots");
         let mut raw = Raw {
             magic: MAGIC,
             format_version: FORMAT_VERSION,
             page_bytes: self.page_bytes,
-            features_required: if self.log.is_empty() { 0 } else { LOG },
+            features_required: self.features_required(),
             features_optional: self.features_optional,
             flags: self.flags(),
             vertices: self.vertices,
@@ -140,8 +169,16 @@ impl Superblock {
             order_seed: self.order.code().1,
             log_page: self.log.start,
             log_pages: self.log.end - self.log.start,
+            snapshot_page: self.snapshots.start,
+            snapshots: self.snapshots.end - self.snapshots.start,
+            snapshots_epoch: self.snapshots_epoch,
             ..Raw::zeroed()
         };
+        if let Some(SnapshotLabel { name, created }) = label {
+            raw.created = *created;
+            raw.name_bytes = name.len() as u64;
+            raw.name[..name.len()].copy_from_slice(name.as_bytes());
+        }
         if let Some(weights) = &self.weights {
             raw.put_weights(weights);
         }
@@ -157,8 +194,11 @@ impl Superblock {
         for (place, extent) in places.zip(of_table.chain(of_free)) {
             place.copy_from_slice(bytemuck::bytes_of(extent));
         }
-        let header = PageHeader { epoch: self.epoch, ..PageHeader::new(PageKind::Superblock) };
-        header.seal(page, 0, self.slot());
+    }
+
+    fn features_required(&self) -> u64 {
+        let feature = |on: bool, bit: u64| if on { bit } else { 0 };
+        feature(!self.log.is_empty(), LOG) | feature(!self.snapshots.is_empty(), SNAPSHOTS)
     }
 
     fn flags(&self) -> u64 {
@@ -237,6 +277,9 @@ impl Slot {
             return Err(StoreError::UnknownFeature { file: file.into(), bits });
         }
         equal("epoch", epoch, raw.epoch).map_err(bad)?;
+        if !raw.is_nameless() {
+            return Err(bad(other("bytes that should be zero are not")).into());
+        }
         let superblock = raw.decode().map_err(bad)?;
         if superblock.page_bytes as usize != page.len() {
             return Err(bad(other("its page size differs from that of its page")).into());
@@ -250,9 +293,51 @@ impl Slot {
         let extents = raw.decode_extents(page, superblock.pages_total).map_err(bad)?;
         Ok(Self { superblock, extents, counts: [raw.table_extents, raw.free_extents] })
     }
+
+    /// Decodes the page of a snapshot, whose header was verified, of a graph whose newest
+    /// superblock is `newest`.
+    pub fn decode_snapshot(
+        page: &[u8],
+        newest: &Superblock,
+    ) -> Result<(SnapshotLabel, Self), PageFault> {
+        let raw: Raw = bytemuck::pod_read_unaligned(&page[..SUPERBLOCK_BYTES]);
+        let is_ours = (raw.magic, raw.format_version, raw.page_bytes, raw.salt)
+            == (MAGIC, FORMAT_VERSION, newest.page_bytes, newest.salt);
+        if !is_ours {
+            return Err(other("it is no superblock of this graph"));
+        }
+        if raw.features_required != 0 || raw.free_extents != 0 || raw.free_page != 0 {
+            return Err(other("a snapshot has no log, no free pages and no snapshots"));
+        }
+        at_most("epoch of a snapshot", raw.epoch, newest.snapshots_epoch - 1)?;
+        at_most("epoch 0 of a snapshot", u64::from(raw.epoch == 0), 0)?;
+        at_most("pages of a snapshot", raw.pages_total, newest.pages_total)?;
+        at_most("logical pages of a snapshot", raw.logical_pages, newest.logical_pages)?;
+        let superblock = raw.decode()?;
+        superblock.check()?;
+        let extents = raw.decode_extents(page, superblock.pages_total)?;
+        let label = SnapshotLabel { name: raw.decode_name()?, created: raw.created };
+        Ok((label, Self { superblock, extents, counts: [raw.table_extents, 0] }))
+    }
 }
 
 impl Raw {
+    fn decode_name(&self) -> Result<String, PageFault> {
+        at_most("bytes of a name", self.name_bytes, NAME_BYTES_MAX as u64)?;
+        let (name, rest) = self.name.split_at(self.name_bytes as usize);
+        zero_behind("character of a name", rest)?;
+        let name = std::str::from_utf8(name).map_err(|_| other("its name is not UTF-8"))?;
+        match name_fault(name) {
+            Some(fault) => Err(other(format!("its name {name:?} {fault}"))),
+            None => Ok(name.to_owned()),
+        }
+    }
+
+    /// Whether the fields of a snapshot's name are zero, as in a slot.
+    fn is_nameless(&self) -> bool {
+        (self.created, self.name_bytes, self.name) == (0, 0, [0; NAME_BYTES_MAX])
+    }
+
     /// Decodes each field; relations between fields are checked afterwards.
     fn decode(&self) -> Result<Superblock, PageFault> {
         if self.flags & !FLAGS_KNOWN != 0 {
@@ -276,7 +361,12 @@ impl Raw {
         if log.iter().any(|number| (*number != 0) != has_log) {
             return Err(other("its feature of a log and the place of its log disagree"));
         }
-        if self.reserved != [0; 29] {
+        let snapshots = [self.snapshot_page, self.snapshots, self.snapshots_epoch];
+        let has_snapshots = self.features_required & SNAPSHOTS != 0;
+        if snapshots.iter().any(|number| (*number != 0) != has_snapshots) {
+            return Err(other("its feature of snapshots and the place of them disagree"));
+        }
+        if self.reserved != [0; 16] {
             return Err(other("bytes that should be zero are not"));
         }
         Ok(Superblock {
@@ -303,6 +393,8 @@ impl Raw {
             pages_total: self.pages_total,
             logical_pages: self.logical_pages,
             log: self.decode_log()?,
+            snapshots: self.decode_snapshots()?,
+            snapshots_epoch: self.snapshots_epoch,
             logged_vertices: 0,
             sections: self.decode_sections()?,
         })
@@ -312,6 +404,14 @@ impl Raw {
         at_most("pages of the log", self.log_pages, self.pages_total)?;
         at_most("first page of the log", self.log_page, self.pages_total - self.log_pages)?;
         Ok(self.log_page..self.log_page + self.log_pages)
+    }
+
+    fn decode_snapshots(&self) -> Result<Range<PageId>, PageFault> {
+        at_most("snapshots", self.snapshots, SNAPSHOTS_MAX as u64)?;
+        at_most("snapshots", self.snapshots, self.pages_total)?;
+        at_most("page of snapshots", self.snapshot_page, self.pages_total - self.snapshots)?;
+        at_most("epoch of the pages of snapshots", self.snapshots_epoch, self.epoch)?;
+        Ok(self.snapshot_page..self.snapshot_page + self.snapshots)
     }
 
     fn put_weights(&mut self, weights: &WeightSummary) {
@@ -444,6 +544,9 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Raw, order), 240);
         assert_eq!(std::mem::offset_of!(Raw, free_page), 256);
         assert_eq!(std::mem::offset_of!(Raw, log_page), 264);
+        assert_eq!(std::mem::offset_of!(Raw, snapshot_page), 280);
+        assert_eq!(std::mem::offset_of!(Raw, created), 304);
+        assert_eq!(std::mem::offset_of!(Raw, name), 320);
         assert_eq!(std::mem::offset_of!(Raw, sections), 512);
         assert_eq!(extents_in_slot(4096), 72);
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::MutexGuard;
 
-use super::edits::{Changes, Edit, edits_of};
+use super::edits::{CHANGES_MAX, Changes, Edit, edits_of};
 use super::lists::Lists;
 use super::sections::{write_degrees, write_index};
 use super::weights::EditedColumn;
@@ -14,7 +14,7 @@ use crate::graph::Graph;
 use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::store::{Live, Store};
-use crate::superblock::{IdKind, SectionKind};
+use crate::superblock::{IdKind, SectionKind, Superblock};
 use crate::weights::WeightType;
 use crate::{Direction, VertexId};
 
@@ -87,9 +87,9 @@ pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> 
     if vertices > VERTICES_MAX {
         return Err(refuse(format!("{vertices} vertices, at most {VERTICES_MAX} are possible")));
     }
-    if batch.changes.len() > u32::MAX as usize {
+    if batch.changes.len() > CHANGES_MAX {
         let count = batch.changes.len();
-        return Err(refuse(format!("{count} changes, at most {} are possible", u32::MAX)));
+        return Err(refuse(format!("{count} changes, at most {CHANGES_MAX} are possible")));
     }
     let ends = batch.changes.iter().flat_map(|change| [change.source, change.target]);
     if let Some(vertex) = ends.into_iter().find(|vertex| u64::from(*vertex) >= vertices) {
@@ -223,7 +223,8 @@ impl Update<'_, '_> {
         use SectionKind::{InDegrees, InHubNeighbours, InIndex, InWeightIndex};
         use SectionKind::{OutDegrees, OutHubNeighbours, OutIndex, OutWeightIndex};
         let (graph, vertices) = (self.graph, self.vertices);
-        let changes = Changes::of(self.batch, graph.superblock().self_loops_kept);
+        let Superblock { self_loops_kept, directed, .. } = *graph.superblock();
+        let changes = Changes::of(self.batch, self_loops_kept, directed);
         let (index, degrees, hubs, weight_index) = match direction {
             Direction::Out => (OutIndex, OutDegrees, OutHubNeighbours, OutWeightIndex),
             Direction::In => (InIndex, InDegrees, InHubNeighbours, InWeightIndex),

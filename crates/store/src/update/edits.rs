@@ -1,52 +1,135 @@
 //! The changes of a batch as they concern the lists of one direction.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::{Answer, Batch, Change, Op};
 use crate::weights::Weight;
 use crate::{Direction, VertexId};
 
+/// Most changes of a batch.
+pub(super) const CHANGES_MAX: usize = 1 << 30;
+
+/// Fewer edits are sorted at once.
+const SPREAD_EDITS: usize = 1 << 16;
+
+/// Buckets that edits are spread over, by owner, before each is sorted.
+const BUCKETS: u64 = 1 << 10;
+
+/// Most threads that sort.
+const THREADS_MAX: usize = 16;
+
 /// One change as one list sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edit {
     /// Whose list.
     pub owner: VertexId,
     /// The entry.
     pub other: VertexId,
+    /// Which change of the batch, and in the lowest bits what it does.
+    change: u32,
+}
+
+impl Edit {
+    fn new(owner: VertexId, other: VertexId, at: u32, op: Op) -> Self {
+        let op = match op {
+            Op::Add => 0,
+            Op::Delete => 1,
+            Op::Set => 2,
+        };
+        Self { owner, other, change: at << 2 | op }
+    }
+
     /// Which change of the batch.
-    pub at: u32,
+    fn at(self) -> usize {
+        (self.change >> 2) as usize
+    }
+
+    fn op(self) -> Op {
+        match self.change & 3 {
+            0 => Op::Add,
+            1 => Op::Delete,
+            _ => Op::Set,
+        }
+    }
 }
 
 /// The edits of one direction's lists, ascending; of one entry in the order of the batch.
 pub(super) fn edits_of(changes: &[Change], direction: Direction, directed: bool) -> Vec<Edit> {
-    let both_ends = if directed { 1 } else { 2 };
-    let mut edits = Vec::with_capacity(changes.len() * both_ends);
-    for (at, &Change { source, target, .. }) in (0..).zip(changes) {
-        let (owner, other) = match direction {
-            Direction::Out => (source, target),
-            Direction::In => (target, source),
-        };
-        edits.push(Edit { owner, other, at });
-        if !directed && owner != other {
-            edits.push(Edit { owner: other, other: owner, at });
+    let each = |visit: &mut dyn FnMut(Edit)| {
+        for (at, &Change { op, source, target }) in (0..).zip(changes) {
+            let (owner, other) = match direction {
+                Direction::Out => (source, target),
+                Direction::In => (target, source),
+            };
+            visit(Edit::new(owner, other, at, op));
+            if !directed && owner != other {
+                visit(Edit::new(other, owner, at, op));
+            }
         }
+    };
+    if changes.len() < SPREAD_EDITS {
+        let mut edits = Vec::with_capacity(2 * changes.len());
+        each(&mut |edit| edits.push(edit));
+        edits.sort_unstable();
+        return edits;
     }
-    edits.sort_unstable();
+    // The cores' caches hold a bucket, but not all edits.
+    let ends = changes.iter().flat_map(|change| [change.source, change.target]);
+    let vertices = u64::from(ends.max().unwrap_or(0)) + 1;
+    let bucket = |edit: &Edit| (u64::from(edit.owner) * BUCKETS / vertices) as usize;
+    let mut next = vec![0usize; BUCKETS as usize + 1];
+    each(&mut |edit| next[bucket(&edit) + 1] += 1);
+    (1..next.len()).for_each(|i| next[i] += next[i - 1]);
+    let mut edits = vec![Edit::default(); next[BUCKETS as usize]];
+    each(&mut |edit| {
+        let place = &mut next[bucket(&edit)];
+        edits[*place] = edit;
+        *place += 1;
+    });
+    // Now each is the end of its bucket.
+    let (mut buckets, mut rest, mut done) = (Vec::with_capacity(next.len()), &mut edits[..], 0);
+    for end in next {
+        let (own, behind) = rest.split_at_mut(end.saturating_sub(done));
+        (rest, done) = (behind, done.max(end));
+        buckets.push(own);
+    }
+    sort_each(buckets);
     edits
 }
 
-/// The changes of a batch, and the weights of those that have one.
+/// Sorts parts on all cores.
+fn sort_each(parts: Vec<&mut [Edit]>) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+    let parts = Mutex::new(parts);
+    let sort = || {
+        // The lock ends before the part is sorted.
+        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        while let Some(part) = next() {
+            part.sort_unstable();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // Where no thread can be had the others do its work.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, sort);
+        }
+        sort();
+    });
+}
+
+/// What a batch and its graph tell of each change.
 #[derive(Clone, Copy)]
 pub(super) struct Changes<'a> {
-    pub changes: &'a [Change],
     /// One for each change, or none at all.
     pub weights: &'a [Option<Weight>],
     pub self_loops_kept: bool,
+    pub directed: bool,
 }
 
 impl<'a> Changes<'a> {
-    pub fn of(batch: &'a Batch, self_loops_kept: bool) -> Self {
-        Self { changes: &batch.changes, weights: &batch.weights, self_loops_kept }
+    pub fn of(batch: &'a Batch, self_loops_kept: bool, directed: bool) -> Self {
+        Self { weights: &batch.weights, self_loops_kept, directed }
     }
 
     /// Ordered bits of the weight of a change.
@@ -91,19 +174,23 @@ impl EditedLists {
             done = place + usize::from(was_there);
             let before = if was_there { weights.get(place).copied() } else { None };
             let (mut is_there, mut weight) = (was_there, before);
+            // Both lists of an edge without direction have the same answer.
+            let is_told = changes.directed || owner <= other;
             for edit in of_entry {
-                let at = edit.at as usize;
                 let is_loop = owner == other && !changes.self_loops_kept;
-                answers[at] = match changes.changes[at].op {
+                let answer = match edit.op() {
                     Op::Add if is_loop => Answer::SelfLoop,
                     Op::Add if is_there => Answer::Present,
                     Op::Delete | Op::Set if !is_there => Answer::Absent,
                     op => {
                         is_there = op != Op::Delete;
-                        weight = if is_there { changes.weight(at) } else { None };
+                        weight = if is_there { changes.weight(edit.at()) } else { None };
                         Answer::Done
                     }
                 };
+                if is_told {
+                    answers[edit.at()] = answer;
+                }
             }
             if is_there {
                 self.entries.push(other);
@@ -137,7 +224,7 @@ mod tests {
         ];
         let edits = edits_of(&changes, Direction::Out, true);
         let (mut answers, mut out) = ([Answer::Done; 6], EditedLists::default());
-        let changes = Changes { changes: &changes, weights: &[], self_loops_kept: false };
+        let changes = Changes { weights: &[], self_loops_kept: false, directed: true };
         out.push((&[2, 7], &[]), &edits, changes, &mut answers);
         use Answer::{Absent, Done, SelfLoop};
         assert_eq!(answers, [Done, Done, Absent, Done, Done, SelfLoop]);
@@ -160,12 +247,41 @@ mod tests {
         let weights = [5, 6, 7, 8, 0, 70, 0, 20].map(|weight| Some(Weight::U32(weight)));
         let edits = edits_of(&changes, Direction::Out, true);
         let (mut answers, mut out) = ([Answer::Done; 8], EditedLists::default());
-        let changes = Changes { changes: &changes, weights: &weights, self_loops_kept: true };
+        let changes = Changes { weights: &weights, self_loops_kept: true, directed: true };
         out.push((&[2, 7, 9], &[20, 71, 90]), &edits, changes, &mut answers);
         use Answer::{Absent, Done, Present};
         assert_eq!(answers, [Done, Absent, Done, Present, Done, Done, Done, Done]);
         assert_eq!((out.entries, out.weights), (vec![2, 3, 7], vec![20, 7, 70]));
         assert_eq!(out.swaps, [[None, Some(7)], [Some(71), Some(70)], [Some(90), None]]);
+    }
+
+    #[test]
+    fn many_edits_are_sorted_as_few_are() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for (vertices, count) in
+            [(1, SPREAD_EDITS), (90, SPREAD_EDITS), (1 << 32, 3 * SPREAD_EDITS)]
+        {
+            let ops = [Op::Add, Op::Delete, Op::Set];
+            let mut vertex = || (random(vertices) * random(vertices) / vertices) as VertexId;
+            let changes: Vec<Change> =
+                (0..count).map(|i| change(ops[i % 3], vertex(), vertex())).collect();
+            let edits = edits_of(&changes, Direction::In, false);
+            let mut expected = Vec::new();
+            for (at, &Change { op, source, target }) in (0..).zip(&changes) {
+                expected.push(Edit::new(target, source, at, op));
+                if source != target {
+                    expected.push(Edit::new(source, target, at, op));
+                }
+            }
+            expected.sort();
+            assert!(edits == expected, "{vertices} vertices");
+            let told = edits.iter().filter(|edit| edit.owner >= edit.other);
+            assert!(told.clone().all(|edit| changes[edit.at()].op == edit.op()));
+        }
     }
 
     #[test]

@@ -7,18 +7,17 @@
 use std::ops::Range;
 
 use cenote_device::Buffer;
-use cenote_pool::{Handle, PageId};
+use cenote_pool::Handle;
 
 use super::Answer;
+use super::ahead::{Ahead, Windows};
 use super::edits::{Changes, Edit, EditedLists};
 use super::weights::{ColumnEdit, EditedColumn};
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::header::PageHeader;
 use crate::packed::decode::Decoded;
-use crate::pages::Pages;
 use crate::sink::PageTarget;
-use crate::store::WINDOW_PAGES;
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::writer::GraphSpec;
 use crate::writer::packer::Packer;
@@ -59,8 +58,8 @@ pub(super) struct Lists<'a> {
 }
 
 /// Pages that are rewritten together, and the edits of their lists.
-struct Group {
-    pages: Range<u64>,
+pub(super) struct Group {
+    pub pages: Range<u64>,
     edits: Range<usize>,
 }
 
@@ -81,9 +80,25 @@ impl Lists<'_> {
         transaction: &mut Transaction<'_>,
         answers: &mut [Answer],
     ) -> Result<Rewritten> {
+        let groups = self.groups();
+        let ahead = Ahead {
+            graph: self.graph,
+            adjacency: self.adjacency,
+            column: self.graph.load_weights(self.direction)?,
+            groups: &groups,
+        };
+        std::thread::scope(|scope| self.rewrite_groups(ahead.begin(scope)?, transaction, answers))
+    }
+
+    fn rewrite_groups(
+        &self,
+        mut ahead: Windows<'_>,
+        transaction: &mut Transaction<'_>,
+        answers: &mut [Answer],
+    ) -> Result<Rewritten> {
         let mut rewritten =
             Rewritten { stored: self.adjacency.stored_edges(), ..Rewritten::default() };
-        let groups = self.groups();
+        let groups = ahead.groups;
         let handle = self.graph.handle()?;
         let touched = groups.iter().map(|group| group.pages.clone());
         let mut column = ColumnEdit::begin(self.graph, self.direction, touched)?;
@@ -92,7 +107,7 @@ impl Lists<'_> {
         let (mut kept_to, mut loaded) = (0, 0);
         for (i, group) in groups.iter().enumerate() {
             if i == loaded {
-                loaded += self.load(&handle, column.as_ref(), &groups[i..])?;
+                loaded = ahead.next(&handle, loaded)?;
             }
             let Group { pages, .. } = group;
             rewritten.pages_read += pages.end - pages.start;
@@ -186,39 +201,6 @@ impl Lists<'_> {
             true => self.base()..self.vertices,
             false => 0..0,
         }
-    }
-
-    /// Brings the pages of the next groups into memory. Returns the number of groups.
-    fn load(
-        &self,
-        handle: &Handle,
-        column: Option<&ColumnEdit<'_>>,
-        groups: &[Group],
-    ) -> Result<usize> {
-        let first = self.adjacency.first_page();
-        let mut wanted: Vec<PageId> = Vec::new();
-        let mut count = 0;
-        for group in groups {
-            let before = wanted.len();
-            for page in group.pages.clone().take(WINDOW_PAGES as usize) {
-                wanted.push(self.graph.physical(first + page));
-                if let Some(column) = column {
-                    // The weights of two pages of lists may share a page.
-                    let last = wanted[before..].iter().rev().nth(1).copied();
-                    let weights = column.physical_pages(page).filter(|page| last != Some(*page));
-                    wanted.extend(weights);
-                }
-            }
-            if wanted.len() > WINDOW_PAGES as usize && count > 0 {
-                wanted.truncate(before);
-                break;
-            }
-            count += 1;
-        }
-        // Of a group that does not fit the first pages come at once, the others when they are read.
-        wanted.truncate(WINDOW_PAGES as usize);
-        Pages::load_each(handle, wanted.into_iter().map(|page| (page, 0)), |_, _| Ok(()))?;
-        Ok(count)
     }
 }
 

@@ -6,11 +6,13 @@
 //!
 //! - [`Batch`], [`Change`], [`Answer`]: what is to change, and what became of it
 //! - `apply`: a batch from its check to its commit
+//! - `ahead`: pages that are read while those before them are rewritten
 //! - `edits`: the changes as they concern single lists
 //! - `lists`: pages of lists, packed anew
 //! - `sections`: the page index and the lengths of lists
 //! - `weights`: the weights of lists that change, and where they lie
 
+mod ahead;
 mod apply;
 mod edits;
 mod lists;

@@ -102,12 +102,6 @@ impl<'a> ColumnEdit<'a> {
         Ok(Some(edit))
     }
 
-    /// Pages of the device with the weights of a page of lists.
-    pub fn physical_pages(&self, page: u64) -> impl Iterator<Item = PageId> {
-        let pages = self.column.pages_of(self.column.addresses_of(page));
-        pages.map(|page| self.graph.physical(self.column.first_page() + page))
-    }
-
     /// Appends the weights of a page of lists, which has so many entries, as ordered bits.
     pub fn read(&self, page: u64, entries: usize, out: &mut Vec<u64>) -> Result<()> {
         let addresses = self.column.addresses_of(page);

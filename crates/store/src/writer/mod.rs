@@ -514,6 +514,8 @@ impl GraphWriter {
             pages_total,
             logical_pages: pages_total,
             log: 0..0,
+            snapshots: 0..0,
+            snapshots_epoch: 0,
             logged_vertices: 0,
             sections: std::mem::take(&mut self.sections),
         }

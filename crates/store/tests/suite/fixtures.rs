@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 use cenote_store::{
-    Batch, Change, Codec, Direction, Graph, Id, LogLimits, Op, Store, check_device,
+    Batch, Change, Codec, Direction, Graph, Id, LogLimits, LookupConfig, Op, Store, check_device,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -151,6 +151,48 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
     });
     let error = Graph::open(damaged.shared()).unwrap_err().to_string();
     assert!(error.contains("flush 1 is damaged: checksum mismatch"), "{error}");
+}
+
+/// The star with a snapshot before each of two batches.
+fn star_with_snapshots() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let store = Store::open(device.shared()).unwrap();
+    store.snapshot(None, 1_767_225_599).unwrap();
+    store.update(&appended()).unwrap();
+    store.snapshot(Some("appended"), 1_767_225_600).unwrap();
+    store.update(&without(100..2200)).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_snapshots_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-snapshot.cenote", star_with_snapshots);
+    assert!(device.bytes() == star_with_snapshots(), "other bytes than ever");
+    let found = Graph::open(device.shared()).unwrap();
+    assert_eq!((found.superblock().epoch, found.superblock().edges), (5, 103));
+    let snapshots = found.snapshots().unwrap();
+    let shown = |snapshot: &cenote_store::Snapshot| {
+        (snapshot.name.clone(), snapshot.epoch, snapshot.created, snapshot.edges)
+    };
+    let shown: Vec<_> = snapshots.iter().map(shown).collect();
+    assert_eq!(shown[0], ("epoch-1".to_owned(), 1, 1_767_225_599, 2201));
+    assert_eq!(shown[1], ("appended".to_owned(), 3, 1_767_225_600, 2203));
+    let at = |name| Graph::open_at(device.shared(), name, |_| LookupConfig::default()).unwrap();
+    assert_same(&at("epoch-1"), &TestGraph { duplicates_kept: false, ..star() });
+    let mut list = Vec::new();
+    at("appended").read_list(Direction::Out, 2200, &mut list).unwrap();
+    assert_eq!(list, [2201]);
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+    let damaged = fixture("v2-corrupt-snapshot.cenote", || {
+        let mut bytes = star_with_snapshots();
+        bytes[found.superblock().snapshots.start as usize * 4096 + 320] ^= 1;
+        bytes
+    });
+    let report = check_device(damaged.shared(), &mut |_, _| {}).unwrap();
+    let message = &report.faults[0].message;
+    assert!(report.faults.len() == 1 && message.contains("(snapshot, bytes "), "{message}");
 }
 
 #[test]

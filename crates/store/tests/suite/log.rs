@@ -1,6 +1,7 @@
 //! Small batches in the log: the graph that is read with them, what another process finds, when
 //! they are merged, and logs that were cut off or damaged.
 
+use crate::diff::assert_diff;
 use crate::graphs::model::{
     KINDS, Model, add, changes, delete, new_ids, random_batch, random_graph,
 };
@@ -31,6 +32,9 @@ fn play(seed: u64) -> u64 {
         let batch = random_batch(&live.model, kind, &mut random);
         logged += u64::from(live.commit(&batch).log_bytes > 0);
         live.assert_same();
+        for (reader, model) in &readers {
+            assert_diff((reader, model), (&live.graph(), &live.model));
+        }
         match random.below(6) {
             0 => drop(live.store.merge().unwrap()),
             1 => {

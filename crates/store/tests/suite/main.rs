@@ -6,6 +6,7 @@ mod commits;
 mod damage;
 mod damaged_weights;
 mod devices;
+mod diff;
 mod fixtures;
 #[path = "../graphs/mod.rs"]
 mod graphs;
@@ -15,5 +16,6 @@ mod lookups;
 mod overhead;
 mod roundtrip;
 mod sections;
+mod snapshots;
 mod update_weights;
 mod updates;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::diff::assert_diff;
 use crate::graphs::model::{
     KINDS, Kind, Model, add, changes, delete, new_ids, random_batch, random_graph,
 };
@@ -51,6 +52,7 @@ fn play(seed: u64, weights: Option<WeightType>) {
                 })
                 .unwrap();
             assert_eq!(found, lists.out, "a reader of epoch {}", reader.superblock().epoch);
+            assert_diff((reader, model), (&live.graph(), &live.model));
         }
         if random.below(3) == 0 {
             let gone = random.below(readers.len() as u64) as usize;

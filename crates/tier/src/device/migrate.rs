@@ -57,7 +57,7 @@ impl Migrator {
         // switched would hold the old places.
         let batch = batch.clamp(1, core.header.journal_pages as usize * RECORDS).min(BATCH_MAX);
         let (arena, buffers) = Arena::carve(core.header.block_bytes as usize, batch)?;
-        let config = QueueConfig { depth: batch, arenas: vec![arena] };
+        let config = QueueConfig::with_depth(batch).arenas(vec![arena]);
         let queues = core.tiers.iter().map(|tier| tier.device.queue(&config));
         let queues = queues.collect::<cenote_device::Result<Vec<_>>>()?;
         Ok(Self { core, queues, buffers, completions: Vec::new(), batch, broken: false })

@@ -12,7 +12,7 @@ use cenote::{Direction, Graph};
 
 use crate::args::{Report, Threads};
 use crate::cancel;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, SnapshotArg};
 use crate::verb::Outcome;
 use print::{Printer, Style};
 
@@ -29,6 +29,8 @@ Examples:
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
+    #[command(flatten)]
+    at: SnapshotArg,
     /// Vertices, by their ids in the input
     #[arg(value_name = "V", required_unless_present = "from")]
     vertices: Vec<String>,
@@ -59,7 +61,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     // A policy learns little from one list, and migration would lock out other readers.
     let migration = !is_one && !args.no_migration;
     let options = Graph::options().migration(migration).lookups(memory_bytes, threads);
-    let graph = args.graph.open_with(&options, false)?;
+    let graph = args.graph.open_with(&args.at.of(options), false)?;
     let direction = if args.incoming { Direction::In } else { Direction::Out };
     let mut neighbors = graph.neighbors().direction(direction).threads(threads);
     neighbors = neighbors.memory(memory_bytes).cancel(cancel::cancelled);

@@ -6,13 +6,15 @@ use cenote::{Graph, MemorySize, Strategy};
 
 use crate::args::{Threads, whole};
 use crate::cancel;
-use crate::graph_file::GraphArg;
+use crate::graph_file::{GraphArg, SnapshotArg};
 
 /// Flags that all runs share.
 #[derive(Debug, clap::Args)]
 pub struct PlanArgs {
     #[command(flatten)]
     pub graph: GraphArg,
+    #[command(flatten)]
+    at: SnapshotArg,
     /// Memory budget of the run; a percentage is of the graph's pages [default: half of the
     /// machine's memory]
     #[arg(long, value_name = "SIZE")]
@@ -39,12 +41,13 @@ pub struct PlanArgs {
 impl PlanArgs {
     /// Opens the graph for a run.
     pub fn open(&self) -> Result<Graph> {
-        self.graph.open_with(&Graph::options().migration(!self.no_migration), true)
+        let options = Graph::options().migration(!self.no_migration);
+        self.graph.open_with(&self.at.of(options), true)
     }
 
     /// Opens the graph for an estimate, without migration.
     pub fn open_to_estimate(&self) -> Result<Graph> {
-        self.graph.open_with(&Graph::options().migration(false), true)
+        self.graph.open_with(&self.at.of(Graph::options().migration(false)), true)
     }
 
     /// Sets the flags' values.

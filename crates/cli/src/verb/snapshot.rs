@@ -1,0 +1,171 @@
+//! `cenote snapshot`: keeps the state of a graph under a name, lists such states and removes them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::Result;
+use cenote::graph::{Snapshot, SnapshotInfo};
+use cenote::memory::MemorySize;
+use cenote::{Graph, Update};
+use serde::Serialize;
+
+use super::update::memory_bytes;
+use crate::args::Report;
+use crate::graph_file::GraphArg;
+use crate::output::{self, count};
+use crate::verb::Outcome;
+
+/// Keep the state of a graph under a name while it changes
+///
+/// A snapshot is made without a copy: pages that it shares with the graph are stored once, and
+/// updates write to other places. --at NAME reads it: with run, estimate, neighbors, export, info
+/// and check. Changes of the log are merged first. Removing a snapshot lets updates use its pages
+/// again; the file does not shrink.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  cenote snapshot kron.cenote
+  cenote snapshot kron.cenote --name monday
+  cenote run pagerank kron.cenote --at monday --memory 256MiB
+  cenote snapshot kron.cenote --list
+  cenote snapshot kron.cenote --remove monday --json")]
+pub struct Args {
+    #[command(flatten)]
+    graph: GraphArg,
+    /// Name of the snapshot, 1 to 64 bytes without control characters, / and @ [default: epoch-N of
+    /// epoch N]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// List the snapshots instead
+    #[arg(long, conflicts_with_all = ["name", "remove"])]
+    list: bool,
+    /// Remove a snapshot instead
+    #[arg(long, value_name = "NAME", conflicts_with = "name")]
+    remove: Option<String>,
+    /// Memory budget; a percentage is of the machine's memory
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: MemorySize,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// The report on a snapshot that was made or removed.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    graph: &'a Path,
+    /// What was done: `made` or `removed`.
+    action: &'static str,
+    #[serde(flatten)]
+    snapshot: SnapshotInfo,
+    seconds: f64,
+}
+
+/// A list of snapshots.
+#[derive(Debug, Serialize)]
+struct Listing<'a> {
+    graph: &'a Path,
+    snapshots: Vec<SnapshotInfo>,
+}
+
+/// Makes, lists or removes a snapshot and prints the report.
+pub fn run(args: &Args) -> Result<Outcome> {
+    let path = &args.graph.graph;
+    if args.list {
+        return list(args);
+    }
+    let start = Instant::now();
+    let mut update = Update::options().memory(memory_bytes(args.memory)?).open(path)?;
+    update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let (action, done) = match (&args.remove, &args.name) {
+        (Some(name), _) => ("removed", update.remove_snapshot(name)?),
+        (None, Some(name)) => ("made", update.snapshot(name)?),
+        (None, None) => ("made", update.snapshot_of_epoch()?),
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    print(args, action, done, seconds)?;
+    Ok(Outcome::Done)
+}
+
+fn print(args: &Args, action: &'static str, done: Snapshot, seconds: f64) -> Result<()> {
+    let (graph, snapshot) = (&args.graph.graph, SnapshotInfo::from(done));
+    if args.report.json {
+        return output::json(&Summary { graph, action, snapshot, seconds });
+    }
+    let mut facts = vec![
+        ("graph", graph.display().to_string()),
+        ("snapshot", snapshot.name.clone()),
+        ("made", time(snapshot.created)),
+        ("epoch", count(snapshot.epoch)),
+        ("vertices", count(snapshot.vertices)),
+        ("edges", count(snapshot.edges)),
+        ("seconds", format!("{seconds:.2}")),
+    ];
+    if action == "removed" {
+        facts.insert(6, ("freed", format!("{} pages", count(snapshot.pages_held))));
+    }
+    output::facts(&facts)
+}
+
+fn list(args: &Args) -> Result<Outcome> {
+    let path = &args.graph.graph;
+    let graph = args.graph.open_with(&Graph::options().migration(false), false)?;
+    let snapshots: Vec<_> = graph.snapshots()?.into_iter().map(SnapshotInfo::from).collect();
+    if args.report.json {
+        output::json(&Listing { graph: path, snapshots })?;
+    } else if snapshots.is_empty() {
+        output::line(format_args!("{}: no snapshots", path.display()))?;
+    } else {
+        let row = |snapshot: &SnapshotInfo| {
+            let SnapshotInfo { name, epoch, created, vertices, edges, pages_held, .. } = snapshot;
+            let numbers = [epoch, vertices, edges, pages_held].map(|number| count(*number));
+            [vec![name.clone(), time(*created)], numbers.to_vec()].concat()
+        };
+        let header = ["snapshot", "made", "epoch", "vertices", "edges", "pages of its own"];
+        output::line(output::table(header, snapshots.iter().map(row), 2))?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// A snapshot in a line.
+pub(super) fn summary(snapshot: &SnapshotInfo) -> String {
+    let SnapshotInfo { name, epoch, created, pages_held, .. } = snapshot;
+    let (epoch, made, pages) = (count(*epoch), time(*created), count(*pages_held));
+    format!("{name}: epoch {epoch}, made {made}, {pages} pages of its own")
+}
+
+/// A time in seconds since 1970, as date and time of UTC.
+fn time(seconds: u64) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    // Days of 400 years, of a century and of four years, with years that begin in March, so that a
+    // leap day is the last of its year (Hinnant, chrono-compatible low-level date algorithms).
+    let days = seconds / DAY + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let date = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = era * 400 + year + next;
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_dates_of_utc() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_399, "2000-02-28T23:59:59Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (1_709_251_200, "2024-03-01T00:00:00Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (1_767_225_599, "2025-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(time(seconds), text);
+        }
+    }
+}
