@@ -177,8 +177,8 @@ impl<'a> Compact<'a> {
     ///
     /// # Errors
     /// [`Error::Locked`] if a writer has the graph open or an import replaces it meanwhile;
-    /// [`Error::Unsupported`] to replace tiers or a drive; [`Error::MemoryBudget`]; and errors of
-    /// reading and writing.
+    /// [`Error::Unsupported`] to replace tiers, a drive or a graph with snapshots;
+    /// [`Error::MemoryBudget`]; and errors of reading and writing.
     pub fn run(self) -> Result<CompactReport> {
         let started = Instant::now();
         let mut report = match &self.out {
@@ -214,7 +214,9 @@ impl<'a> Compact<'a> {
             .map_err(Error::io(format!("cannot open {}", self.path.display())))?;
         self.check_replaceable(&path)?;
         let (lock, graph) = self.lock(&path)?;
-        self.check_snapshots(&graph)?;
+        if !graph.stored().superblock().snapshots.is_empty() {
+            return Err(self.irreplaceable("a graph with snapshots, which would be lost,"));
+        }
         let metadata = path.metadata();
         let metadata =
             metadata.map_err(Error::io(format!("cannot read the owner of {}", path.display())))?;
@@ -230,35 +232,21 @@ impl<'a> Compact<'a> {
     }
 
     fn check_replaceable(&self, path: &Path) -> Result<()> {
-        let unsupported = |what: &str| {
-            let shown = self.path.display();
-            let reason = format!(
-                "{shown}: {what} cannot be replaced by its compacted graph: give another file as \
-                 `out`"
-            );
-            Err(Error::Unsupported(reason.into()))
-        };
         let kind = path.metadata().map(|metadata| metadata.file_type());
         match kind {
-            Ok(kind) if kind.is_block_device() => unsupported("a drive"),
+            Ok(kind) if kind.is_block_device() => Err(self.irreplaceable("a drive")),
             Ok(kind) if !kind.is_file() => Err(Error::input(&self.path, "it is no file")),
-            _ if members::is_map(path) => unsupported("a graph over tiers"),
+            _ if members::is_map(path) => Err(self.irreplaceable("a graph over tiers")),
             _ => Ok(()),
         }
     }
 
-    /// The new file would have none of them.
-    fn check_snapshots(&self, graph: &Graph) -> Result<()> {
-        let names: Vec<_> = graph.snapshots()?.into_iter().map(|kept| kept.name).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let (shown, names) = (self.path.display(), names.join("`, `"));
+    fn irreplaceable(&self, what: &str) -> Error {
+        let shown = self.path.display();
         let reason = format!(
-            "{shown}: compacting would lose its snapshots (`{names}`): remove them, or give \
-             another file as `out`"
+            "{shown}: {what} cannot be replaced by its compacted graph: give another file as `out`"
         );
-        Err(Error::InvalidInput(reason))
+        Error::Unsupported(reason.into())
     }
 
     /// Takes the writer's lock and opens the graph that it locks.

@@ -186,8 +186,8 @@ impl WriterLock {
 }
 
 /// The lock of a process that renames another file over a graph. It is held for the moment of the
-/// rename, so that a compaction replaces what it has read and nothing else: imports take no writer's
-/// lock.
+/// rename, so that a compaction replaces what it has read and nothing else: an import does not take
+/// the lock of the writer.
 #[derive(Debug)]
 pub(crate) struct ReplacerLock {
     _file: File,

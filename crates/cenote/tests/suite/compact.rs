@@ -12,7 +12,7 @@ use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 use tempfile::TempDir;
 
 use crate::graphs::Random;
-use crate::update::answers;
+use crate::update::{answers, exported};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
@@ -291,15 +291,6 @@ fn plain() -> Kind {
     }
 }
 
-fn exported(graph: &Graph) -> Vec<String> {
-    let mut text = Vec::new();
-    graph.export().write_text(&mut text, &mut |_, _| {}).unwrap();
-    let text = String::from_utf8(text).unwrap();
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
-}
-
 #[test]
 fn every_algorithm_answers_as_before() {
     let directed = Kind { directed: true, in_edges: true, ..plain() };
@@ -403,6 +394,25 @@ fn there_is_one_writer() {
     });
     compact.run().unwrap();
     assert!(refused > 0);
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&copy).unwrap());
+}
+
+#[test]
+fn snapshots_are_not_lost() {
+    let (_folder, path, _) = changed(plain(), 29);
+    let mut update = Update::open(&path).unwrap();
+    update.snapshot("monday").unwrap();
+    drop(update);
+    let error = Compact::new(&path).memory("64MiB").run().unwrap_err();
+    assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+    assert!(error.to_string().contains("with snapshots, which would be lost"), "{error}");
+    let copy = path.with_file_name("copy.cenote");
+    Compact::new(&path).out(&copy).memory("64MiB").run().unwrap();
+    assert_eq!(Graph::open(&copy).unwrap().snapshots().unwrap().len(), 0);
+    let mut update = Update::open(&path).unwrap();
+    update.remove_snapshot("monday").unwrap();
+    drop(update);
+    Compact::new(&path).memory("64MiB").run().unwrap();
     assert!(std::fs::read(&path).unwrap() == std::fs::read(&copy).unwrap());
 }
 

@@ -7,9 +7,9 @@ use cenote_device::Device;
 use cenote_device::backend::sim::{Effect, FaultPlan, SimConfig, SimDevice, Unsynced, When};
 use cenote_device::model::preset::Preset;
 use cenote_import::{
-    ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into,
+    ImportConfig, ImportError, ImportReport, InputSpec, NoProgress, Workspace, import_into, rewrite,
 };
-use cenote_store::Graph;
+use cenote_store::{Graph, Order};
 
 use crate::oracle::file;
 
@@ -172,6 +172,53 @@ fn power_cut_at_any_operation_leaves_no_graph_that_opens() {
             }
             let opened = Graph::open(Arc::new(after));
             assert!(opened.is_err(), "a half graph opens after a power cut at operation {n}");
+        }
+    }
+}
+
+/// Rewrites a stored graph that lies on a device with faults.
+fn rewritten(
+    stored: &SimDevice,
+    faults: FaultPlan,
+    workspace: &Simulated,
+) -> Result<u64, ImportError> {
+    let device = Arc::new(stored.restart(faults));
+    let graph = Arc::new(Graph::open(device.clone())?);
+    let config = ImportConfig::of_stored(&graph).threads(1).memory_bytes(24 << 20);
+    rewrite(&graph, workspace, &config, &NoProgress)?;
+    Ok(device.operations())
+}
+
+#[test]
+fn a_stored_graph_that_cannot_be_read_to_its_end_gives_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let text: String =
+        (0..90_000u64).map(|i| format!("v{} v{}\n", i % 29_989, i * i % 30_011)).collect();
+    let spec = file(&folder, "names.txt", text.as_bytes());
+    let workspace = Simulated::new(FaultPlan::none(), FaultPlan::none());
+    let order = Order::Random { seed: 3 };
+    let config = ImportConfig::default().order(order).threads(1).memory_bytes(24 << 20);
+    import_into(std::slice::from_ref(&spec), &workspace, &config, &NoProgress).unwrap();
+    let stored = workspace.output();
+    // Without the repeated edges of the input, which it counts.
+    let workspace = Simulated::new(FaultPlan::none(), FaultPlan::none());
+    let operations = rewritten(&stored, FaultPlan::none(), &workspace).unwrap();
+    let expected = workspace.output().contents();
+    assert!(workspace.published() && operations > 10, "{operations} operations");
+    for n in 0..operations {
+        for effect in [Effect::Errno(EIO), Effect::ShortRead] {
+            let workspace = Simulated::new(FaultPlan::none(), FaultPlan::none());
+            let plan = FaultPlan::seeded(n).with(When::Operation(n), effect);
+            match rewritten(&stored, plan, &workspace) {
+                Ok(_) => {
+                    assert!(matches!(effect, Effect::ShortRead), "operation {n} failed");
+                    assert!(workspace.output().contents() == expected, "operation {n}");
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("sim:"), "operation {n}: {error}");
+                    assert!(!workspace.published(), "operation {n}");
+                }
+            }
         }
     }
 }
