@@ -116,10 +116,13 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let update = options.open(path).map_err(|error| of_whole(error, memory_bytes))?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let mut commits = Commits { update, total: UpdateReport::default(), count: 0, changes: 0 };
-    let made = args.make(&mut commits, read_bytes).map_err(|error| match error.downcast() {
-        Ok(error) => of_whole(error, memory_bytes).into(),
-        Err(other) => other,
-    });
+    let made =
+        args.make(&mut commits, read_bytes).map_err(|error| match error.downcast_ref::<Error>() {
+            Some(Error::MemoryBudget { .. }) => error
+                .downcast()
+                .map_or_else(|other| other, |error| of_whole(error, memory_bytes).into()),
+            _ => error,
+        });
     made.map_err(|error| commits.before(error))?;
     let seconds = start.elapsed().as_secs_f64();
     let (total, count) = (&commits.total, commits.count);

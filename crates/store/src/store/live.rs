@@ -130,11 +130,12 @@ impl Live {
         &self.pending
     }
 
-    /// Bytes of memory for the changes of the log.
-    pub fn memory_bytes(&self) -> usize {
+    /// Bytes of memory for as many changes as the log may have, and for the new ids that it has.
+    pub fn memory_bytes(&self, limits: &LogLimits) -> usize {
         let Pending { logged_changes, ref new_ids, id_bytes, .. } = self.pending;
-        let ids = NEW_ID_COPIES * (new_ids.len() * size_of::<Id>() + id_bytes);
-        logged_changes * LogLimits::CHANGE_BYTES + ids
+        let most = if limits.bytes == 0 { 0 } else { limits.changes };
+        let changes = logged_changes.max(most).saturating_mul(LogLimits::CHANGE_BYTES);
+        changes.saturating_add(NEW_ID_COPIES * (new_ids.len() * size_of::<Id>() + id_bytes))
     }
 
     /// A commit has taken all changes.

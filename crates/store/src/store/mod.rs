@@ -38,7 +38,7 @@ pub(crate) use live::Live;
 pub use transaction::Transaction;
 
 /// Pages that an update brings into memory at once.
-pub(crate) const WINDOW_PAGES: u64 = 512;
+pub(crate) const WINDOW_PAGES: u64 = 256;
 
 /// Windows that an update has in memory: one that it changes, one that it reads, and room so that
 /// neither is given up for the other.
@@ -205,19 +205,24 @@ impl Store {
         live.pending().superblock(&lock(&self.state).commit.superblock)
     }
 
-    /// Bytes of memory of the indexes, the ids, the changes of the log and the page tables of
-    /// snapshots, which a writer holds, and of the pages that it reads. Loads the indexes where
-    /// they are not yet.
+    /// Bytes of memory of the indexes, the ids and the snapshots, which a writer holds, of the pages
+    /// that it reads, and of as many changes as the log may have. Loads the indexes where they are
+    /// not yet.
     pub fn memory_bytes(&self) -> Result<u64> {
         let mut live = lock(&self.live);
         let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
         for direction in [Direction::Out, Direction::In] {
             graph.load_weights(direction)?;
         }
-        let window = WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
-        let changes = live.memory_bytes() as u64;
+        let indexes = graph.memory_bytes() - graph.pages.memory_bytes() + ids.memory_bytes();
+        // Look-ups of the log have pages of their own.
+        let pages = 2 * WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
+        let changes = match graph.is_weighted() {
+            true => 0,
+            false => live.memory_bytes(&self.limits) as u64,
+        };
         let snapshots = lock(&self.state).snapshots.memory_bytes();
-        Ok((graph.memory_bytes() + ids.memory_bytes() + snapshots) as u64 + window + changes)
+        Ok((indexes + snapshots) as u64 + pages + changes)
     }
 
     /// Number of changes in the log, which the lists do not have yet.
