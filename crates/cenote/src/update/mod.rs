@@ -144,6 +144,10 @@ impl UpdateOptions {
             page_bytes: superblock.page_bytes,
             memory_bytes,
             held_bytes: held_bytes(&store)?,
+            log_bytes: match superblock.weights {
+                Some(_) => 0,
+                None => (changes * LogLimits::CHANGE_BYTES) as u64,
+            },
             store,
             lock,
         };
@@ -212,6 +216,8 @@ pub struct Update {
     memory_bytes: u64,
     /// Memory of the device, of the graph's indexes and ids, and of the log's changes.
     held_bytes: u64,
+    /// Of that, what is reserved for changes of the log.
+    log_bytes: u64,
     store: Store,
     lock: Arc<WriterLock>,
     warnings: Vec<Warning>,
@@ -397,7 +403,15 @@ impl Update {
 
     fn too_many(&self) -> Error {
         let (changes, held) = (self.changes.bytes_with(0), self.held_bytes);
-        let needed = held.saturating_add(changes.saturating_mul(2));
+        let own = (held - self.log_bytes).saturating_add(changes.saturating_mul(2));
+        // Page table and indexes grow with the graph.
+        let own = own.saturating_add(own / 8);
+        // With more memory the log may have more changes, up to its limit.
+        let log_max = match self.weights {
+            Some(_) => 0,
+            None => (LogLimits::default().changes * LogLimits::CHANGE_BYTES) as u64,
+        };
+        let needed = own.saturating_add(own.div_ceil(LOG_SHARE - 1).min(log_max));
         Error::MemoryBudget {
             what: format!("a batch of more than {} changes", self.len()),
             given: self.memory_bytes,
