@@ -48,6 +48,7 @@ const MEMORY_BYTES: u64 = 1 << 30;
 #[must_use = "nothing is compacted before `run`"]
 pub struct Compact<'a> {
     path: PathBuf,
+    at: Option<String>,
     out: Option<PathBuf>,
     overwrite: bool,
     order: Option<Order>,
@@ -102,6 +103,7 @@ impl<'a> Compact<'a> {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
+            at: None,
             out: None,
             overwrite: false,
             order: None,
@@ -116,6 +118,12 @@ impl<'a> Compact<'a> {
     /// Writes another graph file and leaves this one as it is [default: replaces it].
     pub fn out(mut self, path: impl Into<PathBuf>) -> Self {
         self.out = Some(path.into());
+        self
+    }
+
+    /// Writes the graph as it was at a snapshot, with [`out`](Self::out).
+    pub fn at(mut self, name: impl Into<String>) -> Self {
+        self.at = Some(name.into());
         self
     }
 
@@ -181,9 +189,14 @@ impl<'a> Compact<'a> {
     /// [`Error::MemoryBudget`]; and errors of reading and writing.
     pub fn run(self) -> Result<CompactReport> {
         let started = Instant::now();
-        let mut report = match &self.out {
-            Some(out) => self.write(out)?,
-            None => self.replace()?,
+        let mut report = match (&self.out, &self.at) {
+            (Some(out), _) => self.write(out)?,
+            (None, None) => self.replace()?,
+            (None, Some(_)) => {
+                let reason =
+                    "is a snapshot, which does not replace the graph: give a file as `out`";
+                return Err(Error::parameter("at", reason));
+            }
         };
         report.seconds = started.elapsed().as_secs_f64();
         Ok(report)
@@ -191,7 +204,12 @@ impl<'a> Compact<'a> {
 
     /// Writes the compacted graph to another file.
     fn write(&self, out: &Path) -> Result<CompactReport> {
-        let graph = Graph::options().migration(false).open(&self.path)?;
+        let options = Graph::options().migration(false);
+        let options = match &self.at {
+            Some(name) => options.at(name),
+            None => options,
+        };
+        let graph = options.open(&self.path)?;
         let tiers = match graph.tiers() {
             Some(_) => members::files_of_replaced(&self.path)?,
             None => Vec::new(),

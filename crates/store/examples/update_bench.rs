@@ -4,6 +4,7 @@
 //! the whole one, in batches of so many edges, each one commit. Prints a line for each batch and
 //! the sum: edges a second, and bytes written for each edge. Then batches of one edge, which go to
 //! the log, on one thread and on eight, beside what the drive does: writes of 4 KiB, each synced.
+//! At last the graph is opened again, with its log and after merging.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
 
@@ -76,7 +77,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     std::fs::remove_file(beside)?;
+    drop(store);
+    let (changes, seconds) = opened(Path::new(file))?;
+    println!("opened for changes with {changes} in the log: {seconds:.3} s");
+    Store::open(open(Path::new(file), &OpenOptions::default())?)?.merge()?;
+    let (changes, seconds) = opened(Path::new(file))?;
+    println!("opened for changes with {changes} in the log: {seconds:.3} s");
     Ok(())
+}
+
+/// Changes in the log, and how long it takes to open the graph and its indexes.
+fn opened(file: &Path) -> Result<(u64, f64), Box<dyn std::error::Error>> {
+    let started = Instant::now();
+    let store = Store::open(open(file, &OpenOptions::default())?)?;
+    store.memory_bytes()?;
+    Ok((store.logged_changes(), started.elapsed().as_secs_f64()))
 }
 
 /// Commits of one edge each, on some threads; how many a second.

@@ -30,13 +30,17 @@ use crate::verb::Outcome;
 Examples:
   cenote compact kron.cenote
   cenote compact roads.cenote --order bfs --memory 512MiB
-  cenote compact kron.cenote --out compacted.cenote --json")]
+  cenote compact kron.cenote --out compacted.cenote --json
+  cenote compact kron.cenote --at monday --out monday.cenote")]
 pub struct Args {
     #[command(flatten)]
     graph: GraphArg,
     /// Write another graph file and leave this one as it is
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write the graph as it was at this snapshot
+    #[arg(long, value_name = "NAME", requires = "out")]
+    at: Option<String>,
     /// Replace the file of --out if it exists
     #[arg(long, requires = "out")]
     overwrite: bool,
@@ -107,6 +111,9 @@ impl Args {
             Compact::new(&self.graph.graph).memory(self.memory).threads(self.threads.given());
         if let Some(out) = &self.out {
             compact = compact.out(out);
+        }
+        if let Some(name) = &self.at {
+            compact = compact.at(name);
         }
         if self.overwrite {
             compact = compact.overwrite();

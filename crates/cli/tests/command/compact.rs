@@ -114,8 +114,19 @@ fn snapshots_are_not_lost() {
     bench.succeed("snapshot g.cenote --name monday");
     let refused = bench.fail("compact g.cenote");
     assert!(refused.contains("snapshots") && refused.contains("--out"), "{refused}");
+    let edges = sorted_export(&bench);
+    std::fs::write(bench.path("more.txt"), "5 9000000\n").unwrap();
+    bench.succeed("update g.cenote --add more.txt");
     bench.succeed("compact g.cenote --out other.cenote");
     bench.succeed("check g.cenote --at monday");
+    // A snapshot becomes a graph of its own.
+    assert!(bench.fail("compact g.cenote --at monday").contains("--out"));
+    bench.succeed("compact g.cenote --at monday --out monday.cenote");
+    let mut of_monday: Vec<String> =
+        bench.succeed("export monday.cenote").lines().map(str::to_owned).collect();
+    of_monday.sort_unstable();
+    assert_eq!(of_monday, edges);
+    assert_eq!(sorted_export(&bench).len(), edges.len() + 1);
     bench.succeed("snapshot g.cenote --remove monday");
     bench.succeed("compact g.cenote");
     bench.succeed("check g.cenote");

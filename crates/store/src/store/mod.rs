@@ -205,9 +205,9 @@ impl Store {
         live.pending().superblock(&lock(&self.state).commit.superblock)
     }
 
-    /// Bytes of memory of the indexes, the ids and the snapshots, which a writer holds, of the pages
-    /// that it reads, and of as many changes as the log may have. Loads the indexes where they are
-    /// not yet.
+    /// Bytes of memory of the indexes, the ids and the snapshots, which a writer holds, of the
+    /// pages that it reads, and of as many changes as the log may have. Loads the indexes where
+    /// they are not yet.
     pub fn memory_bytes(&self) -> Result<u64> {
         let mut live = lock(&self.live);
         let (graph, ids) = (self.base_graph(&mut live)?, self.base_ids(&mut live)?);
