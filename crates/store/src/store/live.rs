@@ -11,7 +11,7 @@ use cenote_device::{Queue, QueueConfig};
 use cenote_pool::Handle;
 
 use super::places::{Finder, Nets, Place};
-use super::{LogLimits, Store};
+use super::{LogLimits, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS};
 use crate::degrees::longer;
 use crate::error::Result;
 use crate::format::LOG_BLOCK_BYTES;
@@ -39,8 +39,10 @@ const NEW_IDS_BYTES_MAX: usize = 16 << 20;
 /// Copies of a new id in memory: as it is pending, as it is durable, and to look it up.
 const NEW_ID_COPIES: usize = 3;
 
-/// Most handles that are kept for the next commits.
+/// Most threads that read ahead at the same time, for which the pool has frames enough; and most
+/// handles that are kept for the next commits.
 const HANDLES_MAX: usize = 16;
+const _: () = assert!((HANDLES_MAX + 1) * READ_DEPTH < (WINDOWS * WINDOW_PAGES) as usize);
 
 /// Changes since the last commit, and the flushes that make them durable.
 #[derive(Debug)]
@@ -73,6 +75,8 @@ struct Base {
     ids: Arc<Ids>,
     nets: Nets,
     handles: Idle<Handle>,
+    /// Threads that read ahead without the lock.
+    readers: usize,
 }
 
 /// What is kept for the next thread that needs it: to open a queue takes longer than to use it.
@@ -380,14 +384,25 @@ impl Store {
         mut live: MutexGuard<'s, Live>,
         batch: &Batch,
     ) -> Result<(MutexGuard<'s, Live>, Arc<Graph>, Handle)> {
-        let (graph, handle) = self.load_base(&mut live)?.for_look_ups()?;
-        drop(live);
+        let first = &batch.changes[..batch.changes.len().min(AHEAD_CHANGES)];
+        let base = self.load_base(&mut live)?;
+        let (graph, handle) = base.for_look_ups()?;
         let finder = Finder::new(&graph, handle);
-        finder.read_ahead(&batch.changes[..batch.changes.len().min(AHEAD_CHANGES)])?;
+        if base.readers == HANDLES_MAX {
+            finder.read_ahead(first)?;
+            let handle = finder.into_handle();
+            return Ok((live, graph, handle));
+        }
+        base.readers += 1;
+        drop(live);
+        let read = finder.read_ahead(first);
         let handle = finder.into_handle();
         let mut live = lock(&self.live);
         let base = self.load_base(&mut live)?;
-        if Arc::ptr_eq(&base.graph, &graph) {
+        let is_same = Arc::ptr_eq(&base.graph, &graph);
+        base.readers -= usize::from(is_same);
+        read?;
+        if is_same {
             return Ok((live, graph, handle));
         }
         // There was a commit meanwhile.
@@ -500,7 +515,7 @@ impl Store {
             let graph = Arc::new(self.committed()?);
             let ids = Arc::new(graph.ids()?);
             let nets = Nets::of(&live.pending, &graph);
-            live.base = Some(Base { graph, ids, nets, handles: Idle(Vec::new()) });
+            live.base = Some(Base { graph, ids, nets, handles: Idle(Vec::new()), readers: 0 });
         }
         Ok(live.base.as_mut().expect("it was just loaded"))
     }

@@ -46,7 +46,7 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
 }
 
 /// 2,000 lists of 900 entries, and a store of them: about a page each.
-fn a_list_a_page() -> (Store, Vec<Vec<u32>>) {
+pub fn a_list_a_page() -> (Store, Vec<Vec<u32>>) {
     let lists: Vec<Vec<u32>> = (0..2000).map(|v| (v..v + 900).map(|u| 2 * u).collect()).collect();
     let mut out = lists.clone();
     out.resize(2 * 2900, Vec::new());

@@ -1,7 +1,7 @@
 //! Small batches in the log: the graph that is read with them, what another process finds, when
 //! they are merged, and logs that were cut off or damaged.
 
-use crate::diff::assert_diff;
+use crate::diff::{a_list_a_page, assert_diff};
 use crate::graphs::model::{
     KINDS, Model, add, changes, delete, new_ids, random_batch, random_graph,
 };
@@ -126,6 +126,30 @@ fn lists_of_many_pages_change_in_the_log() {
         let batch = changes(last.map(|(u, v)| delete(u, v)).collect::<Vec<_>>());
         live.commit(&batch);
         live.assert_same();
+    }
+}
+
+/// Each reads many pages of a graph that has more of them than the writer's pool.
+#[test]
+fn more_threads_than_the_pool_serves_at_once_commit_all_the_same() {
+    let (store, _) = a_list_a_page();
+    std::thread::scope(|scope| {
+        for thread in 0..40 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..3 {
+                    let lists = (0..60).map(|i| (i * 97 + thread * 31 + round * 7) % 2000);
+                    let batch = changes(lists.map(|v| add(v, 2 * thread + 1)).collect::<Vec<_>>());
+                    store.commit(&batch).unwrap();
+                }
+            });
+        }
+    });
+    let graph = store.graph(|_| Default::default()).unwrap();
+    for thread in 0..40 {
+        let mut list = Vec::new();
+        graph.read_list(Direction::Out, (97 + thread * 31) % 2000, &mut list).unwrap();
+        assert!(list.contains(&(2 * thread + 1)), "thread {thread}");
     }
 }
 
