@@ -153,6 +153,12 @@ impl ListDelta {
         is_changed.then_some(PageDelta { edits, spans, new })
     }
 
+    /// Whether a page has other entries or lists than on the device, not only other places of them.
+    pub fn changes_entries(&self, page: u64) -> bool {
+        let is_extended = page == self.last_page && self.vertices > self.base;
+        is_extended || !run(&self.edits, page, Edit::page).is_empty()
+    }
+
     /// The change of the length of each list that has changes, ascending by vertex.
     pub fn lengths(&self) -> impl Iterator<Item = (VertexId, i64)> {
         let of_list = self.edits.chunk_by(|a, b| a.owner == b.owner);

@@ -187,7 +187,7 @@ impl<'g> Side<'g> {
         let Some(twin) = self.graph.same_page(mine + page, self.other) else { return false };
         let twin = twin.wrapping_sub(theirs);
         let is_changed = |lists: &Adjacency, page| {
-            lists.delta().is_some_and(|delta| delta.of_page(page).is_some())
+            lists.delta().is_some_and(|delta| delta.changes_entries(page))
         };
         if twin >= lists.pages() || is_changed(self.adjacency, page) || is_changed(lists, twin) {
             return false;

@@ -71,6 +71,21 @@ fn a_change_of_one_page_is_found_by_reading_few() {
         .unwrap();
     assert_eq!(found, [add(1000, 1), delete(1000, 2000)]);
     assert!(report.pages > 3000 && report.pages_read <= 4, "{report:?}");
+    // Changes of the log, in a page of a list of many.
+    let hub: Vec<(u32, u32)> = (0..40_000).map(|v| (7, v)).collect();
+    let graph = TestGraph { duplicates_kept: false, ..TestGraph::directed(40_000, &hub) };
+    let device = MemoryDevice::default();
+    graph.write(&device, usize::MAX).unwrap();
+    let hub = Store::open(device.shared()).unwrap();
+    let earlier = hub.graph(|_| Default::default()).unwrap();
+    hub.commit(&changes([delete(7, 20_000), add(9, 3)])).unwrap();
+    let later = hub.graph(|_| Default::default()).unwrap();
+    assert_eq!(later.logged_changes(), 2);
+    let logged =
+        for_each_change::<StoreError>(&earlier, &later, &mut |_, _| {}, &mut |_, _| Ok(()));
+    let logged = logged.unwrap();
+    assert_eq!((logged.added, logged.deleted), (1, 1));
+    assert!(logged.pages > 70 && logged.pages_read <= 4, "{logged:?}");
     // The other way round it is no later state unless the vertices are the same.
     let back =
         for_each_change::<StoreError>(&after, &before, &mut |_, _| {}, &mut |_, _| Ok(())).unwrap();
