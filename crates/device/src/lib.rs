@@ -184,6 +184,17 @@ fn transfer(
     transfer_on(queue.as_mut(), device, op, offset, len, buffer)
 }
 
+/// As [`read_exact`], on an idle queue of the device.
+pub fn read_exact_on(
+    queue: &mut dyn Queue,
+    device: &dyn Device,
+    offset: u64,
+    len: usize,
+    buffer: Buffer,
+) -> Result<Buffer> {
+    transfer_on(queue, device, Op::Read, offset, len, buffer)
+}
+
 /// As [`write_all`], on an idle queue of the device.
 pub fn write_all_on(
     queue: &mut dyn Queue,

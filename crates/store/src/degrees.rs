@@ -62,6 +62,12 @@ impl Payload {
     fn new(first: VertexId, capacity: usize) -> Self {
         Self { first, count: 0, bytes: Vec::with_capacity(capacity) }
     }
+
+    fn write(self, sink: &mut impl PageTarget) -> Result<()> {
+        let Self { first, count: entries, bytes } = self;
+        sink.page()[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(&bytes);
+        sink.seal(PageHeader { first, entries, ..PageHeader::new(PageKind::Degrees) })
+    }
 }
 
 impl DegreePages {
@@ -100,17 +106,19 @@ impl DegreePages {
         }
     }
 
+    /// Writes all pages; returns their number.
     pub fn write(mut self, sink: &mut impl PageTarget) -> Result<u64> {
         if self.current.count > 0 {
             self.full.push(self.current);
         }
         let pages = self.full.len() as u64;
-        for Payload { first, count, bytes } in self.full {
-            sink.page()[HEADER_BYTES..HEADER_BYTES + bytes.len()].copy_from_slice(&bytes);
-            let header = PageHeader { first, entries: count, ..PageHeader::new(PageKind::Degrees) };
-            sink.seal(header)?;
-        }
+        self.full.into_iter().try_for_each(|page| page.write(sink))?;
         Ok(pages)
+    }
+
+    /// Writes the pages that are full, and holds them no longer.
+    pub fn write_full(&mut self, sink: &mut impl PageTarget) -> Result<()> {
+        self.full.drain(..).try_for_each(|page| page.write(sink))
     }
 }
 
@@ -131,7 +139,7 @@ impl<'a> DegreeReader<'a> {
     /// The next vertex and the degrees from it on, or `None` after the last.
     pub fn next(&mut self) -> Result<Option<(VertexId, &[u64])>> {
         let (layout, section) = (&self.pages.layout, self.section);
-        let vertices = layout.committed.vertices;
+        let vertices = layout.committed.listed_vertices;
         let bad = |page| move |fault| layout.fault(page, section.kind.name(), fault);
         let Some((number, bytes)) = self.stream.next()? else {
             equal("number of degrees", self.next_vertex, vertices)

@@ -167,7 +167,7 @@ impl<'g> Side<'g> {
     /// Brings the next pages that are not shared into memory.
     fn load_window(&mut self) -> Result<()> {
         while self.next_page < self.adjacency.pages() && self.window.len() < self.window_pages {
-            if !self.is_shared(self.next_page) {
+            if !self.is_shared(self.next_page)? {
                 self.window.push(self.next_page);
             }
             self.next_page += 1;
@@ -181,25 +181,28 @@ impl<'g> Side<'g> {
     }
 
     /// Whether the other state has the same page, with the same weights.
-    fn is_shared(&self, page: u64) -> bool {
+    fn is_shared(&mut self, page: u64) -> Result<bool> {
         let lists = self.other.adjacency(Direction::Out).expect("every graph has such lists");
         let (mine, theirs) = (self.adjacency.first_page(), lists.first_page());
-        let Some(twin) = self.graph.same_page(mine + page, self.other) else { return false };
-        let twin = twin.wrapping_sub(theirs);
-        let is_changed = |lists: &Adjacency, page| {
-            lists.delta().is_some_and(|delta| delta.changes_entries(page))
-        };
-        if twin >= lists.pages() || is_changed(self.adjacency, page) || is_changed(lists, twin) {
-            return false;
+        let twin = self.graph.same_page(mine + page, self.other);
+        let twin = twin.map(|twin| twin.wrapping_sub(theirs)).filter(|twin| *twin < lists.pages());
+        let Some(twin) = twin else { return Ok(false) };
+        let decoded = &mut self.decoded;
+        if !self.adjacency.has_same_changes(page, lists, twin)
+            && (self.adjacency.changes_entries(page, decoded)?
+                || lists.changes_entries(twin, decoded)?)
+        {
+            return Ok(false);
         }
-        let Some(column) = self.column else { return true };
-        let Some(others) = self.other.weights(Direction::Out) else { return false };
+        let Some(column) = self.column else { return Ok(true) };
+        let Some(others) = self.other.weights(Direction::Out) else { return Ok(false) };
         let addresses = column.addresses_of(page);
-        addresses == others.addresses_of(twin)
+        let are_same = addresses == others.addresses_of(twin)
             && column.pages_of(addresses).all(|page| {
                 let twin = self.graph.same_page(column.first_page() + page, self.other);
                 twin == Some(others.first_page() + page)
-            })
+            });
+        Ok(are_same)
     }
 
     fn read(&mut self, page: u64) -> Result<()> {

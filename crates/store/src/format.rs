@@ -53,6 +53,8 @@ pub enum PageKind {
     Log = 11,
     /// The superblock of a snapshot.
     Snapshot = 12,
+    /// Changes of lists, of a sorted run.
+    DeltaRun = 13,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

@@ -9,6 +9,7 @@ use cenote_pool::{Handle, PageId};
 
 use crate::commit::{Commit, Latest};
 use crate::degrees::DegreeReader;
+use crate::delta::gather::RunsFrom;
 use crate::error::{PageError, Result, other};
 use crate::format::PageKind;
 use crate::header;
@@ -21,6 +22,8 @@ use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
 use crate::pages::{Layout, LookupConfig, Pages};
 use crate::readers::Pin;
+use crate::runs::index::{RunIndex, RunPages, read_run_index};
+use crate::runs::read::ListRuns;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
 use crate::table::{Extent, PageRun, PageTable, SectionPages};
@@ -85,22 +88,41 @@ impl Graph {
             let fault = other("it changes a graph with weights or repeated edges");
             return Err(log_fault(&file, &committed, fault));
         }
-        let load = |direction, lists, index| -> Result<Option<Adjacency>> {
+        let mut runs = RunIndex::default();
+        let load = |lists, index| -> Result<Option<Adjacency>> {
             let (Some(lists), Some(index)) = (pages(lists), pages(index)) else { return Ok(None) };
-            let mut lists = load_index(device.as_ref(), lists, &index, committed.vertices as u32)?;
-            if !pending.is_empty() {
-                let set = lists.set_delta(&pending, direction, committed.directed);
-                set.map_err(|fault| log_fault(&file, &committed, fault))?;
-            }
-            Ok(Some(lists))
+            let vertices = committed.listed_vertices as u32;
+            Ok(Some(load_index(device.as_ref(), lists, &index, vertices)?))
         };
-        let out = load(Direction::Out, SectionKind::OutAdjacency, SectionKind::OutIndex)?;
-        let out = out.expect("the superblock was checked");
-        let back = load(Direction::In, SectionKind::InAdjacency, SectionKind::InIndex)?;
+        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
+        let mut out = out.expect("the superblock was checked");
+        let mut back = load(SectionKind::InAdjacency, SectionKind::InIndex)?;
+        if let Some(index) = pages(SectionKind::DeltaIndex) {
+            let counts = [out.pages(), back.as_ref().map_or(0, Adjacency::pages)];
+            let edits = committed.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.items);
+            let directions = (committed.directed, committed.in_edges);
+            runs = read_run_index(device.as_ref(), &index, counts, edits, directions)?;
+        }
+        let lookups = plan(&superblock);
+        if !pending.is_empty() || committed.has_delta_runs() {
+            let run_pages = pages(SectionKind::DeltaRuns);
+            let bytes = lookups.run_bytes / if back.is_some() { 2 } else { 1 };
+            let set = |direction, lists: &mut Adjacency, runs: &[RunPages], entries| {
+                let of_runs = run_pages.clone().map(|pages| {
+                    let runs = ListRuns::new(Arc::clone(&device), pages, runs.to_vec(), bytes);
+                    (RunsFrom { runs: Arc::new(runs), from: 0 }, entries)
+                });
+                let set = lists.set_delta(of_runs, &pending, direction, committed.directed);
+                set.map_err(|fault| log_fault(&file, &committed, fault))
+            };
+            set(Direction::Out, &mut out, &runs.out, committed.stored_out)?;
+            if let Some(back) = &mut back {
+                set(Direction::In, back, &runs.back, committed.stored_in)?;
+            }
+        }
         let column = |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.kind));
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
-        let lookups = plan(&superblock);
         let has_snapshots = !committed.snapshots.is_empty();
         let layout = Layout {
             superblock,
@@ -118,6 +140,7 @@ impl Graph {
             back,
             out_weights,
             back_weights,
+            runs,
         };
         Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin)) })
     }
@@ -155,7 +178,7 @@ impl Graph {
     }
 
     /// The superblock of the commit, without the changes of the log.
-    fn committed(&self) -> &Superblock {
+    pub(crate) fn committed(&self) -> &Superblock {
         &self.layout().committed
     }
 
@@ -163,6 +186,21 @@ impl Graph {
     pub fn has_logged(&self) -> bool {
         let Layout { logged_changes, new_ids, .. } = self.layout();
         *logged_changes > 0 || !new_ids.is_empty()
+    }
+
+    /// Changes of lists in delta runs, which the pages of the lists do not have: an undirected edge
+    /// has two.
+    pub fn run_changes(&self) -> u64 {
+        self.layout().runs.edits()
+    }
+
+    pub(crate) fn run_index(&self) -> &RunIndex {
+        &self.layout().runs
+    }
+
+    /// Number of delta runs.
+    pub fn runs(&self) -> usize {
+        self.layout().runs.out.len()
     }
 
     /// Changes of edges in the log, which the lists on the device do not have.
@@ -285,29 +323,27 @@ impl Graph {
             return self.degrees_from_lists(direction, out);
         };
         let mut reader = DegreeReader::new(&self.pages, section, Ahead::FAR)?;
-        let Some(delta) = lists.delta() else {
+        let Some(mut lengths) = lists.lengths() else {
             while let Some((first, degrees)) = reader.next()? {
                 out(first, degrees);
             }
             return Ok(());
         };
-        let mut changed = delta.lengths().peekable();
         let mut merged = Vec::new();
         while let Some((first, degrees)) = reader.next()? {
             merged.clear();
-            merged.extend((first..).zip(degrees).map(|(vertex, &degree)| {
-                let change = changed.next_if(|(of, _)| *of == vertex).map_or(0, |(_, by)| by);
-                degree.saturating_add_signed(change)
-            }));
+            for (vertex, &degree) in (first..).zip(degrees) {
+                merged.push(degree.saturating_add_signed(lengths.of(vertex)?));
+            }
             out(first, &merged);
         }
         merged.clear();
-        merged.extend((delta.base..delta.vertices).map(|vertex| {
-            let own = changed.next_if(|(of, _)| *of == vertex);
-            own.map_or(0, |(_, length)| length.unsigned_abs())
-        }));
+        let (base, vertices) = (lists.stored_vertices(), self.vertices() as VertexId);
+        for vertex in base..vertices {
+            merged.push(lengths.of(vertex)?.unsigned_abs());
+        }
         if !merged.is_empty() {
-            out(delta.base, &merged);
+            out(base, &merged);
         }
         Ok(())
     }

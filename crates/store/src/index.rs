@@ -8,7 +8,8 @@ use std::ops::{Range, RangeInclusive};
 use cenote_device::Device;
 use cenote_pool::PageId;
 
-use crate::delta::{ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta};
+use crate::delta::gather::{DeltaRoom, RunsFrom};
+use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
 use crate::log::Pending;
@@ -39,16 +40,18 @@ pub(crate) fn word_entries(word: u64) -> u64 {
 #[derive(Debug)]
 pub struct Adjacency {
     pages: SectionPages,
-    /// Vertices of the pages, without those that the log adds.
+    /// Vertices of the pages, without those that the runs and the log add.
     vertices: u32,
-    /// One per page, followed by the number of vertices, with those of the log.
+    /// One per page, followed by the number of vertices, with those that are added.
     starts: Vec<VertexId>,
     /// One bit per page.
     continues: Vec<u64>,
+    /// Entries of all lists, without the changes of the log.
+    entries: u64,
     /// Largest number of entries, and of lists, of a page.
     entries_max: u64,
     lists_max: u64,
-    /// Changes of the log.
+    /// Changes of the delta runs and of the log.
     delta: Option<Box<ListDelta>>,
 }
 
@@ -58,9 +61,17 @@ impl Adjacency {
         let count = pages.section.pages as usize;
         let starts = Vec::with_capacity(count + 1);
         let continues = vec![0; count.div_ceil(64)];
-        let (entries_max, lists_max) = (0, 0);
-        let delta = None;
-        let adjacency = Self { pages, vertices, starts, continues, entries_max, lists_max, delta };
+        let entries = pages.section.items;
+        let adjacency = Self {
+            pages,
+            vertices,
+            starts,
+            continues,
+            entries,
+            entries_max: 0,
+            lists_max: 0,
+            delta: None,
+        };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
 
@@ -80,26 +91,30 @@ impl Adjacency {
     #[inline]
     pub fn stored_edges(&self) -> u64 {
         let net = self.delta.as_ref().map_or(0, |delta| delta.net);
-        self.pages.section.items.saturating_add_signed(net)
+        self.entries.saturating_add_signed(net)
     }
 
-    /// Vertices of the pages, without those that the log adds.
+    /// Vertices of the pages, without those that the runs and the log add.
     pub(crate) fn stored_vertices(&self) -> VertexId {
         self.vertices
     }
 
-    /// Lets pages be read with changes of the log. An error where they contradict the index.
+    /// Lets pages be read with changes of runs, which make the lists have so many `entries`, and of
+    /// the log. An error where those of the log contradict the index.
     pub(crate) fn set_delta(
         &mut self,
+        runs: Option<(RunsFrom, u64)>,
         pending: &Pending,
         direction: Direction,
         directed: bool,
     ) -> Result<(), PageFault> {
-        let (vertices, pages) = (self.vertices, self.pages());
-        let lists = ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) };
-        let delta = ListDelta::new(pending, direction, directed, &lists)?;
+        if let Some((_, entries)) = runs {
+            self.entries = entries;
+        }
+        // With the vertices of the log, for their lists are in the last page.
         *self.starts.last_mut().expect("the index ends with the number of vertices") =
-            delta.vertices;
+            pending.counts.vertices as VertexId;
+        let delta = self.with_log(runs.map(|(runs, _)| runs), pending, direction, directed)?;
         let room = PAGE_ENTRIES_MAX as u64;
         self.entries_max = (self.entries_max + delta.page_added_max).min(room);
         self.lists_max += u64::from(delta.vertices - delta.base);
@@ -107,9 +122,60 @@ impl Adjacency {
         Ok(())
     }
 
-    /// The changes of the log.
-    pub(crate) fn delta(&self) -> Option<&ListDelta> {
-        self.delta.as_deref()
+    /// The changes of some runs, then those of the log.
+    pub(crate) fn with_log(
+        &self,
+        runs: Option<RunsFrom>,
+        pending: &Pending,
+        direction: Direction,
+        directed: bool,
+    ) -> Result<ListDelta, PageFault> {
+        let (vertices, pages) = (self.vertices, self.pages());
+        let lists = ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) };
+        ListDelta::new(runs, pending, direction, directed, &lists)
+    }
+
+    /// Whether a page has other entries or lists than on the device, not only other places of them.
+    pub(crate) fn changes_entries(&self, page: u64, decoded: &mut Decoded) -> Result<bool> {
+        Ok(self.delta_of(page, &mut decoded.room)?.is_some_and(|delta| delta.changes_entries()))
+    }
+
+    /// Whether a page surely has the same changes as one of another state of the graph.
+    pub(crate) fn has_same_changes(&self, page: u64, other: &Self, twin: u64) -> bool {
+        match (&self.delta, &other.delta) {
+            (None, None) => true,
+            (Some(mine), Some(theirs)) => mine.is_same(page, theirs, twin),
+            _ => false,
+        }
+    }
+
+    /// Whether a page is read with changes.
+    pub(crate) fn is_changed(&self, page: u64, decoded: &mut Decoded) -> Result<bool> {
+        Ok(self.delta_of(page, &mut decoded.room)?.is_some())
+    }
+
+    /// How many entries more a page has with its changes.
+    pub(crate) fn page_net(&self, page: u64, decoded: &mut Decoded) -> Result<i64> {
+        Ok(self.delta_of(page, &mut decoded.room)?.map_or(0, |delta| delta.net()))
+    }
+
+    /// The delta runs, from one of them on.
+    pub(crate) fn runs_from(&self, from: usize) -> Option<RunsFrom> {
+        self.delta.as_ref()?.runs_from(from)
+    }
+
+    #[inline]
+    fn delta_of<'d>(&'d self, page: u64, room: &'d mut DeltaRoom) -> Result<Option<PageDelta<'d>>> {
+        match &self.delta {
+            None => Ok(None),
+            Some(delta) => delta.of_page(page, self.vertices_in(page).start, room),
+        }
+    }
+
+    /// The change of the length of each list, if there are changes.
+    pub(crate) fn lengths(&self) -> Option<Lengths<'_>> {
+        let delta = self.delta.as_ref()?;
+        Some(Lengths::new(delta, |page| self.vertices_in(page).start))
     }
 
     /// Vertices of the graph, with those that the log adds.
@@ -135,17 +201,20 @@ impl Adjacency {
         self.entries_max
     }
 
-    /// Bytes of a [`Decoded`] that fits every page; 0 for raw pages without changes of the log.
+    /// Bytes of a [`Decoded`] that fits every page; 0 for raw pages without changes.
     pub fn decoded_bytes(&self) -> usize {
         let (entries, lists) = (self.entries_max as usize, self.lists_max as usize);
-        let merged = self.delta.as_ref().map_or(0, |_| Merged::bytes_for(entries, lists));
+        let merged = self
+            .delta
+            .as_ref()
+            .map_or(0, |delta| Merged::bytes_for(entries, lists) + delta.room_bytes(entries));
         match self.codec() {
             Codec::Raw => merged,
             Codec::Packed => Decoded::bytes_for(entries, lists) + merged,
         }
     }
 
-    /// Bytes of memory of the index and of the changes of the log.
+    /// Bytes of memory of the index and of the changes of runs and log.
     pub fn memory_bytes(&self) -> usize {
         let delta = self.delta.as_ref().map_or(0, |delta| delta.memory_bytes());
         delta + self.starts.capacity() * size_of::<VertexId>() + self.continues.capacity() * 8
@@ -247,12 +316,10 @@ impl Adjacency {
         decoded: &'a mut Decoded,
     ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        let expected = self.expected(page);
-        match self.delta_of(page) {
-            None => Page::parse(bytes, &expected, decoded),
-            Some(delta) => merged(false, bytes, &expected, &delta, decoded),
+        if self.delta.is_some() {
+            return self.merged(page, bytes, false, decoded);
         }
-        .map_err(|fault| self.fault(page, fault))
+        Page::parse(bytes, &self.expected(page), decoded).map_err(|fault| self.fault(page, fault))
     }
 
     /// Verifies a page as read from the device, except for what [`Adjacency::reparse`] and
@@ -278,12 +345,10 @@ impl Adjacency {
         decoded: &'a mut Decoded,
     ) -> Result<Page<'a>> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        let expected = self.expected(page);
-        match self.delta_of(page) {
-            None => Page::reparse(bytes, &expected, decoded),
-            Some(delta) => merged(true, bytes, &expected, &delta, decoded),
+        if self.delta.is_some() {
+            return self.merged(page, bytes, true, decoded);
         }
-        .map_err(|fault| self.fault(page, fault))
+        Page::reparse(bytes, &self.expected(page), decoded).map_err(|fault| self.fault(page, fault))
     }
 
     /// Calls `take` with the lists of `vertices`, or their pieces, in an accepted page. Decodes
@@ -298,13 +363,28 @@ impl Adjacency {
         bytes: &[u8],
         vertices: &[VertexId],
         decoded: &mut Decoded,
-        mut take: impl FnMut(&List<'_>),
+        take: impl FnMut(&List<'_>),
     ) -> Result<()> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
-        let Some(delta) = self.delta_of(page) else {
-            return Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take)
-                .map_err(|fault| self.fault(page, fault));
+        let mut room = std::mem::take(&mut decoded.room);
+        let read = match self.delta_of(page, &mut room)? {
+            None => Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take),
+            Some(delta) => self.merged_lists(page, bytes, vertices, &delta, decoded, take),
         };
+        decoded.room = room;
+        read.map_err(|fault| self.fault(page, fault))
+    }
+
+    /// The lists of some vertices with their changes.
+    fn merged_lists(
+        &self,
+        page: u64,
+        bytes: &[u8],
+        vertices: &[VertexId],
+        delta: &PageDelta<'_>,
+        decoded: &mut Decoded,
+        mut take: impl FnMut(&List<'_>),
+    ) -> Result<(), PageFault> {
         let mut merged = std::mem::take(&mut decoded.merged);
         let lists = vertices.chunk_by(|a, b| (*a < self.vertices) == (*b < self.vertices));
         let read = lists.into_iter().try_for_each(|vertices| {
@@ -328,13 +408,30 @@ impl Adjacency {
             failed
         });
         decoded.merged = merged;
-        read.map_err(|fault| self.fault(page, fault))
+        read
     }
 
-    /// The changes of the log that a page is read with.
-    #[inline]
-    fn delta_of(&self, page: u64) -> Option<PageDelta<'_>> {
-        self.delta.as_ref()?.of_page(page)
+    /// The view of a page with its changes, of one that was accepted before or not.
+    fn merged<'a>(
+        &self,
+        page: u64,
+        bytes: &'a [u8],
+        is_accepted: bool,
+        decoded: &'a mut Decoded,
+    ) -> Result<Page<'a>> {
+        let expected = self.expected(page);
+        let mut room = std::mem::take(&mut decoded.room);
+        let delta = self.delta_of(page, &mut room)?;
+        let bad = |fault| self.fault(page, fault);
+        let Some(delta) = delta else {
+            decoded.room = room;
+            return of_device(bytes, &expected, is_accepted, decoded).map_err(bad);
+        };
+        let mut merged = std::mem::take(&mut decoded.merged);
+        let page = of_device(bytes, &expected, is_accepted, decoded);
+        let ends = page.and_then(|page| delta.merge(&page, &mut merged));
+        (decoded.merged, decoded.room) = (merged, room);
+        Ok(ends.map_err(bad)?.page(decoded.merged.parts()))
     }
 
     #[cold]
@@ -357,22 +454,17 @@ impl Adjacency {
     }
 }
 
-/// The view of a page with the changes of the log, of one that was accepted before or not.
-fn merged<'a>(
-    is_accepted: bool,
-    bytes: &[u8],
+/// The view of a page without changes, of one that was accepted before or not.
+fn of_device<'a>(
+    bytes: &'a [u8],
     expected: &Expected,
-    delta: &PageDelta<'_>,
+    is_accepted: bool,
     decoded: &'a mut Decoded,
 ) -> Result<Page<'a>, PageFault> {
-    let mut merged = std::mem::take(&mut decoded.merged);
-    let page = match is_accepted {
+    match is_accepted {
         true => Page::reparse(bytes, expected, decoded),
         false => Page::parse(bytes, expected, decoded),
-    };
-    let ends = page.and_then(|page| delta.merge(&page, &mut merged));
-    decoded.merged = merged;
-    Ok(ends?.page(decoded.merged.parts()))
+    }
 }
 
 pub(crate) struct IndexLoad {

@@ -18,6 +18,7 @@ use crate::ids::value::Id;
 use crate::index::Adjacency;
 use crate::log::LogEnd;
 use crate::readers::Pin;
+use crate::runs::index::RunIndex;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, SnapshotLabel, Superblock};
 use crate::table::{Extent, PageTable};
@@ -33,18 +34,20 @@ pub struct LookupConfig {
     pub frames: u64,
     /// Most reads in flight per thread.
     pub read_depth: usize,
+    /// Most bytes of delta runs that are kept in memory, beside a few pages of each run.
+    pub run_bytes: u64,
 }
 
 impl Default for LookupConfig {
     /// Enough for a binary search, which touches `log2(pages)` pages, to find its first pages in
     /// memory.
     fn default() -> Self {
-        Self { frames: 64, read_depth: 8 }
+        Self { frames: 64, read_depth: 8, run_bytes: 4 << 20 }
     }
 }
 
 impl LookupConfig {
-    setters! { frames: u64, read_depth: usize }
+    setters! { frames: u64, read_depth: usize, run_bytes: u64 }
 }
 
 /// Most pages that are read ahead at once.
@@ -81,6 +84,7 @@ pub(crate) struct Layout {
     /// The weights of `out` and `back`, if the graph is weighted.
     pub out_weights: Option<WeightColumn>,
     pub back_weights: Option<WeightColumn>,
+    pub runs: RunIndex,
 }
 
 impl Layout {

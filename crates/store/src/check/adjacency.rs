@@ -159,7 +159,7 @@ impl<'a> Pass<'a> {
             key: hash_key(graph.superblock()),
             before: Before::Complete,
             words: Some(Words::new(&graph.pages, index)?),
-            degrees: Degrees::new(graph, degrees)?,
+            degrees: Degrees::new(graph, direction, degrees)?,
             weights: weights.map(open).transpose()?,
             sums: Sums { complete: true, weights: tally, ..Sums::default() },
         })
@@ -190,9 +190,11 @@ impl<'a> Pass<'a> {
         view: Page<'_>,
     ) -> Result<()> {
         let number = self.adjacency.first_page() + page;
-        check.check_header(number, self.section, &PageHeader::read(bytes))?;
-        let entries = view.entries().len();
-        self.check_unused(check, number, bytes, &view)?;
+        // The view has the changes of delta runs as well.
+        let header = PageHeader::read(bytes);
+        check.check_header(number, self.section, &header)?;
+        let entries = header.entries as usize;
+        self.check_unused(check, number, bytes, &header)?;
         if let Some(stored) = self.next_word(check)?
             && stored != entries as u64
         {
@@ -219,9 +221,9 @@ impl<'a> Pass<'a> {
         check: &mut Check<'_>,
         number: u64,
         bytes: &[u8],
-        view: &Page<'_>,
+        header: &PageHeader,
     ) -> Result<()> {
-        let (lists, entries) = (view.list_count(), view.entries().len());
+        let (lists, entries) = (usize::from(header.lists), header.entries as usize);
         if self.adjacency.codec() == Codec::Raw {
             let middle = HEADER_BYTES + entries * 4..bytes.len() - lists * 2;
             return check.check_zero(number, self.section, &bytes[middle]);

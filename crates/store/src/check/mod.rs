@@ -6,6 +6,7 @@
 //! - Lists: order, no entry that the flags exclude, long lists that join from page to page,
 //!   agreement with page index, degrees and superblock.
 //! - Weights: finite, one for each entry, summed as in the superblock.
+//! - Delta runs: every change, and the lists with all changes.
 //! - Ids: ascending, so none occurs twice.
 //! - Order of the vertices: its two tables are inverse to each other.
 //! - Hub neighbours: equal to those computed from the lists.
@@ -19,6 +20,7 @@ mod adjacency;
 mod hub_neighbours;
 mod ids;
 mod order;
+mod runs;
 mod slots;
 mod snapshots;
 
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use crate::degrees::DegreeReader;
+use crate::delta::Lengths;
 use crate::error::{PageFault, Result, StoreError, equal, other};
 use crate::format::{HEADER_BYTES, PageKind, SLOTS};
 use crate::graph::Graph;
@@ -35,7 +38,7 @@ use crate::header::PageHeader;
 use crate::pages::LookupConfig;
 use crate::stream::Ahead;
 use crate::superblock::{SECTION, Section, SectionKind};
-use crate::{Adjacency, Direction};
+use crate::{Adjacency, Direction, VertexId};
 
 /// A report lists this many faults; further ones are only counted.
 pub const FAULTS_LISTED_MAX: usize = 100;
@@ -161,8 +164,8 @@ impl Check<'_> {
         if self.graph.superblock().in_edges {
             adjacency::check_in(self, &out)?;
         }
-        use SectionKind::{InIndex, InWeightIndex, OutIndex, OutWeightIndex};
-        for kind in [OutIndex, InIndex, OutWeightIndex, InWeightIndex] {
+        use SectionKind::{DeltaIndex, InIndex, InWeightIndex, OutIndex, OutWeightIndex};
+        for kind in [OutIndex, InIndex, OutWeightIndex, InWeightIndex, DeltaIndex] {
             self.check_words(kind)?;
         }
         for kind in [OutWeightIndex, InWeightIndex] {
@@ -171,6 +174,7 @@ impl Check<'_> {
         for kind in [SectionKind::OutDegrees, SectionKind::InDegrees] {
             self.check_degrees(kind)?;
         }
+        runs::check_runs(self)?;
         ids::check_ids(self)?;
         order::check_order(self)?;
         hub_neighbours::check_hub_neighbours(self)?;
@@ -310,26 +314,48 @@ fn check_pages(check: &mut Check<'_>, section: Section, inside: PageCheck<'_>) -
 
 struct Degrees<'a> {
     reader: DegreeReader<'a>,
+    /// What delta runs change.
+    lengths: Option<Lengths<'a>>,
     batch: Vec<u64>,
     at: usize,
+    /// The next vertex, and how many there are.
+    vertex: VertexId,
+    vertices: VertexId,
 }
 
 impl<'a> Degrees<'a> {
     /// `None` where the graph has no degrees, or stale ones.
-    fn new(graph: &'a Graph, kind: SectionKind) -> Result<Option<Self>> {
-        let Some(&section) = graph.superblock().fresh(kind) else { return Ok(None) };
+    fn new(graph: &'a Graph, direction: Direction, kind: SectionKind) -> Result<Option<Self>> {
+        let Some(&section) = graph.committed().fresh(kind) else { return Ok(None) };
         let reader = DegreeReader::new(&graph.pages, section, Ahead::NEAR)?;
-        Ok(Some(Self { reader, batch: Vec::new(), at: 0 }))
+        let lengths = graph.adjacency(direction).and_then(Adjacency::lengths);
+        let vertices = graph.vertices() as VertexId;
+        Ok(Some(Self { reader, lengths, batch: Vec::new(), at: 0, vertex: 0, vertices }))
     }
 
     fn next(&mut self) -> Result<Option<u64>> {
-        if self.at == self.batch.len() {
-            let Some((_, degrees)) = self.reader.next()? else { return Ok(None) };
-            self.batch.clear();
-            self.batch.extend_from_slice(degrees);
-            self.at = 0;
+        let vertex = self.vertex;
+        if self.at == self.batch.len() && !self.load()? {
+            // The degrees of vertices that only the runs have are in them alone.
+            let is_new = self.lengths.is_some() && vertex < self.vertices;
+            self.vertex += VertexId::from(is_new);
+            return Ok(if is_new { Some(self.changed(vertex, 0)?) } else { None });
         }
+        self.vertex += 1;
         self.at += 1;
-        Ok(Some(self.batch[self.at - 1]))
+        self.changed(vertex, self.batch[self.at - 1]).map(Some)
+    }
+
+    fn load(&mut self) -> Result<bool> {
+        let Some((_, degrees)) = self.reader.next()? else { return Ok(false) };
+        self.batch.clear();
+        self.batch.extend_from_slice(degrees);
+        self.at = 0;
+        Ok(true)
+    }
+
+    fn changed(&mut self, vertex: VertexId, degree: u64) -> Result<u64> {
+        let by = self.lengths.as_mut().map_or(Ok(0), |lengths| lengths.of(vertex))?;
+        Ok(degree.saturating_add_signed(by))
     }
 }

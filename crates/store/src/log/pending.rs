@@ -138,13 +138,15 @@ impl Pending {
         Ok(())
     }
 
-    /// The superblock of the graph with the changes. Its lists are those of no epoch yet, so what
-    /// was derived from them is stale.
+    /// The superblock of the graph with the changes of runs and log. Its lists are not those that
+    /// derived sections were made from, so these are stale.
     pub fn superblock(&self, committed: &Superblock) -> Superblock {
         let mut superblock = committed.clone();
-        if self.is_empty() {
-            return superblock;
-        }
+        let changed = match committed.section(SectionKind::DeltaRuns) {
+            _ if !self.is_empty() => committed.epoch + 1,
+            Some(runs) => runs.epoch,
+            None => return superblock,
+        };
         let PendingCounts { vertices, edges, stored_out, stored_in, .. } = self.counts;
         let PendingCounts { degree_max, degree_max_vertex, .. } = self.counts;
         superblock.logged_vertices = self.new_ids.len() as u64;
@@ -157,7 +159,7 @@ impl Pending {
             let section = superblock.sections.iter_mut().find(|section| section.kind == kind);
             if let Some(section) = section {
                 section.items = items;
-                section.epoch = committed.epoch + 1;
+                section.epoch = changed;
             }
         }
         Superblock {

@@ -7,6 +7,7 @@
 
 use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
 use crate::VertexId;
+use crate::delta::gather::DeltaRoom;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::header::PageHeader;
 
@@ -18,8 +19,7 @@ const CODES_PER_WORD: usize = 8 * CODES_PER_BYTE;
 /// Two numbers of at most this many bits fit into a word of eight bytes, from any bit of the first.
 const PAIR_BITS_MAX: u8 = 28;
 
-/// Reusable memory that packed pages are decoded into; raw pages use it only for changes of the
-/// log.
+/// Reusable memory that packed pages are decoded into; raw pages use it only for changes.
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
     /// A zero, then the prefix sums of the numbers being decoded.
@@ -27,8 +27,9 @@ pub struct Decoded {
     entries: Vec<u32>,
     /// In the order of a raw page's table: the start of list 0 is the last.
     starts: Vec<u16>,
-    /// The page with changes that are in memory only.
+    /// The page with changes, and these.
     pub(crate) merged: Merged,
+    pub(crate) room: DeltaRoom,
 }
 
 impl Decoded {

@@ -19,7 +19,7 @@ use crate::graph::Graph;
 use crate::ids::{Id, IdRef, Ids};
 use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
 use crate::readers::lock;
-use crate::superblock::Superblock;
+use crate::superblock::{SectionKind, Superblock};
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
 use crate::{Direction, VertexId};
 
@@ -30,7 +30,10 @@ const BATCH_CHANGES_MAX: usize = 1 << 14;
 /// Changes whose pages are read ahead together.
 const AHEAD_CHANGES: usize = 512;
 
-/// Most vertices that are new in the log: their lists share the last page.
+/// Bytes of a change of a list in a delta run, at most: each may be alone in its group.
+const RUN_CHANGE_BYTES: usize = 24;
+
+/// Most vertices that are new in runs and log: their lists share the last page.
 const NEW_VERTICES_MAX: usize = u16::MAX as usize;
 
 /// Most bytes of their ids.
@@ -168,8 +171,15 @@ impl Live {
             && batch.changes.len() <= BATCH_CHANGES_MAX
             && self.next.block + blocks <= area.blocks()
             && self.pending.logged_changes + batch.changes.len() <= limits.changes
-            && self.pending.new_ids.len() + batch.new_ids.len() <= NEW_VERTICES_MAX
+            && self.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
             && self.pending.id_bytes + encoded_id_bytes(&batch.new_ids) <= NEW_IDS_BYTES_MAX
+    }
+
+    /// Vertices of runs and log, whose lists share the last page.
+    fn new_vertices(&self) -> usize {
+        let graph = &self.base().graph;
+        let listed = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_vertices());
+        self.pending.new_ids.len() + graph.vertices() - listed as usize
     }
 
     /// Adds a batch to the pending changes, or none of it if it does not fit.
@@ -329,8 +339,10 @@ impl Live {
 }
 
 impl Store {
-    /// Makes a batch of changes durable: in the log while it has room, which takes one write and
-    /// one sync, else by [`Store::update`], with all changes of the log. Graphs with weights have
+    /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
+    /// without room the changes become a delta run if there is room for one
+    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes of
+    /// runs and log. Graphs with weights have
     /// no log. Threads that commit at the same time share a write; those of them that have new ids
     /// must not run at the same time.
     ///
@@ -350,20 +362,34 @@ impl Store {
             (log_bytes, pages_written) = self.create_log(live)?;
             live = lock(&self.live);
         }
-        let (mut live, graph, handle) = self.read_ahead(live, batch)?;
-        let area = self.log_area().expect("it was just made");
-        let new = live.pending.new_ids.len() as u64;
-        check(&graph, Some((new, &live.named)), batch)?;
-        let mut placed = None;
-        if live.has_room(&area, &self.limits, batch) {
-            let mut finder = Finder::new(&graph, handle);
-            placed = live.place(batch, &mut finder)?;
-            live.keep(finder.into_handle());
-        }
-        let Some((logged, answers)) = placed else {
-            let mut updated = self.update_with(live, batch)?;
+        let mut spilled = 0;
+        let (mut live, logged, answers) = loop {
+            let (mut ready, graph, handle) = self.read_ahead(live, batch)?;
+            let area = self.log_area().expect("it was just made");
+            let new = ready.pending.new_ids.len() as u64;
+            check(&graph, Some((new, &ready.named)), batch)?;
+            if ready.has_room(&area, &self.limits, batch) {
+                let mut finder = Finder::new(&graph, handle);
+                let placed = ready.place(batch, &mut finder)?;
+                ready.keep(finder.into_handle());
+                if let Some((logged, answers)) = placed {
+                    break (ready, logged, answers);
+                }
+            }
+            if spilled == 0 && self.has_room_for_run(&ready, batch) {
+                if let Some(run) = self.spill(ready)? {
+                    spilled = run.changes;
+                    pages_written += run.pages;
+                    live = lock(&self.live);
+                    continue;
+                }
+            } else {
+                drop(ready);
+            }
+            let mut updated = self.update_with(lock(&self.live), batch)?;
             updated.log_bytes += log_bytes;
             updated.pages_written += pages_written;
+            updated.spilled = spilled;
             return Ok(updated);
         };
         if !logged.changes.is_empty() || !logged.new_ids.is_empty() {
@@ -373,8 +399,23 @@ impl Store {
         }
         // An answer may follow from batches of other threads that are not durable yet.
         log_bytes += self.flush(live)?;
-        let unchanged = Updated::unchanged(area.epoch);
-        Ok(Updated { answers, log_bytes, pages_written, ..unchanged })
+        let unchanged = Updated::unchanged(self.epoch());
+        Ok(Updated { answers, log_bytes, pages_written, spilled, ..unchanged })
+    }
+
+    /// Whether the changes of the log should become a delta run, to make room for a batch.
+    fn has_room_for_run(&self, live: &Live, batch: &Batch) -> bool {
+        let (pending, graph) = (&live.pending, &live.base().graph);
+        let lists = [SectionKind::OutAdjacency, SectionKind::InAdjacency, SectionKind::DeltaRuns];
+        let pages = |kind| graph.superblock().section(kind).map_or(0, |section| section.pages);
+        let [out, back, runs] = lists.map(pages);
+        let changes = pending.edges.len() * RUN_CHANGE_BYTES;
+        let pages = 2 * changes.div_ceil(graph.page_bytes()) as u64;
+        let new = live.new_vertices() + batch.new_ids.len();
+        !pending.edges.is_empty()
+            && batch.changes.len() <= BATCH_CHANGES_MAX
+            && new <= NEW_VERTICES_MAX
+            && runs + pages <= (out + back) * self.limits.run_percent / 100
     }
 
     /// Brings what the first changes of a batch need into memory, while other threads commit.

@@ -81,20 +81,23 @@ pub struct LogLimits {
     /// Most changes of edges in the log, with those that cancel each other out. Each takes
     /// [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
     pub changes: usize,
+    /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
+    /// there is room, else it is merged into the lists with all runs. For 0 there are no runs.
+    pub run_percent: u64,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
     pub synced: bool,
 }
 
 impl Default for LogLimits {
-    /// 64 MiB and 262,144 changes, synced.
+    /// 64 MiB and 262,144 changes, synced, and runs of an eighth of the lists.
     fn default() -> Self {
-        Self { bytes: 64 << 20, changes: 1 << 18, synced: true }
+        Self { bytes: 64 << 20, changes: 1 << 18, run_percent: 12, synced: true }
     }
 }
 
 impl LogLimits {
-    setters! { bytes: u64, changes: usize, synced: bool }
+    setters! { bytes: u64, changes: usize, run_percent: u64, synced: bool }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.
@@ -285,8 +288,8 @@ impl Store {
         }
     }
 
-    /// Begins a transaction; waits for the previous one to end. Merges the changes of the log
-    /// first.
+    /// Begins a transaction; waits for the previous one to end. Merges the changes of delta runs and
+    /// log first.
     ///
     /// # Errors
     /// [`StoreError::Poisoned`] after a failed write, errors of opening a queue, and those of
@@ -294,7 +297,8 @@ impl Store {
     pub fn begin(&self) -> Result<Transaction<'_>> {
         loop {
             let live = self.quiet(lock(&self.live));
-            if live.pending().is_empty() {
+            let has_runs = lock(&self.state).commit.superblock.has_delta_runs();
+            if live.pending().is_empty() && !has_runs {
                 return self.begin_with(live);
             }
             self.update_with(live, &Batch::default())?;

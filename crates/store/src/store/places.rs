@@ -60,7 +60,8 @@ impl<'g> Finder<'g> {
             let ends = [(Some(Direction::Out), source), (target_lists, target)];
             for (direction, owner) in ends {
                 let lists = direction.and_then(|direction| self.graph.adjacency(direction));
-                if let Some(lists) = lists.filter(|lists| owner < lists.stored_vertices()) {
+                let is_known = (owner as usize) < self.graph.vertices();
+                if let Some(lists) = lists.filter(|_| is_known) {
                     let page = lists.first_page() + lists.pages_of(owner).start();
                     pages.push(self.graph.physical(page));
                 }
@@ -80,7 +81,7 @@ impl<'g> Finder<'g> {
         entry: VertexId,
     ) -> Result<Place> {
         let lists = self.graph.adjacency(direction).expect("the graph has this direction");
-        if owner >= lists.stored_vertices() {
+        if owner as usize >= self.graph.vertices() {
             return self.behind(lists, direction, owner);
         }
         let (mut page, mut last) = lists.pages_of(owner).into_inner();
@@ -107,6 +108,7 @@ impl<'g> Finder<'g> {
     ) -> Result<(Option<VertexId>, Place)> {
         let Self { graph, handle, decoded } = self;
         let bytes = graph.pages.pin(handle, lists.first_page() + page)?;
+        let page_entries = page_entries(lists, page, &bytes, decoded)?;
         let mut found = None;
         lists.reparse_lists(page, &bytes, &[owner], decoded, |list| {
             let place = Place {
@@ -115,7 +117,7 @@ impl<'g> Finder<'g> {
                 page,
                 is_there: list.targets.binary_search(&entry).is_ok(),
                 degree: list.degree,
-                page_entries: i64::from(PageHeader::read(&bytes).entries),
+                page_entries,
                 piece_entries: list.targets.len() as i64,
                 is_long: false,
             };
@@ -125,20 +127,31 @@ impl<'g> Finder<'g> {
     }
 
     /// The place in the list of a vertex that the commit does not have: behind all others.
-    fn behind(&self, lists: &Adjacency, direction: Direction, owner: VertexId) -> Result<Place> {
+    fn behind(
+        &mut self,
+        lists: &Adjacency,
+        direction: Direction,
+        owner: VertexId,
+    ) -> Result<Place> {
         let page = lists.pages() - 1;
         let bytes = self.graph.pages.pin(&self.handle, lists.first_page() + page)?;
+        let page_entries = page_entries(lists, page, &bytes, &mut self.decoded)?;
         Ok(Place {
             direction,
             owner,
             page,
             is_there: false,
             degree: 0,
-            page_entries: i64::from(PageHeader::read(&bytes).entries),
+            page_entries,
             piece_entries: 0,
             is_long: false,
         })
     }
+}
+
+/// Entries of a page with the changes of delta runs.
+fn page_entries(lists: &Adjacency, page: u64, bytes: &[u8], decoded: &mut Decoded) -> Result<i64> {
+    Ok(i64::from(PageHeader::read(bytes).entries) + lists.page_net(page, decoded)?)
 }
 
 /// How much longer pending changes make pages, parts of lists, and lists.

@@ -17,6 +17,7 @@ use crate::error::{Result, StoreError};
 use crate::format::{Codec, HEADER_BYTES, PageKind};
 use crate::graph::Graph;
 use crate::header::PageHeader;
+use crate::log::Pending;
 use crate::readers::lock;
 use crate::sink::PageTarget;
 use crate::snapshot::{SnapshotState, Snapshots};
@@ -137,6 +138,11 @@ impl<'s> Transaction<'s> {
     /// The graph of the commit before.
     pub(crate) fn base(&mut self) -> Result<Arc<Graph>> {
         self.store.base_graph(&mut self.live)
+    }
+
+    /// The changes of the log.
+    pub(crate) fn pending(&self) -> &Pending {
+        self.live.pending()
     }
 
     /// A batch behind the changes of the log, and how many those are.

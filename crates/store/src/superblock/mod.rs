@@ -67,11 +67,15 @@ pub enum SectionKind {
     AppendedIntegers = 17,
     /// Ids of appended vertices, strings.
     AppendedStrings = 18,
+    /// Sorted runs of changes that the lists do not have yet.
+    DeltaRuns = 25,
+    /// Where the changes of a page of lists are in the runs.
+    DeltaIndex = 26,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 18] = [
+    pub const ALL: [SectionKind; 20] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -90,6 +94,8 @@ impl SectionKind {
         Self::InWeightIndex,
         Self::AppendedIntegers,
         Self::AppendedStrings,
+        Self::DeltaRuns,
+        Self::DeltaIndex,
     ];
 
     /// Name of the section in errors.
@@ -113,6 +119,8 @@ impl SectionKind {
             Self::InWeightIndex => "in-weight index",
             Self::AppendedIntegers => "appended integer ids",
             Self::AppendedStrings => "appended string ids",
+            Self::DeltaRuns => "delta runs",
+            Self::DeltaIndex => "delta index",
         }
     }
 
@@ -120,15 +128,18 @@ impl SectionKind {
     pub fn page_kind(self) -> PageKind {
         match self {
             Self::OutAdjacency | Self::InAdjacency => PageKind::Adjacency,
-            Self::OutIndex | Self::InIndex | Self::OutWeightIndex | Self::InWeightIndex => {
-                PageKind::Index
-            }
+            Self::OutIndex
+            | Self::InIndex
+            | Self::OutWeightIndex
+            | Self::InWeightIndex
+            | Self::DeltaIndex => PageKind::Index,
             Self::OutDegrees | Self::InDegrees => PageKind::Degrees,
             Self::Integers | Self::AppendedIntegers => PageKind::Integers,
             Self::Strings | Self::AppendedStrings => PageKind::Strings,
             Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
             Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
+            Self::DeltaRuns => PageKind::DeltaRun,
         }
     }
 
@@ -232,6 +243,9 @@ pub struct Superblock {
     pub snapshots_epoch: u64,
     /// Vertices that the log adds, whose ids are in no section.
     pub logged_vertices: u64,
+    /// Vertices that the pages of the lists have: fewer than there are where the delta runs add
+    /// some.
+    pub listed_vertices: u64,
     /// The runs of logical pages.
     pub sections: Vec<Section>,
 }
@@ -269,6 +283,11 @@ impl Superblock {
     pub fn has_imported_lists(&self) -> bool {
         let lists = self.section(SectionKind::OutAdjacency);
         lists.is_some_and(|lists| lists.epoch == EPOCH_OF_IMPORT)
+    }
+
+    /// Whether there are changes in delta runs, which the pages of the lists do not have.
+    pub fn has_delta_runs(&self) -> bool {
+        self.section(SectionKind::DeltaRuns).is_some()
     }
 
     /// Number of vertices appended after the import, whose ids do not ascend with the others.

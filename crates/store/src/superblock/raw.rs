@@ -23,7 +23,9 @@ const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
 const LOG: u64 = 1 << 0;
 /// Required feature: the graph has snapshots.
 const SNAPSHOTS: u64 = 1 << 1;
-const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS;
+/// Required feature: there are changes in delta runs.
+const DELTA_RUNS: u64 = 1 << 2;
+const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -87,7 +89,9 @@ struct Raw {
     created: u64,
     name_bytes: u64,
     name: [u8; NAME_BYTES_MAX],
-    reserved: [u64; 16],
+    /// Of a graph with delta runs.
+    listed_vertices: u64,
+    reserved: [u64; 15],
     sections: [RawSection; SECTIONS_MAX],
 }
 
@@ -172,6 +176,7 @@ impl Superblock {
             snapshot_page: self.snapshots.start,
             snapshots: self.snapshots.end - self.snapshots.start,
             snapshots_epoch: self.snapshots_epoch,
+            listed_vertices: if self.has_delta_runs() { self.listed_vertices } else { 0 },
             ..Raw::zeroed()
         };
         if let Some(SnapshotLabel { name, created }) = label {
@@ -198,7 +203,9 @@ impl Superblock {
 
     fn features_required(&self) -> u64 {
         let feature = |on: bool, bit: u64| if on { bit } else { 0 };
-        feature(!self.log.is_empty(), LOG) | feature(!self.snapshots.is_empty(), SNAPSHOTS)
+        feature(!self.log.is_empty(), LOG)
+            | feature(!self.snapshots.is_empty(), SNAPSHOTS)
+            | feature(self.has_delta_runs(), DELTA_RUNS)
     }
 
     fn flags(&self) -> u64 {
@@ -307,7 +314,7 @@ impl Slot {
             return Err(other("it is no superblock of this graph"));
         }
         if raw.features_required != 0 || raw.free_extents != 0 || raw.free_page != 0 {
-            return Err(other("a snapshot has no log, no free pages and no snapshots"));
+            return Err(other("a snapshot has no log, free pages, snapshots or delta runs"));
         }
         at_most("epoch of a snapshot", raw.epoch, newest.snapshots_epoch - 1)?;
         at_most("epoch 0 of a snapshot", u64::from(raw.epoch == 0), 0)?;
@@ -366,7 +373,12 @@ impl Raw {
         if snapshots.iter().any(|number| (*number != 0) != has_snapshots) {
             return Err(other("its feature of snapshots and the place of them disagree"));
         }
-        if self.reserved != [0; 16] {
+        let sections = self.decode_sections()?;
+        let has_runs = sections.iter().any(|section| section.kind == SectionKind::DeltaRuns);
+        if (self.features_required & DELTA_RUNS != 0) != has_runs {
+            return Err(other("its feature of delta runs and its sections disagree"));
+        }
+        if self.reserved != [0; 15] || !has_runs && self.listed_vertices != 0 {
             return Err(other("bytes that should be zero are not"));
         }
         Ok(Superblock {
@@ -396,7 +408,8 @@ impl Raw {
             snapshots: self.decode_snapshots()?,
             snapshots_epoch: self.snapshots_epoch,
             logged_vertices: 0,
-            sections: self.decode_sections()?,
+            listed_vertices: if has_runs { self.listed_vertices } else { self.vertices },
+            sections,
         })
     }
 

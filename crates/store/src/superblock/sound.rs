@@ -6,6 +6,7 @@ use crate::format::{self, EPOCH_OF_IMPORT, VERTICES_MAX};
 use crate::hub_neighbours;
 use crate::order::Order;
 use crate::page;
+use crate::runs::page::EDIT_BYTES;
 use crate::weights::column::per_page;
 
 /// More pages than any device has; sums of two such numbers do not overflow.
@@ -62,6 +63,7 @@ impl Superblock {
         if self.weights.is_some() && !self.log.is_empty() {
             return Err(other("a graph with weights has no log"));
         }
+        at_most("vertices of the lists", self.listed_vertices, self.vertices)?;
         for kind in SectionKind::ALL {
             match (self.section(kind), self.presence(kind)) {
                 (Some(section), Presence::Required | Presence::Optional) => {
@@ -91,6 +93,7 @@ impl Superblock {
     fn presence(&self, kind: SectionKind) -> Presence {
         use Presence::{Forbidden, Optional, Required};
         use SectionKind::*;
+        let has_runs = self.has_delta_runs();
         let required = |condition| if condition { Required } else { Forbidden };
         let optional = |condition| if condition { Optional } else { Forbidden };
         let weighted = self.weights.is_some();
@@ -112,6 +115,9 @@ impl Superblock {
             Strings => required(self.ids == IdKind::Strings),
             AppendedIntegers => optional(self.ids == IdKind::Integers),
             AppendedStrings => optional(self.ids == IdKind::Strings),
+            // The log and the runs have neither weights nor repeated edges.
+            DeltaRuns => optional(!weighted && !self.duplicates_kept && self.listed_vertices > 0),
+            DeltaIndex => required(has_runs),
         }
     }
 
@@ -120,12 +126,13 @@ impl Superblock {
         let page_bytes = self.page_bytes as usize;
         let words = format::words_per_page(page_bytes) as u64;
         let (n, Section { kind, codec, pages, items, .. }) = (self.vertices, *section);
+        let (listed, has_runs) = (self.listed_vertices, self.has_delta_runs());
         let adjacency_pages = |kind| self.section(kind).map_or(0, |section| section.pages);
         at_most("appended vertices", self.appended(), n)?;
         // Vertices are only ever appended.
         let imported = n - self.appended();
         let is_stale = kind.derived_from().is_some() && self.fresh(kind).is_none();
-        let of_vertices = if is_stale { items.min(n) } else { n };
+        let of_vertices = if is_stale { items.min(listed) } else { listed };
         match kind {
             SectionKind::OutAdjacency | SectionKind::InAdjacency => {
                 let stored = if kind == SectionKind::OutAdjacency {
@@ -133,13 +140,15 @@ impl Superblock {
                 } else {
                     self.stored_in
                 };
-                equal("items of an adjacency section", items, stored)?;
-                if (pages == 0) != (n == 0) {
-                    equal("pages of an adjacency section", pages, n.min(1))?;
+                if !has_runs {
+                    equal("items of an adjacency section", items, stored)?;
+                }
+                if (pages == 0) != (listed == 0) {
+                    equal("pages of an adjacency section", pages, listed.min(1))?;
                 }
                 let (entries, lists) = page::items_max(page_bytes, codec);
                 at_most("stored entries", items, pages.saturating_mul(entries as u64))?;
-                at_most("vertices", n, pages.saturating_mul(lists as u64))
+                at_most("vertices", listed, pages.saturating_mul(lists as u64))
             }
             SectionKind::OutIndex | SectionKind::OutWeightIndex => {
                 equal("items of an index", items, adjacency_pages(SectionKind::OutAdjacency))?;
@@ -167,6 +176,20 @@ impl Superblock {
                 equal("number of hub neighbours", items, of_vertices)?;
                 let per_page = hub_neighbours::per_page(page_bytes) as u64;
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))
+            }
+            SectionKind::DeltaRuns => {
+                at_most("pages of delta runs without a change", u64::from(pages == 0), 0)?;
+                let room = format::payload_bytes(page_bytes) / EDIT_BYTES;
+                at_most("changes of delta runs", items, pages.saturating_mul(room as u64))?;
+                let stored = self.stored_out.max(self.stored_in);
+                let lists = self.section(SectionKind::OutAdjacency).map_or(0, |lists| lists.items);
+                at_most("entries with delta runs", stored, lists.saturating_add(items))?;
+                at_most("entries less by delta runs", lists.saturating_sub(stored), items)
+            }
+            SectionKind::DeltaIndex => {
+                let run_pages = self.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages);
+                equal("items of a delta index", items, run_pages.saturating_mul(2))?;
+                equal("pages of a delta index", pages, items.div_ceil(words))
             }
             SectionKind::OutWeights => self.check_weights(section, self.stored_out),
             SectionKind::InWeights => self.check_weights(section, self.stored_in),

@@ -17,6 +17,8 @@ use crate::weights::WeightColumn;
 pub(super) struct Group {
     pub pages: Range<u64>,
     pub edits: Range<usize>,
+    /// Whether the pages have changes in delta runs.
+    pub has_delta: bool,
 }
 
 /// What is to be read: groups, ascending.

@@ -19,8 +19,8 @@ use crate::weights::WeightType;
 use crate::{Direction, VertexId};
 
 impl Store {
-    /// Makes a batch of changes, and those of the log before it, in one commit that is durable when
-    /// this returns. Waits for the transaction before it to end.
+    /// Makes a batch of changes, and those of delta runs and log before it, in one commit that is
+    /// durable when this returns. Waits for the transaction before it to end.
     ///
     /// In memory: 16 bytes for each change and direction, twice as much in an undirected graph, the
     /// lists that change and share a page, and a few MiB of pages. In a graph with weights also the
@@ -38,7 +38,8 @@ impl Store {
         self.update_with(self.lock_live(), batch)
     }
 
-    /// Merges the changes of the log into the lists, in one commit. Does nothing if there are none.
+    /// Merges the changes of delta runs and log into the lists, in one commit. Does nothing if there
+    /// are none.
     ///
     /// # Errors
     /// As [`Store::update`].
@@ -59,15 +60,18 @@ impl Store {
         let batch = batch.as_ref();
         let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
         let is_changed = update.lists(&mut updated)?;
-        // Changes that undo those of the log change no list, but end the log.
-        if is_changed || logged > 0 || !batch.new_ids.is_empty() {
+        let run_changes = graph.run_changes();
+        // Changes that undo those of runs or log change no list, but end runs and log.
+        if is_changed || logged > 0 || run_changes > 0 || !batch.new_ids.is_empty() {
             update.ids()?;
             update.counts(&updated.answers);
+            transaction.remove(SectionKind::DeltaRuns);
+            transaction.remove(SectionKind::DeltaIndex);
             updated.pages_written = transaction.pages_written();
             updated.epoch = transaction.commit()?;
         }
         updated.answers.drain(..logged);
-        updated.merged = logged as u64;
+        (updated.merged, updated.merged_entries) = (logged as u64, run_changes);
         Ok(updated)
     }
 }
@@ -191,11 +195,13 @@ fn check_ids(
     }
 }
 
-struct Update<'u, 's> {
-    graph: &'u Graph,
-    transaction: &'u mut Transaction<'s>,
-    batch: &'u Batch,
-    vertices: u32,
+/// A batch on its way into the lists.
+pub(super) struct Update<'u, 's> {
+    pub graph: &'u Graph,
+    pub transaction: &'u mut Transaction<'s>,
+    pub batch: &'u Batch,
+    /// Vertices after the batch.
+    pub vertices: u32,
 }
 
 impl Update<'_, '_> {
@@ -262,7 +268,7 @@ impl Update<'_, '_> {
     }
 
     /// Appends the ids of new vertices.
-    fn ids(&mut self) -> Result<()> {
+    pub fn ids(&mut self) -> Result<()> {
         let new = &self.batch.new_ids;
         if new.is_empty() {
             return Ok(());
@@ -300,6 +306,7 @@ impl Update<'_, '_> {
     fn counts(&mut self, answers: &[Answer]) {
         let superblock = self.transaction.superblock();
         superblock.vertices = self.vertices.into();
+        superblock.listed_vertices = self.vertices.into();
         for (change, _) in
             self.batch.changes.iter().zip(answers).filter(|(_, a)| **a == Answer::Done)
         {

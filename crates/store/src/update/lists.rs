@@ -37,7 +37,7 @@ pub(super) struct Rewritten {
     /// The pages that were packed anew, ascending, by their numbers before, and the index words of
     /// those that take their place.
     pub groups: Vec<(Range<u64>, Vec<u64>)>,
-    /// The vertices whose lists changed or are new, ascending, and the lengths of the lists.
+    /// The vertices whose lists the batch changes or makes, ascending, and the lengths of the lists.
     pub degrees: Vec<(VertexId, u64)>,
     /// Entries of all lists.
     pub stored: u64,
@@ -74,7 +74,7 @@ impl Lists<'_> {
         transaction: &mut Transaction<'_>,
         answers: &mut [Answer],
     ) -> Result<Rewritten> {
-        let groups = self.groups();
+        let groups = self.groups()?;
         let ahead = Ahead {
             graph: self.graph,
             adjacency: self.adjacency,
@@ -108,7 +108,7 @@ impl Lists<'_> {
             let mut lists = GroupLists::default();
             lists.read(self, &handle, column.as_ref(), pages.clone())?;
             lists.add_new(self.base(), self.vertices_of(group));
-            let is_changed = lists.edit(self, group, answers, &mut rewritten);
+            let is_changed = lists.edit(self, group, answers, &mut rewritten) || group.has_delta;
             if is_changed {
                 section.keep(kept_to..pages.start);
                 kept_to = pages.end;
@@ -155,9 +155,9 @@ impl Lists<'_> {
     }
 
     /// The groups, ascending.
-    fn groups(&self) -> Vec<Group> {
+    fn groups(&self) -> Result<Vec<Group>> {
         let mut groups: Vec<Group> = Vec::new();
-        let mut add = |pages: Range<u64>, edits: Range<usize>| match groups.last_mut() {
+        let mut add = |pages: Range<u64>, edits: Range<usize>, has_delta| match groups.last_mut() {
             Some(last)
                 if pages.start < last.pages.end
                     || (pages.start == last.pages.end
@@ -165,9 +165,12 @@ impl Lists<'_> {
             {
                 last.pages.end = last.pages.end.max(pages.end);
                 last.edits.end = edits.end;
+                last.has_delta |= has_delta;
             }
-            _ => groups.push(Group { pages, edits }),
+            _ => groups.push(Group { pages, edits, has_delta }),
         };
+        let mut with_delta = PagesWithDelta::of(self.adjacency);
+        let mut delta = with_delta.next()?;
         let base = self.base();
         let mut next = 0;
         for of_list in self.edits.chunk_by(|a, b| a.owner == b.owner) {
@@ -176,17 +179,26 @@ impl Lists<'_> {
                 break;
             }
             let (start, end) = self.adjacency.pages_of(of_list[0].owner).into_inner();
-            add(start..end + 1, edits.clone());
+            while let Some(page) = delta.filter(|page| *page <= start) {
+                add(page..page + 1, next..next, true);
+                delta = with_delta.next()?;
+            }
+            add(start..end + 1, edits.clone(), false);
             next = edits.end;
+        }
+        while let Some(page) = delta {
+            add(page..page + 1, next..next, true);
+            delta = with_delta.next()?;
         }
         if self.vertices > base {
             let pages = self.adjacency.pages();
-            add(pages.saturating_sub(1)..pages, next..self.edits.len());
+            add(pages.saturating_sub(1)..pages, next..self.edits.len(), false);
             if pages == 0 {
-                return vec![Group { pages: 0..0, edits: 0..self.edits.len() }];
+                let edits = 0..self.edits.len();
+                return Ok(vec![Group { pages: 0..0, edits, has_delta: false }]);
             }
         }
-        groups
+        Ok(groups)
     }
 
     /// The vertices whose lists come behind those of the pages of a group.
@@ -195,6 +207,29 @@ impl Lists<'_> {
             true => self.base()..self.vertices,
             false => 0..0,
         }
+    }
+}
+
+/// The pages that have changes in delta runs, ascending.
+struct PagesWithDelta<'a> {
+    adjacency: &'a Adjacency,
+    next: u64,
+    decoded: Decoded,
+}
+
+impl<'a> PagesWithDelta<'a> {
+    fn of(adjacency: &'a Adjacency) -> Self {
+        Self { adjacency, next: 0, decoded: Decoded::new() }
+    }
+
+    fn next(&mut self) -> Result<Option<u64>> {
+        while self.next < self.adjacency.pages() {
+            self.next += 1;
+            if self.adjacency.is_changed(self.next - 1, &mut self.decoded)? {
+                return Ok(Some(self.next - 1));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -9,6 +9,7 @@
 //! - `ahead`: pages that are read while those before them are rewritten
 //! - `edits`: the changes as they concern single lists
 //! - `lists`: pages of lists, packed anew
+//! - `spill`: the changes of the log as a delta run
 //! - `sections`: the page index and the lengths of lists
 //! - `weights`: the weights of lists that change, and where they lie
 
@@ -17,6 +18,7 @@ mod apply;
 mod edits;
 mod lists;
 mod sections;
+mod spill;
 mod weights;
 
 pub(crate) use apply::check;
@@ -90,6 +92,10 @@ pub struct Updated {
     pub log_bytes: u64,
     /// Changes of the log that were merged into the lists.
     pub merged: u64,
+    /// Changes of lists that delta runs had and that were merged into the lists.
+    pub merged_entries: u64,
+    /// Changes of the log that were written as a delta run.
+    pub spilled: u64,
 }
 
 impl Updated {
@@ -101,6 +107,8 @@ impl Updated {
             pages_written: 0,
             log_bytes: 0,
             merged: 0,
+            merged_entries: 0,
+            spilled: 0,
         }
     }
 }

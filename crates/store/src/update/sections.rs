@@ -136,6 +136,7 @@ pub(super) fn write_degrees(
         }
     } else {
         last = DegreePages::starting_at(0, page_bytes);
+        let mut written = Ok(());
         graph.degrees(direction, &mut |first, degrees| {
             let end = first + degrees.len() as VertexId;
             let (own, rest) = changed.split_at(changed.partition_point(|(v, _)| *v < end));
@@ -144,7 +145,11 @@ pub(super) fn write_degrees(
                 longest = longer(longest, (degree, vertex));
                 last.push(vertex, degree);
             });
+            if written.is_ok() {
+                written = last.write_full(&mut section);
+            }
         })?;
+        written?;
     }
     for &(vertex, degree) in new {
         longest = longer(longest, (degree, vertex));

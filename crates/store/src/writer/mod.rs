@@ -517,6 +517,7 @@ impl GraphWriter {
             snapshots: 0..0,
             snapshots_epoch: 0,
             logged_vertices: 0,
+            listed_vertices: self.spec.vertices,
             sections: std::mem::take(&mut self.sections),
         }
     }

@@ -13,7 +13,9 @@ use cenote_store::{Batch, Codec, Direction, Graph, LogLimits, Store, check_devic
 
 fn limits(random: &mut Random) -> LogLimits {
     let bytes = [16 << 10, 64 << 10, 1 << 20][random.below(3) as usize];
-    LogLimits::default().bytes(bytes).changes([10, 500, 100_000][random.below(3) as usize])
+    let limits = LogLimits::default().bytes(bytes);
+    let limits = limits.run_percent([0, 200, 100_000][random.below(3) as usize]);
+    limits.changes([10, 500, 100_000][random.below(3) as usize])
 }
 
 /// Batches of every kind to the log, merges, readers, and stores that are opened again. Returns the

@@ -15,6 +15,7 @@ mod log;
 mod lookups;
 mod overhead;
 mod roundtrip;
+mod runs;
 mod sections;
 mod snapshots;
 mod update_weights;

@@ -1,51 +1,28 @@
-//! Changes in memory that the lists on the device do not have: pages are read with them.
+//! Changes that the pages of the lists do not have: those of the log, which are in memory, and
+//! those of delta runs. Pages are read with them.
+//!
+//! - [`ListDelta`]: the changes of one direction; [`PageDelta`]: those of a page, which puts them
+//!   together with its lists
+//! - `gather`: the changes of a page from all runs and the log
+//! - `lengths`: how much longer lists have become
+
+pub(crate) mod gather;
+mod lengths;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-use crate::error::{PageFault, other};
+use crate::error::{PageFault, Result, other};
 use crate::log::Pending;
 use crate::packed::decode::Merged;
 use crate::page::{List, Page, PageEnds};
+use crate::runs::page::{RawEdit, RawSpan};
 use crate::{Direction, VertexId};
+use gather::{ADDED, DeltaRoom, Edit, RunsFrom, Span};
+pub(crate) use lengths::Lengths;
 
 /// Most entries of a page with its changes: the starts of its lists are 16-bit numbers.
 pub(crate) const PAGE_ENTRIES_MAX: usize = u16::MAX as usize;
-
-/// One change of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Edit {
-    owner: VertexId,
-    other: VertexId,
-    /// The page with the place of the entry, and whether the entry is added.
-    place: u64,
-}
-
-/// Bit of [`Edit::place`]: the entry is added, else deleted.
-const ADDED: u64 = 1 << 63;
-
-impl Edit {
-    fn page(&self) -> u64 {
-        self.place & !ADDED
-    }
-
-    fn is_added(&self) -> bool {
-        self.place & ADDED != 0
-    }
-
-    fn net(&self) -> i64 {
-        if self.is_added() { 1 } else { -1 }
-    }
-}
-
-/// How a list of several pages changes, as one of its pages must know.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    page: u64,
-    owner: VertexId,
-    /// Change of the length of the list in the pages before, and of its whole length.
-    before: i64,
-    whole: i64,
-}
 
 /// Where the lists of a direction lie, by their page index.
 pub(crate) struct ListPages<'i> {
@@ -57,7 +34,9 @@ pub(crate) struct ListPages<'i> {
 /// The changes of the lists of one direction.
 #[derive(Debug)]
 pub(crate) struct ListDelta {
-    /// Ascending by owner and entry, and so by page.
+    /// Those before the changes of the log.
+    runs: Option<RunsFrom>,
+    /// Of the log: ascending by owner and entry, and so by page.
     edits: Vec<Edit>,
     /// Ascending by page and owner.
     spans: Vec<Span>,
@@ -65,7 +44,7 @@ pub(crate) struct ListDelta {
     pub base: VertexId,
     pub vertices: VertexId,
     last_page: u64,
-    /// Entries of all lists, more than on the device.
+    /// Entries of all lists that the log adds.
     pub net: i64,
     /// Largest number of entries that are added to a page.
     pub page_added_max: u64,
@@ -81,8 +60,10 @@ pub(crate) struct PageDelta<'d> {
 }
 
 impl ListDelta {
-    /// The changes of one direction. An error where they contradict the page index.
+    /// The changes of one direction: those of runs, then those of the log. An error where the latter
+    /// contradict the page index.
     pub fn new(
+        runs: Option<RunsFrom>,
         pending: &Pending,
         direction: Direction,
         directed: bool,
@@ -103,6 +84,7 @@ impl ListDelta {
         }
         edits.sort_unstable();
         let mut delta = Self {
+            runs,
             net: edits.iter().map(Edit::net).sum(),
             edits,
             spans: Vec::new(),
@@ -115,7 +97,8 @@ impl ListDelta {
         delta.spans = spans(&delta.edits, lists);
         let added = |of_page: &[Edit]| of_page.iter().filter(|edit| edit.is_added()).count() as u64;
         let pages = delta.edits.chunk_by(|a, b| a.page() == b.page());
-        delta.page_added_max = pages.map(added).max().unwrap_or(0);
+        let of_runs = delta.runs.as_ref().map_or(0, |runs| runs.runs.added_max());
+        delta.page_added_max = pages.map(added).max().unwrap_or(0) + of_runs;
         Ok(delta)
     }
 
@@ -139,31 +122,88 @@ impl ListDelta {
         Ok(())
     }
 
+    /// Whether a page surely has the same changes as one of another state of the graph.
+    pub fn is_same(&self, page: u64, other: &Self, twin: u64) -> bool {
+        let logged = |delta: &Self, page| !run(&delta.edits, page, Edit::page).is_empty();
+        let places = |delta: &Self, page| {
+            delta.runs.as_ref().map_or_else(Vec::new, |runs| runs.runs.places(page))
+        };
+        !logged(self, page)
+            && !logged(other, twin)
+            && (self.base, self.vertices) == (other.base, other.vertices)
+            && places(self, page) == places(other, twin)
+    }
+
+    /// The delta runs, from one of them on.
+    pub fn runs_from(&self, from: usize) -> Option<RunsFrom> {
+        self.runs.as_ref().map(|RunsFrom { runs, .. }| RunsFrom { runs: Arc::clone(runs), from })
+    }
+
     pub fn memory_bytes(&self) -> usize {
-        self.edits.capacity() * size_of::<Edit>() + self.spans.capacity() * size_of::<Span>()
+        let runs = self.runs.as_ref().map_or(0, |runs| runs.runs.memory_bytes());
+        let spans = self.spans.capacity() * size_of::<Span>();
+        runs + self.edits.capacity() * size_of::<Edit>() + spans
+    }
+
+    /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries.
+    pub fn room_bytes(&self, entries_max: usize) -> usize {
+        let Some(RunsFrom { runs, .. }) = &self.runs else { return 0 };
+        // What is deleted was there or was added.
+        let edits = entries_max + 2 * self.page_added_max as usize;
+        edits * size_of::<Edit>() + runs.cursor_bytes()
     }
 
     /// The changes of a page, if it has any.
     #[inline]
-    pub fn of_page(&self, page: u64) -> Option<PageDelta<'_>> {
+    pub fn of_page<'d>(
+        &'d self,
+        page: u64,
+        first: VertexId,
+        room: &'d mut DeltaRoom,
+    ) -> Result<Option<PageDelta<'d>>> {
         let edits = run(&self.edits, page, Edit::page);
         let spans = run(&self.spans, page, |span| span.page);
         let new = if page == self.last_page { self.vertices - self.base } else { 0 };
-        let is_changed = !edits.is_empty() || !spans.is_empty() || new > 0;
-        is_changed.then_some(PageDelta { edits, spans, new })
+        let delta = match &self.runs {
+            Some(runs) => {
+                room.gather(runs, page, first)?;
+                room.add(edits, spans).map_err(|fault| runs.runs.fault(page, fault))?;
+                PageDelta { edits: &room.edits, spans: &room.spans, new }
+            }
+            None => PageDelta { edits, spans, new },
+        };
+        let is_changed = !delta.edits.is_empty() || !delta.spans.is_empty() || new > 0;
+        Ok(is_changed.then_some(delta))
     }
 
-    /// Whether a page has other entries or lists than on the device, not only other places of them.
-    pub fn changes_entries(&self, page: u64) -> bool {
-        let is_extended = page == self.last_page && self.vertices > self.base;
-        is_extended || !run(&self.edits, page, Edit::page).is_empty()
+    /// Passes on the changes of all pages, ascending by page, as they are in a run.
+    pub fn for_each_group(
+        &self,
+        first_of: &dyn Fn(u64) -> VertexId,
+        visit: &mut dyn FnMut(u64, &[RawSpan], &[RawEdit]) -> Result<()>,
+    ) -> Result<()> {
+        let mut room = DeltaRoom::default();
+        let (mut spans, mut edits) = (Vec::new(), Vec::new());
+        for page in 0..=self.last_page {
+            let first = first_of(page);
+            let Some(delta) = self.of_page(page, first, &mut room)? else { continue };
+            (spans, edits) = (cleared(spans), cleared(edits));
+            spans.extend(
+                delta.spans.iter().filter(|span| (span.before, span.whole) != (0, 0)).map(
+                    |&Span { owner, before, whole, .. }| RawSpan { owner, zero: 0, before, whole },
+                ),
+            );
+            let edit = |edit: &Edit| RawEdit::new(edit.owner - first, edit.other, edit.is_added());
+            edits.extend(delta.edits.iter().map(edit));
+            visit(page, &spans, &edits)?;
+        }
+        Ok(())
     }
+}
 
-    /// The change of the length of each list that has changes, ascending by vertex.
-    pub fn lengths(&self) -> impl Iterator<Item = (VertexId, i64)> {
-        let of_list = self.edits.chunk_by(|a, b| a.owner == b.owner);
-        of_list.map(|edits| (edits[0].owner, edits.iter().map(Edit::net).sum()))
-    }
+fn cleared<T>(mut items: Vec<T>) -> Vec<T> {
+    items.clear();
+    items
 }
 
 /// The items of a page among those that ascend by page.
@@ -199,6 +239,16 @@ fn spans(edits: &[Edit], lists: &ListPages<'_>) -> Vec<Span> {
 }
 
 impl PageDelta<'_> {
+    /// Whether there are other entries or lists than on the device, not only other places of them.
+    pub fn changes_entries(&self) -> bool {
+        self.new > 0 || !self.edits.is_empty()
+    }
+
+    /// Entries that are added, less those that are deleted.
+    pub fn net(&self) -> i64 {
+        self.edits.iter().map(Edit::net).sum()
+    }
+
     /// Puts the lists of the page together with the changes.
     pub fn merge(&self, page: &Page<'_>, merged: &mut Merged) -> Result<PageEnds, PageFault> {
         let Merged { entries, starts } = merged;
@@ -216,7 +266,7 @@ impl PageDelta<'_> {
             merge_list(list, own, entries)?;
         }
         if !edits.is_empty() {
-            return Err(other("the log has changes of lists that are not in the page"));
+            return Err(other("there are changes of lists that are not in the page"));
         }
         if entries.len() > PAGE_ENTRIES_MAX {
             return Err(too_many());
@@ -275,12 +325,12 @@ impl PageDelta<'_> {
 }
 
 fn add(number: u64, change: i64) -> Result<u64, PageFault> {
-    let negative = || other("the log deletes more of a list than it has");
+    let negative = || other("changes delete more of a list than it has");
     number.checked_add_signed(change).ok_or_else(negative)
 }
 
 fn too_many() -> PageFault {
-    other(format!("with the changes of the log it has more than {PAGE_ENTRIES_MAX} entries"))
+    other(format!("with its changes it has more than {PAGE_ENTRIES_MAX} entries"))
 }
 
 /// Appends a list with its changes.
@@ -291,7 +341,7 @@ fn merge_list(list: &[VertexId], edits: &[Edit], out: &mut Vec<VertexId>) -> Res
         out.extend_from_slice(before);
         let is_there = behind.first() == Some(&edit.other);
         if is_there == edit.is_added() {
-            return Err(other("the log adds an entry that is there, or deletes one that is not"));
+            return Err(other("a change adds an entry that is there, or deletes one that is not"));
         }
         rest = &behind[usize::from(is_there)..];
         if edit.is_added() {

@@ -1,0 +1,251 @@
+//! Finds the changes of a page of lists in the runs, and keeps what was read.
+//!
+//! A pass over the lists asks for their pages in about ascending order, so it needs each page of a
+//! run about once: as long as one miss follows the other, twice as many pages are read at once, up
+//! to a limit. A look-up reads one page.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cenote_device::{Buffer, Device, Queue, QueueConfig};
+
+use super::index::RunPages;
+use super::page::{RunGroup, RunPage};
+use crate::error::{PageFault, Result, StoreError, equal};
+use crate::format::PageKind;
+use crate::header;
+use crate::readers::lock;
+use crate::table::SectionPages;
+
+/// Most bytes that are read at once.
+const CHUNK_BYTES_MAX: usize = 256 << 10;
+
+/// So many chunks of a run are kept where not all of it is, for threads that are not equally far.
+const CHUNKS_KEPT: usize = 4;
+
+thread_local! {
+    /// Requests and bytes that the thread has read.
+    static READS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+/// Requests and bytes of delta runs that the calling thread has read since the last call.
+pub fn take_run_reads() -> (u64, u64) {
+    READS.take()
+}
+
+/// The runs of the lists of one direction.
+pub(crate) struct ListRuns {
+    /// Distinguishes their chunks from others.
+    id: u64,
+    device: Arc<dyn Device>,
+    section: SectionPages,
+    runs: Vec<Run>,
+    chunk_pages_max: u64,
+    /// Bytes of each run that are kept.
+    kept_bytes: usize,
+}
+
+impl fmt::Debug for ListRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} delta runs", self.runs.len())
+    }
+}
+
+struct Run {
+    pages: RunPages,
+    kept: Mutex<Kept>,
+}
+
+/// What is in memory of a run.
+#[derive(Default)]
+struct Kept {
+    /// By their first pages; they do not overlap.
+    chunks: BTreeMap<u64, Arc<RunChunk>>,
+    /// Their first pages, the one that was read first in front.
+    oldest: VecDeque<u64>,
+    bytes: usize,
+    /// Where the chunk that was read last ends, and its pages.
+    end: u64,
+    pages: u64,
+    queue: Option<Box<dyn Queue>>,
+}
+
+/// Verified pages of a run.
+#[derive(Debug)]
+pub(crate) struct RunChunk {
+    /// The `id` of its runs.
+    of: u64,
+    first: u64,
+    pages: u64,
+    bytes: Buffer,
+}
+
+impl RunChunk {
+    fn holds(&self, page: u64) -> bool {
+        page.wrapping_sub(self.first) < self.pages
+    }
+}
+
+impl ListRuns {
+    /// `bytes` are for what is kept of all runs; more for runs so many that a page of each does not
+    /// fit.
+    pub fn new(
+        device: Arc<dyn Device>,
+        section: SectionPages,
+        runs: Vec<RunPages>,
+        bytes: u64,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let page_bytes = section.page_bytes;
+        let kept_bytes = (bytes as usize / runs.len().max(1)).max(CHUNKS_KEPT * page_bytes);
+        let chunk = (kept_bytes / CHUNKS_KEPT).clamp(page_bytes, CHUNK_BYTES_MAX);
+        let run = |pages| Run { pages, kept: Mutex::default() };
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            device,
+            section,
+            runs: runs.into_iter().map(run).collect(),
+            chunk_pages_max: (chunk / page_bytes) as u64,
+            kept_bytes,
+        }
+    }
+
+    /// An error about the changes of a page of lists, of no run in particular.
+    #[cold]
+    pub fn fault(&self, page: u64, fault: PageFault) -> StoreError {
+        let run = self.runs.iter().rev().find(|run| !run.pages.holding(page).is_empty());
+        let place = run.map_or(0, |run| run.pages.holding(page).start);
+        self.section.fault(place, fault)
+    }
+
+    /// Where the changes of a page of lists may be: physical pages and their epochs.
+    pub fn places(&self, page: u64) -> Vec<(u64, u64)> {
+        let holding = self.runs.iter().flat_map(|run| run.pages.holding(page));
+        let identities = holding.map(|number| self.section.identity(number));
+        identities.map(|identity| (identity.physical, identity.epoch)).collect()
+    }
+
+    /// Bytes of memory of the index, and of the pages that may be kept.
+    pub fn memory_bytes(&self) -> usize {
+        let of_run = |run: &Run| {
+            let pages = (run.pages.pages.end - run.pages.pages.start) as usize;
+            let kept = (pages * self.section.page_bytes).min(self.kept_bytes);
+            kept + run.pages.firsts.capacity() * 8 + pages * size_of::<(u64, Arc<RunChunk>, u64)>()
+        };
+        self.runs.iter().map(of_run).sum()
+    }
+
+    /// Bytes of a reader's own chunks, which may be kept no longer by the runs.
+    pub fn cursor_bytes(&self) -> usize {
+        let chunk = self.chunk_pages_max as usize * self.section.page_bytes;
+        self.runs.len() * (chunk + size_of::<Option<Arc<RunChunk>>>())
+    }
+
+    /// Most entries that the runs together add to a page of lists.
+    pub fn added_max(&self) -> u64 {
+        self.runs.iter().map(|run| u64::from(run.pages.added_max)).sum()
+    }
+
+    /// Calls `visit` with the changes of a page of lists, of the runs from `from` on, the oldest
+    /// first. `cursors` are chunks that the caller has used last; those of other runs do no harm.
+    pub fn of_page(
+        &self,
+        from: usize,
+        page: u64,
+        cursors: &mut Vec<Option<Arc<RunChunk>>>,
+        visit: &mut dyn FnMut(&RunGroup<'_>) -> Result<(), PageFault>,
+    ) -> Result<()> {
+        if cursors.len() < self.runs.len() {
+            cursors.resize(self.runs.len(), None);
+        }
+        for (run, cursor) in self.runs.iter().zip(cursors).skip(from) {
+            for number in run.pages.holding(page) {
+                let is_at = |chunk: &Arc<RunChunk>| chunk.of == self.id && chunk.holds(number);
+                if !cursor.as_ref().is_some_and(is_at) {
+                    *cursor = Some(self.chunk(run, number)?);
+                }
+                let chunk = cursor.as_ref().expect("it was just set");
+                let mut groups = self.page(chunk, number).groups();
+                if let Some(group) = groups.find(|group| group.page >= page)
+                    && group.page == page
+                {
+                    visit(&group).map_err(|fault| self.section.fault(number, fault))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn page<'c>(&self, chunk: &'c RunChunk, number: u64) -> RunPage<'c> {
+        let page_bytes = self.section.page_bytes;
+        let at = (number - chunk.first) as usize * page_bytes;
+        RunPage::reparse(&chunk.bytes[at..at + page_bytes])
+    }
+
+    /// The chunk with a page of a run, from memory or from the device.
+    fn chunk(&self, run: &Run, number: u64) -> Result<Arc<RunChunk>> {
+        let mut kept = lock(&run.kept);
+        let at = kept.chunks.range(..=number).next_back().map(|(_, chunk)| chunk);
+        if let Some(chunk) = at.filter(|chunk| chunk.holds(number)) {
+            return Ok(Arc::clone(chunk));
+        }
+        let follows = number == kept.end;
+        let pages = if follows { (kept.pages * 2).clamp(1, self.chunk_pages_max) } else { 1 };
+        let next =
+            kept.chunks.range(number..).next().map_or(run.pages.pages.end, |(first, _)| *first);
+        let chunk = Arc::new(self.read(run, &mut kept.queue, number..next.min(number + pages))?);
+        kept.end = number + chunk.pages;
+        kept.pages = chunk.pages;
+        kept.bytes += chunk.bytes.len();
+        kept.oldest.push_back(number);
+        kept.chunks.insert(number, Arc::clone(&chunk));
+        while kept.bytes > self.kept_bytes && kept.oldest.len() > 1 {
+            let oldest = kept.oldest.pop_front().expect("there are several");
+            let dropped = kept.chunks.remove(&oldest).expect("each chunk is in both");
+            kept.bytes -= dropped.bytes.len();
+        }
+        Ok(chunk)
+    }
+
+    /// Reads and verifies pages from the first of a range on, as far as they are adjacent.
+    fn read(
+        &self,
+        run: &Run,
+        queue: &mut Option<Box<dyn Queue>>,
+        pages: std::ops::Range<u64>,
+    ) -> Result<RunChunk> {
+        let SectionPages { section, table, page_bytes, .. } = &self.section;
+        let logical = section.first_page + pages.start..section.first_page + pages.end;
+        let place = table.run(logical);
+        let len = place.pages as usize * page_bytes;
+        let device = self.device.as_ref();
+        let open = match queue {
+            Some(open) => open,
+            None => queue.insert(device.queue(&QueueConfig::with_depth(1).any_thread(true))?),
+        };
+        let offset = place.physical * *page_bytes as u64;
+        let read =
+            cenote_device::read_exact_on(open.as_mut(), device, offset, len, Buffer::new(len)?);
+        // After an error the queue may not be idle.
+        let bytes = read.inspect_err(|_| *queue = None)?;
+        READS.set({
+            let (requests, read) = READS.get();
+            (requests + 1, read + len as u64)
+        });
+        for (number, page) in (pages.start..).zip(bytes.chunks_exact(*page_bytes)) {
+            self.check(run, number, page).map_err(|fault| self.section.fault(number, fault))?;
+        }
+        Ok(RunChunk { of: self.id, first: pages.start, pages: place.pages, bytes })
+    }
+
+    fn check(&self, run: &Run, number: u64, bytes: &[u8]) -> Result<(), PageFault> {
+        let header = header::verify(bytes, &self.section.identity(number), PageKind::DeltaRun)?;
+        let mut groups = RunPage::parse(bytes, &header)?.groups();
+        let first = groups.next().map_or(0, |group| group.page);
+        let at = (number - run.pages.pages.start) as usize;
+        equal("page of the first group", first, run.pages.firsts[at])
+    }
+}

@@ -1,0 +1,201 @@
+//! Delta runs: the log of a graph becomes runs, runs become fewer, and all are merged into the lists;
+//! the graph is read with them throughout.
+
+use crate::diff::assert_diff;
+use crate::graphs::model::{KINDS, Model, add, changes, delete, random_batch, random_graph};
+use crate::graphs::{MemoryDevice, Random, TestGraph};
+use crate::live::{DIRECTIONS, Live, assert_same};
+use cenote_store::superblock::SectionKind;
+use cenote_store::{
+    Batch, Codec, Graph, Id, LogLimits, LookupConfig, Store, StoreError, check_device,
+};
+
+/// Limits with which every few changes become a run.
+fn limits(changes: usize) -> LogLimits {
+    LogLimits::default().bytes(64 << 10).changes(changes).run_percent(100_000)
+}
+
+fn open(live: &mut Live, limits: LogLimits) {
+    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+}
+
+/// Batches of every kind, most of which become runs. Returns the largest number of runs, and how
+/// often runs became fewer without a merge.
+fn play(seed: u64) -> (usize, usize) {
+    let mut random = Random(seed);
+    let mut live = Live::new(random_graph(&mut random));
+    let limits = limits(1 + random.below(60) as usize);
+    open(&mut live, limits);
+    let mut readers: Vec<(Graph, Model)> = Vec::new();
+    let (mut most, mut fewer) = (0, 0);
+    for round in 0..40 {
+        let kind = KINDS[(random.next() % KINDS.len() as u64) as usize];
+        let before = live.graph().runs();
+        println!("seed {seed}, batch {round}: {kind:?}, {before} runs");
+        if round % 8 == 0 {
+            readers.push((live.graph(), live.model.clone()));
+        }
+        let mut batch = random_batch(&live.model, kind, &mut random);
+        batch.changes.truncate(40);
+        batch.weights.truncate(40);
+        let updated = live.commit(&batch);
+        let runs = live.graph().runs();
+        most = most.max(runs);
+        fewer += usize::from(runs < before && updated.merged_entries == 0);
+        if round % 4 == 3 {
+            live.assert_same();
+            for (reader, model) in &readers {
+                assert_diff((reader, model), (&live.graph(), &live.model));
+            }
+        }
+        if random.below(12) == 0 {
+            readers.clear();
+            open(&mut live, limits);
+        }
+    }
+    live.assert_same();
+    for (reader, model) in &readers {
+        assert_same(reader, model);
+    }
+    let is_changed = live.graph().runs() > 0 || live.graph().has_logged();
+    let (before, merged) = (live.store.epoch(), live.store.merge().unwrap());
+    assert_eq!(merged.epoch, before + u64::from(is_changed));
+    assert!(live.graph().runs() == 0 && !live.graph().superblock().has_delta_runs());
+    live.assert_same();
+    (most, fewer)
+}
+
+#[test]
+fn random_batches_in_runs_are_read_as_if_they_were_in_the_lists() {
+    let played: Vec<_> = (0..12).map(play).collect();
+    let most = played.iter().map(|(most, _)| *most).max().unwrap();
+    let fewer: usize = played.iter().map(|(_, fewer)| *fewer).sum();
+    assert!(most > 4 && fewer > 2, "{played:?}");
+}
+
+/// A graph with a list of many pages, and runs that change it.
+fn with_runs(codec: Codec) -> Live {
+    let mut random = Random(5);
+    let hub = (0..40_000).filter(|_| random.below(3) == 0).map(|v| (7, v));
+    let others = (0..3000u32).map(|v| (v, v * 13 % 40_000));
+    let edges: std::collections::BTreeSet<_> = hub.chain(others).collect();
+    let edges: Vec<_> = edges.into_iter().collect();
+    let graph = TestGraph { codec, duplicates_kept: false, ..TestGraph::directed(40_000, &edges) };
+    let mut live = Live::new(graph);
+    open(&mut live, limits(100));
+    for round in 0..12u32 {
+        let of_hub = (0..60).map(|i| add(7, (i * 577 + round * 3) % 40_000));
+        let deleted = live.model.edges.iter().filter(|(u, v)| *u == 7 && v % 97 == round);
+        let deleted: Vec<_> = deleted.take(20).map(|&(u, v)| delete(u, v)).collect();
+        let mut batch = changes(of_hub.chain(deleted));
+        batch.new_ids.push(Id::Integer(1_000_000 + u64::from(round)));
+        let new = live.model.vertices();
+        batch.changes.extend([add(new, 3), add(7, new), add(round, new)]);
+        live.commit(&batch);
+    }
+    live
+}
+
+#[test]
+fn long_lists_and_new_vertices_lie_in_runs() {
+    for codec in Codec::ALL {
+        let mut live = with_runs(codec);
+        let graph = live.graph();
+        assert!(graph.runs() > 1 && graph.run_changes() > 500, "{} runs", graph.runs());
+        assert!(graph.superblock().listed_vertices < graph.superblock().vertices);
+        live.assert_same();
+        // Little memory, so that pages of runs are read again and again.
+        let small = live.store.graph(|_| LookupConfig::default().run_bytes(0)).unwrap();
+        assert_same(&small, &live.model);
+        // A batch that is no small one takes the runs along.
+        let batch = changes([add(1, 2), add(7, 1)]);
+        let (expected, updated) = (live.model.apply(&batch), live.store.update(&batch).unwrap());
+        assert_eq!(updated.answers, expected);
+        assert!(updated.merged_entries > 500, "{updated:?}");
+        assert_eq!(live.graph().runs(), 0);
+        live.assert_same();
+    }
+}
+
+#[test]
+fn runs_are_merged_when_they_are_a_share_of_the_lists() {
+    let edges: Vec<_> = (0..40_000u32).map(|v| (v, v * 7 % 40_000)).collect();
+    let graph = TestGraph { duplicates_kept: false, ..TestGraph::directed(40_000, &edges) };
+    let mut live = Live::new(graph);
+    open(&mut live, limits(50).run_percent(12));
+    let (mut spilled, mut merged, mut most) = (0, 0, 0);
+    for round in 0..60u32 {
+        let batch = changes((0..50).map(|i| add(i * 800 + round, (i + round) * 611 % 40_000)));
+        let updated = live.commit(&batch);
+        spilled += updated.spilled;
+        merged += updated.merged_entries;
+        let graph = live.graph();
+        let pages = |kind| graph.superblock().section(kind).map_or(0, |section| section.pages);
+        let lists = pages(SectionKind::OutAdjacency) + pages(SectionKind::InAdjacency);
+        let room = lists * 12 / 100;
+        assert!(pages(SectionKind::DeltaRuns) <= room, "more than an eighth");
+        most = most.max(graph.runs());
+    }
+    assert!(spilled > 1000 && merged > 500 && most > 2, "{spilled}, {merged}, {most}");
+    live.assert_same();
+    // Without a share there are no runs.
+    open(&mut live, limits(50).run_percent(0));
+    live.store.merge().unwrap();
+    for round in 0..4 {
+        live.commit(&changes((0..50).map(|i| delete(i * 800 + round, (i + round) * 611 % 40_000))));
+        assert_eq!(live.graph().runs(), 0);
+    }
+    live.assert_same();
+}
+
+#[test]
+fn changes_that_cancel_each_other_out_leave_no_run() {
+    let graph = TestGraph { duplicates_kept: false, ..TestGraph::directed(300, &[(0, 1)]) };
+    let mut live = Live::new(graph);
+    open(&mut live, limits(4));
+    let batch = |add_them: bool, from: u32| {
+        changes((from..from + 4).map(|v| if add_them { add(9, v) } else { delete(9, v) }))
+    };
+    for round in 0..40 {
+        live.commit(&batch(round % 2 == 0, 20));
+    }
+    live.commit(&Batch::default());
+    live.assert_same();
+    live.commit(&batch(true, 100));
+    live.commit(&batch(true, 120));
+    assert!(live.graph().runs() > 0);
+    live.assert_same();
+}
+
+/// Every page of runs and of their index is damaged in turn: reading the lists is an error, or the
+/// page was not needed; a check finds it.
+#[test]
+fn damage_of_each_page_of_runs_is_found() {
+    let live = with_runs(Codec::Packed);
+    let graph = live.graph();
+    let page_bytes = graph.page_bytes();
+    for kind in [SectionKind::DeltaRuns, SectionKind::DeltaIndex] {
+        let section = *graph.superblock().section(kind).unwrap();
+        for page in section.range() {
+            let at = graph.physical(page) as usize * page_bytes;
+            for (offset, bit) in [(4, 1), (60, 3), (page_bytes - 1, 0)] {
+                let mut bytes = live.device.bytes();
+                bytes[at + offset] ^= 1 << bit;
+                let damaged = MemoryDevice::with_bytes(bytes);
+                let report = check_device(damaged.shared(), &mut |_, _| {}).unwrap();
+                assert!(!report.is_whole(), "{kind:?} {page}, byte {offset}");
+                let read = Graph::open(damaged.shared()).and_then(|graph| {
+                    DIRECTIONS
+                        .iter()
+                        .try_for_each(|direction| graph.scan(*direction, &mut |_, _| Ok(())))
+                });
+                match read {
+                    Err(StoreError::Page(error)) => {
+                        assert!(error.to_string().contains("delta"), "{error}");
+                    }
+                    other => panic!("{kind:?} {page}, byte {offset}: {other:?}"),
+                }
+            }
+        }
+    }
+}
