@@ -24,10 +24,15 @@ impl Engine {
         let started_ns = self.clock.now_ns();
         let failed = AtomicBool::new(false);
         let part = || -> Result<(L, Counts)> {
+            // What look-ups of this thread have read before is not of this visit.
+            let _ = cenote_store::take_run_reads();
             let mut fetcher = Fetcher::take(self);
             let mut reads = fetcher.reads(self, &failed);
             let worked = work(&mut reads).inspect_err(|_| failed.store(true, Ordering::Relaxed))?;
-            let counts = reads.counts;
+            let mut counts = reads.counts;
+            let (requests, bytes) = cenote_store::take_run_reads();
+            counts.requests += requests;
+            counts.bytes += bytes;
             fetcher.put_back(self);
             Ok((worked, counts))
         };

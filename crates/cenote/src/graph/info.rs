@@ -49,6 +49,12 @@ pub struct Info {
     pub logged_changes: u64,
     /// Bytes of the file that the log takes.
     pub log_bytes: u64,
+    /// Delta runs: sorted changes that the lists do not have yet.
+    pub delta_runs: u64,
+    /// Changes of lists in them; an undirected edge has two.
+    pub delta_changes: u64,
+    /// Their bytes, which each pass over the lists reads too until they are merged.
+    pub delta_bytes: u64,
     /// Pages of the file that updates have freed and not used again, without those that snapshots
     /// keep.
     pub free_pages: u64,
@@ -153,6 +159,8 @@ impl Info {
         info.snapshot_pages = graph.stored().snapshot_pages()?;
         info.free_pages = graph.stored().free_pages() - info.snapshot_pages;
         info.logged_changes = graph.stored().logged_changes();
+        info.delta_runs = graph.stored().runs() as u64;
+        info.delta_changes = graph.stored().run_changes();
         if superblock.vertices > 0 {
             info.degree_max_vertex = Some(graph.ids()?.id_of(superblock.degree_max_vertex)?);
         }
@@ -187,6 +195,10 @@ impl Info {
             appended_vertices: superblock.appended(),
             logged_changes: 0,
             log_bytes: (superblock.log.end - superblock.log.start)
+                * u64::from(superblock.page_bytes),
+            delta_runs: 0,
+            delta_changes: 0,
+            delta_bytes: superblock.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
                 * u64::from(superblock.page_bytes),
             free_pages: 0,
             snapshot: None,

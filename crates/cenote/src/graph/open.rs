@@ -23,6 +23,9 @@ use crate::tiers::members::{self, Access};
 /// Lists take `1 / LISTS_SHARE` of the memory of look-ups, and so do pages.
 pub(super) const LISTS_SHARE: u64 = 2;
 
+/// Delta runs that are kept take at most `1 / RUNS_SHARE` of it.
+const RUNS_SHARE: u64 = 8;
+
 /// Bounds of the reads in flight of look-ups, over all threads; within them, the drive's k_r.
 const READS_MIN: usize = 16;
 const READS_MAX: usize = 256;
@@ -178,7 +181,8 @@ fn lookups(superblock: &Superblock, profile: &Profile, free: u64, threads: usize
     let reads = reads.clamp(READS_MIN, READS_MAX).div_ceil(threads);
     let least = FRAMES_PER_READ * threads;
     let read_depth = reads.min(frames as usize / least).max(1);
-    LookupConfig::default().frames(frames.max(least as u64)).read_depth(read_depth)
+    let config = LookupConfig::default().frames(frames.max(least as u64)).read_depth(read_depth);
+    config.run_bytes(free / RUNS_SHARE)
 }
 
 /// About how many bytes the page indexes of a graph take in memory.

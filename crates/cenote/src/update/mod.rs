@@ -39,6 +39,9 @@ const COMMIT_PAGES: u64 = 1 << 10;
 /// Of the memory, the log's changes take at most `1 / LOG_SHARE`.
 const LOG_SHARE: u64 = 4;
 
+/// Of the memory, delta runs that are kept take at most `1 / RUNS_SHARE`.
+const RUNS_SHARE: u64 = 8;
+
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
 
@@ -125,7 +128,8 @@ impl UpdateOptions {
         let logged = usize::try_from(memory_bytes / LOG_SHARE / LogLimits::CHANGE_BYTES as u64);
         let limits = LogLimits::default();
         let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
-        let store = store.with_log_limits(limits.changes(changes).synced(self.is_synced));
+        let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
+        let store = store.with_log_limits(limits.synced(self.is_synced));
         let superblock = store.superblock();
         if superblock.duplicates_kept {
             return Err(unsupported("that keeps repeated edges"));
@@ -461,8 +465,8 @@ impl Update {
         Ok(report)
     }
 
-    /// Merges the changes of the log into the lists: runs then read the lists alone. Does nothing
-    /// where the log is empty. Changes that were not committed yet stay so.
+    /// Merges the changes of delta runs and log into the lists, which are then read alone. Does
+    /// nothing where there are none. Changes that were not committed yet stay so.
     ///
     /// # Errors
     /// As [`Update::commit`].
@@ -480,7 +484,7 @@ impl Update {
         &self.warnings
     }
 
-    /// Number of edges that the log adds or deletes and that the lists do not have yet so.
+    /// Number of edges that the log adds or deletes, without those of delta runs.
     pub fn logged(&self) -> u64 {
         self.store.logged_changes()
     }

@@ -64,6 +64,11 @@ pub struct UpdateReport {
     pub log_bytes_written: u64,
     /// Changes of the log that were merged into the lists.
     pub merged: u64,
+    /// Changes of lists that were in delta runs and were merged into the lists; an undirected edge
+    /// has two.
+    pub merged_entries: u64,
+    /// Changes of the log that became a delta run.
+    pub spilled: u64,
     /// What became of each change, in their order.
     #[serde(skip)]
     pub answers: Vec<ChangeAnswer>,
@@ -93,6 +98,8 @@ impl UpdateReport {
         self.bytes_written = done.pages_written * u64::from(page_bytes);
         self.log_bytes_written = done.log_bytes;
         self.merged = done.merged;
+        self.merged_entries = done.merged_entries;
+        self.spilled = done.spilled;
     }
 
     /// Adds the counts of a later commit, without its answers.
@@ -112,6 +119,8 @@ impl UpdateReport {
             (&mut self.bytes_written, later.bytes_written),
             (&mut self.log_bytes_written, later.log_bytes_written),
             (&mut self.merged, later.merged),
+            (&mut self.merged_entries, later.merged_entries),
+            (&mut self.spilled, later.spilled),
         ];
         counts.into_iter().for_each(|(sum, more)| *sum += more);
     }

@@ -66,6 +66,12 @@ fn print(info: &Info) -> Result<()> {
         ("log", format!("{} changes", count(info.logged_changes))),
         ("free pages", count(info.free_pages)),
     ];
+    if info.delta_runs > 0 {
+        let (runs, changes) = (count(info.delta_runs), count(info.delta_changes));
+        let bytes = size(info.delta_bytes);
+        let text = format!("{runs} of {changes} changes, {bytes} that a merge saves each pass");
+        facts.push(("delta runs", text));
+    }
     if let Some(name) = &info.snapshot {
         facts.push(("at snapshot", name.clone()));
     } else if !info.snapshots.is_empty() {

@@ -40,6 +40,7 @@ struct Summary<'a> {
     graph: &'a Path,
     epoch: u64,
     merged: u64,
+    merged_entries: u64,
     pages_read: u64,
     pages_written: u64,
     bytes_written: u64,
@@ -62,6 +63,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
             graph: path,
             epoch: report.epoch,
             merged: report.merged,
+            merged_entries: report.merged_entries,
             pages_read: report.pages_read,
             pages_written: report.pages_written,
             bytes_written: report.bytes_written,
@@ -70,9 +72,13 @@ pub fn run(args: &Args) -> Result<Outcome> {
             memory_budget_bytes: memory_bytes,
         })?;
     } else {
+        let of_runs = match report.merged_entries {
+            0 => String::new(),
+            entries => format!(", and {} entries of delta runs", count(entries)),
+        };
         output::facts(&[
             ("graph", path.display().to_string()),
-            ("merged", format!("{} changes", count(report.merged))),
+            ("merged", format!("{} changes{of_runs}", count(report.merged))),
             ("epoch", count(report.epoch)),
             ("written", written(&report)),
             ("seconds", format!("{seconds:.2}")),

@@ -47,8 +47,9 @@ const LINE_BYTES_MAX: u64 = 1 << 18;
 /// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
 /// the graph has the commits before it. Readers of the graph keep the state that they opened.
 ///
-/// A small commit goes to the log of the graph, with which its lists are read. When the log is
-/// full, or by `cenote merge`, its changes are merged into the lists.
+/// A small commit goes to the log of the graph. A log that is full becomes a sorted run of changes
+/// in the file; lists are read with the runs and the log. When the runs are an eighth of the lists,
+/// or by `cenote merge`, all are merged into the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

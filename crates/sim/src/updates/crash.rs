@@ -156,13 +156,16 @@ impl History {
         let ran = play(self, &device, 0..self.steps.len())?;
         let error = ran.error.map(|error| error.to_string());
         demand(error.is_none(), || format!("without a fault: {error:?}"))?;
-        // A commit that makes a log does that first, and a snapshot merges first.
+        // A commit that makes a log does that first, or a run where the log is full, and a snapshot
+        // merges first.
         let is_made = |at: usize| ran.epochs.get(at + 1).is_some_and(|next| next.1);
         let merges =
             |at: usize| matches!(self.steps.get(at), Some(Step::Snapshot(_) | Step::Remove(_)));
+        let spills = |at: usize| ran.spilled.contains(&at);
         let epochs = ran.epochs.iter().enumerate();
         let epochs = epochs.map(|(at, &(epoch, has_log, has_logged))| {
-            let comes_first = (!has_log && is_made(at)) || (has_logged && merges(at));
+            let comes_first =
+                (!has_log && is_made(at)) || (has_logged && merges(at)) || spills(at);
             epoch..=epoch + u64::from(comes_first)
         });
         self.epochs = epochs.collect();

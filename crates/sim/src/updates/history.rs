@@ -396,7 +396,9 @@ fn limits(random: &mut Random) -> LogLimits {
         1 => 64 << 10,
         _ => (8 + 4 * random.below(5)) << 10,
     };
-    LogLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]))
+    let limits = LogLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]));
+    // Of a small graph runs are more than a share of the lists.
+    limits.run_percent(random.pick(&[0, 12, 100, 5000, 5000]))
 }
 
 fn options(random: &mut Random) -> ImportConfig {

@@ -1,5 +1,6 @@
 //! Plays the steps of a history on a device, with readers of older states between them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -12,13 +13,16 @@ use crate::Outcome;
 use crate::faults::clean;
 
 /// How far a history came.
+#[derive(Default)]
 pub(super) struct Ran {
     /// Steps that were acknowledged; none before the graph was open, which makes what it finds
     /// durable.
     pub acknowledged: Option<usize>,
     /// The epoch before the first step and after each, whether the graph had a log, and whether
-    /// there was something in it.
+    /// there was something to merge.
     pub epochs: Vec<(u64, bool, bool)>,
+    /// The steps before which the log became a delta run.
+    pub spilled: BTreeSet<usize>,
     /// Why it ended.
     pub error: Option<StoreError>,
 }
@@ -29,7 +33,7 @@ pub(super) fn play(
     device: &Arc<SimDevice>,
     which: Range<usize>,
 ) -> Outcome<Ran> {
-    let mut ran = Ran { acknowledged: None, epochs: Vec::new(), error: None };
+    let mut ran = Ran::default();
     match steps(history, device, which, &mut ran) {
         Ok(()) => Ok(ran),
         Err(Stop::Store(error)) => {
@@ -109,6 +113,9 @@ fn steps(
             }
         };
         ran.acknowledged = Some(at + 1);
+        if updated.spilled > 0 {
+            ran.spilled.insert(at);
+        }
         compare_updated(history, at, &before, &updated)?;
         // Every other reader stays to the end.
         if at % 2 == 1 {
@@ -125,7 +132,7 @@ fn steps(
 
 fn epoch_of(graph: &Graph) -> (u64, bool, bool) {
     let superblock = graph.superblock();
-    (superblock.epoch, !superblock.log.is_empty(), graph.has_logged())
+    (superblock.epoch, !superblock.log.is_empty(), graph.has_logged() || graph.runs() > 0)
 }
 
 /// Compares what a step returned; `before` is the graph before it.
@@ -138,10 +145,12 @@ fn compare_updated(
     let (epoch, has_log, has_logged) = epoch_of(before);
     let is_changed = !history.states[at].is_same(&history.states[at + 1]);
     let merged = epoch + u64::from(is_changed || has_logged);
+    // The log may become a run first.
+    let first = u64::from(updated.spilled > 0);
     let expected = match (&history.steps[at], updated.log_bytes > 0) {
-        (Step::Commit(_), true) if has_log => epoch..=epoch,
+        (Step::Commit(_), true) if has_log => epoch + first..=epoch + first,
         // It may make a log in which the batch then has no room.
-        (Step::Commit(_), _) => epoch..=merged + u64::from(!has_log),
+        (Step::Commit(_), _) => epoch..=merged + first + u64::from(!has_log),
         (_, false) => merged..=merged,
         (_, true) => return Err(wrong(at, format!("it wrote to the log: {updated:?}"))),
     };

@@ -187,7 +187,7 @@ pub fn cut_among_threads(random: &mut Random) -> Outcome {
     let plan = FaultPlan { unsynced, ..FaultPlan::seeded(random.bits()) };
     let device = drive_with(&random_drive(random), plan.with(cut, Effect::PowerCut), &contents);
     let limits = LogLimits::default().bytes((8 + random.below(57)) << 10);
-    let limits = limits.changes(random.pick(&[8, 40, 1000]));
+    let limits = limits.changes(random.pick(&[8, 40, 1000])).run_percent(random.pick(&[12, 5000]));
     let slow = Arc::new(SlowSync(Arc::clone(&device))) as Arc<dyn Device>;
     let threads = match Store::open(slow) {
         Ok(store) => commit_all(&store.with_log_limits(limits), random)?,

@@ -84,6 +84,8 @@ pub struct LogLimits {
     /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
     /// there is room, else it is merged into the lists with all runs. For 0 there are no runs.
     pub run_percent: u64,
+    /// Most bytes of delta runs that a writer keeps in memory, beside a few pages of each run.
+    pub run_bytes: u64,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
     pub synced: bool,
@@ -92,12 +94,13 @@ pub struct LogLimits {
 impl Default for LogLimits {
     /// 64 MiB and 262,144 changes, synced, and runs of an eighth of the lists.
     fn default() -> Self {
-        Self { bytes: 64 << 20, changes: 1 << 18, run_percent: 12, synced: true }
+        let (run_percent, run_bytes) = (12, 16 << 20);
+        Self { bytes: 64 << 20, changes: 1 << 18, run_percent, run_bytes, synced: true }
     }
 }
 
 impl LogLimits {
-    setters! { bytes: u64, changes: usize, run_percent: u64, synced: bool }
+    setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64, synced: bool }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.
@@ -260,6 +263,7 @@ impl Store {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
         let lookups = LookupConfig::default();
         let lookups = lookups.frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
+        let lookups = lookups.run_bytes(self.limits.run_bytes);
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
 
