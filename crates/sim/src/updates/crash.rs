@@ -164,8 +164,7 @@ impl History {
         let spills = |at: usize| ran.spilled.contains(&at);
         let epochs = ran.epochs.iter().enumerate();
         let epochs = epochs.map(|(at, &(epoch, has_log, has_logged))| {
-            let comes_first =
-                (!has_log && is_made(at)) || (has_logged && merges(at)) || spills(at);
+            let comes_first = (!has_log && is_made(at)) || (has_logged && merges(at)) || spills(at);
             epoch..=epoch + u64::from(comes_first)
         });
         self.epochs = epochs.collect();

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
+use cenote_store::superblock::SectionKind;
 use cenote_store::{
     Batch, Change, Codec, Direction, Graph, Id, LogLimits, LookupConfig, Op, Store, check_device,
 };
@@ -79,6 +80,15 @@ fn without(targets: Range<u32>) -> Batch {
     Batch { changes: targets.map(delete).collect(), ..Batch::default() }
 }
 
+fn assert_targets(graph: &Graph, expected: &[Vec<u32>]) {
+    let mut list = Vec::new();
+    for (vertex, expected) in (0..).zip(expected) {
+        list.clear();
+        graph.read_list(Direction::Out, vertex, &mut list).unwrap();
+        assert_eq!(list, *expected, "vertex {vertex}");
+    }
+}
+
 /// The star after two batches: a list that shrinks from three pages to one, appended vertices,
 /// pages that lie out of order, free pages and both slots in use.
 fn updated_star() -> Vec<u8> {
@@ -99,12 +109,7 @@ fn an_updated_graph_is_read_as_ever_and_written_as_ever() {
     graph.out[7].push(2200);
     graph.out.extend([vec![2201], vec![]]);
     let found = Graph::open(device.shared()).unwrap();
-    let mut list = Vec::new();
-    for (vertex, expected) in (0..).zip(&graph.out) {
-        list.clear();
-        found.read_list(Direction::Out, vertex, &mut list).unwrap();
-        assert_eq!(list, *expected, "vertex {vertex}");
-    }
+    assert_targets(&found, &graph.out);
     let ids = found.ids().unwrap();
     let vertices = ["zoe", "Amy", "vertex/0007"].map(|id| ids.vertex_of(id).unwrap());
     assert_eq!(vertices, [Some(2200), Some(2201), Some(7)]);
@@ -133,12 +138,7 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
     graph.out[7].push(2200);
     graph.out.extend([vec![2201], vec![]]);
     let found = Graph::open(device.shared()).unwrap();
-    let mut list = Vec::new();
-    for (vertex, expected) in (0..).zip(&graph.out) {
-        list.clear();
-        found.read_list(Direction::Out, vertex, &mut list).unwrap();
-        assert_eq!(list, *expected, "vertex {vertex}");
-    }
+    assert_targets(&found, &graph.out);
     let superblock = found.superblock();
     assert_eq!((superblock.epoch, superblock.edges, found.logged_changes()), (2, 2003, 202));
     let log = superblock.log.start as usize * 4096;
@@ -151,6 +151,45 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
     });
     let error = Graph::open(damaged.shared()).unwrap_err().to_string();
     assert!(error.contains("flush 1 is damaged: checksum mismatch"), "{error}");
+}
+
+/// The star with two delta runs and a log: appended vertices, edges added and deleted.
+fn star_with_runs() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let limits = LogLimits::default().bytes(16 << 10).changes(200).run_percent(10_000);
+    let store = Store::open(device.shared()).unwrap().with_log_limits(limits);
+    store.commit(&appended()).unwrap();
+    store.commit(&without(1000..1200)).unwrap();
+    store.commit(&without(1500..1520)).unwrap();
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_delta_runs_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-runs.cenote", star_with_runs);
+    assert!(device.bytes() == star_with_runs(), "other bytes than ever");
+    let mut graph = star();
+    graph.out[1].retain(|v| !(1000..1200).contains(v) && !(1500..1520).contains(v));
+    graph.out[7].push(2200);
+    graph.out.extend([vec![2201], vec![]]);
+    let found = Graph::open(device.shared()).unwrap();
+    assert_targets(&found, &graph.out);
+    let superblock = found.superblock();
+    assert_eq!((superblock.epoch, superblock.edges, superblock.listed_vertices), (4, 1983, 2200));
+    // Each end of an edge is changed in a list of targets or of sources.
+    assert_eq!((found.runs(), found.run_changes(), found.logged_changes()), (2, 404, 20));
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+    let runs = *superblock.section(SectionKind::DeltaRuns).unwrap();
+    let damaged = fixture("v2-corrupt-runs.cenote", || {
+        let mut bytes = star_with_runs();
+        bytes[found.physical(runs.first_page) as usize * 4096 + 60] ^= 1;
+        bytes
+    });
+    let graph = Graph::open(damaged.shared()).unwrap();
+    let error = graph.scan(Direction::Out, &mut |_, _| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("delta runs") && error.contains("checksum mismatch"), "{error}");
 }
 
 /// The star with a snapshot before each of two batches.
