@@ -168,6 +168,7 @@ impl History {
             epoch..=epoch + u64::from(comes_first)
         });
         self.epochs = epochs.collect();
+        self.spilled = ran.spilled.len();
         Ok(())
     }
 

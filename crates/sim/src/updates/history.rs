@@ -44,6 +44,8 @@ pub struct History {
     pub states: Vec<State>,
     /// The epochs that the graph of each state may have; none before [`History::points`].
     pub epochs: Vec<RangeInclusive<u64>>,
+    /// How often the log becomes a delta run; 0 before [`History::points`].
+    pub spilled: usize,
     /// The steps.
     pub steps: Vec<Step>,
     /// What becomes of their changes.
@@ -129,6 +131,7 @@ impl History {
             limits: limits(random),
             states: vec![first],
             epochs: Vec::new(),
+            spilled: 0,
             steps: Vec::new(),
             answers: Vec::new(),
         };

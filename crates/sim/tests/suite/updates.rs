@@ -48,6 +48,18 @@ fn histories_are_of_all_kinds() {
     assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
 }
 
+#[test]
+fn histories_have_delta_runs() {
+    let spilled = (0..16).map(|seed| {
+        let mut history = History::new(seed).expect("no faults");
+        history.points(seed).expect("no faults");
+        history.spilled
+    });
+    let spilled: Vec<_> = spilled.collect();
+    assert!(spilled.iter().filter(|count| **count > 0).count() > 2, "{spilled:?}");
+    assert!(spilled.contains(&0), "{spilled:?}");
+}
+
 /// A snapshot of another state, or one that is missing, is found.
 #[test]
 fn wrong_snapshots_are_found() {
