@@ -53,6 +53,8 @@ pub enum PageKind {
     Log = 11,
     /// The superblock of a snapshot.
     Snapshot = 12,
+    /// Numbers of deleted vertices.
+    Deleted = 14,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

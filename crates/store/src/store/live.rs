@@ -258,6 +258,8 @@ impl Live {
             Op::Add => true,
             Op::Delete => false,
             Op::Set => unreachable!("a graph with weights has no log, and others no such change"),
+            Op::AddVertex => return Ok(Outcome::Answer(Answer::Present)),
+            Op::DeleteVertex => unreachable!("the batch is a commit"),
         };
         if is_added && source == target && !superblock.self_loops_kept {
             return Ok(Outcome::Answer(Answer::SelfLoop));
@@ -328,10 +330,19 @@ impl Live {
     }
 }
 
+/// Whether a batch deletes vertices, or concerns deleted ones, which the log cannot have.
+fn is_of_deleted(graph: &Graph, batch: &Batch) -> bool {
+    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
+    let mut changes = batch.changes.iter();
+    changes.any(|Change { op, source, target }| {
+        *op == Op::DeleteVertex || is_deleted(*source) || is_deleted(*target)
+    })
+}
+
 impl Store {
     /// Makes a batch of changes durable: in the log while it has room, which takes one write and
-    /// one sync, else by [`Store::update`], with all changes of the log. Graphs with weights have
-    /// no log. Threads that commit at the same time share a write; those of them that have new ids
+    /// one sync, else by [`Store::update`], with all changes of the log. A batch that deletes vertices
+    /// or concerns deleted ones is such a commit too, and graphs with weights have no log. Threads that commit at the same time share a write; those of them that have new ids
     /// must not run at the same time.
     ///
     /// # Errors
@@ -343,8 +354,10 @@ impl Store {
         if self.log_area().is_none() {
             // The log has no weights.
             let is_weighted = lock(&self.state).commit.superblock.weights.is_some();
+            let is_deletion = |change: &Change| change.op == Op::DeleteVertex;
             let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
-            if self.limits.bytes == 0 || is_weighted || is_large {
+            let is_for_lists = is_large || batch.changes.iter().any(is_deletion);
+            if self.limits.bytes == 0 || is_weighted || is_for_lists {
                 return self.update_with(live, batch);
             }
             (log_bytes, pages_written) = self.create_log(live)?;
@@ -355,7 +368,7 @@ impl Store {
         let new = live.pending.new_ids.len() as u64;
         check(&graph, Some((new, &live.named)), batch)?;
         let mut placed = None;
-        if live.has_room(&area, &self.limits, batch) {
+        if !is_of_deleted(&graph, batch) && live.has_room(&area, &self.limits, batch) {
             let mut finder = Finder::new(&graph, handle);
             placed = live.place(batch, &mut finder)?;
             live.keep(finder.into_handle());

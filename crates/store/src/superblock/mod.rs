@@ -67,11 +67,13 @@ pub enum SectionKind {
     AppendedIntegers = 17,
     /// Ids of appended vertices, strings.
     AppendedStrings = 18,
+    /// Numbers of deleted vertices.
+    DeletedVertices = 23,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 18] = [
+    pub const ALL: [SectionKind; 19] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -90,6 +92,7 @@ impl SectionKind {
         Self::InWeightIndex,
         Self::AppendedIntegers,
         Self::AppendedStrings,
+        Self::DeletedVertices,
     ];
 
     /// Name of the section in errors.
@@ -113,6 +116,7 @@ impl SectionKind {
             Self::InWeightIndex => "in-weight index",
             Self::AppendedIntegers => "appended integer ids",
             Self::AppendedStrings => "appended string ids",
+            Self::DeletedVertices => "deleted vertices",
         }
     }
 
@@ -129,6 +133,7 @@ impl SectionKind {
             Self::OutWeights | Self::InWeights => PageKind::Weights,
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
             Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
+            Self::DeletedVertices => PageKind::Deleted,
         }
     }
 
@@ -153,7 +158,7 @@ pub struct Section {
     pub first_page: u64,
     /// Number of pages.
     pub pages: u64,
-    /// Number of items: list entries, index words, degrees, ids or ranks.
+    /// Number of items: list entries, index words, degrees, ids, ranks or vertices.
     pub items: u64,
     /// The epoch that the section describes; that of lists is the last one that changed them.
     pub epoch: u64,
@@ -200,7 +205,7 @@ pub struct Superblock {
     pub self_loops_kept: bool,
     /// Summary of the weights, if the graph is weighted.
     pub weights: Option<WeightSummary>,
-    /// Number of vertices.
+    /// Number of vertices, the deleted ones included: the end of their numbers.
     pub vertices: u64,
     /// Number of edges as the user counts them: each undirected edge once.
     pub edges: u64,
@@ -276,6 +281,16 @@ impl Superblock {
         let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
         let section = kinds.into_iter().find_map(|kind| self.section(kind));
         section.map_or(0, |section| section.items) + self.logged_vertices
+    }
+
+    /// Number of deleted vertices, which keep their numbers until the graph is compacted.
+    pub fn deleted(&self) -> u64 {
+        self.section(SectionKind::DeletedVertices).map_or(0, |section| section.items)
+    }
+
+    /// Number of vertices without the deleted ones.
+    pub fn live_vertices(&self) -> u64 {
+        self.vertices - self.deleted()
     }
 
     /// The slot of this commit.

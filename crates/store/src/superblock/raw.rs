@@ -23,7 +23,11 @@ const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
 const LOG: u64 = 1 << 0;
 /// Required feature: the graph has snapshots.
 const SNAPSHOTS: u64 = 1 << 1;
-const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS;
+/// Required feature: some vertices are deleted.
+const DELETED: u64 = 1 << 3;
+/// Features of a state: its snapshot has them too.
+const FEATURES_OF_STATE: u64 = DELETED;
+const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | FEATURES_OF_STATE;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -198,7 +202,9 @@ impl Superblock {
 
     fn features_required(&self) -> u64 {
         let feature = |on: bool, bit: u64| if on { bit } else { 0 };
-        feature(!self.log.is_empty(), LOG) | feature(!self.snapshots.is_empty(), SNAPSHOTS)
+        feature(!self.log.is_empty(), LOG)
+            | feature(!self.snapshots.is_empty(), SNAPSHOTS)
+            | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
     }
 
     fn flags(&self) -> u64 {
@@ -306,8 +312,15 @@ impl Slot {
         if !is_ours {
             return Err(other("it is no superblock of this graph"));
         }
-        if raw.features_required != 0 || raw.free_extents != 0 || raw.free_page != 0 {
+        if raw.features_required & (LOG | SNAPSHOTS) != 0
+            || raw.free_extents != 0
+            || raw.free_page != 0
+        {
             return Err(other("a snapshot has no log, no free pages and no snapshots"));
+        }
+        let unknown = raw.features_required & !FEATURES_KNOWN;
+        if unknown != 0 {
+            return Err(other(format!("it has unknown features, bits {unknown:#x}")));
         }
         at_most("epoch of a snapshot", raw.epoch, newest.snapshots_epoch - 1)?;
         at_most("epoch 0 of a snapshot", u64::from(raw.epoch == 0), 0)?;
@@ -369,6 +382,14 @@ impl Raw {
         if self.reserved != [0; 16] {
             return Err(other("bytes that should be zero are not"));
         }
+        let sections = self.decode_sections()?;
+        for (bit, kind) in [(DELETED, SectionKind::DeletedVertices)] {
+            let has_section = sections.iter().any(|section| section.kind == kind);
+            if has_section != (self.features_required & bit != 0) {
+                let name = kind.name();
+                return Err(other(format!("its feature of {name} and its sections disagree")));
+            }
+        }
         Ok(Superblock {
             format_version: self.format_version,
             page_bytes: self.page_bytes,
@@ -396,7 +417,7 @@ impl Raw {
             snapshots: self.decode_snapshots()?,
             snapshots_epoch: self.snapshots_epoch,
             logged_vertices: 0,
-            sections: self.decode_sections()?,
+            sections,
         })
     }
 

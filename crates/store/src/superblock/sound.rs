@@ -112,6 +112,7 @@ impl Superblock {
             Strings => required(self.ids == IdKind::Strings),
             AppendedIntegers => optional(self.ids == IdKind::Integers),
             AppendedStrings => optional(self.ids == IdKind::Strings),
+            DeletedVertices => Optional,
         }
     }
 
@@ -167,6 +168,13 @@ impl Superblock {
                 equal("number of hub neighbours", items, of_vertices)?;
                 let per_page = hub_neighbours::per_page(page_bytes) as u64;
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))
+            }
+            SectionKind::DeletedVertices => {
+                at_most("deleted vertices", items, n)?;
+                if items == 0 {
+                    return Err(other("its section of deleted vertices has none"));
+                }
+                equal("pages of deleted vertices", pages, items.div_ceil(words * 2))
             }
             SectionKind::OutWeights => self.check_weights(section, self.stored_out),
             SectionKind::InWeights => self.check_weights(section, self.stored_in),
