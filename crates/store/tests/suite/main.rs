@@ -19,3 +19,4 @@ mod sections;
 mod snapshots;
 mod update_weights;
 mod updates;
+mod vertices;
