@@ -59,7 +59,7 @@ impl Groups {
         });
         let labels = labels.into_plain();
         let mut groups = Self { labels, count: 0, single: 0, largest: 0, largest_label: None };
-        for_each_by_id(graph, |v| {
+        graph.ids()?.for_each_vertex(|v| {
             let size = u64::from(label_of(&sizes[v as usize]));
             groups.count += u64::from(size > 0);
             groups.single += u64::from(size == 1);

@@ -75,11 +75,10 @@ pub fn estimate(graph: &Graph, config: &EngineConfig) -> Result<Estimate> {
 pub fn run(graph: &Arc<Graph>, config: EngineConfig) -> Result<Lcc> {
     let (counted, run) = job(graph).run(graph, config)?;
     let mut lcc = Lcc { counted, directed: graph.is_directed(), mean: 0.0, run };
-    let n = graph.vertices();
     // In the order of the ids, because a floating-point sum depends on it.
     let mut sum = 0.0;
     for_each_by_id(graph, |v| sum += lcc.coefficient(v))?;
-    lcc.mean = sum / n.max(1) as f64;
+    lcc.mean = sum / graph.live_vertices().max(1) as f64;
     Ok(lcc)
 }
 
@@ -100,7 +99,7 @@ pub fn verify(graph: &Graph, lcc: &Lcc) -> Result<()> {
             return Err(wrong(format!("the coefficient of vertex {v} is {found}, not {expected}")));
         }
     }
-    let expected = sum / graph.vertices().max(1) as f64;
+    let expected = sum / graph.live_vertices().max(1) as f64;
     if (lcc.mean - expected).abs() > 1e-12 {
         return Err(wrong(format!("the mean is {}, not {expected}", lcc.mean)));
     }

@@ -120,6 +120,9 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, mis: &MisConfig) -> Result<
             settled: Bitmap::new(n)?,
             blocked: Bitmap::new(n)?,
         };
+        for &v in graph.deleted() {
+            round.exclude(v);
+        }
         let rounds = Rounds { engine: &engine, round, done: Bitmap::new(n)?, count: 0 };
         rounds.finish()
     })
@@ -425,7 +428,11 @@ pub fn verify(graph: &Graph, config: &MisConfig, mis: &Mis) -> Result<()> {
     for (v, &covered) in (0..).zip(&covered) {
         let chosen = mis.contains(v);
         size += u64::from(chosen);
-        if !chosen && !covered {
+        if graph.is_deleted(v) {
+            if chosen {
+                return Err(wrong(format!("vertex {v} is deleted, but in the set")));
+            }
+        } else if !chosen && !covered {
             return Err(wrong(format!("vertex {v} could be in the set")));
         }
     }

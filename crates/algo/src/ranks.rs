@@ -1,8 +1,9 @@
 //! Ranks: the order of the user's ids, by which all results are defined.
 //!
 //! The *rank* of a vertex is the position of its id among all ids in ascending order. On a graph in
-//! natural order without appended vertices every vertex is its own rank, and nothing here takes
-//! memory or time.
+//! natural order without appended and deleted vertices every vertex is its own rank, and nothing here
+//! takes memory or time. Deleted vertices, which have numbers and no edges, have the ranks behind those
+//! of the others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,12 +15,14 @@ use crate::report::Result;
 /// Whether every vertex is its own rank.
 pub(crate) fn is_natural(graph: &Graph) -> bool {
     let superblock = graph.superblock();
-    superblock.order == Order::Natural && superblock.appended() == 0
+    superblock.order == Order::Natural && superblock.appended() == 0 && superblock.deleted() == 0
 }
 
-/// Calls `visit` with all vertices in the order of their ids.
-pub(crate) fn for_each_by_id(graph: &Graph, visit: impl FnMut(VertexId)) -> Result<()> {
-    Ok(graph.ids()?.for_each_vertex(visit)?)
+/// Calls `visit` with all vertices in the order of their ids, then with the deleted ones.
+pub(crate) fn for_each_by_id(graph: &Graph, mut visit: impl FnMut(VertexId)) -> Result<()> {
+    graph.ids()?.for_each_vertex(&mut visit)?;
+    graph.deleted().iter().copied().for_each(visit);
+    Ok(())
 }
 
 /// Sorts vertices by id and removes duplicates.
@@ -47,6 +50,7 @@ pub fn default_source(graph: &Graph) -> Result<VertexId> {
     // The superblock has the smallest of these vertices. An import puts the smallest id among
     // equals first, unless it shuffles them.
     let is_smallest_id = match superblock.order {
+        _ if superblock.deleted() > 0 => false,
         Order::Natural => superblock.appended() == 0,
         Order::Random { .. } => false,
         _ => superblock.epoch == 1,
@@ -71,7 +75,12 @@ pub fn default_source(graph: &Graph) -> Result<VertexId> {
 
 /// The rank of every vertex.
 #[derive(Debug)]
-pub(crate) struct Ranks(Option<HugeVec<VertexId>>);
+pub(crate) struct Ranks {
+    /// `None` where every vertex is its own rank.
+    ranks: Option<HugeVec<VertexId>>,
+    /// Ranks from here on are those of deleted vertices.
+    live: VertexId,
+}
 
 impl Ranks {
     /// Bytes of the ranks of a graph.
@@ -81,8 +90,9 @@ impl Ranks {
 
     /// Reads the ranks.
     pub fn load(graph: &Graph) -> Result<Self> {
+        let live = graph.live_vertices() as VertexId;
         if is_natural(graph) {
-            return Ok(Self(None));
+            return Ok(Self { ranks: None, live });
         }
         let mut ranks = HugeVec::zeroed(graph.vertices())?;
         let mut next = 0;
@@ -90,19 +100,19 @@ impl Ranks {
             ranks[v as usize] = next;
             next += 1;
         })?;
-        Ok(Self(Some(ranks)))
+        Ok(Self { ranks: Some(ranks), live })
     }
 
     /// Whether every vertex is its own rank.
     #[inline(always)]
     pub fn is_natural(&self) -> bool {
-        self.0.is_none()
+        self.ranks.is_none()
     }
 
     /// The rank of a vertex.
     #[inline(always)]
     pub fn of(&self, v: VertexId) -> VertexId {
-        match &self.0 {
+        match &self.ranks {
             None => v,
             Some(ranks) => ranks[v as usize],
         }
@@ -110,7 +120,7 @@ impl Ranks {
 
     /// Sorts vertices by id.
     pub fn sort(&self, vertices: &mut [VertexId]) {
-        match &self.0 {
+        match &self.ranks {
             None => vertices.sort_unstable(),
             Some(ranks) => vertices.sort_unstable_by_key(|&v| ranks[v as usize]),
         }
@@ -143,13 +153,15 @@ impl Ranks {
         3 * 4 * longest[0].max(longest[1])
     }
 
-    /// The `count` vertices of the largest values, largest first; ties in the order of ids.
+    /// The `count` vertices of the largest values, largest first; ties in the order of ids. Passes
+    /// over deleted vertices.
     pub fn top(
         &self,
         count: usize,
         values: impl Iterator<Item = (VertexId, f64)>,
     ) -> Vec<(VertexId, f64)> {
         let mut top: Vec<(VertexId, f64)> = Vec::new();
+        let values = values.filter(|(v, _)| self.of(*v) < self.live);
         for (v, value) in values {
             let precedes = |&(u, other): &(VertexId, f64)| {
                 other > value || other == value && self.of(u) < self.of(v)
@@ -165,7 +177,7 @@ impl Ranks {
 
     /// The inverse, in the same memory.
     pub fn into_vertices(self, graph: &Graph) -> Result<Vertices> {
-        self.0.map_or(Ok(Vertices(None)), |memory| Vertices::read(graph, memory))
+        self.ranks.map_or(Ok(Vertices(None)), |memory| Vertices::read(graph, memory))
     }
 }
 

@@ -117,12 +117,12 @@ pub(crate) fn check_vertices(
     parameter: &'static str,
     vertices: &[VertexId],
 ) -> Result<()> {
-    match vertices.iter().find(|&&v| v as usize >= graph.vertices()) {
+    match vertices.iter().find(|&&v| v as usize >= graph.vertices() || graph.is_deleted(v)) {
         None => Ok(()),
         Some(v) => Err(AlgoError::Parameter {
             parameter,
             given: v.to_string(),
-            expected: format!("the graph has {} vertices", graph.vertices()),
+            expected: format!("the graph has {} vertices", graph.live_vertices()),
         }),
     }
 }

@@ -77,6 +77,8 @@ pub struct CompactReport {
     pub free_pages: u64,
     /// Vertices that updates had appended.
     pub appended_vertices: u64,
+    /// Deleted vertices that were dropped.
+    pub deleted_vertices: u64,
     /// Order of the vertices.
     pub order: &'static str,
     /// Bytes written to spill files.
@@ -300,6 +302,7 @@ impl<'a> Compact<'a> {
             merged: stored.logged_changes(),
             free_pages: stored.free_pages(),
             appended_vertices: superblock.appended(),
+            deleted_vertices: superblock.deleted(),
             order: done.order,
             spill_bytes: done.spill_bytes,
             seconds: 0.0,

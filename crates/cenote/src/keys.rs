@@ -75,10 +75,14 @@ pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Resu
     if let Some(vertex) = ids.vertex_of(id)? {
         return Ok(vertex);
     }
+    let live = ids.live_vertices();
     let known = match ids.kind() {
+        IdKind::Dense if live < ids.vertices() => {
+            format!("its {live} vertices have integer ids")
+        }
         IdKind::Dense => format!("its vertices are 0 to {}", ids.vertices().saturating_sub(1)),
-        IdKind::Integers => format!("its {} vertices have integer ids", ids.vertices()),
-        IdKind::Strings => format!("its {} vertices have names", ids.vertices()),
+        IdKind::Integers => format!("its {live} vertices have integer ids"),
+        IdKind::Strings => format!("its {live} vertices have names"),
     };
     let (graph, id) = (graph.device().name(), id.to_owned());
     let place = if place.is_empty() { String::new() } else { format!("{place}: ") };

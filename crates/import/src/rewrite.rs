@@ -28,7 +28,7 @@ impl ImportConfig {
         let hub_neighbours = match superblock.has_hub_neighbours() {
             true => HubNeighboursChoice::Yes,
             // They were not asked for.
-            false if is_as_imported && auto.is_made(superblock.vertices, entries) => {
+            false if is_as_imported && auto.is_made(superblock.live_vertices(), entries) => {
                 HubNeighboursChoice::No
             }
             false => auto,
@@ -48,7 +48,7 @@ impl ImportConfig {
 }
 
 /// Imports a stored graph into the output of a workspace. The new graph is that of an import of the
-/// same edges and vertices. `config` is [`ImportConfig::of_stored`] with another memory, order or
+/// same edges and vertices, without the deleted ones. `config` is [`ImportConfig::of_stored`] with another memory, order or
 /// number of threads, other hub neighbours, spill files elsewhere; the budget includes what `graph`
 /// holds.
 ///
@@ -63,7 +63,7 @@ pub fn rewrite(
     let stored = StoredIds::new(graph)?;
     let (name, vertices) = (stored.file.clone(), stored.vertices);
     let ranks = stored.ranks()?.map(Arc::from);
-    let ranks_bytes = if ranks.is_some() { vertices as usize * size_of::<VertexId>() } else { 0 };
+    let ranks_bytes = if ranks.is_some() { graph.vertices() * size_of::<VertexId>() } else { 0 };
     let held_bytes = graph.memory_bytes() + stored.ids.memory_bytes() + ranks_bytes;
     let rows = StoredEdges { graph: Arc::clone(graph), ranks };
     let inputs = [

@@ -63,7 +63,7 @@ pub(crate) struct StoredIds {
 impl StoredIds {
     pub fn new(graph: &Graph) -> Result<Self> {
         let ids = Arc::new(graph.ids()?);
-        let (vertices, edges) = (ids.vertices(), graph.superblock().edges);
+        let (vertices, edges) = (ids.live_vertices(), graph.superblock().edges);
         let kind = match ids.kind() {
             IdKind::Strings => IdKind::Strings,
             IdKind::Dense | IdKind::Integers => match greatest(&ids)? {
@@ -84,12 +84,12 @@ impl StoredIds {
         }
     }
 
-    /// The rank of every vertex; `None` where each is its own.
+    /// The rank of every vertex among those that are not deleted; `None` where each is its own.
     pub fn ranks(&self) -> Result<Option<Vec<VertexId>>> {
-        if self.ids.is_natural() {
+        if self.ids.is_natural() && self.vertices == self.ids.vertices() {
             return Ok(None);
         }
-        let mut ranks = vec![0; self.vertices as usize];
+        let mut ranks = vec![0; self.ids.vertices() as usize];
         let mut rank = 0;
         self.ids.for_each_vertex(|vertex| {
             ranks[vertex as usize] = rank;
@@ -103,7 +103,7 @@ impl StoredIds {
         if self.kind == IdKind::Dense {
             return write(IdsSource::Dense);
         }
-        let (ids, last) = (Arc::clone(&self.ids), self.vertices as VertexId);
+        let (ids, last) = (Arc::clone(&self.ids), self.ids.vertices() as VertexId);
         let rows = ThreadRows::start(move |rows| {
             let put = |_, id: IdRef<'_>| rows.push(|row| put_id(id, row)).map_err(stopped);
             ids.for_each(0..last, put).map_err(ended)
@@ -132,7 +132,9 @@ impl StoredIds {
 fn greatest(ids: &Ids) -> Result<Option<u64>> {
     let mut greatest = None;
     let end = ids.vertices() as VertexId;
-    ids.for_each(end.saturating_sub(1)..end, |_, id| {
+    // The last ones may be deleted.
+    let start = if ids.live_vertices() == ids.vertices() { end.saturating_sub(1) } else { 0 };
+    ids.for_each(start..end, |_, id| {
         if let IdRef::Integer(id) = id {
             greatest = Some(id);
         }

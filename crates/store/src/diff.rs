@@ -29,15 +29,19 @@ pub struct DiffReport {
     pub reweighed: u64,
     /// Vertices that only the later state has.
     pub new_vertices: u64,
+    /// Vertices that only the earlier state has.
+    pub deleted_vertices: u64,
     /// Pages of lists that were read, of both states.
     pub pages_read: u64,
     /// Pages of lists of both states.
     pub pages: u64,
 }
 
-/// Calls `visit` with every change that makes the edges of `before` those of `after`, ascending by
-/// source and target, with the weight that the edge has now or, if it is deleted, that it had. An
-/// edge of an undirected graph is visited once, from its end with the smaller vertex number.
+/// Calls `visit` with every change that makes `before` the graph of `after`: first those of edges,
+/// ascending by source and target, with the weight that the edge has now or, if it is deleted, that
+/// it had. An edge of an undirected graph is visited once, from its end with the smaller vertex
+/// number. Then the new vertices without an edge, and the deleted ones, whose edges were deleted
+/// before.
 /// `progress` gets the pages of both states that were read or passed over, and how many there are.
 ///
 /// Reads the pages of lists that the two do not share, through the pools of their look-ups.
@@ -58,8 +62,12 @@ pub fn for_each_change<E: From<StoreError>>(
         let [before, after] = [before, after].map(|graph| graph.file().to_string());
         return Err(StoreError::NotComparable { before, after }.into());
     }
-    let mut report =
-        DiffReport { new_vertices: later.vertices - earlier.vertices, ..DiffReport::default() };
+    let mut vertices = Vertices::of(before, after);
+    let mut report = DiffReport {
+        new_vertices: vertices.new.len() as u64,
+        deleted_vertices: vertices.deleted.len() as u64,
+        ..DiffReport::default()
+    };
     let kind = later.weights.map(|weights| weights.kind);
     let mut sides = [Side::new(before, after)?, Side::new(after, before)?];
     report.pages = sides.iter().map(|side| side.adjacency.pages()).sum();
@@ -86,16 +94,60 @@ pub fn for_each_change<E: From<StoreError>>(
             continue;
         }
         match op {
-            Op::Add => report.added += 1,
+            Op::Add => {
+                report.added += 1;
+                vertices.see([entry.owner, entry.other]);
+            }
             Op::Delete => report.deleted += 1,
             Op::Set => report.reweighed += 1,
+            Op::AddVertex | Op::DeleteVertex => unreachable!("an entry is an edge"),
         }
         let change = Change { op, source: entry.owner, target: entry.other };
         visit(change, kind.map(|kind| kind.weight(entry.weight)))?;
     }
+    for change in vertices.changes() {
+        visit(change, None)?;
+    }
     progress(report.pages, report.pages);
     report.pages_read = sides.iter().map(|side| side.pages_read).sum();
     Ok(report)
+}
+
+/// The vertices that only one of two states has, ascending.
+struct Vertices {
+    new: Vec<VertexId>,
+    /// Whether an edge of each new vertex was added.
+    has_edge: Vec<bool>,
+    deleted: Vec<VertexId>,
+}
+
+impl Vertices {
+    fn of(before: &Graph, after: &Graph) -> Self {
+        let common = before.vertices() as VertexId;
+        let revived = before.deleted().iter().copied();
+        let new: Vec<VertexId> = revived
+            .chain(common..after.vertices() as VertexId)
+            .filter(|vertex| !after.is_deleted(*vertex))
+            .collect();
+        let deleted = after.deleted().iter().copied();
+        let deleted = deleted.filter(|vertex| *vertex < common && !before.is_deleted(*vertex));
+        Self { has_edge: vec![false; new.len()], new, deleted: deleted.collect() }
+    }
+
+    fn see(&mut self, ends: [VertexId; 2]) {
+        if !self.new.is_empty() {
+            for at in ends.into_iter().filter_map(|end| self.new.binary_search(&end).ok()) {
+                self.has_edge[at] = true;
+            }
+        }
+    }
+
+    fn changes(&self) -> impl Iterator<Item = Change> {
+        let new = self.new.iter().zip(&self.has_edge).filter(|(_, has_edge)| !**has_edge);
+        let added = new.map(|(&vertex, _)| Change::of_vertex(Op::AddVertex, vertex));
+        let deleted = self.deleted.iter();
+        added.chain(deleted.map(|&vertex| Change::of_vertex(Op::DeleteVertex, vertex)))
+    }
 }
 
 /// An entry of a list.

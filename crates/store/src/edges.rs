@@ -60,6 +60,6 @@ pub fn for_each_edge(
         Ok(())
     })?;
     let joined: u64 = seen.iter().map(|word| u64::from(word.count_ones())).sum();
-    report.isolated = graph.vertices() as u64 - joined;
+    report.isolated = graph.live_vertices() as u64 - joined;
     Ok(report)
 }

@@ -44,6 +44,16 @@ pub enum StoreError {
         /// Path of the file.
         file: String,
     },
+    /// Deleted vertices have more edges than a batch may delete with them.
+    #[error("{file}: the deleted vertices have {edges} edges, more than {max}")]
+    DeletedEdges {
+        /// Path of the file.
+        file: String,
+        /// Their edges; one between two of them counts twice.
+        edges: u64,
+        /// How many are allowed.
+        max: u64,
+    },
     /// The file has an older format version.
     #[error(
         "{file}: page 0: format version {found}, but this program reads version {supported}; \

@@ -55,6 +55,8 @@ pub enum PageKind {
     Snapshot = 12,
     /// Changes of lists, of a sorted run.
     DeltaRun = 13,
+    /// Numbers of deleted vertices.
+    Deleted = 14,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

@@ -9,6 +9,7 @@ use cenote_pool::{Handle, PageId};
 
 use crate::commit::{Commit, Latest};
 use crate::degrees::DegreeReader;
+use crate::deleted::Deleted;
 use crate::delta::gather::RunsFrom;
 use crate::error::{PageError, Result, other};
 use crate::format::PageKind;
@@ -88,6 +89,13 @@ impl Graph {
             let fault = other("it changes a graph with weights or repeated edges");
             return Err(log_fault(&file, &committed, fault));
         }
+        let of_deleted = pages(SectionKind::DeletedVertices);
+        let deleted = Deleted::load(device.as_ref(), of_deleted.as_ref(), committed.vertices)?;
+        let ends = pending.edges.keys().flat_map(|&(source, target)| [source, target]);
+        if !deleted.is_empty() && ends.into_iter().any(|end| deleted.contains(end)) {
+            let fault = other("it changes an edge of a deleted vertex");
+            return Err(log_fault(&file, &committed, fault));
+        }
         let mut runs = RunIndex::default();
         let load = |lists, index| -> Result<Option<Adjacency>> {
             let (Some(lists), Some(index)) = (pages(lists), pages(index)) else { return Ok(None) };
@@ -129,6 +137,7 @@ impl Graph {
             committed,
             log,
             logged_changes: pending.edges.len() as u64,
+            deleted,
             new_ids: pending.new_ids,
             free_pages: extents.free.iter().map(|run| run.pages).sum(),
             free: if has_snapshots { extents.free } else { Vec::new() },
@@ -213,9 +222,24 @@ impl Graph {
         self.layout().free_pages
     }
 
-    /// Number of vertices.
+    /// Number of vertices, the deleted ones included, which have numbers and empty lists.
     pub fn vertices(&self) -> usize {
         self.superblock().vertices as usize
+    }
+
+    /// Number of vertices without the deleted ones.
+    pub fn live_vertices(&self) -> usize {
+        self.vertices() - self.deleted().len()
+    }
+
+    /// The deleted vertices, ascending. Compacting the graph drops them.
+    pub fn deleted(&self) -> &[VertexId] {
+        self.layout().deleted.all()
+    }
+
+    /// Whether a vertex is deleted.
+    pub fn is_deleted(&self, vertex: VertexId) -> bool {
+        self.layout().deleted.contains(vertex)
     }
 
     /// Bytes of a page.
@@ -303,7 +327,9 @@ impl Graph {
         let weights: usize = columns.map(WeightColumn::memory_bytes).sum();
         let free = self.layout().free.capacity() * size_of::<Extent>();
         let table = self.layout().table.memory_bytes() + free;
-        indexes + weights + table + self.pages.memory_bytes() + self.pages.device.memory_bytes()
+        let deleted = self.layout().deleted.memory_bytes();
+        let pages = self.pages.memory_bytes() + self.pages.device.memory_bytes();
+        indexes + weights + table + deleted + pages
     }
 
     /// Streams the lengths of all lists in vertex order: `out(v, [degree of v, of v + 1, ..])`.

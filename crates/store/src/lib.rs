@@ -12,6 +12,7 @@
 //! - [`store`]: transactions, commits, and readers of older epochs
 //! - [`snapshot`](crate::Snapshot): states that are kept under a name
 //! - [`update`]: changes in batches, each one commit
+//! - `deleted`: vertices that are no longer there, whose numbers stay
 //! - [`diff`]: what changed between two states
 //! - [`hub_neighbours`]: for each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's vertex ids
@@ -29,6 +30,7 @@ compile_error!("graph files are little-endian and read in place: big-endian host
 pub mod check;
 mod commit;
 mod degrees;
+mod deleted;
 mod delta;
 pub mod diff;
 pub mod edges;

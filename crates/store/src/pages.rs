@@ -12,6 +12,7 @@ use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
 use cenote_pool::{Handle, PageId, PageRef, Pool, PoolConfig, Writer};
 
+use crate::deleted::Deleted;
 use crate::error::{PageError, PageFault, Result, StoreError};
 use crate::header::{self, PageHeader};
 use crate::ids::value::Id;
@@ -75,6 +76,8 @@ pub(crate) struct Layout {
     pub log: Option<LogEnd>,
     /// Changes of the log.
     pub logged_changes: u64,
+    /// Those of the commit; the log deletes none.
+    pub deleted: Deleted,
     /// See [`Commit`](crate::commit::Commit).
     pub other_slot: Option<PageFault>,
     pub table: Arc<PageTable>,

@@ -74,7 +74,8 @@ impl SnapshotState {
     /// What a list shows of it.
     pub fn show(&self, pages_held: u64) -> Snapshot {
         let Self { label, superblock, .. } = self;
-        let Superblock { epoch, vertices, edges, .. } = *superblock;
+        let Superblock { epoch, edges, .. } = *superblock;
+        let vertices = superblock.live_vertices();
         let (name, created) = (label.name.clone(), label.created);
         Snapshot { name, epoch, created, vertices, edges, pages_held }
     }

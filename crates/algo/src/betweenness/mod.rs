@@ -109,7 +109,7 @@ impl Betweenness {
 
     /// The `count` vertices of highest betweenness; ties in the order of ids.
     pub fn top(&self, count: usize) -> Vec<(VertexId, f64)> {
-        let all = 0..self.vertices as VertexId;
+        let all = 0..self.sums.len() as VertexId;
         self.ranks.top(count, all.map(|v| (v, self.betweenness(v))))
     }
 }
@@ -120,7 +120,7 @@ impl Betweenness {
 /// # Errors
 /// `count` is 0 or exceeds the number of vertices.
 pub fn sample(graph: &Graph, count: u64, seed: u64) -> Result<Vec<VertexId>> {
-    let n = graph.vertices() as u64;
+    let n = graph.live_vertices() as u64;
     if count == 0 || count > n {
         return Err(AlgoError::Parameter {
             parameter: "--samples",
@@ -180,7 +180,7 @@ fn lanes(graph: &Graph, config: &EngineConfig, sources: usize) -> Result<usize> 
 
 fn sources(graph: &Graph, betweenness: &BetweennessConfig) -> Result<Vec<VertexId>> {
     let mut sources = betweenness.sources.clone();
-    if sources.is_empty() && graph.vertices() > 0 {
+    if sources.is_empty() && graph.live_vertices() > 0 {
         sources.push(default_source(graph)?);
     }
     check_vertices(graph, "--source", &sources)?;
@@ -253,7 +253,7 @@ pub fn run(
         ranks,
         scale: betweenness.scale,
         directed: graph.is_directed(),
-        vertices: graph.vertices(),
+        vertices: graph.live_vertices(),
         run: Run::of(&engine),
     })
 }

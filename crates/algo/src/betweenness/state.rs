@@ -177,6 +177,10 @@ impl Sums {
         self.whole[v as usize].store(sum, Ordering::Relaxed);
     }
 
+    pub fn len(&self) -> usize {
+        self.whole.len()
+    }
+
     pub fn get(&self, v: VertexId) -> f64 {
         let whole = self.whole[v as usize].load(Ordering::Relaxed) as f64;
         whole + self.parts[v as usize].load(Ordering::Relaxed) as f64 / ONE

@@ -273,7 +273,7 @@ pub fn verify(graph: &Graph, config: &CdlpConfig, cdlp: &Cdlp) -> Result<()> {
     }
     let mut sizes = vec![0u64; labels.len()];
     for (v, &expected) in (0..).zip(&labels) {
-        sizes[expected as usize] += 1;
+        sizes[expected as usize] += u64::from(!graph.is_deleted(v));
         let found = ranks.of(cdlp.label(v));
         if found != expected {
             let fault = format!("the label of vertex {v} has the rank {found}, not {expected}");

@@ -146,10 +146,12 @@ impl Estimates {
         (h, i32::try_from(support).unwrap_or(i32::MAX))
     }
 
-    /// The core numbers that occur, each with its number of vertices.
-    pub fn shells(&self) -> Vec<(u32, u64)> {
+    /// The core numbers that occur, each with its number of vertices, without the deleted ones.
+    pub fn shells(&self, deleted: u64) -> Vec<(u32, u64)> {
         let mut counts = vec![0u64; self.bound as usize + 1];
         self.of.iter().for_each(|core| counts[core.load(Ordering::Relaxed) as usize] += 1);
+        // Deleted vertices have no neighbours.
+        counts[0] -= deleted;
         (0..).zip(counts).filter(|&(_, vertices)| vertices > 0).collect()
     }
 }

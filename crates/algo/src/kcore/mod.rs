@@ -115,7 +115,7 @@ pub fn run(graph: &Arc<Graph>, config: EngineConfig, kcore: &KcoreConfig) -> Res
         let estimates = Estimates::of_degrees(graph, kcore.k)?;
         let decline = Decline { estimates: &estimates, active: Bitmap::new(n)? };
         let rounds = decline.run(&engine)?;
-        let shells = estimates.shells();
+        let shells = estimates.shells(graph.deleted().len() as u64);
         let degeneracy = shells.last().map_or(0, |&(core, _)| core);
         let cores = estimates.of.into_plain();
         Ok(Kcore { cores, k: kcore.k, degeneracy, shells, rounds, run: Run::of(&engine) })

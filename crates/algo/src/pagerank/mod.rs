@@ -180,14 +180,14 @@ fn pulls(graph: &Graph) -> bool {
 }
 
 /// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
-/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, a bit a
-/// vertex.
+/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, or if vertices
+/// are deleted, a bit a vertex.
 pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -> Needs {
     let n = graph.vertices() as u64;
     let direction = if graph.is_directed() { Direction::In } else { Direction::Out };
     let degrees = if graph.is_directed() && pulls(graph) { 4 * n } else { 0 };
     let extra = pull::PIECE_BYTES * pages(graph, direction) + degrees;
-    let extra = extra + Restart::bytes_for(graph.vertices(), pagerank);
+    let extra = extra + Restart::bytes_for(graph, pagerank);
     Needs { what: NAME, state_bytes: 16 * n + extra, scratch_bytes: 0 }
 }
 
@@ -228,7 +228,7 @@ pub fn run(
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let restart = Restart::new(graph, pagerank)?;
-        let scale = pagerank.scale(graph.vertices());
+        let scale = pagerank.scale(graph.live_vertices());
         if pulls(graph) {
             let mut pull = pull::Pull::new(&engine, pagerank.damping, restart)?;
             let (iterations, change) = iterate(pagerank, scale, |i| pull.step(i))?;
@@ -269,13 +269,14 @@ fn finish(
     let sum: f64 =
         ranks.par_chunks(SUM_CHUNK).map(|chunk| chunk.iter().map(load).sum::<f64>()).sum();
     let least = if pagerank.variant == Variant::Cave { 0.0 } else { 1.0 };
-    if !ranks.is_empty() && !(least - 1e-6..1.0 + 1e-6).contains(&sum) {
+    let live = engine.graph().live_vertices();
+    if live > 0 && !(least - 1e-6..1.0 + 1e-6).contains(&sum) {
         return Err(AlgoError::Contradiction {
             file: engine.graph().file().to_string(),
             fault: format!("the ranks sum to {sum}, not 1"),
         });
     }
-    let scale = pagerank.scale(ranks.len());
+    let scale = pagerank.scale(live);
     if scale != 1.0 {
         ranks.par_iter().for_each(|rank| store(rank, scale * load(rank)));
     }
@@ -292,8 +293,7 @@ fn finish(
 /// in 10^9 (or 10^-15, if personalised), and that the ranks of the standard variant sum to 1 within
 /// 10^-9. Takes 32 bytes a vertex.
 pub fn verify(graph: &Graph, config: &PageRankConfig, pagerank: &PageRank) -> Result<()> {
-    let n = graph.vertices();
-    if n == 0 {
+    if graph.live_vertices() == 0 {
         return Ok(());
     }
     let ranks = ranks_by_definition(graph, config, pagerank.iterations)?;
@@ -324,7 +324,8 @@ fn ranks_by_definition(
         degrees[first as usize..first as usize + some.len()].copy_from_slice(some);
     })?;
     let cave = config.variant == Variant::Cave;
-    let mut restart = vec![if cave { 1.0 } else { 1.0 / n as f64 }; n];
+    let mut restart = vec![if cave { 1.0 } else { 1.0 / graph.live_vertices() as f64 }; n];
+    graph.deleted().iter().for_each(|&v| restart[v as usize] = 0.0);
     if !config.personalize.is_empty() {
         restart.fill(0.0);
         config.personalize.iter().for_each(|&v| restart[v as usize] = 1.0);

@@ -8,7 +8,7 @@ use crate::report::{AlgoError, Result};
 /// The uniform distribution over all or given vertices.
 #[derive(Debug)]
 pub(super) struct Restart {
-    /// The given vertices; `None` for all.
+    /// The given vertices, or those that are not deleted; `None` for all.
     members: Option<Bitmap>,
     /// The probability of each of them.
     each: f64,
@@ -32,16 +32,25 @@ impl Restart {
         let refused = |given: String, expected| {
             Err(AlgoError::Parameter { parameter: "--personalize", given, expected })
         };
-        if let Some(v) = chosen.iter().find(|&&v| v as usize >= n) {
-            return refused(v.to_string(), format!("the graph has {n} vertices"));
+        let live = graph.live_vertices();
+        if let Some(v) = chosen.iter().find(|&&v| v as usize >= n || graph.is_deleted(v)) {
+            return refused(v.to_string(), format!("the graph has {live} vertices"));
         }
         if config.variant == Variant::Cave && !chosen.is_empty() {
             let expected = "the CAVE paper's variant starts anywhere, use the standard one";
             return refused(format!("{} vertices", chosen.len()), expected.to_string());
         }
-        let members = if chosen.is_empty() { None } else { Some(Bitmap::new(n)?) };
+        let is_all = chosen.is_empty() && live == n;
+        let members = if is_all { None } else { Some(Bitmap::new(n)?) };
         let count = match &members {
             None => n,
+            Some(members) if chosen.is_empty() => {
+                (0..n as VertexId).for_each(|v| {
+                    members.insert(v);
+                });
+                graph.deleted().iter().for_each(|&v| members.remove(v));
+                live
+            }
             Some(members) => chosen.iter().filter(|&&v| members.insert(v)).count(),
         };
         Ok(Self {
@@ -53,8 +62,9 @@ impl Restart {
     }
 
     /// Bytes of the distribution.
-    pub fn bytes_for(vertices: usize, config: &PageRankConfig) -> u64 {
-        if config.personalize.is_empty() { 0 } else { Bitmap::bytes_for(vertices) }
+    pub fn bytes_for(graph: &Graph, config: &PageRankConfig) -> u64 {
+        let is_all = config.personalize.is_empty() && graph.deleted().is_empty();
+        if is_all { 0 } else { Bitmap::bytes_for(graph.vertices()) }
     }
 
     /// The distribution before the first iteration.

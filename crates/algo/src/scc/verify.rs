@@ -27,7 +27,10 @@ pub fn verify(graph: &Graph, scc: &Scc) -> Result<()> {
         let mut members = Vec::new();
         search(&inward, v, &mut seen, &mut members);
         let Some(&smallest) = members.iter().min_by_key(|&&v| ranks.of(v)) else { continue };
-        sizes[smallest as usize] = members.len() as u64;
+        sizes[smallest as usize] = match graph.is_deleted(smallest) {
+            true => 0,
+            false => members.len() as u64,
+        };
         for member in members {
             let found = scc.label(member);
             if found != smallest {

@@ -233,7 +233,7 @@ const FIRST_PASS: f64 = 1.1;
 /// the rounds are the number of search fronts on a page.
 fn visits(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
-    let vertices = (superblock.vertices as f64).max(2.0);
+    let vertices = (superblock.live_vertices() as f64).max(2.0);
     let degree = (superblock.stored_out as f64 / vertices).max(1.0);
     let degree_max = superblock.degree_max as f64;
     if degree < 5.0 && degree_max < 50.0 {
@@ -275,7 +275,7 @@ fn check(graph: &Graph, sssp: &SsspConfig) -> Result<()> {
 fn default_delta(graph: &Graph) -> f64 {
     let superblock = graph.superblock();
     let Some(weights) = superblock.weights else { return 1.0 };
-    let degree = superblock.stored_out as f64 / superblock.vertices.max(1) as f64;
+    let degree = superblock.stored_out as f64 / superblock.live_vertices().max(1) as f64;
     let largest = weights.max().map_or(1.0, Weight::to_f64);
     let delta = 32.0 * weights.mean() / degree.max(1.0);
     if delta.is_finite() && delta > 0.0 { delta } else { largest.max(1.0) }

@@ -121,9 +121,10 @@ impl WalkConfig {
         if self.steps == u32::MAX {
             return wrong("--steps", self.steps.to_string(), "expected at most 4294967294");
         }
-        let vertices = graph.vertices();
+        let (numbers, vertices) = (graph.vertices(), graph.live_vertices());
         if let Starts::Listed(list) = &self.starts {
-            if let Some(v) = list.iter().find(|v| **v as usize >= vertices) {
+            let is_none = |v: VertexId| v as usize >= numbers || graph.is_deleted(v);
+            if let Some(v) = list.iter().find(|v| is_none(**v)) {
                 return wrong("a start", v.to_string(), &format!("the graph has {vertices}"));
             }
             if list.is_empty() && self.walkers > 0 {
@@ -191,7 +192,7 @@ impl<'a> Rule<'a> {
         let anywhere = config.starts.is_anywhere();
         Ok(Self {
             config,
-            vertices: graph.vertices() as u64,
+            vertices: graph.live_vertices() as u64,
             ranks: Ranks::load(graph)?,
             by_rank: anywhere.then(|| Vertices::load(graph)).transpose()?,
             back: back / largest,

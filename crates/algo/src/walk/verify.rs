@@ -65,7 +65,7 @@ struct Lists<'a> {
 
 impl Lists<'_> {
     fn walk(&mut self, config: &WalkConfig, walk: u64) -> Result<Vec<VertexId>> {
-        let vertices = self.graph.vertices() as u64;
+        let vertices = self.graph.live_vertices() as u64;
         let by_rank = |rank: u64| self.by_rank.of(rank as VertexId);
         let start = match &config.starts {
             Starts::All => by_rank(walk % vertices),

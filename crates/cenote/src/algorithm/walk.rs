@@ -186,7 +186,7 @@ impl Algorithm for Walk {
         };
         let start_count = match &starts {
             Starts::Listed(list) => list.len() as u64,
-            _ => job.graph.vertices() as u64,
+            _ => job.graph.live_vertices() as u64,
         };
         let per_vertex = self.per_vertex.unwrap_or(1);
         let walkers = self.walkers.unwrap_or(start_count.saturating_mul(per_vertex));

@@ -53,7 +53,8 @@ pub fn export_text(
 
 /// Writes the changes that make one state of a graph the other, one a line as `cenote update
 /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
-/// weights `+ u v w` and `= u v w`. An id with white space, or one that looks like a comment, is an
+/// weights `+ u v w` and `= u v w`; then `+ u` for each new vertex without an edge and `- u` for each
+/// deleted one. An id with white space, or one that looks like a comment, is an
 /// error.
 pub fn export_changes(
     before: &Graph,
@@ -67,11 +68,12 @@ pub fn export_changes(
         let ends = [change.source, change.target];
         let ends = if after.is_directed() { ends } else { ids.in_order(ends) };
         buffer.push(match change.op {
-            Op::Add => b'+',
-            Op::Delete => b'-',
+            Op::Add | Op::AddVertex => b'+',
+            Op::Delete | Op::DeleteVertex => b'-',
             Op::Set => b'=',
         });
-        for end in ends {
+        let ends = if change.op.is_of_vertex() { &ends[..1] } else { &ends[..] };
+        for &end in ends {
             check_text_id(ids.get(end), "compare graphs whose ids are words")?;
             buffer.push(b' ');
             put_id(&mut buffer, ids.get(end));
@@ -92,8 +94,9 @@ pub fn export_changes(
 
 /// Checks that every id can be read again from a line of text.
 fn check_text_ids(graph: &Graph, ids: &IdTable) -> Result<()> {
-    let vertices = 0..graph.vertices() as VertexId;
-    vertices.map(|vertex| ids.get(vertex)).try_for_each(|id| check_text_id(id, "export to Parquet"))
+    let vertices = (0..graph.vertices() as VertexId).filter(|vertex| !graph.is_deleted(*vertex));
+    let mut ids = vertices.map(|vertex| ids.get(vertex));
+    ids.try_for_each(|id| check_text_id(id, "export to Parquet"))
 }
 
 fn check_text_id(id: IdRef<'_>, remedy: &str) -> Result<()> {

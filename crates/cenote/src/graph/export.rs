@@ -111,7 +111,8 @@ impl<'g> Diff<'g> {
 
     /// Writes the changes that make the earlier state the later one, a line each as `cenote update
     /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one; in a graph with
-    /// weights `+ u v w`, and `= u v w` where the weight changed. `progress` is called with the
+    /// weights `+ u v w`, and `= u v w` where the weight changed; then `+ u` for a new vertex without
+    /// an edge, and `- u` for a deleted one. `progress` is called with the
     /// pages that were compared, and all of them. The ids of all vertices are in memory.
     ///
     /// # Errors

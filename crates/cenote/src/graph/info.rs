@@ -1,7 +1,7 @@
 //! Description of a graph, from its first page and indexes.
 
 use cenote_store::superblock::{IdKind, SectionKind, Superblock};
-use cenote_store::{Id, Snapshot, Weight, WeightSummary};
+use cenote_store::{Id, Snapshot, VertexId, Weight, WeightSummary};
 use serde::Serialize;
 
 use super::Graph;
@@ -45,6 +45,8 @@ pub struct Info {
     pub epoch: u64,
     /// Vertices that updates have appended.
     pub appended_vertices: u64,
+    /// Deleted vertices, whose numbers and ids stay in the file until it is compacted.
+    pub deleted_vertices: u64,
     /// Edges that the log adds or deletes and that the lists do not have yet so.
     pub logged_changes: u64,
     /// Bytes of the file that the log takes.
@@ -161,8 +163,11 @@ impl Info {
         info.logged_changes = graph.stored().logged_changes();
         info.delta_runs = graph.stored().runs() as u64;
         info.delta_changes = graph.stored().run_changes();
-        if superblock.vertices > 0 {
-            info.degree_max_vertex = Some(graph.ids()?.id_of(superblock.degree_max_vertex)?);
+        // Where no vertex has an edge, the first one may be deleted.
+        let longest = superblock.degree_max_vertex..superblock.vertices as VertexId;
+        let mut longest = longest.filter(|vertex| !graph.stored().is_deleted(*vertex));
+        if let Some(vertex) = longest.next() {
+            info.degree_max_vertex = Some(graph.ids()?.id_of(vertex)?);
         }
         if let Some(tiered) = graph.tiers() {
             info.tiers = Some(status::tiers(tiered.members())?);
@@ -177,7 +182,7 @@ impl Info {
             .map(|section| section.pages)
             .sum::<u64>();
         Self {
-            vertices: superblock.vertices,
+            vertices: superblock.live_vertices(),
             edges: superblock.edges,
             stored_edges: superblock.stored_out + superblock.stored_in,
             pages,
@@ -193,6 +198,7 @@ impl Info {
             format_version: superblock.format_version,
             epoch: superblock.epoch,
             appended_vertices: superblock.appended(),
+            deleted_vertices: superblock.deleted(),
             logged_changes: 0,
             log_bytes: (superblock.log.end - superblock.log.start)
                 * u64::from(superblock.page_bytes),

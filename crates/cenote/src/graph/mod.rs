@@ -125,7 +125,7 @@ impl Graph {
 
     /// Number of vertices.
     pub fn vertices(&self) -> u64 {
-        self.stored.superblock().vertices
+        self.stored.superblock().live_vertices()
     }
 
     /// Number of edges, as the user counts them.

@@ -203,7 +203,8 @@ impl Rows {
 
 /// Refuses ids with white space, which separates ids in text.
 fn no_spaces(path: &Path, names: &IdTable, graph: &StoredGraph) -> Result<()> {
-    for v in 0..graph.vertices() as VertexId {
+    let vertices = 0..graph.vertices() as VertexId;
+    for v in vertices.filter(|v| !graph.is_deleted(*v)) {
         let name = names.get(v).to_string();
         if name.contains(char::is_whitespace) {
             let reason = format!("the id `{name}` has a space in it: write .parquet");

@@ -151,6 +151,7 @@ pub(super) fn failed(path: &Path, failure: Failure) -> Error {
 struct Table<'a> {
     ids: &'a Ids,
     names: Option<IdTable>,
+    /// With the deleted ones, which are not written.
     vertices: u32,
     columns: &'a [Column<'a>],
     watch: &'a Watch,
@@ -161,7 +162,7 @@ impl Table<'_> {
         self.names.as_ref().expect("loaded where a column holds vertices").get(v)
     }
 
-    /// Batches of vertices; an error if the run is cancelled.
+    /// Batches of ranks; an error if the run is cancelled.
     fn batches(&self) -> impl Iterator<Item = Result<std::ops::Range<VertexId>>> + '_ {
         (0..self.vertices).step_by(BATCH as usize).map(|first| {
             self.watch.check()?;
@@ -331,7 +332,7 @@ fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     });
     let dtype = DType::parse(&format!("[('vertex', '<u8'){}]", fields.collect::<String>()))?;
     let file = WriteOptions::new_header_only()
-        .shape(&[u64::from(table.vertices)])
+        .shape(&[table.ids.live_vertices()])
         .dtype(dtype)
         .writer(file)
         .write_header_only()?;

@@ -13,7 +13,8 @@ use crate::output::table;
 use crate::watch::Watch;
 
 /// The answer of a run. Dereferences to the algorithm's result, whose slices have one item per
-/// vertex; [`ids`](Self::ids) maps vertices to the user's ids.
+/// vertex, and one without meaning for each deleted vertex, until the graph is compacted;
+/// [`ids`](Self::ids) maps vertices to the user's ids.
 #[derive(Debug)]
 pub struct Answer<A: Algorithm> {
     pub(super) graph: Arc<StoredGraph>,

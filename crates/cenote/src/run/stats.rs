@@ -97,7 +97,7 @@ impl Stopwatch {
         let page_bytes = page_bytes(graph);
         Stats {
             algorithm: A::NAME,
-            vertices: graph.superblock().vertices,
+            vertices: graph.superblock().live_vertices(),
             edges: graph.superblock().edges,
             seconds,
             iterations: A::iterations(output),

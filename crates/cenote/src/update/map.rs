@@ -3,27 +3,32 @@
 use cenote_store::{Batch, Change, IdRef, Op, Store, VertexId};
 
 use super::changes::Changes;
+use super::report::ChangeAnswer;
 use crate::error::{Error, Result};
 
 /// A batch by vertices.
 #[derive(Debug)]
 pub(super) struct Mapped {
     pub batch: Batch,
-    /// For each change whether the batch has it: not if it deletes an edge of an unknown vertex.
-    pub is_known: Vec<bool>,
+    /// The answers of changes that the batch does not have: that concern unknown vertices, or add
+    /// new ones.
+    pub answers: Vec<Option<ChangeAnswer>>,
 }
 
-/// Maps the changes. An id becomes a vertex with the first edge that is added to it.
+/// Maps the changes. An id becomes a vertex when it is added, or with the first edge that is.
 pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped> {
     let distinct = changes.distinct();
     let mut vertices = store.vertices_of(&distinct)?;
     let before = store.vertices();
     let mut batch = Batch { changes: Vec::with_capacity(changes.len()), ..Batch::default() };
-    let mut is_known = Vec::with_capacity(changes.len());
+    let mut answers = Vec::with_capacity(changes.len());
     for (at, (op, pair)) in changes.iter().enumerate() {
         let places = pair.map(|id| distinct.partition_point(|other| *other < id));
+        let is_added = matches!(op, Op::Add | Op::AddVertex);
+        let mut is_new = false;
         for (id, place) in pair.into_iter().zip(places) {
-            if op == Op::Add && vertices[place].is_none() {
+            if is_added && vertices[place].is_none() {
+                is_new = true;
                 let number = before + batch.new_ids.len() as u64;
                 let vertex = VertexId::try_from(number).ok();
                 let vertex = vertex.filter(|vertex| *vertex != VertexId::MAX);
@@ -31,14 +36,18 @@ pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped
                 batch.new_ids.push(id.to_id());
             }
         }
-        let ends = places.map(|place| vertices[place]);
-        is_known.push(ends.iter().all(Option::is_some));
-        if let [Some(source), Some(target)] = ends {
-            batch.changes.push(Change { op, source, target });
-            batch.weights.extend(changes.weight(at));
-        }
+        answers.push(match places.map(|place| vertices[place]) {
+            // A new id needs no change.
+            [Some(_), Some(_)] if op == Op::AddVertex && is_new => Some(ChangeAnswer::Done),
+            [Some(source), Some(target)] => {
+                batch.changes.push(Change { op, source, target });
+                batch.weights.extend(changes.weight(at));
+                None
+            }
+            _ => Some(ChangeAnswer::UnknownVertex),
+        });
     }
-    Ok(Mapped { batch, is_known })
+    Ok(Mapped { batch, answers })
 }
 
 fn full(file: &str, id: IdRef<'_>) -> Error {

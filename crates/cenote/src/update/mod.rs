@@ -1,6 +1,6 @@
 //! Changes of a stored graph, in batches: each is made as a whole or not at all.
 //!
-//! - [`Update`]: adds and deletes edges by the user's ids
+//! - [`Update`]: adds and deletes edges and vertices by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
 //! - `snapshots`: states of the graph that are kept under a name
@@ -44,6 +44,13 @@ const RUNS_SHARE: u64 = 8;
 
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
+
+/// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer, and
+/// as the lists of both ends have it, sorted.
+const DELETED_EDGE_BYTES: u64 = 128;
+
+/// And for its weight.
+const DELETED_WEIGHT_BYTES: u64 = 32;
 
 /// The most bytes of a string id, as in an import.
 const NAME_BYTES_MAX: usize = 65_535;
@@ -304,6 +311,23 @@ impl Update {
         self.change(Op::Delete, [&source, &target], None)
     }
 
+    /// Adds a vertex without edges with the next commit.
+    ///
+    /// # Errors
+    /// As [`Update::add`].
+    pub fn add_vertex(&mut self, id: impl ToString) -> Result<()> {
+        self.change(Op::AddVertex, [&id, &id], None)
+    }
+
+    /// Deletes a vertex with all its edges with the next commit. Its number and its id stay in the
+    /// file until it is compacted.
+    ///
+    /// # Errors
+    /// As [`Update::add`].
+    pub fn delete_vertex(&mut self, id: impl ToString) -> Result<()> {
+        self.change(Op::DeleteVertex, [&id, &id], None)
+    }
+
     fn change(
         &mut self,
         op: Op,
@@ -354,7 +378,8 @@ impl Update {
     }
 
     /// Adds or deletes an edge or sets its weight with the next commit, by ids of the graph's kind.
-    /// In a graph with weights an edge that is not deleted has one, of their type.
+    /// In a graph with weights an edge that is not deleted has one, of their type. A change of a
+    /// vertex has its id twice.
     ///
     /// # Errors
     /// As [`Update::add`].
@@ -363,16 +388,23 @@ impl Update {
         for id in pair {
             self.check(id)?;
         }
+        if op.is_of_vertex() && pair[0] != pair[1] {
+            let reason = format!("a change of one vertex, but of `{}` and `{}`", pair[0], pair[1]);
+            return Err(Error::input(&self.path, reason));
+        }
         if !self.has_room(pair) {
             return Err(self.too_many());
         }
-        self.changes.push(op, pair, weight.filter(|_| op != Op::Delete));
+        let weight = weight.filter(|_| matches!(op, Op::Add | Op::Set));
+        self.changes.push(op, pair, weight);
         Ok(())
     }
 
     fn check_weight(&self, op: Op, weight: Option<Weight>) -> Result<()> {
         let reason = match (op, weight, self.weights) {
-            (Op::Delete, ..) | (Op::Add, None, None) => return Ok(()),
+            (Op::Delete | Op::AddVertex | Op::DeleteVertex, ..) | (Op::Add, None, None) => {
+                return Ok(());
+            }
             (_, Some(weight), Some(kind)) if weight.kind() == kind => return Ok(()),
             (Op::Set, None, None) | (_, Some(_), None) => {
                 "the edges of this graph have no weights".to_owned()
@@ -438,31 +470,63 @@ impl Update {
     /// [`UpdateOptions::synced`] says otherwise. The next changes are those of another commit.
     ///
     /// # Errors
-    /// [`Error::Locked`] if an import has replaced the graph, and errors of reading and writing.
-    /// After a failed write every further commit is refused: open the graph again.
+    /// [`Error::Locked`] if an import has replaced the graph, [`Error::MemoryBudget`] if the edges of
+    /// deleted vertices do not fit the memory, and errors of reading and writing. After a failed
+    /// write every further commit is refused: open the graph again.
     pub fn commit(&mut self) -> Result<UpdateReport> {
         self.begin()?;
         let file = self.path.display().to_string();
-        let Mapped { batch, is_known } = map::map(&self.changes, &self.store, &file)?;
+        let Mapped { mut batch, answers: known } = map::map(&self.changes, &self.store, &file)?;
         let new_vertices = batch.new_ids.len() as u64;
+        let free_bytes = self.memory_bytes.saturating_sub(self.batch_bytes());
+        batch.deleted_edges_max = Some(free_bytes / self.deleted_edge_bytes());
         let mut report = UpdateReport { epoch: self.store.epoch(), ..UpdateReport::default() };
         let mut answers = Vec::new();
-        if !batch.changes.is_empty() {
-            let done = self.store.commit(&batch)?;
-            report.count(&done, self.page_bytes);
+        if !batch.changes.is_empty() || !batch.new_ids.is_empty() {
             report.new_vertices = new_vertices;
+            let done = self.store.commit(&batch).map_err(|error| self.of_vertices(error))?;
+            report.count(&done, self.page_bytes);
             answers = done.answers;
         }
         let mut answers = answers.into_iter();
         report.answers.reserve_exact(self.changes.len());
-        for ((op, _), is_known) in self.changes.iter().zip(is_known) {
-            let answer = if is_known { answers.next() } else { None };
-            let answer = answer.map_or(ChangeAnswer::UnknownVertex, ChangeAnswer::from);
-            report.push(op, answer);
+        for ((op, _), known) in self.changes.iter().zip(known) {
+            let answer = known.or_else(|| answers.next().map(ChangeAnswer::from));
+            report.push(op, answer.expect("the store answers each change"));
         }
         self.changes.clear();
         self.held_bytes = held_bytes(&self.store)?;
         Ok(report)
+    }
+
+    /// Bytes of memory for the changes of the next commit, and those that are held anyway.
+    fn batch_bytes(&self) -> u64 {
+        self.held_bytes.saturating_add(self.changes.bytes_with(0))
+    }
+
+    /// Bytes of memory of an edge that is deleted with a vertex.
+    fn deleted_edge_bytes(&self) -> u64 {
+        DELETED_EDGE_BYTES + if self.weights.is_some() { DELETED_WEIGHT_BYTES } else { 0 }
+    }
+
+    /// An error of the store, where vertices to be deleted have too many edges.
+    fn of_vertices(&self, error: StoreError) -> Error {
+        let StoreError::DeletedEdges { edges, .. } = error else { return error.into() };
+        let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
+        let needed = self.batch_bytes().saturating_add(edge_bytes);
+        let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
+        Error::MemoryBudget {
+            what: format!("deleting vertices with {edges} edges"),
+            given: self.memory_bytes,
+            needed,
+            suggested: needed.div_ceil(1 << 20),
+            breakdown: format!(
+                "{} of the graph, {} of the changes, {} of the edges",
+                size(held),
+                size(changes),
+                size(edge_bytes)
+            ),
+        }
     }
 
     /// Merges the changes of delta runs and log into the lists, which are then read alone. Does

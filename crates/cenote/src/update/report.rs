@@ -9,15 +9,15 @@ use serde::Serialize;
 #[repr(u8)]
 #[non_exhaustive]
 pub enum ChangeAnswer {
-    /// The edge was added or deleted, or got another weight.
+    /// The edge or vertex was added or deleted, or the edge got another weight.
     Done,
-    /// An edge to be added was there already; it keeps its weight.
+    /// An edge or vertex to be added was there already; the edge keeps its weight.
     Present,
     /// An edge to be deleted, or to get another weight, was not there.
     Absent,
     /// A self-loop was not added, because the graph keeps none.
     SelfLoop,
-    /// An edge to be deleted, or to get another weight, has an end that is no vertex.
+    /// A vertex to be deleted is none, or an end of an edge to be deleted or to get another weight.
     UnknownVertex,
 }
 
@@ -28,6 +28,7 @@ impl From<Answer> for ChangeAnswer {
             Answer::Present => Self::Present,
             Answer::Absent => Self::Absent,
             Answer::SelfLoop => Self::SelfLoop,
+            Answer::Unknown => Self::UnknownVertex,
         }
     }
 }
@@ -40,9 +41,9 @@ pub struct UpdateReport {
     pub epoch: u64,
     /// Edges added.
     pub added: u64,
-    /// Edges to be added that were there already.
+    /// Edges and vertices to be added that were there already.
     pub present: u64,
-    /// Edges deleted.
+    /// Edges deleted, without those of deleted vertices.
     pub deleted: u64,
     /// Edges to be deleted, or to get another weight, that were not there.
     pub absent: u64,
@@ -50,10 +51,15 @@ pub struct UpdateReport {
     pub reweighted: u64,
     /// Self-loops that were not added, because the graph keeps none.
     pub self_loops: u64,
-    /// Edges to be deleted, or to get another weight, with an end that is no vertex.
+    /// Vertices to be deleted that are none, and edges to be deleted, or to get another weight, with
+    /// an end that is none.
     pub unknown_vertices: u64,
-    /// Vertices that are new with their ids.
+    /// Vertices added, by themselves or with an edge.
     pub new_vertices: u64,
+    /// Vertices deleted.
+    pub deleted_vertices: u64,
+    /// Edges that were deleted with them.
+    pub deleted_with_vertices: u64,
     /// Pages of lists read.
     pub pages_read: u64,
     /// Pages written, of lists and of everything else.
@@ -81,6 +87,9 @@ impl UpdateReport {
             (ChangeAnswer::Done, Op::Add) => &mut self.added,
             (ChangeAnswer::Done, Op::Delete) => &mut self.deleted,
             (ChangeAnswer::Done, Op::Set) => &mut self.reweighted,
+            (ChangeAnswer::Done, Op::DeleteVertex) => &mut self.deleted_vertices,
+            // Counted with the new vertices that edges bring.
+            (ChangeAnswer::Done, Op::AddVertex) => return self.answers.push(answer),
             (ChangeAnswer::Present, _) => &mut self.present,
             (ChangeAnswer::Absent, _) => &mut self.absent,
             (ChangeAnswer::SelfLoop, _) => &mut self.self_loops,
@@ -100,6 +109,8 @@ impl UpdateReport {
         self.merged = done.merged;
         self.merged_entries = done.merged_entries;
         self.spilled = done.spilled;
+        self.new_vertices += done.revived;
+        self.deleted_with_vertices = done.edges_of_vertices;
     }
 
     /// Adds the counts of a later commit, without its answers.
@@ -114,6 +125,8 @@ impl UpdateReport {
             (&mut self.self_loops, later.self_loops),
             (&mut self.unknown_vertices, later.unknown_vertices),
             (&mut self.new_vertices, later.new_vertices),
+            (&mut self.deleted_vertices, later.deleted_vertices),
+            (&mut self.deleted_with_vertices, later.deleted_with_vertices),
             (&mut self.pages_read, later.pages_read),
             (&mut self.pages_written, later.pages_written),
             (&mut self.bytes_written, later.bytes_written),

@@ -12,3 +12,4 @@ mod library;
 mod since;
 mod snapshots;
 mod update;
+mod vertices;

@@ -111,6 +111,17 @@ impl Oracle {
         if was_there { ChangeAnswer::Done } else { ChangeAnswer::Absent }
     }
 
+    fn add_vertex(&mut self, vertex: u64) -> ChangeAnswer {
+        let is_new = self.vertices.insert(vertex);
+        if is_new { ChangeAnswer::Done } else { ChangeAnswer::Present }
+    }
+
+    fn delete_vertex(&mut self, vertex: u64) -> ChangeAnswer {
+        self.edges.retain(|edge| edge.0 != vertex && edge.1 != vertex);
+        let was_there = self.vertices.remove(&vertex);
+        if was_there { ChangeAnswer::Done } else { ChangeAnswer::UnknownVertex }
+    }
+
     /// Imports the graph from scratch.
     fn import(&self, path: &Path) {
         let folder = path.parent().unwrap();
@@ -128,6 +139,17 @@ fn change(update: &mut Update, oracle: &mut Oracle, random: &mut Random) -> Chan
     let any = |random: &mut Random| random.below(VERTICES_ALL) * (random.below(4).min(1));
     let (source, target) = (any(random), any(random));
     let ids = [source, target].map(|vertex| oracle.kind.id(vertex));
+    match random.below(24) {
+        0..2 => {
+            update.delete_vertex(&ids[0]).unwrap();
+            return oracle.delete_vertex(source);
+        }
+        2 => {
+            update.add_vertex(&ids[1]).unwrap();
+            return oracle.add_vertex(target);
+        }
+        _ => {}
+    }
     if random.below(3) == 0 && !oracle.edges.is_empty() {
         let at = random.below(oracle.edges.len() as u64) as usize;
         let &(source, target) = oracle.edges.iter().nth(at).unwrap();
@@ -252,12 +274,13 @@ fn a_changed_graph_answers_as_the_graph_of_its_edges() {
         let mut update = Update::open(&path).unwrap();
         for (round, changes) in [3, 400, 1, 60].into_iter().enumerate() {
             let case = format!("{kind:?}, round {round}");
-            let before = oracle.vertices.len() as u64;
+            let before = oracle.vertices.len() as i64;
             let expected: Vec<ChangeAnswer> =
                 (0..changes).map(|_| change(&mut update, &mut oracle, &mut random)).collect();
             let report = update.commit().unwrap();
             assert_eq!(report.answers, expected, "{case}");
-            assert_eq!(report.new_vertices, oracle.vertices.len() as u64 - before, "{case}");
+            let more = report.new_vertices as i64 - report.deleted_vertices as i64;
+            assert_eq!(more, oracle.vertices.len() as i64 - before, "{case}");
             let counts = [
                 report.added,
                 report.present,
@@ -265,8 +288,12 @@ fn a_changed_graph_answers_as_the_graph_of_its_edges() {
                 report.absent,
                 report.self_loops,
                 report.unknown_vertices,
+                report.deleted_vertices,
             ];
-            assert_eq!(counts.iter().sum::<u64>(), changes, "{case}");
+            // Vertices that are added are counted with those that edges bring.
+            let counted = counts.iter().sum::<u64>();
+            let others = changes - counted;
+            assert!(counted <= changes && others <= report.new_vertices, "{case}: {report:?}");
             assert!(update.is_empty());
             if round % 2 == 1 {
                 assert_same(&Graph::open(&path).unwrap(), &oracle, &case);

@@ -133,9 +133,10 @@ impl Args {
 
 fn print(graph: &Path, report: &CompactReport) -> Result<()> {
     let removed = format!(
-        "{} free pages, {} changes of the log",
+        "{} free pages, {} changes of the log, {} deleted vertices",
         count(report.free_pages),
-        count(report.merged)
+        count(report.merged),
+        count(report.deleted_vertices)
     );
     output::facts(&[
         ("graph", graph.display().to_string()),

@@ -22,8 +22,9 @@ const PAGES_BYTES: u64 = 32 << 20;
 /// Print the edges that changed since a snapshot
 ///
 /// One change a line, as `cenote update --stdin` reads them: `+ u v` for an added edge, `- u v` for
-/// a deleted one, in a graph with weights `+ u v w`, and `= u v w` where the weight changed. Only
-/// the pages that the two states do not share are read. With --json the changes are counted, not
+/// a deleted one, in a graph with weights `+ u v w`, and `= u v w` where the weight changed; then
+/// `+ u` for a new vertex without an edge, and `- u` for a deleted one. Only the pages that the two
+/// states do not share are read. With --json the changes are counted, not
 /// printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -52,6 +53,7 @@ struct Summary<'a> {
     deleted: u64,
     reweighed: u64,
     new_vertices: u64,
+    deleted_vertices: u64,
     pages_read: u64,
     pages: u64,
     seconds: f64,
@@ -73,7 +75,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
     }
     let report = diff.count(&mut progress)?;
     drop(bar);
-    let DiffReport { added, deleted, reweighed, new_vertices, pages_read, pages, .. } = report;
+    let DiffReport { added, deleted, reweighed, new_vertices, .. } = report;
+    let DiffReport { deleted_vertices, pages_read, pages, .. } = report;
     output::json(&Summary {
         graph: &args.graph.graph,
         since: &args.since,
@@ -81,6 +84,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         deleted,
         reweighed,
         new_vertices,
+        deleted_vertices,
         pages_read,
         pages,
         seconds: start.elapsed().as_secs_f64(),

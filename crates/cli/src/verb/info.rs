@@ -63,6 +63,7 @@ fn print(info: &Info) -> Result<()> {
         ("format version", info.format_version.to_string()),
         ("epoch", count(info.epoch)),
         ("appended", format!("{} vertices", count(info.appended_vertices))),
+        ("deleted", format!("{} vertices", count(info.deleted_vertices))),
         ("log", format!("{} changes", count(info.logged_changes))),
         ("free pages", count(info.free_pages)),
     ];

@@ -1,4 +1,4 @@
-//! `cenote update`: adds and deletes edges of a stored graph and sets their weights.
+//! `cenote update`: adds and deletes edges and vertices of a stored graph and sets weights.
 
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -36,12 +36,12 @@ const LINES_AHEAD: usize = 4096;
 /// The most bytes of a line of standard input.
 const LINE_BYTES_MAX: u64 = 1 << 18;
 
-/// Add and delete edges of a graph
+/// Add and delete edges and vertices of a graph
 ///
 /// First the edges of --add files are added, then those of --delete files deleted, then the lines
-/// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `#` begins a comment. In a graph
-/// with weights `+ u v w` adds an edge and `= u v w` sets the weight of one. Ids are those of your
-/// edges; new ones become vertices. Files have the formats of `cenote import`.
+/// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `+ u` adds a vertex, `- u` deletes
+/// one with all its edges, `#` begins a comment. In a graph with weights `+ u v w` adds an edge and
+/// `= u v w` sets the weight of one. Ids are those of your edges; new ones become vertices. Files have the formats of `cenote import`.
 ///
 /// All changes are one commit if they fit the memory, else as few as possible. Each commit is made
 /// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
@@ -66,7 +66,7 @@ pub struct Args {
     /// File of edges to delete; - is standard input
     #[arg(long, value_name = "FILE")]
     delete: Vec<PathBuf>,
-    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v` or `= u v w`
+    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v`, `= u v w`, `+ u` or `- u`
     #[arg(long)]
     stdin: bool,
     /// Format of the files, if their extensions do not give it
@@ -223,7 +223,7 @@ impl Commits {
         }
     }
 
-    /// Follows lines `+ u v [w]`, `- u v` and `= u v w`.
+    /// Follows lines `+ u v [w]`, `- u v`, `= u v w`, `+ u` and `- u`.
     fn follow_lines(&mut self, mut lines: impl BufRead) -> Result<()> {
         for number in 1.. {
             let line = read_line(&mut lines, number)?;
@@ -287,10 +287,12 @@ impl Commits {
             ["+", source, target] => (Op::Add, source, target, None),
             ["+", source, target, weight] => (Op::Add, source, target, Some(weight)),
             ["-", source, target] => (Op::Delete, source, target, None),
+            ["+", vertex] => (Op::AddVertex, vertex, vertex, None),
+            ["-", vertex] => (Op::DeleteVertex, vertex, vertex, None),
             ["=", source, target, weight] => (Op::Set, source, target, Some(weight)),
             _ => bail!(
-                "standard input: line {number}: expected `+ u v [w]`, `- u v` or `= u v w`, \
-                 found `{}`",
+                "standard input: line {number}: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u` or \
+                 `- u`, found `{}`",
                 text.trim().chars().take(80).collect::<String>()
             ),
         };
@@ -389,6 +391,10 @@ fn print(path: &Path, report: &UpdateReport, commits: u64, seconds: f64) -> Resu
             count(unknown)
         ),
     };
+    let vertices = match (report.deleted_vertices, report.deleted_with_vertices) {
+        (0, _) => count(0),
+        (deleted, edges) => format!("{}, with {} edges", count(deleted), count(edges)),
+    };
     output::facts(&[
         ("graph", path.display().to_string()),
         ("added", format!("{}, {} already there", count(added), count(present))),
@@ -396,6 +402,7 @@ fn print(path: &Path, report: &UpdateReport, commits: u64, seconds: f64) -> Resu
         ("weights", format!("{} set", count(report.reweighted))),
         ("self-loops", format!("{} left out", count(report.self_loops))),
         ("new vertices", count(report.new_vertices)),
+        ("deleted vertices", vertices),
         ("epoch", format!("{}, after {}", count(report.epoch), commits_of(commits))),
         ("written", written(report)),
         ("seconds", format!("{seconds:.2}")),

@@ -80,14 +80,45 @@ fn lines_add_and_delete_in_their_order() {
 }
 
 #[test]
+fn lines_add_and_delete_vertices() {
+    let bench = imported("a b\nb c\nc d\n", "--directed");
+    let lines = "- b\n- b\n+ b\n+ e\n+ a\n- d\n";
+    let output = fed(&bench, "update g.cenote --stdin --json", lines);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let printed = parse(&text(&output.stdout));
+    for (field, value) in [
+        ("new_vertices", 2),
+        ("deleted_vertices", 2),
+        ("deleted_with_vertices", 3),
+        ("unknown_vertices", 1),
+        ("present", 1),
+        ("deleted", 0),
+    ] {
+        assert_eq!(printed[field], value, "{field}: {printed}");
+    }
+    bench.succeed("check g.cenote");
+    let info = parse(&bench.succeed("info g.cenote --json"));
+    assert_eq!((&info["vertices"], &info["deleted_vertices"]), (&4.into(), &1.into()), "{info}");
+    let table = bench.succeed("info g.cenote");
+    assert!(table.contains("deleted         1 vertices\n"), "{table}");
+    assert!(bench.fail("neighbors g.cenote d").contains("its 4 vertices have names"));
+    let output = fed(&bench, "update g.cenote --stdin", "- c\n");
+    let table = text(&output.stdout);
+    assert!(table.contains("deleted vertices  1, with 0 edges\n"), "{table}");
+    let compacted = parse(&bench.succeed("compact g.cenote --json"));
+    assert_eq!((&compacted["vertices"], &compacted["deleted_vertices"]), (&3.into(), &2.into()));
+}
+
+#[test]
 fn a_wrong_line_is_named_and_nothing_is_changed() {
     let bench = imported("1 2\n2 3\n", "");
     let before = std::fs::read(bench.path("g.cenote")).unwrap();
     for (wrong, words) in [
-        ("1 2", "line 2: expected `+ u v [w]`, `- u v` or `= u v w`, found `1 2`"),
+        ("1 2", "line 2: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u` or `- u`, found `1 2`"),
         ("= 1 2", "line 2: expected"),
         ("= 1 2 3", "line 2: g.cenote: the weight `3`: the edges of this graph have no weights"),
-        ("+ 1", "line 2: expected"),
+        ("+", "line 2: expected"),
+        ("- bob", "line 2: g.cenote: the id `bob`"),
         ("+ 1 2 3", "line 2: g.cenote: the weight `3`: the edges of this graph have no weights"),
         ("+ 1 2 3 4", "line 2: expected"),
         ("+ 1 bob", "line 2: g.cenote: the id `bob`"),

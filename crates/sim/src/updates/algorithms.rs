@@ -46,9 +46,10 @@ const LITTLE_MEMORY: u64 = 1 << 20;
 const MEMORY: u64 = 64 << 20;
 
 impl View {
-    /// A view of a graph whose vertices these are, in the order of their ids.
+    /// A view of a graph whose vertices these are, without the deleted ones, in the order of their
+    /// ids.
     pub fn new(graph: Arc<Graph>, vertex_of: Vec<VertexId>) -> Self {
-        let mut rank_of = vec![0; vertex_of.len()];
+        let mut rank_of = vec![NONE; graph.vertices()];
         (0..).zip(&vertex_of).for_each(|(rank, &v)| rank_of[v as usize] = rank);
         Self { graph, vertex_of, rank_of }
     }

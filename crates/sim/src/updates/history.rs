@@ -86,6 +86,8 @@ pub struct State {
     pub numbers: Vec<u64>,
     /// Edges by vertex; without direction from the smaller end.
     pub edges: BTreeSet<(VertexId, VertexId)>,
+    /// Vertices that are deleted.
+    pub deleted: BTreeSet<VertexId>,
     /// Names of the snapshots, the oldest first, and the state that each is of.
     pub snapshots: Vec<(String, usize)>,
     /// Answers on the same edges, imported from scratch.
@@ -101,13 +103,20 @@ struct Reference {
 
 impl State {
     fn new(numbers: Vec<u64>, edges: BTreeSet<(VertexId, VertexId)>) -> Self {
-        Self { numbers, edges, snapshots: Vec::new(), reference: OnceLock::new() }
+        let (deleted, snapshots) = (BTreeSet::new(), Vec::new());
+        Self { numbers, edges, deleted, snapshots, reference: OnceLock::new() }
+    }
+
+    /// The vertices that are not deleted, ascending.
+    fn live(&self) -> Vec<VertexId> {
+        let all = 0..self.numbers.len() as VertexId;
+        all.filter(|vertex| !self.deleted.contains(vertex)).collect()
     }
 
     /// Whether both have the same vertices, edges and snapshots.
     pub fn is_same(&self, other: &Self) -> bool {
-        (&self.numbers, &self.edges, &self.snapshots)
-            == (&other.numbers, &other.edges, &other.snapshots)
+        (&self.numbers, &self.edges, &self.deleted, &self.snapshots)
+            == (&other.numbers, &other.edges, &other.deleted, &other.snapshots)
     }
 }
 
@@ -233,16 +242,51 @@ impl History {
                 if random.chance(50) && !self.options.directed { (edge.1, edge.0) } else { edge };
             changes.push(change(op, edge));
         }
+        if random.chance(30) {
+            self.push_vertices(&mut changes, n, random);
+        }
         let new_ids = new.iter().map(|&number| self.id(number)).collect();
         (Batch { new_ids, changes, ..Batch::default() }, new)
     }
 
+    /// Adds changes of vertices, and of edges between them. One vertex is never deleted: the
+    /// algorithms need a source.
+    fn push_vertices(&self, changes: &mut Vec<Change>, n: u64, random: &mut Random) {
+        let state = self.last();
+        let gone: Vec<VertexId> = state.deleted.iter().copied().collect();
+        for _ in 0..1 + random.below(4) {
+            let any = random.below(n) as VertexId;
+            let vertex =
+                if gone.is_empty() || random.chance(60) { any } else { random.pick(&gone) };
+            let change = match random.below(4) {
+                _ if vertex == 0 => continue,
+                0 => Change::of_vertex(Op::AddVertex, vertex),
+                1 => Change { op: Op::Add, source: any, target: vertex },
+                _ => Change::of_vertex(Op::DeleteVertex, vertex),
+            };
+            changes.insert(random.index(changes.len() + 1), change);
+        }
+    }
+
     fn push(&mut self, step: Step, new: Vec<u64>) {
         let before = self.last();
-        let mut edges = before.edges.clone();
+        let (mut edges, mut deleted) = (before.edges.clone(), before.deleted.clone());
         let answer = |change: &Change| {
             let edge = ordered(&self.options, change.source, change.target);
+            let mut is_new = false;
+            if matches!(change.op, Op::Add | Op::AddVertex) {
+                is_new = deleted.remove(&edge.0) | deleted.remove(&edge.1);
+            } else if deleted.contains(&edge.0) || deleted.contains(&edge.1) {
+                return Answer::Unknown;
+            }
             match change.op {
+                Op::AddVertex if is_new => Answer::Done,
+                Op::AddVertex => Answer::Present,
+                Op::DeleteVertex => {
+                    edges.retain(|&(u, v)| u != edge.0 && v != edge.0);
+                    deleted.insert(edge.0);
+                    Answer::Done
+                }
                 Op::Add if edge.0 == edge.1 && !self.options.keep_self_loops => Answer::SelfLoop,
                 Op::Add if edges.insert(edge) => Answer::Done,
                 Op::Add => Answer::Present,
@@ -261,13 +305,13 @@ impl History {
             _ => {}
         }
         self.answers.push(answers);
-        self.states.push(State { snapshots, ..State::new(numbers, edges) });
+        self.states.push(State { deleted, snapshots, ..State::new(numbers, edges) });
         self.steps.push(step);
     }
 
     /// The vertices of a state in the order of their ids.
     fn by_id(&self, state: &State) -> Vec<VertexId> {
-        let mut vertices: Vec<VertexId> = (0..state.numbers.len() as VertexId).collect();
+        let mut vertices = state.live();
         vertices.sort_by_cached_key(|&v| self.naming.key(state.numbers[v as usize]));
         vertices
     }
@@ -292,10 +336,12 @@ impl History {
     /// The first difference between a graph and a state, if any.
     pub fn difference(&self, graph: &Graph, state: &State) -> Result<Option<String>, StoreError> {
         let superblock = graph.superblock();
-        let counts = (superblock.vertices, superblock.edges);
-        let expected = (state.numbers.len() as u64, state.edges.len() as u64);
+        let counts = (superblock.vertices, superblock.edges, graph.deleted());
+        let deleted: Vec<VertexId> = state.deleted.iter().copied().collect();
+        let expected = (state.numbers.len() as u64, state.edges.len() as u64, &deleted[..]);
         if counts != expected {
-            return Ok(Some(format!("{counts:?} vertices and edges, not {expected:?}")));
+            let found = format!("{counts:?} vertices, edges and deleted ones, not {expected:?}");
+            return Ok(Some(found));
         }
         if graph.snapshot_name().is_none() {
             let found = graph.snapshots()?.into_iter().map(|snapshot| snapshot.name);
@@ -360,7 +406,7 @@ impl History {
         let contents = import(state, self.naming, &options)?;
         let device = crate::disk::drive_with(&self.drive, FaultPlan::none(), &contents);
         let graph = open_whole(device)?;
-        let vertices = 0..state.numbers.len() as VertexId;
+        let vertices = 0..state.live().len() as VertexId;
         demand(graph.vertices() == vertices.len(), || "an import lost vertices".into())?;
         let view = View::new(graph, vertices.collect());
         let cheap = algorithms::cheap(&view);
@@ -448,7 +494,7 @@ fn random_edges(random: &mut Random) -> (Vec<u64>, Vec<(VertexId, VertexId)>) {
 fn import(state: &State, naming: Naming, options: &ImportConfig) -> Outcome<Vec<u8>> {
     let name = |v: VertexId| naming.name(state.numbers[v as usize]);
     let mut text = String::new();
-    for v in 0..state.numbers.len() as VertexId {
+    for v in state.live() {
         text.push_str(&name(v));
         for (_, target) in state.edges.range((v, 0)..=(v, VertexId::MAX)) {
             write!(text, " {}", name(*target)).expect("memory");

@@ -14,4 +14,4 @@ mod play;
 pub mod threads;
 
 pub use crash::{Kind, Point, Sweep};
-pub use history::{History, Step};
+pub use history::{History, State, Step};

@@ -29,7 +29,8 @@ fn same_seed_gives_the_same_history_and_the_same_points() {
 fn histories_are_of_all_kinds() {
     let histories: Vec<_> = (0..80).map(|seed| History::new(seed).expect("no faults")).collect();
     let answers: Vec<Answer> = histories.iter().flat_map(|h| h.answers.concat()).collect();
-    for answer in [Answer::Done, Answer::Present, Answer::Absent, Answer::SelfLoop] {
+    use Answer::{Absent, Done, Present, SelfLoop, Unknown};
+    for answer in [Done, Present, Absent, SelfLoop, Unknown] {
         assert!(answers.contains(&answer), "{answer:?}");
     }
     let any = |what: fn(&History) -> bool| histories.iter().any(what);
@@ -45,6 +46,12 @@ fn histories_are_of_all_kinds() {
     assert!(any(|h| h.states.iter().any(|state| state.snapshots.len() > 1)));
     assert!(any_step(|step| matches!(step, Step::Open(limits) if limits.bytes == 0)));
     assert!(any(|h| h.states.iter().any(|state| state.edges.is_empty())));
+    let deleted = |h: &History| h.states.iter().filter(|state| !state.deleted.is_empty()).count();
+    assert!(histories.iter().filter(|history| deleted(history) > 0).count() > 20);
+    let revives = |pair: &[cenote_sim::updates::State]| {
+        pair[0].deleted.difference(&pair[1].deleted).next().is_some()
+    };
+    assert!(histories.iter().any(|h| h.states.windows(2).any(revives)));
     assert!(any(|h| h.states[0].edges.len() > 1_000) && any(|h| h.states[0].edges.len() < 3));
 }
 

@@ -117,6 +117,7 @@ struct Pass<'a> {
     adjacency: &'a Adjacency,
     section: &'static str,
     superblock: &'a Superblock,
+    deleted: &'a [VertexId],
     key: u64,
     before: Before,
     words: Option<Words<'a>>,
@@ -156,6 +157,7 @@ impl<'a> Pass<'a> {
             adjacency,
             section: adjacency.kind().name(),
             superblock: graph.superblock(),
+            deleted: graph.deleted(),
             key: hash_key(graph.superblock()),
             before: Before::Complete,
             words: Some(Words::new(&graph.pages, index)?),
@@ -263,7 +265,7 @@ impl<'a> Pass<'a> {
                 return Ok(Some(fault));
             }
         }
-        Ok(self.order_fault(list))
+        Ok(self.entries_fault(list))
     }
 
     /// Adds the list to the sums. Returns whether the weights of a repeated entry fall.
@@ -323,7 +325,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    fn order_fault(&self, list: &List<'_>) -> Option<PageFault> {
+    fn entries_fault(&self, list: &List<'_>) -> Option<PageFault> {
         let (vertex, duplicates_kept) = (list.vertex, self.superblock.duplicates_kept);
         let falls = list.targets.windows(2).any(|pair| !ascends(pair[0], pair[1], duplicates_kept));
         if falls {
@@ -332,7 +334,15 @@ impl<'a> Pass<'a> {
         if !self.superblock.self_loops_kept && list.targets.binary_search(&vertex).is_ok() {
             return Some(other(format!("vertex {vertex} stands in its own list")));
         }
-        None
+        if self.deleted.is_empty() {
+            return None;
+        }
+        let is_deleted = |vertex: &VertexId| self.deleted.binary_search(vertex).is_ok();
+        if !list.targets.is_empty() && is_deleted(&vertex) {
+            return Some(other(format!("vertex {vertex} is deleted, but its list has entries")));
+        }
+        let entry = list.targets.iter().find(|entry| is_deleted(entry))?;
+        Some(other(format!("the list of vertex {vertex} has vertex {entry}, which is deleted")))
     }
 
     /// The number of entries of the next page by the index. `None` after a fault in the index.

@@ -8,6 +8,7 @@
 //! - Weights: finite, one for each entry, summed as in the superblock.
 //! - Delta runs: every change, and the lists with all changes.
 //! - Ids: ascending, so none occurs twice.
+//! - Deleted vertices: ascending, with empty lists, and in no list.
 //! - Order of the vertices: its two tables are inverse to each other.
 //! - Hub neighbours: equal to those computed from the lists.
 //! - Snapshots: no later epoch has used their pages, and each is checked as the graph is.
@@ -172,12 +173,15 @@ impl Check<'_> {
             slots::check_weight_index(self, kind)?;
         }
         for kind in [SectionKind::OutDegrees, SectionKind::InDegrees] {
-            self.check_degrees(kind)?;
+            // Their values were compared with the lists.
+            self.check_section(kind)?;
         }
         runs::check_runs(self)?;
         ids::check_ids(self)?;
         order::check_order(self)?;
         hub_neighbours::check_hub_neighbours(self)?;
+        // Opening the graph has checked the vertices.
+        self.check_section(SectionKind::DeletedVertices)?;
         (self.progress)(self.report.pages, self.report.pages);
         Ok(())
     }
@@ -278,8 +282,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Checks the pages of degrees; their values were compared with the lists.
-    fn check_degrees(&mut self, kind: SectionKind) -> Result<()> {
+    /// Checks the pages of a section whose content was checked elsewhere.
+    fn check_section(&mut self, kind: SectionKind) -> Result<()> {
         let Some(&section) = self.graph.superblock().section(kind) else { return Ok(()) };
         check_pages(self, section, &mut |_, _| Ok(())).map(drop)
     }

@@ -27,6 +27,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::VertexId;
+use crate::deleted::Deleted;
 use crate::error::{Result, StoreError};
 use crate::log::log_fault;
 use crate::order::Ranks;
@@ -99,9 +100,18 @@ impl Ids {
         self.tail.as_ref().map_or(&[], Tail::ids)
     }
 
-    /// Number of vertices.
+    /// Number of vertices, the deleted ones included: the end of the ranks.
     pub fn vertices(&self) -> u64 {
         self.pages.layout.superblock.vertices
+    }
+
+    /// Number of vertices without the deleted ones.
+    pub fn live_vertices(&self) -> u64 {
+        self.vertices() - self.deleted().all().len() as u64
+    }
+
+    fn deleted(&self) -> &Deleted {
+        &self.pages.layout.deleted
     }
 
     /// Whether every vertex is its own rank: its number is the place of its id among all ids.
@@ -115,8 +125,13 @@ impl Ids {
         self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
-    /// The vertex with this id, if there is one.
+    /// The vertex with this id, if there is one that is not deleted.
     pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
+        Ok(self.number_of(id)?.filter(|vertex| !self.deleted().contains(*vertex)))
+    }
+
+    /// The vertex with this id, deleted or not.
+    fn number_of(&self, id: &str) -> Result<Option<VertexId>> {
         let id = match self.kind() {
             IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
             IdKind::Strings => Some(IdRef::String(id)),
@@ -129,9 +144,9 @@ impl Ids {
         }
     }
 
-    /// The vertices of ids, which ascend; `None` where the graph has no such vertex. Streams all
-    /// ids if many are looked up.
-    pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
+    /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.
+    /// Streams all ids if many are looked up.
+    pub(crate) fn numbers_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
         if (ids.len() as u64).saturating_mul(STREAMED_IDS) < self.vertices() {
             let places = self.ascending.search_all(ids)?;
             let vertex_of = |(id, place): (&IdRef<'_>, _)| match (place, &self.ranks) {
@@ -143,7 +158,7 @@ impl Ids {
         }
         let mut vertices = vec![None; ids.len()];
         let mut next = 0;
-        self.for_each(0..self.vertices() as VertexId, |vertex, id| {
+        self.for_each_number(0..self.vertices() as VertexId, |vertex, id| {
             while next < ids.len() && ids[next] < id {
                 next += 1;
             }
@@ -164,7 +179,8 @@ impl Ids {
         }
     }
 
-    /// The rank of a vertex: the place of its id among all ids in ascending order.
+    /// The rank of a vertex: the place of its id among all ids, those of deleted vertices included,
+    /// in ascending order.
     pub fn rank_of(&self, vertex: VertexId) -> Result<VertexId> {
         self.pages.layout.check_vertex(vertex)?;
         match &self.tail {
@@ -230,9 +246,25 @@ impl Ids {
         merge.visit_appended(&mut |_, id| visit(id))
     }
 
-    /// Streams the ids of a range of ranks in ascending order, each with its vertex. An error of
-    /// `visit` ends the pass.
+    /// Streams the ids of a range of ranks in ascending order, each with its vertex; passes over
+    /// deleted vertices. An error of `visit` ends the pass.
     pub fn for_each<E: From<StoreError>>(
+        &self,
+        ranks: Range<VertexId>,
+        mut visit: impl FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let deleted = self.deleted();
+        if deleted.is_empty() {
+            return self.for_each_number(ranks, visit);
+        }
+        self.for_each_number(ranks, |vertex, id| match deleted.contains(vertex) {
+            true => Ok(()),
+            false => visit(vertex, id),
+        })
+    }
+
+    /// [`Ids::for_each`] with the deleted vertices.
+    pub(crate) fn for_each_number<E: From<StoreError>>(
         &self,
         ranks: Range<VertexId>,
         mut visit: impl FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
@@ -254,8 +286,20 @@ impl Ids {
         merge.visit_appended(&mut visit)
     }
 
-    /// Calls `visit` with all vertices in the ascending order of their ids.
+    /// Calls `visit` with all vertices that are not deleted, in the ascending order of their ids.
     pub fn for_each_vertex(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
+        let deleted = self.deleted();
+        if deleted.is_empty() {
+            return self.for_each_vertex_number(visit);
+        }
+        self.for_each_vertex_number(|vertex| {
+            if !deleted.contains(vertex) {
+                visit(vertex);
+            }
+        })
+    }
+
+    fn for_each_vertex_number(&self, mut visit: impl FnMut(VertexId)) -> Result<()> {
         let ascending = 0..self.ascending.count() as VertexId;
         let mut vertices = match &self.ranks {
             Some(table) => Some(table.vertices(ascending.clone())?),
@@ -274,7 +318,7 @@ impl Ids {
         merge.visit_appended(&mut appended)
     }
 
-    /// Reads all ids into memory, for access in random order.
+    /// Reads all ids, those of deleted vertices too, into memory, for access in random order.
     pub fn load(&self) -> Result<IdTable> {
         let mut ranks = self.ranks.as_ref().map(Ranks::load).transpose()?;
         if let Some(tail) = &self.tail {

@@ -28,7 +28,7 @@ impl IdTable {
             IdKind::Dense => Table::Dense,
             IdKind::Integers => {
                 let mut integers = Vec::with_capacity(count);
-                ids.for_each(all, |_, id| {
+                ids.for_each_number(all, |_, id| {
                     if let IdRef::Integer(integer) = id {
                         integers.push(integer);
                     }
@@ -38,7 +38,7 @@ impl IdTable {
             }
             IdKind::Strings => {
                 let (mut text, mut ends) = (String::new(), Vec::with_capacity(count));
-                ids.for_each(all, |_, id| {
+                ids.for_each_number(all, |_, id| {
                     if let IdRef::String(string) = id {
                         text.push_str(string);
                         ends.push(text.len() as u64);

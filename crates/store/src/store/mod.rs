@@ -241,7 +241,8 @@ impl Store {
         lock(&self.state).commit.superblock.epoch
     }
 
-    /// Number of vertices, with those of batches that are becoming durable.
+    /// Number of vertices, the deleted ones included, with those of batches that are becoming
+    /// durable.
     pub fn vertices(&self) -> u64 {
         lock(&self.live).pending().counts.vertices
     }
@@ -267,13 +268,13 @@ impl Store {
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
 
-    /// The vertices of ids, which ascend; `None` where the graph has no such vertex.
+    /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.
     pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
         let base = {
             let mut live = lock(&self.live);
             self.base_ids(&mut live)?
         };
-        let mut vertices = base.vertices_of(ids)?;
+        let mut vertices = base.numbers_of(ids)?;
         lock(&self.live).add_named(ids, &mut vertices);
         Ok(vertices)
     }

@@ -151,7 +151,9 @@ impl<'s> Transaction<'s> {
         if pending.is_empty() {
             return (0, Cow::Borrowed(batch));
         }
-        let mut all = Batch { new_ids: pending.new_ids.clone(), ..Batch::default() };
+        let deleted_edges_max = batch.deleted_edges_max;
+        let new_ids = pending.new_ids.clone();
+        let mut all = Batch { new_ids, deleted_edges_max, ..Batch::default() };
         all.new_ids.extend_from_slice(&batch.new_ids);
         if !batch.weights.is_empty() {
             all.weights.resize(pending.edges.len(), None);

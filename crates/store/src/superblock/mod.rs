@@ -67,6 +67,8 @@ pub enum SectionKind {
     AppendedIntegers = 17,
     /// Ids of appended vertices, strings.
     AppendedStrings = 18,
+    /// Numbers of deleted vertices.
+    DeletedVertices = 23,
     /// Sorted runs of changes that the lists do not have yet.
     DeltaRuns = 25,
     /// Where the changes of a page of lists are in the runs.
@@ -75,7 +77,7 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 20] = [
+    pub const ALL: [SectionKind; 21] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -94,6 +96,7 @@ impl SectionKind {
         Self::InWeightIndex,
         Self::AppendedIntegers,
         Self::AppendedStrings,
+        Self::DeletedVertices,
         Self::DeltaRuns,
         Self::DeltaIndex,
     ];
@@ -121,6 +124,7 @@ impl SectionKind {
             Self::AppendedStrings => "appended string ids",
             Self::DeltaRuns => "delta runs",
             Self::DeltaIndex => "delta index",
+            Self::DeletedVertices => "deleted vertices",
         }
     }
 
@@ -140,6 +144,7 @@ impl SectionKind {
             Self::VertexOfRank | Self::RankOfVertex => PageKind::Order,
             Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
             Self::DeltaRuns => PageKind::DeltaRun,
+            Self::DeletedVertices => PageKind::Deleted,
         }
     }
 
@@ -164,7 +169,7 @@ pub struct Section {
     pub first_page: u64,
     /// Number of pages.
     pub pages: u64,
-    /// Number of items: list entries, index words, degrees, ids or ranks.
+    /// Number of items: list entries, index words, degrees, ids, ranks or vertices.
     pub items: u64,
     /// The epoch that the section describes; that of lists is the last one that changed them.
     pub epoch: u64,
@@ -211,7 +216,7 @@ pub struct Superblock {
     pub self_loops_kept: bool,
     /// Summary of the weights, if the graph is weighted.
     pub weights: Option<WeightSummary>,
-    /// Number of vertices.
+    /// Number of vertices, the deleted ones included: the end of their numbers.
     pub vertices: u64,
     /// Number of edges as the user counts them: each undirected edge once.
     pub edges: u64,
@@ -295,6 +300,16 @@ impl Superblock {
         let kinds = [SectionKind::AppendedIntegers, SectionKind::AppendedStrings];
         let section = kinds.into_iter().find_map(|kind| self.section(kind));
         section.map_or(0, |section| section.items) + self.logged_vertices
+    }
+
+    /// Number of deleted vertices, which keep their numbers until the graph is compacted.
+    pub fn deleted(&self) -> u64 {
+        self.section(SectionKind::DeletedVertices).map_or(0, |section| section.items)
+    }
+
+    /// Number of vertices without the deleted ones.
+    pub fn live_vertices(&self) -> u64 {
+        self.vertices - self.deleted()
     }
 
     /// The slot of this commit.

@@ -25,7 +25,11 @@ const LOG: u64 = 1 << 0;
 const SNAPSHOTS: u64 = 1 << 1;
 /// Required feature: there are changes in delta runs.
 const DELTA_RUNS: u64 = 1 << 2;
-const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS;
+/// Required feature: some vertices are deleted.
+const DELETED: u64 = 1 << 3;
+/// Features of a state: its snapshot has them too.
+const FEATURES_OF_STATE: u64 = DELETED;
+const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS | FEATURES_OF_STATE;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -206,6 +210,7 @@ impl Superblock {
         feature(!self.log.is_empty(), LOG)
             | feature(!self.snapshots.is_empty(), SNAPSHOTS)
             | feature(self.has_delta_runs(), DELTA_RUNS)
+            | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
     }
 
     fn flags(&self) -> u64 {
@@ -313,8 +318,15 @@ impl Slot {
         if !is_ours {
             return Err(other("it is no superblock of this graph"));
         }
-        if raw.features_required != 0 || raw.free_extents != 0 || raw.free_page != 0 {
+        if raw.features_required & (LOG | SNAPSHOTS | DELTA_RUNS) != 0
+            || raw.free_extents != 0
+            || raw.free_page != 0
+        {
             return Err(other("a snapshot has no log, free pages, snapshots or delta runs"));
+        }
+        let unknown = raw.features_required & !FEATURES_KNOWN;
+        if unknown != 0 {
+            return Err(other(format!("it has unknown features, bits {unknown:#x}")));
         }
         at_most("epoch of a snapshot", raw.epoch, newest.snapshots_epoch - 1)?;
         at_most("epoch 0 of a snapshot", u64::from(raw.epoch == 0), 0)?;
@@ -373,13 +385,18 @@ impl Raw {
         if snapshots.iter().any(|number| (*number != 0) != has_snapshots) {
             return Err(other("its feature of snapshots and the place of them disagree"));
         }
-        let sections = self.decode_sections()?;
-        let has_runs = sections.iter().any(|section| section.kind == SectionKind::DeltaRuns);
-        if (self.features_required & DELTA_RUNS != 0) != has_runs {
-            return Err(other("its feature of delta runs and its sections disagree"));
-        }
+        let has_runs = self.features_required & DELTA_RUNS != 0;
         if self.reserved != [0; 15] || !has_runs && self.listed_vertices != 0 {
             return Err(other("bytes that should be zero are not"));
+        }
+        let sections = self.decode_sections()?;
+        let kinds = [(DELETED, SectionKind::DeletedVertices), (DELTA_RUNS, SectionKind::DeltaRuns)];
+        for (bit, kind) in kinds {
+            let has_section = sections.iter().any(|section| section.kind == kind);
+            if has_section != (self.features_required & bit != 0) {
+                let name = kind.name();
+                return Err(other(format!("its feature of {name} and its sections disagree")));
+            }
         }
         Ok(Superblock {
             format_version: self.format_version,

@@ -118,6 +118,7 @@ impl Superblock {
             // The log and the runs have neither weights nor repeated edges.
             DeltaRuns => optional(!weighted && !self.duplicates_kept && self.listed_vertices > 0),
             DeltaIndex => required(has_runs),
+            DeletedVertices => Optional,
         }
     }
 
@@ -190,6 +191,13 @@ impl Superblock {
                 let run_pages = self.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages);
                 equal("items of a delta index", items, run_pages.saturating_mul(2))?;
                 equal("pages of a delta index", pages, items.div_ceil(words))
+            }
+            SectionKind::DeletedVertices => {
+                at_most("deleted vertices", items, n)?;
+                if items == 0 {
+                    return Err(other("its section of deleted vertices has none"));
+                }
+                equal("pages of deleted vertices", pages, items.div_ceil(words * 2))
             }
             SectionKind::OutWeights => self.check_weights(section, self.stored_out),
             SectionKind::InWeights => self.check_weights(section, self.stored_in),

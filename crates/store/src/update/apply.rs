@@ -6,6 +6,7 @@ use std::sync::MutexGuard;
 use super::edits::{CHANGES_MAX, Changes, Edit, edits_of};
 use super::lists::Lists;
 use super::sections::{write_degrees, write_index};
+use super::vertices::{self, write_deleted};
 use super::weights::EditedColumn;
 use super::{Answer, Batch, Change, Op, Updated};
 use crate::error::{Result, StoreError};
@@ -25,15 +26,19 @@ impl Store {
     /// In memory: 16 bytes for each change and direction, twice as much in an undirected graph, the
     /// lists that change and share a page, and a few MiB of pages. In a graph with weights also the
     /// weight index, the weights of those lists at 8 bytes each, and some 40 bytes for each page of
-    /// weights that is written.
+    /// weights that is written. An edge that is deleted with a vertex takes 24 bytes and those of a
+    /// change. To find the edges of vertices of a directed graph without lists of sources all lists
+    /// are read, and a bit for each vertex is in memory; elsewhere the lists of the vertices, unless
+    /// there are many.
     ///
     /// The weights of a list that grows go behind the others. A batch that would leave half of the
     /// addresses unreferenced writes all weights anew, so its time is that of the whole column.
     ///
     /// # Errors
     /// [`StoreError::Update`] where the graph keeps repeated edges, and for a vertex, an id or a
-    /// weight that it cannot have. Errors of reading, and those of [`Transaction::commit`]. The
-    /// graph stays as it was, or takes all of the batch.
+    /// weight that it cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more edges
+    /// than the batch allows. Errors of reading, and those of [`Transaction::commit`]. The graph
+    /// stays as it was, or takes all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
         self.update_with(self.lock_live(), batch)
     }
@@ -53,22 +58,33 @@ impl Store {
         let (logged, batch) = transaction.with_logged(batch);
         check(&graph, None, &batch)?;
         let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
+        let planned = vertices::plan(&graph, &batch)?;
+        let batch = planned.as_ref().map_or(batch.as_ref(), |planned| &planned.batch);
+        check_count(&graph, batch)?;
         let mut updated = Updated {
             answers: vec![Answer::Done; batch.changes.len()],
             ..Updated::unchanged(graph.superblock().epoch)
         };
-        let batch = batch.as_ref();
         let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
         let is_changed = update.lists(&mut updated)?;
         let run_changes = graph.run_changes();
+        let deleted = planned.as_ref().and_then(|planned| planned.deleted.as_deref());
+        let is_pending = logged > 0 || run_changes > 0;
         // Changes that undo those of runs or log change no list, but end runs and log.
-        if is_changed || logged > 0 || run_changes > 0 || !batch.new_ids.is_empty() {
+        if is_changed || is_pending || !batch.new_ids.is_empty() || deleted.is_some() {
             update.ids()?;
             update.counts(&updated.answers);
             transaction.remove(SectionKind::DeltaRuns);
             transaction.remove(SectionKind::DeltaIndex);
+            if let Some(after) = deleted {
+                write_deleted(&mut transaction, graph.deleted(), after)?;
+            }
             updated.pages_written = transaction.pages_written();
             updated.epoch = transaction.commit()?;
+        }
+        if let Some(planned) = planned {
+            (updated.answers, updated.edges_of_vertices) = planned.answers(&updated.answers);
+            updated.revived = planned.revived;
         }
         updated.answers.drain(..logged);
         (updated.merged, updated.merged_entries) = (logged as u64, run_changes);
@@ -91,19 +107,29 @@ pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> 
     if vertices > VERTICES_MAX {
         return Err(refuse(format!("{vertices} vertices, at most {VERTICES_MAX} are possible")));
     }
-    if batch.changes.len() > CHANGES_MAX {
-        let count = batch.changes.len();
-        return Err(refuse(format!("{count} changes, at most {CHANGES_MAX} are possible")));
-    }
+    check_count(graph, batch)?;
     let ends = batch.changes.iter().flat_map(|change| [change.source, change.target]);
     if let Some(vertex) = ends.into_iter().find(|vertex| u64::from(*vertex) >= vertices) {
         return Err(refuse(format!("vertex {vertex} of a change, but there are {vertices}")));
+    }
+    let is_of_two = |change: &&Change| change.op.is_of_vertex() && change.source != change.target;
+    if let Some(Change { source, target, .. }) = batch.changes.iter().find(is_of_two) {
+        return Err(refuse(format!("a change of a vertex, but of two: {source} and {target}")));
     }
     let kind = superblock.weights.map(|weights| weights.kind);
     if let Some(reason) = check_weights(batch, kind) {
         return Err(refuse(reason));
     }
     check_ids(graph, logged, &batch.new_ids, &refuse)
+}
+
+fn check_count(graph: &Graph, batch: &Batch) -> Result<()> {
+    let count = batch.changes.len();
+    if count <= CHANGES_MAX {
+        return Ok(());
+    }
+    let reason = format!("{count} changes, at most {CHANGES_MAX} are possible");
+    Err(StoreError::Update { file: graph.file().to_string(), reason })
 }
 
 /// What is wrong with the weights of a batch for a graph with weights of this type, or without.
@@ -132,7 +158,7 @@ fn check_weights(batch: &Batch, kind: Option<WeightType>) -> Option<String> {
             (Some(_), Some(weight)) if weight.ordered().is_none() => {
                 return Some(format!("weight {weight} of {} is not finite", edge()));
             }
-            (Some(kind), None) if *op != Op::Delete => {
+            (Some(kind), None) if matches!(op, Op::Add | Op::Set) => {
                 let edge = edge();
                 return Some(format!("{edge} has no weight, its edges have {}", kind.name()));
             }
@@ -313,7 +339,7 @@ impl Update<'_, '_> {
             match change.op {
                 Op::Add => superblock.edges += 1,
                 Op::Delete => superblock.edges -= 1,
-                Op::Set => {}
+                Op::Set | Op::AddVertex | Op::DeleteVertex => {}
             }
         }
     }

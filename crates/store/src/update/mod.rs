@@ -11,6 +11,7 @@
 //! - `lists`: pages of lists, packed anew
 //! - `spill`: the changes of the log as a delta run
 //! - `sections`: the page index and the lengths of lists
+//! - `vertices`: vertices that are deleted or come back
 //! - `weights`: the weights of lists that change, and where they lie
 
 mod ahead;
@@ -19,6 +20,7 @@ mod edits;
 mod lists;
 mod sections;
 mod spill;
+mod vertices;
 mod weights;
 
 pub(crate) use apply::check;
@@ -27,7 +29,7 @@ use crate::VertexId;
 use crate::ids::Id;
 use crate::weights::Weight;
 
-/// What a change does with an edge.
+/// What a change does with an edge or a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Adds the edge.
@@ -36,31 +38,53 @@ pub enum Op {
     Delete,
     /// Sets the weight of the edge, which must be there.
     Set,
+    /// Adds the vertex, which was deleted, without edges. New ids need no such change.
+    AddVertex,
+    /// Deletes the vertex with all its edges. It keeps its number until the graph is compacted.
+    DeleteVertex,
 }
 
-/// A change of one edge. In an undirected graph the order of its ends does not matter.
+impl Op {
+    /// Whether it changes a vertex, not an edge.
+    pub fn is_of_vertex(self) -> bool {
+        matches!(self, Self::AddVertex | Self::DeleteVertex)
+    }
+}
+
+/// A change of one edge or vertex. In an undirected graph the order of the ends of an edge does not
+/// matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// What to do.
     pub op: Op,
     /// One end: the vertex that the edge leaves, where edges have a direction.
     pub source: VertexId,
-    /// The other end.
+    /// The other end; in a change of a vertex the same.
     pub target: VertexId,
+}
+
+impl Change {
+    /// A change of a vertex.
+    pub fn of_vertex(op: Op, vertex: VertexId) -> Self {
+        Self { op, source: vertex, target: vertex }
+    }
 }
 
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Answer {
-    /// The edge was added or deleted, or its weight was set.
+    /// The edge or vertex was added or deleted, or the weight of the edge was set.
     Done,
-    /// An edge to be added was there already; it keeps its weight.
+    /// An edge or vertex to be added was there already; the edge keeps its weight.
     Present,
     /// An edge to be deleted, or whose weight was to be set, was not there.
     Absent,
     /// A self-loop was not added, because the graph keeps none.
     SelfLoop,
+    /// A vertex to be deleted is deleted already, or an end of an edge to be deleted or whose weight
+    /// was to be set.
+    Unknown,
 }
 
 /// Changes that are made together or not at all.
@@ -69,11 +93,15 @@ pub struct Batch {
     /// Ids of new vertices, which get the next numbers in this order. None of them may be an id of
     /// the graph already.
     pub new_ids: Vec<Id>,
-    /// The changes; of several of one edge the later sees what the earlier did.
+    /// The changes; of several of one edge or vertex the later sees what the earlier did. An edge
+    /// that is added to a deleted vertex adds the vertex too.
     pub changes: Vec<Change>,
     /// The weights of the changes, one for each, or none at all. In a graph with weights every
-    /// change but a deletion has one, of the type of the graph's; elsewhere none has.
+    /// change that adds an edge or sets its weight has one, of the type of the graph's; elsewhere
+    /// none has.
     pub weights: Vec<Option<Weight>>,
+    /// Most edges that the deleted vertices may have, since they are in memory; `None` for any.
+    pub deleted_edges_max: Option<u64>,
 }
 
 /// What a batch did.
@@ -96,6 +124,10 @@ pub struct Updated {
     pub merged_entries: u64,
     /// Changes of the log that were written as a delta run.
     pub spilled: u64,
+    /// Deleted vertices that were added again, those that the batch itself deleted included.
+    pub revived: u64,
+    /// Edges that were deleted with a vertex.
+    pub edges_of_vertices: u64,
 }
 
 impl Updated {
@@ -109,6 +141,8 @@ impl Updated {
             merged: 0,
             merged_entries: 0,
             spilled: 0,
+            revived: 0,
+            edges_of_vertices: 0,
         }
     }
 }

@@ -20,6 +20,7 @@ pub struct Model {
     pub weights: BTreeMap<(u32, u32), Weight>,
     /// By vertex.
     pub ids: Vec<Id>,
+    pub deleted: BTreeSet<u32>,
 }
 
 /// The lists of one direction that differ between two models.
@@ -33,7 +34,8 @@ impl Model {
         let edges: BTreeSet<_> = edges.filter(|(u, v)| first.directed || u <= v).collect();
         let ids = (0..first.out.len()).map(|v| first.id_of(v)).collect();
         let weights = edges.iter().filter_map(|&(u, v)| Some(((u, v), first.weight_of(u, v)?)));
-        Self { weights: weights.collect(), first, edges, ids }
+        let deleted = BTreeSet::new();
+        Self { weights: weights.collect(), first, edges, ids, deleted }
     }
 
     pub fn vertices(&self) -> u32 {
@@ -54,7 +56,22 @@ impl Model {
 
     fn change(&mut self, change: &Change, weight: Option<Weight>) -> Answer {
         let edge = self.edge(change.source, change.target);
+        let mut is_new = false;
+        if matches!(change.op, Op::Add | Op::AddVertex) {
+            is_new = self.deleted.remove(&edge.0) | self.deleted.remove(&edge.1);
+        } else if self.deleted.contains(&edge.0) || self.deleted.contains(&edge.1) {
+            return Answer::Unknown;
+        }
         let answer = match change.op {
+            Op::AddVertex if is_new => return Answer::Done,
+            Op::AddVertex => return Answer::Present,
+            Op::DeleteVertex => {
+                let is_other = |&(u, v): &(u32, u32)| u != edge.0 && v != edge.0;
+                self.edges.retain(is_other);
+                self.weights.retain(|of, _| is_other(of));
+                self.deleted.insert(edge.0);
+                return Answer::Done;
+            }
             Op::Add if edge.0 == edge.1 && !self.first.self_loops_kept => Answer::SelfLoop,
             Op::Add if self.edges.insert(edge) => Answer::Done,
             Op::Add => Answer::Present,
@@ -214,9 +231,11 @@ pub enum Kind {
     NewVertices,
     /// Nine of ten edges go.
     Clearing,
+    /// Vertices are deleted and added again, with edges between.
+    Vertices,
 }
 
-pub const KINDS: [Kind; 9] = [
+pub const KINDS: [Kind; 10] = [
     Kind::Few,
     Kind::Empty,
     Kind::NoEffect,
@@ -226,6 +245,7 @@ pub const KINDS: [Kind; 9] = [
     Kind::Repeats,
     Kind::NewVertices,
     Kind::Clearing,
+    Kind::Vertices,
 ];
 
 pub fn add(source: u32, target: u32) -> Change {
@@ -254,10 +274,11 @@ fn weigh(batch: &mut Batch, kind: WeightType, random: &mut Random) {
     let sets = random.below(5);
     for change in &mut batch.changes {
         // Additions and deletions find as many edges as before, so sets do too.
-        if random.below(5) < sets {
+        if random.below(5) < sets && !change.op.is_of_vertex() {
             change.op = Op::Set;
         }
-        let is_given = change.op != Op::Delete || random.below(2) == 0;
+        let is_needed = matches!(change.op, Op::Add | Op::Set);
+        let is_given = is_needed || random.below(2) == 0;
         batch.weights.push(is_given.then(|| random.weight(kind)));
     }
 }
@@ -305,6 +326,27 @@ fn unweighted_batch(model: &Model, kind: Kind, random: &mut Random) -> Batch {
         Kind::Clearing => {
             let gone = model.edges.iter().filter(|_| random.below(10) > 0).copied();
             batch.changes = gone.map(|(u, v)| delete(u, v)).collect();
+        }
+        Kind::Vertices => {
+            let count = random.below(3);
+            batch.new_ids = new_ids(model, count as u32, random);
+            let n = n + count as u32;
+            batch.changes = some_changes(model, 0..n, random.below(8), random);
+            let few = [1 + random.below(4), random.below(60)][random.below(2) as usize];
+            let known: Vec<u32> = model.deleted.iter().copied().collect();
+            for _ in 0..few {
+                let any = random.below(u64::from(n)) as u32;
+                let (vertex, op) = match random.below(5) {
+                    0 if !known.is_empty() => {
+                        (known[random.below(known.len() as u64) as usize], Op::AddVertex)
+                    }
+                    0 => (any, Op::AddVertex),
+                    1 => (model.hub(), Op::DeleteVertex),
+                    _ => (any, Op::DeleteVertex),
+                };
+                let place = random.below(batch.changes.len() as u64 + 1) as usize;
+                batch.changes.insert(place, Change::of_vertex(op, vertex));
+            }
         }
     }
     batch

@@ -18,6 +18,16 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
         };
         expected.push((Change { op: told.0, source: u, target: v }, told.1));
     }
+    let edges = expected.len();
+    let is_live = |model: &Model, v: u32| v < model.vertices() && !model.deleted.contains(&v);
+    let has_edge = |v: u32| new.edges.iter().any(|edge| edge.0 == v || edge.1 == v);
+    let all = || 0..new.vertices();
+    let added = all().filter(|v| is_live(new, *v) && !is_live(old, *v));
+    let deleted = all().filter(|v| is_live(old, *v) && !is_live(new, *v));
+    let counts_of_vertices = (added.clone().count() as u64, deleted.clone().count() as u64);
+    let alone = added.filter(|v| !has_edge(*v));
+    expected.extend(alone.map(|v| (Change::of_vertex(Op::AddVertex, v), None)));
+    expected.extend(deleted.map(|v| (Change::of_vertex(Op::DeleteVertex, v), None)));
     let mut found = Vec::new();
     let mut progress = (0, 0);
     let report = for_each_change::<StoreError>(
@@ -34,10 +44,10 @@ pub fn assert_diff((before, old): (&Graph, &Model), (after, new): (&Graph, &Mode
     )
     .unwrap();
     assert_eq!(found, expected);
-    let count = |op| expected.iter().filter(|(change, _)| change.op == op).count() as u64;
+    let count = |op| expected[..edges].iter().filter(|(change, _)| change.op == op).count() as u64;
     let counts = [report.added, report.deleted, report.reweighed];
     assert_eq!(counts, [Op::Add, Op::Delete, Op::Set].map(count));
-    assert_eq!(report.new_vertices as usize, new.ids.len() - old.ids.len());
+    assert_eq!((report.new_vertices, report.deleted_vertices), counts_of_vertices);
     assert_eq!(progress, (report.pages, report.pages));
     let same =
         for_each_change::<StoreError>(after, after, &mut |_, _| {}, &mut |_, _| unreachable!())

@@ -165,6 +165,22 @@ fn star_with_runs() -> Vec<u8> {
     device.bytes()
 }
 
+/// The star without some vertices, one of which came later, and with one that came back.
+fn star_without_vertices() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let store = Store::open(device.shared()).unwrap();
+    store.update(&appended()).unwrap();
+    let of = |op, vertices: &[u32]| {
+        let changes = vertices.iter().map(|&vertex| Change::of_vertex(op, vertex)).collect();
+        store.update(&Batch { changes, ..Batch::default() }).unwrap()
+    };
+    let all: Vec<u32> = (100..1300).chain([0, 7, 2201]).collect();
+    assert_eq!(of(Op::DeleteVertex, &all).edges_of_vertices, 1205);
+    of(Op::AddVertex, &[7]);
+    device.bytes()
+}
+
 #[test]
 fn a_graph_with_delta_runs_is_read_as_ever_and_written_as_ever() {
     let device = fixture("v2-runs.cenote", star_with_runs);
@@ -190,6 +206,35 @@ fn a_graph_with_delta_runs_is_read_as_ever_and_written_as_ever() {
     let graph = Graph::open(damaged.shared()).unwrap();
     let error = graph.scan(Direction::Out, &mut |_, _| Ok(())).unwrap_err().to_string();
     assert!(error.contains("delta runs") && error.contains("checksum mismatch"), "{error}");
+}
+
+#[test]
+fn a_graph_with_deleted_vertices_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-deleted.cenote", star_without_vertices);
+    assert!(device.bytes() == star_without_vertices(), "other bytes than ever");
+    let found = Graph::open(device.shared()).unwrap();
+    assert_eq!((found.vertices(), found.live_vertices()), (2202, 1000));
+    let superblock = found.superblock();
+    assert_eq!((superblock.epoch, superblock.edges), (4, 998));
+    let mut list = Vec::new();
+    found.read_list(Direction::Out, 1, &mut list).unwrap();
+    let is_left = |v: &u32| *v > 0 && *v != 7 && !(100..1300).contains(v);
+    assert_eq!(list, (0..2200).filter(is_left).collect::<Vec<_>>());
+    let ids = found.ids().unwrap();
+    let vertices = ["Amy", "vertex/0007", "vertex/0000"].map(|id| ids.vertex_of(id).unwrap());
+    assert_eq!(vertices, [None, Some(7), None]);
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+    let sections = superblock.sections.iter();
+    let section = sections.clone().find(|section| section.kind as u32 == 23).unwrap();
+    let page = found.physical(section.first_page) as usize;
+    let damaged = fixture("v2-corrupt-deleted.cenote", || {
+        let mut bytes = star_without_vertices();
+        bytes[page * 4096 + 48] ^= 1;
+        bytes
+    });
+    let error = Graph::open(damaged.shared()).unwrap_err().to_string();
+    assert!(error.contains("(deleted vertices, ") && error.contains("checksum"), "{error}");
 }
 
 /// The star with a snapshot before each of two batches.

@@ -20,3 +20,4 @@ mod sections;
 mod snapshots;
 mod update_weights;
 mod updates;
+mod vertices;
