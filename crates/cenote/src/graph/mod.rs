@@ -106,16 +106,20 @@ impl Graph {
         path: &Path,
         check: &mut dyn FnMut(Arc<dyn Device>) -> cenote_store::Result<CheckReport>,
     ) -> Result<CheckReport> {
-        let opening = Opening::new(path, Access::Read, &DriveOptions::default())?;
-        let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
-        // The lock keeps all pages; a superblock may be torn because it is being written.
-        for _ in 0..CHECK_RETRIES {
-            let report = check(Arc::clone(&opening.device))?;
-            if report.is_whole() || !has_writer() {
-                return Ok(report);
+        let mut tries = 0;
+        loop {
+            let opening = Opening::new(path, Access::Read, &DriveOptions::default())?;
+            let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
+            // The lock keeps all pages; a superblock may be torn because it is being written, or
+            // name pages that were mapped to tiers since they were opened.
+            let report = check(Arc::clone(&opening.device));
+            let is_whole = report.as_ref().is_ok_and(CheckReport::is_whole);
+            let is_over = tries == CHECK_RETRIES || (!has_writer() && opening.is_newest()?);
+            if is_whole || is_over {
+                return Ok(report?);
             }
+            tries += 1;
         }
-        Ok(check(opening.device)?)
     }
 
     /// The path of its file.
@@ -198,12 +202,13 @@ impl Graph {
     }
 
     /// Opens the graph of this path for changes. This [`Graph`] stays as it is; one that is opened
-    /// after a commit has the changes.
+    /// after a commit has the changes. Over tiers whose pages this [`Graph`] moves, the changes go
+    /// through it.
     ///
     /// # Errors
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
-        Update::open(&self.path)
+        Update::options().open_beside(self)
     }
 
     /// Its snapshots, the oldest first; none if it was opened at one.

@@ -1,7 +1,7 @@
 //! Graphs that are updated while the power is cut or writes fail, at every change of the device.
 
 use cenote_sim::updates::crash::{replay, sweep, sweep_on};
-use cenote_sim::updates::{History, Step, Sweep};
+use cenote_sim::updates::{History, Step, Sweep, tiered};
 use cenote_store::Answer;
 
 #[test]
@@ -88,4 +88,13 @@ fn a_lost_edge_and_a_wrong_epoch_are_found() {
     let fault = history.crash(seed, 0, &points[0], Sweep::default()).expect_err("another epoch");
     assert!(!fault.contains("panicked"), "{fault}");
     assert_eq!(sweep(seed..seed + 1, 1, Sweep::default()).map(|points| points > 0), Ok(true));
+}
+
+#[test]
+fn power_cuts_while_blocks_move_between_tiers_leave_the_graph_before_or_after_a_step() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = tiered::sweep_on(cores, 0, 6_000).unwrap_or_else(|fault| panic!("{fault}"));
+    println!("{count:?}");
+    assert!(count.cuts >= 6_000 && count.moved > 500, "{count:?}");
+    assert!(count.ended > 10 && count.failed > 10 && count.full > 2, "{count:?}");
 }

@@ -77,6 +77,16 @@ impl TieredDevice {
         Ok(Self { core: Arc::new(Core::open(map, header, tiers)?) })
     }
 
+    /// Whether no other process has changed the map since the device was opened. A process that
+    /// only reads sees blocks as the map had them then: it opens the set again where this is false.
+    /// Meaningless once this device has changed something itself.
+    ///
+    /// # Errors
+    /// [`TieredError::Device`].
+    pub fn is_newest(&self) -> Result<bool> {
+        self.core.is_newest()
+    }
+
     /// The set's description.
     pub fn header(&self) -> &SetHeader {
         &self.core.header
