@@ -95,7 +95,10 @@ impl OpenOptions {
             }
             std::thread::sleep(COMMIT_RETRY_INTERVAL);
         }
-        Err(Error::locked(path, "a writer changes the graph faster than it can be opened: try again"))
+        Err(Error::locked(
+            path,
+            "a writer changes the graph faster than it can be opened: try again",
+        ))
     }
 
     /// Reads the graph; `None` if a writer has mapped more of it to tiers meanwhile.

@@ -85,23 +85,24 @@ pub(crate) fn failed(path: &Path, members: &Members, error: StoreError) -> Error
         .map(|(tier, header)| room(tier, header, members.device.header().block_bytes))
         .collect();
     let context = format!(
-        "{}: no room for the new pages on its tiers ({}): the graph is as it was before this \
-         batch; for more room, export it and import it again",
+        "{}: no room for the new pages on its tiers ({}): the graph is as it was; for more \
+         room, export it and import it again",
         path.display(),
         tiers.join(", ")
     );
     Error::Io { context, source: io::Error::from_raw_os_error(ENOSPC) }
 }
 
-/// What is left of one tier: its slots are taken, or its drive has so much free space.
+/// What is left of one tier, and of its drive if that is less.
 fn room(tier: &TierUse, header: &TierHeader, block_bytes: u32) -> String {
     let (name, file) = named_file(header);
-    let bytes = |slots: u64| size(slots * u64::from(block_bytes));
+    let bytes = |slots: u64| slots * u64::from(block_bytes);
     let slots = tier.slots - tier.spare;
-    if tier.blocks >= slots {
-        return format!("{name} is full with {}", bytes(slots));
-    }
+    let left = bytes(slots.saturating_sub(tier.blocks));
     let free = file.parent().and_then(|folder| free_bytes(folder).ok());
-    let free = free.map_or_else(String::new, |free| format!(", {} free on its drive", size(free)));
-    format!("{name} has {} of {}{free}", bytes(tier.blocks), bytes(slots))
+    let drive = match free.filter(|free| *free < left) {
+        Some(free) => format!(", of which its drive has {} free", size(free)),
+        None => String::new(),
+    };
+    format!("{name} has {} left of {}{drive}", size(left), size(bytes(slots)))
 }

@@ -15,9 +15,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_device::{Device, DeviceError};
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
+use cenote_device::{Device, DeviceError};
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, Weight, WeightType};
 

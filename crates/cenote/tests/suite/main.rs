@@ -11,4 +11,5 @@ mod import;
 mod library;
 mod since;
 mod snapshots;
+mod tiers;
 mod update;

@@ -206,8 +206,11 @@ impl History {
         let (device, all) =
             (drive_with(&self.drive, point.plan(seed), &point.image.0), self.steps.len());
         let is_lie = matches!(point.kind, Kind::Lie(_));
-        let ran =
-            play(self, &shared(&device), point.from..if is_lie { self.opened(point.from) } else { all })?;
+        let ran = play(
+            self,
+            &shared(&device),
+            point.from..if is_lie { self.opened(point.from) } else { all },
+        )?;
         let acknowledged = ran.acknowledged.unwrap_or(point.from);
         let ended = ran.error.is_some() || is_lie || acknowledged == all;
         demand(ended, || "the history stops without an error".into())?;
@@ -252,11 +255,7 @@ impl History {
 
     /// Compares the graph on a device with the states after the steps that were acknowledged and
     /// after one more. Returns which it is.
-    pub(super) fn whole(
-        &self,
-        found: &Arc<dyn Device>,
-        acknowledged: Found,
-    ) -> Outcome<Found> {
+    pub(super) fn whole(&self, found: &Arc<dyn Device>, acknowledged: Found) -> Outcome<Found> {
         let graph = Graph::open(Arc::clone(found));
         let graph = graph.map_err(|error| format!("it does not open: {error}"))?;
         let Found { state: first, repeated } = acknowledged;

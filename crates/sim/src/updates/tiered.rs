@@ -95,7 +95,11 @@ impl Layout {
     }
 
     /// Empty members with these faults and random fates of what is not synced.
-    fn members(&self, random: &mut Random, fault: impl Fn(usize) -> Option<(When, Effect)>) -> Members {
+    fn members(
+        &self,
+        random: &mut Random,
+        fault: impl Fn(usize) -> Option<(When, Effect)>,
+    ) -> Members {
         let drives = self.drives.iter().enumerate();
         Members(drives.map(|(at, drive)| drive_with(drive, plan(random, fault(at)), &[])).collect())
     }
@@ -135,13 +139,19 @@ impl Members {
         TieredDevice::open(Arc::clone(&self.0[0]) as _, tiers.collect())
     }
 
-    /// Opens the set in a process with this power.
-    fn open_with(&self, power: &Arc<Power>) -> Result<TieredDevice, TieredError> {
-        let plugged = |device: &Arc<SimDevice>| {
+    /// Opens the set in a process with this power, maybe with a member whose syncs do nothing.
+    fn open_with(
+        &self,
+        power: &Arc<Power>,
+        unsynced: Option<usize>,
+    ) -> Result<TieredDevice, TieredError> {
+        let plugged = |(at, device): (usize, &Arc<SimDevice>)| {
             let (device, power) = (Arc::clone(device), Arc::clone(power));
-            Arc::new(Plugged { device, power }) as Arc<dyn Device>
+            Arc::new(Plugged { device, power, is_synced: unsynced != Some(at) }) as Arc<dyn Device>
         };
-        TieredDevice::open(plugged(&self.0[0]), self.0[1..].iter().map(plugged).collect())
+        let mut members = self.0.iter().enumerate().map(plugged);
+        let map = members.next().expect("a set has a map");
+        TieredDevice::open(map, members.collect())
     }
 
     /// The members as they are found after a power cut now.
@@ -170,9 +180,8 @@ fn some_moves(device: &TieredDevice, migrator: &mut Migrator, random: &mut Rando
     };
     let moves: Vec<Move> = (0..1 + random.below(MOVES)).map(|_| step(random)).collect();
     let outcomes = migrator.carry_out(&moves).unwrap_or_default();
-    let moved = |outcome: &&cenote_tier::device::Outcome| {
-        **outcome == cenote_tier::device::Outcome::Moved
-    };
+    let moved =
+        |outcome: &&cenote_tier::device::Outcome| **outcome == cenote_tier::device::Outcome::Moved;
     outcomes.iter().filter(moved).count() as u64
 }
 
@@ -183,12 +192,15 @@ struct Process {
     power: Arc<Power>,
     /// Steps that were acknowledged so far.
     acknowledged: Arc<AtomicUsize>,
+    /// A member whose syncs do nothing.
+    unsynced: Option<usize>,
 }
 
 impl Process {
     fn new(history: &Arc<History>, members: &Members, power: Arc<Power>, from: usize) -> Self {
         let acknowledged = Arc::new(AtomicUsize::new(from));
-        Self { history: Arc::clone(history), members: members.clone(), power, acknowledged }
+        let (history, members) = (Arc::clone(history), members.clone());
+        Self { history, members, power, acknowledged, unsynced: None }
     }
 
     /// Cuts the power after each change from now on. `from` is what was surely durable before.
@@ -207,7 +219,8 @@ impl Process {
     /// Makes the steps, with moves after each. Returns also how many blocks moved; no steps where
     /// the set does not open.
     fn play(&self, which: Range<usize>, random: &mut Random) -> Outcome<(Option<Ran>, u64)> {
-        let Ok(device) = self.members.open_with(&self.power) else { return Ok((None, 0)) };
+        let opened = self.members.open_with(&self.power, self.unsynced);
+        let Ok(device) = opened else { return Ok((None, 0)) };
         let Ok(mut migrator) = Migrator::new(&device, BATCH) else { return Ok((None, 0)) };
         let shared: Arc<dyn Device> = Arc::new(device.clone());
         let mut moved = 0;
@@ -269,12 +282,16 @@ struct Case {
 }
 
 impl Case {
-    fn new(seed: u64) -> Outcome<Self> {
+    fn of(seed: u64, history: History) -> Self {
         let mut random = Random::new(seed ^ 0x7157);
+        let layout = Layout::random(&history, &mut random);
+        Self { seed, history: Arc::new(history), layout, random }
+    }
+
+    fn new(seed: u64) -> Outcome<Self> {
         let mut history = History::new(seed)?;
         history.find_epochs(seed)?;
-        let layout = Layout::random(&history, &mut random);
-        Ok(Self { seed, history: Arc::new(history), layout, random })
+        Ok(Self::of(seed, history))
     }
 
     /// New members with the graph of the history.
@@ -295,9 +312,10 @@ impl Case {
     }
 
     /// Cuts the power after every change of a process that makes all steps.
-    fn cut(&mut self) -> Outcome<Count> {
+    fn cut(&mut self, unsynced: Option<usize>) -> Outcome<Count> {
         let members = self.stored()?;
-        let process = Process::new(&self.history, &members, Power::new(), 0);
+        let mut process = Process::new(&self.history, &members, Power::new(), 0);
+        process.unsynced = unsynced;
         process.cut_each_change(self.seed, Found::surely(0));
         let (ran, moved) = process.play(0..self.all(), &mut self.random)?;
         process.power.heard()?;
@@ -310,7 +328,7 @@ impl Case {
         let members = self.stored()?;
         let process = Process::new(&self.history, &members, Power::new(), 0);
         process.cut_each_change(self.seed, Found::surely(0));
-        let device = members.open_with(&process.power).map_err(text)?;
+        let device = members.open_with(&process.power, None).map_err(text)?;
         let (done, mut random) = (AtomicBool::new(false), Random::new(self.random.bits()));
         let shared: Arc<dyn Device> = Arc::new(device.clone());
         let (ran, moved) = std::thread::scope(|scope| {
@@ -398,7 +416,7 @@ impl Case {
     }
 
     fn play_all(&mut self) -> Outcome<Count> {
-        let mut count = self.cut()?;
+        let mut count = self.cut(None)?;
         let changes = count.cuts;
         count.add(self.cut_beside_moves()?);
         for _ in 0..ENDS {
@@ -430,6 +448,23 @@ pub fn sweep(seeds: Range<u64>) -> Outcome<Count> {
     Ok(count)
 }
 
+/// Cuts the power after every change of a history, which must have its epochs.
+///
+/// # Errors
+/// The first fault.
+pub fn cut_history(seed: u64, history: History) -> Outcome<Count> {
+    Case::of(seed, history).cut(None)
+}
+
+/// The same for a seed, while the syncs of one member, by its number from the map on, do nothing:
+/// must find a fault in some history.
+///
+/// # Errors
+/// The first fault.
+pub fn cut_without_syncs(seed: u64, member: usize) -> Outcome<Count> {
+    Case::new(seed)?.cut(Some(member))
+}
+
 /// [`sweep`] on some threads, from a seed on, until there were `cuts` power cuts.
 ///
 /// # Errors
@@ -457,7 +492,10 @@ pub fn sweep_on(threads: usize, seed: u64, cuts: u64) -> Outcome<Count> {
     Ok(so_far())
 }
 
-/// The history of one seed.
+/// All faults of a random history.
+///
+/// # Errors
+/// As [`sweep`].
 pub fn every_cut(random: &mut Random) -> Outcome<Count> {
     let seed = random.below(1 << 32);
     sweep(seed..seed + 1)

@@ -98,3 +98,20 @@ fn power_cuts_while_blocks_move_between_tiers_leave_the_graph_before_or_after_a_
     assert!(count.cuts >= 6_000 && count.moved > 500, "{count:?}");
     assert!(count.ended > 10 && count.failed > 10 && count.full > 2, "{count:?}");
 }
+
+/// The same for tiers: a lost edge, and a member whose syncs do nothing, are found.
+#[test]
+fn a_lost_edge_and_a_member_that_is_not_synced_are_found_over_tiers() {
+    let seed = 3;
+    let mut history = History::new(seed).expect("no faults");
+    history.points(seed).expect("no faults");
+    for state in &mut history.states {
+        state.edges.pop_last();
+    }
+    let fault = tiered::cut_history(seed, history).expect_err("it saw no lost edge");
+    assert!(!fault.contains("panicked"), "{fault}");
+    for member in 0..3 {
+        let finds = |seed: &u64| tiered::cut_without_syncs(*seed, member).is_err();
+        assert!((0..20).any(|seed| finds(&seed)), "the syncs of member {member} are not missed");
+    }
+}
