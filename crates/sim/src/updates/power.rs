@@ -27,6 +27,8 @@ pub(super) struct Power {
     /// The first change that reaches no device any more.
     ends_at: u64,
     listener: Mutex<Option<Listener>>,
+    /// The changes that are syncs of the map.
+    map_syncs: Mutex<Vec<u64>>,
     /// The first fault that the listener found.
     fault: Mutex<Option<String>>,
 }
@@ -48,8 +50,9 @@ impl Power {
 
     /// The power of a process that ends before its n-th change.
     pub fn that_ends_at(change: u64) -> Arc<Self> {
-        let (listener, fault) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { changes: AtomicU64::new(0), ends_at: change, listener, fault })
+        let (listener, map_syncs, fault) = Default::default();
+        let changes = AtomicU64::new(0);
+        Arc::new(Self { changes, ends_at: change, listener, map_syncs, fault })
     }
 
     /// Calls `listener` after every change from now on; while it looks nothing changes.
@@ -67,10 +70,22 @@ impl Power {
         self.changes.load(Ordering::SeqCst)
     }
 
+    /// The changes so far that are syncs of the map, by their numbers.
+    pub fn map_syncs(&self) -> Vec<u64> {
+        lock(&self.map_syncs).clone()
+    }
+
     /// Makes a change, unless the process has ended.
     fn change<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
+        self.change_of_kind(false, change)
+    }
+
+    fn change_of_kind<T>(&self, is_map_sync: bool, change: impl FnOnce() -> T) -> Option<T> {
         let listener = lock(&self.listener);
         let number = self.changes.fetch_add(1, Ordering::SeqCst);
+        if is_map_sync {
+            lock(&self.map_syncs).push(number);
+        }
         if number >= self.ends_at {
             return None;
         }
@@ -89,6 +104,8 @@ impl Power {
 pub(super) struct Plugged {
     pub device: Arc<SimDevice>,
     pub power: Arc<Power>,
+    /// Whether it holds the map of the set.
+    pub is_map: bool,
     /// Whether its syncs make anything durable.
     pub is_synced: bool,
 }
@@ -111,7 +128,8 @@ impl Layer for Plugged {
     }
 
     fn sync(&self) -> Result<()> {
-        let synced = self.power.change(|| if self.is_synced { self.device.sync() } else { Ok(()) });
+        let sync = || if self.is_synced { self.device.sync() } else { Ok(()) };
+        let synced = self.power.change_of_kind(self.is_map, sync);
         synced.unwrap_or_else(|| Err(self.ended("sync")))
     }
 

@@ -34,7 +34,7 @@ const ALL_EACH: u64 = 400;
 const GOING_ON_EACH: u64 = 16;
 
 /// Processes that end, and members that fail, in each history.
-const ENDS: u64 = 3;
+const ENDS: u64 = 4;
 const FAILURES: u64 = 6;
 
 /// Blocks that are moved at once, and in one go between two steps.
@@ -147,7 +147,8 @@ impl Members {
     ) -> Result<TieredDevice, TieredError> {
         let plugged = |(at, device): (usize, &Arc<SimDevice>)| {
             let (device, power) = (Arc::clone(device), Arc::clone(power));
-            Arc::new(Plugged { device, power, is_synced: unsynced != Some(at) }) as Arc<dyn Device>
+            let (is_map, is_synced) = (at == 0, unsynced != Some(at));
+            Arc::new(Plugged { device, power, is_map, is_synced }) as Arc<dyn Device>
         };
         let mut members = self.0.iter().enumerate().map(plugged);
         let map = members.next().expect("a set has a map");
@@ -312,7 +313,8 @@ impl Case {
     }
 
     /// Cuts the power after every change of a process that makes all steps.
-    fn cut(&mut self, unsynced: Option<usize>) -> Outcome<Count> {
+    /// Returns also which of the changes are syncs of the map.
+    fn cut(&mut self, unsynced: Option<usize>) -> Outcome<(Count, Vec<u64>)> {
         let members = self.stored()?;
         let mut process = Process::new(&self.history, &members, Power::new(), 0);
         process.unsynced = unsynced;
@@ -320,7 +322,8 @@ impl Case {
         let (ran, moved) = process.play(0..self.all(), &mut self.random)?;
         process.power.heard()?;
         self.done(ran)?;
-        Ok(Count { cuts: process.power.changes(), moved, ..Count::default() })
+        let count = Count { cuts: process.power.changes(), moved, ..Count::default() };
+        Ok((count, process.power.map_syncs()))
     }
 
     /// Cuts the power while another thread moves blocks.
@@ -352,10 +355,10 @@ impl Case {
         Ok(Count { cuts: process.power.changes(), moved: moved?, ..Count::default() })
     }
 
-    /// Ends a process before a change, and cuts the power after each change of the next one.
-    fn end(&mut self, changes: u64) -> Outcome<Count> {
+    /// Ends a process before a change, by its number, and cuts the power after each change of the next one.
+    fn end(&mut self, change: u64) -> Outcome<Count> {
         let members = self.stored()?;
-        let power = Power::that_ends_at(self.random.below(changes));
+        let power = Power::that_ends_at(change);
         let process = Process::new(&self.history, &members, power, 0);
         process.play(0..self.all(), &mut self.random)?;
         let surely = Found::surely(process.acknowledged.load(Ordering::SeqCst));
@@ -416,11 +419,16 @@ impl Case {
     }
 
     fn play_all(&mut self) -> Outcome<Count> {
-        let mut count = self.cut(None)?;
+        let (mut count, map_syncs) = self.cut(None)?;
         let changes = count.cuts;
         count.add(self.cut_beside_moves()?);
-        for _ in 0..ENDS {
-            count.add(self.end(changes)?);
+        for at in 0..ENDS {
+            // Before a sync of the map its newest pages are there, but not durable.
+            let change = match at % 2 {
+                0 => self.random.pick(&map_syncs),
+                _ => self.random.below(changes),
+            };
+            count.add(self.end(change)?);
         }
         for _ in 0..FAILURES {
             count.add(self.fail(changes / 2)?);
@@ -453,7 +461,7 @@ pub fn sweep(seeds: Range<u64>) -> Outcome<Count> {
 /// # Errors
 /// The first fault.
 pub fn cut_history(seed: u64, history: History) -> Outcome<Count> {
-    Case::of(seed, history).cut(None)
+    Case::of(seed, history).cut(None).map(|(count, _)| count)
 }
 
 /// The same for a seed, while the syncs of one member, by its number from the map on, do nothing:
@@ -462,7 +470,7 @@ pub fn cut_history(seed: u64, history: History) -> Outcome<Count> {
 /// # Errors
 /// The first fault.
 pub fn cut_without_syncs(seed: u64, member: usize) -> Outcome<Count> {
-    Case::new(seed)?.cut(Some(member))
+    Case::new(seed)?.cut(Some(member)).map(|(count, _)| count)
 }
 
 /// [`sweep`] on some threads, from a seed on, until there were `cuts` power cuts.
