@@ -20,6 +20,7 @@ use cenote_engine::{Engine, EngineConfig, Needs};
 pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
 use cenote_store::{Ids, VertexId, check_device, check_snapshot};
+use cenote_tier::device::Refreshed;
 
 pub use self::export::{Diff, Export, Exported};
 pub use self::info::{Info, SectionInfo, SnapshotInfo, WeightInfo};
@@ -114,8 +115,10 @@ impl Graph {
             // name pages that were mapped to tiers since they were opened.
             let report = check(Arc::clone(&opening.device));
             let is_whole = report.as_ref().is_ok_and(CheckReport::is_whole);
-            let is_over = tries == CHECK_RETRIES || (!has_writer() && opening.is_newest()?);
-            if is_whole || is_over {
+            if is_whole || tries == CHECK_RETRIES {
+                return Ok(report?);
+            }
+            if !has_writer() && opening.refresh()? == Refreshed::Newest {
                 return Ok(report?);
             }
             tries += 1;

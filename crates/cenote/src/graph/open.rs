@@ -12,6 +12,7 @@ use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::LookupConfig;
 use cenote_store::superblock::{SectionKind, Superblock};
+use cenote_tier::device::Refreshed;
 
 use super::{Graph, StoredGraph};
 use crate::drive::{DriveOptions, FileOnDrive, Warning};
@@ -101,7 +102,8 @@ impl OpenOptions {
         ))
     }
 
-    /// Reads the graph; `None` if a writer has mapped more of it to tiers meanwhile.
+    /// Reads the graph; `None` if a writer has changed the map of its tiers so much meanwhile that
+    /// they have to be opened again.
     fn read(&self, path: &Path, opening: Opening) -> Result<Option<Graph>> {
         let plan = |superblock: &_| match self.lookups {
             None => LookupConfig::default(),
@@ -114,10 +116,12 @@ impl OpenOptions {
             None => StoredGraph::open_with(Arc::clone(&opening.device), plan),
             Some(name) => StoredGraph::open_at(Arc::clone(&opening.device), name, plan),
         });
-        if !opening.is_newest()? {
-            return Ok(None);
-        }
-        let stored = stored?;
+        // The map is refreshed after the slot was read, so it has all pages that this names. If
+        // the graph could not be read before, its pages may have been unknown.
+        let stored = match (opening.refresh()?, stored) {
+            (Refreshed::Outdated, _) | (Refreshed::Grown, Err(_)) => return Ok(None),
+            (_, stored) => stored?,
+        };
         let Opening { profile, mut warnings, budgets, lock, .. } = opening;
         // What a writer is about to write is not cut off.
         let cut =
@@ -199,10 +203,10 @@ impl Opening {
         self
     }
 
-    /// Whether no writer has mapped more of the graph to tiers since this was opened. If it is
-    /// asked after the superblock was read, all pages that this names are mapped here.
-    pub fn is_newest(&self) -> Result<bool> {
-        TieredGraph::of_device(self.device.as_ref()).map_or(Ok(true), TieredGraph::is_newest)
+    /// Takes over what a writer has mapped to tiers since this was opened.
+    pub fn refresh(&self) -> Result<Refreshed> {
+        let tiers = TieredGraph::of_device(self.device.as_ref());
+        tiers.map_or(Ok(Refreshed::Newest), TieredGraph::refresh)
     }
 }
 

@@ -9,7 +9,7 @@ use cenote_device::Device;
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::Layer;
 use cenote_store::Graph;
-use cenote_tier::device::{TieredError, Worker, WorkerConfig};
+use cenote_tier::device::{Refreshed, TieredError, Worker, WorkerConfig};
 
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
@@ -90,12 +90,15 @@ impl TieredGraph {
         }
     }
 
-    /// Whether no process has changed the graph since it was opened, but maybe this one.
+    /// Takes over what another process has mapped to the tiers since the graph was opened.
     ///
     /// # Errors
     /// The map cannot be read.
-    pub(crate) fn is_newest(&self) -> Result<bool> {
-        Ok(lock(&self.hold).is_alone || self.members.device.is_newest()?)
+    pub(crate) fn refresh(&self) -> Result<Refreshed> {
+        match lock(&self.hold).is_alone {
+            true => Ok(Refreshed::Newest),
+            false => Ok(self.members.device.refresh()?),
+        }
     }
 
     /// Whether a writer of this process may use this device: it knows all changes of the map, and

@@ -88,7 +88,7 @@ pub use header::{Role, SetHeader, SetId, TierHeader};
 pub use migrate::{Migrator, Outcome};
 pub use page::checksum;
 pub use rebalance::{Progress, Rebalance};
-pub use set::{SetConfig, TierPart};
+pub use set::{Refreshed, SetConfig, TierPart};
 pub use tiered::{TierUse, TieredDevice};
 pub use worker::{Worker, WorkerReport};
 pub use worker_policy::WorkerConfig;

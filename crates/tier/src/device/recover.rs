@@ -94,15 +94,35 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
     Ok((journal, recovered))
 }
 
-/// Whether the map has commits after a position. A commit that is being written does not count.
-pub(super) fn has_more(device: &dyn Device, header: &SetHeader, since: Position) -> Result<bool> {
+/// The commits after a position, which another process has made: a map of the blocks that the
+/// journals since then name, and no others. `None` if the map was copied more than once meanwhile,
+/// so that a journal may be gone.
+///
+/// # Errors
+/// [`TieredError::Damaged`] also where a journal was being written while it was read.
+pub(super) fn recover_since(
+    device: &dyn Device,
+    header: &SetHeader,
+    since: Position,
+    len_bytes: u64,
+) -> Result<Option<Recovered>> {
     let (layout, cache) = (Layout::of(header), IoBuffer::default());
-    let page_io = PageIo::open(device, &cache, 2 * PAGE_BYTES)?;
+    let page_io = PageIo::open(device, &cache, SEGMENT_PAGES as usize * PAGE_BYTES)?;
     let mut reader = Reader { device, page_io, header, layout };
-    let is_newer = |head: &PageHead| head.epoch > since.epoch;
-    Ok(reader.headers()?.iter().any(is_newer)
-        || reader.has_journal(since.epoch + 1)?
-        || since.pages < layout.journal_pages && reader.has_page(since.epoch, since.pages)?)
+    let mut recovered = Recovered { len_bytes, position: since, ..Recovered::empty(header) };
+    if !reader.has_more(since)? {
+        return Ok(Some(recovered));
+    }
+    let end = reader.replay(since.epoch, &mut recovered)?;
+    recovered.position.pages = end.next;
+    let next = since.epoch + 1;
+    if reader.has_journal(next)? {
+        let end = reader.replay(next, &mut recovered)?;
+        recovered.position = Position { epoch: next, pages: end.next };
+    }
+    // A later epoch overwrites these journals, after its head.
+    let is_gone = reader.headers()?.iter().any(|head| head.epoch > next);
+    Ok((!is_gone).then_some(recovered))
 }
 
 struct Reader<'a> {
@@ -218,6 +238,14 @@ impl Reader<'_> {
 
     fn has_journal(&mut self, epoch: u64) -> Result<bool> {
         self.has_page(epoch, 0)
+    }
+
+    /// Whether there are commits after a position. One that is being written does not count.
+    fn has_more(&mut self, since: Position) -> Result<bool> {
+        Ok(self.headers()?.iter().any(|head| head.epoch > since.epoch)
+            || self.has_journal(since.epoch + 1)?
+            || since.pages < self.layout.journal_pages
+                && self.has_page(since.epoch, since.pages)?)
     }
 
     /// Whether one of the mirrors has a page of an epoch's journal.

@@ -9,7 +9,7 @@ use super::buffers::parts_bytes;
 use super::error::{Result, TieredError};
 use super::header::{Role, SetHeader};
 use super::queue::TieredQueue;
-use super::set::{Core, SetConfig, TierPart};
+use super::set::{Core, Refreshed, SetConfig, TierPart};
 use crate::placement::{Placement, Tier};
 
 /// Bytes that a queue keeps for each block of a request that is split.
@@ -77,14 +77,13 @@ impl TieredDevice {
         Ok(Self { core: Arc::new(Core::open(map, header, tiers)?) })
     }
 
-    /// Whether no other process has changed the map since the device was opened. A process that
-    /// only reads sees blocks as the map had them then: it opens the set again where this is false.
-    /// Meaningless once this device has changed something itself.
+    /// Takes over the blocks that another process has added to the map since the device was opened
+    /// or refreshed. Only for a device that changes nothing itself, while no process moves blocks.
     ///
     /// # Errors
     /// [`TieredError::Device`].
-    pub fn is_newest(&self) -> Result<bool> {
-        self.core.is_newest()
+    pub fn refresh(&self) -> Result<Refreshed> {
+        self.core.refresh()
     }
 
     /// The set's description.

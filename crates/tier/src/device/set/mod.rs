@@ -17,7 +17,7 @@ use super::journal::Journal;
 use super::layout::Record;
 use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
-use super::recover::{Position, Recovered, has_more, recover};
+use super::recover::{Position, Recovered, recover, recover_since};
 use super::slots::Slots;
 use alloc::Alloc;
 
@@ -51,6 +51,17 @@ impl SetConfig {
     pub fn new(id: SetId) -> Self {
         Self { id, block_bytes: 16 << 10, journal_pages: 256 }
     }
+}
+
+/// What [`TieredDevice::refresh`](super::TieredDevice::refresh) found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The map has not changed.
+    Newest,
+    /// Blocks came to the map, which are known now.
+    Grown,
+    /// More has changed than can be taken over: the set has to be opened again.
+    Outdated,
 }
 
 #[derive(Debug)]
@@ -90,8 +101,8 @@ pub(super) struct Core {
     /// The length on stable storage.
     len_synced: AtomicU64,
     journal: Mutex<Journal>,
-    /// The state of the map file that the set was opened with.
-    opened_at: Position,
+    /// The state of the map file that a set that only reads knows.
+    known: Mutex<Position>,
     /// Whether the generation of changes since the set was opened is confirmed.
     is_generation_begun: AtomicBool,
     alloc: Mutex<Alloc>,
@@ -210,7 +221,7 @@ impl Core {
             len_bytes: AtomicU64::new(len_bytes),
             len_synced: AtomicU64::new(len_bytes),
             journal: Mutex::new(journal),
-            opened_at: position,
+            known: Mutex::new(position),
             is_generation_begun: AtomicBool::new(false),
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
@@ -315,9 +326,26 @@ impl Core {
         self.commit(journal, len_bytes, &records)
     }
 
-    /// Whether the map file is as it was when the set was opened.
-    pub(super) fn is_newest(&self) -> Result<bool> {
-        Ok(!has_more(self.map_device.as_ref(), &self.header, self.opened_at)?)
+    /// Takes over the blocks that another process has added to the map.
+    pub(super) fn refresh(&self) -> Result<Refreshed> {
+        let mut known = lock(&self.known);
+        let map = self.map_device.as_ref();
+        let found = match recover_since(map, &self.header, *known, self.len_bytes()) {
+            Err(TieredError::Damaged { .. }) | Ok(None) => return Ok(Refreshed::Outdated),
+            Err(error) => return Err(error),
+            Ok(Some(found)) if found.position == *known => return Ok(Refreshed::Newest),
+            Ok(Some(found)) => found,
+        };
+        for (block, place) in found.map.placed() {
+            match self.map.get(block).place() {
+                None => self.map.set(block, Entry::of(place)),
+                Some(before) if before == place => {}
+                Some(_) => return Ok(Refreshed::Outdated),
+            }
+        }
+        self.reach(found.len_bytes);
+        *known = found.position;
+        Ok(Refreshed::Grown)
     }
 
     /// Must be called before every change: the first call after the set was opened begins a new
