@@ -1,4 +1,5 @@
-//! Locks of a graph in one file, by which processes share it: any readers, one writer.
+//! Locks of a graph, by which processes share it: any readers, one writer. For a graph over tiers
+//! they are locks of the map file, beside the one of [`crate::tiers::members`].
 //!
 //! A lock covers bytes far behind the end of the file and belongs to an open file (an OFD lock): it
 //! ends when the file is closed, also by the death of its process, and leaves nothing on disk. A
@@ -10,6 +11,7 @@
 //! - [`ReplacerLock`]: the right to rename another file over it
 //! - [`LockedDevice`]: a device that holds a reader's lock as long as it is open
 
+use std::any::Any;
 use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -231,6 +233,12 @@ pub(crate) struct LockedDevice {
 impl LockedDevice {
     pub fn new(device: Arc<dyn Device>, lock: Arc<ReaderLock>) -> Self {
         Self { device, _lock: lock }
+    }
+
+    /// The device without the lock, if it has one.
+    pub fn unlocked(device: &Arc<dyn Device>) -> Arc<dyn Device> {
+        let found: &dyn Any = device.as_ref();
+        Arc::clone(found.downcast_ref::<Self>().map_or(device, |locked| &locked.device))
     }
 }
 

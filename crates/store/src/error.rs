@@ -153,10 +153,11 @@ pub enum StoreError {
         /// Path of the later one.
         after: String,
     },
-    /// An earlier write failed, so the file is incomplete.
+    /// An earlier write failed, so what the device holds is unknown until it is opened again: after
+    /// an import no graph, after a commit the graph before or after it.
     #[error(
-        "{file}: an earlier write failed, the graph is not complete; remove the file and \
-             import again"
+        "{file}: an earlier write failed, so nothing more is written: open the graph again, or \
+         repeat its import"
     )]
     Poisoned {
         /// Path of the file.

@@ -20,6 +20,7 @@ use cenote_engine::{Engine, EngineConfig, Needs};
 pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
 use cenote_store::{Ids, VertexId, check_device, check_snapshot};
+use cenote_tier::device::Refreshed;
 
 pub use self::export::{Diff, Export, Exported};
 pub use self::info::{Info, SectionInfo, SnapshotInfo, WeightInfo};
@@ -106,16 +107,22 @@ impl Graph {
         path: &Path,
         check: &mut dyn FnMut(Arc<dyn Device>) -> cenote_store::Result<CheckReport>,
     ) -> Result<CheckReport> {
-        let opening = Opening::new(path, Access::Read, &DriveOptions::default())?;
-        let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
-        // The lock keeps all pages; a superblock may be torn because it is being written.
-        for _ in 0..CHECK_RETRIES {
-            let report = check(Arc::clone(&opening.device))?;
-            if report.is_whole() || !has_writer() {
-                return Ok(report);
+        let mut tries = 0;
+        loop {
+            let opening = Opening::new(path, Access::Read, &DriveOptions::default())?;
+            let has_writer = || opening.lock.as_ref().is_some_and(|lock| lock.has_writer());
+            // The lock keeps all pages; a superblock may be torn because it is being written, or
+            // name pages that were mapped to tiers since they were opened.
+            let report = check(Arc::clone(&opening.device));
+            let is_whole = report.as_ref().is_ok_and(CheckReport::is_whole);
+            if is_whole || tries == CHECK_RETRIES {
+                return Ok(report?);
             }
+            if !has_writer() && opening.refresh()? == Refreshed::Newest {
+                return Ok(report?);
+            }
+            tries += 1;
         }
-        Ok(check(opening.device)?)
     }
 
     /// The path of its file.
@@ -198,12 +205,13 @@ impl Graph {
     }
 
     /// Opens the graph of this path for changes. This [`Graph`] stays as it is; one that is opened
-    /// after a commit has the changes.
+    /// after a commit has the changes. Over tiers whose pages this [`Graph`] moves, the changes go
+    /// through it.
     ///
     /// # Errors
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
-        Update::open(&self.path)
+        Update::options().open_beside(self)
     }
 
     /// Its snapshots, the oldest first; none if it was opened at one.

@@ -12,10 +12,11 @@ use cenote_engine::THREADS_MAX;
 use cenote_pool::Pool;
 use cenote_store::LookupConfig;
 use cenote_store::superblock::{SectionKind, Superblock};
+use cenote_tier::device::Refreshed;
 
 use super::{Graph, StoredGraph};
 use crate::drive::{DriveOptions, FileOnDrive, Warning};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{LockedDevice, ReaderLock};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
@@ -30,7 +31,7 @@ const RUNS_SHARE: u64 = 8;
 const READS_MIN: usize = 16;
 const READS_MAX: usize = 256;
 
-/// How long and how often an open waits for the end of the write of a superblock.
+/// How long and how often an open waits for the end of the write of a superblock or of a map.
 const COMMIT_RETRY_INTERVAL: Duration = Duration::from_millis(2);
 const COMMIT_RETRIES: u32 = 50;
 
@@ -92,19 +93,39 @@ impl OpenOptions {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Graph> {
         let path = path.as_ref();
         let access = if self.migration { Access::Move } else { Access::Read };
-        let Opening { device, profile, mut warnings, budgets, lock } =
-            Opening::new(path, access, &self.drives)?;
+        for _ in 0..COMMIT_RETRIES {
+            if let Some(graph) = self.read(path, Opening::new(path, access, &self.drives)?)? {
+                return Ok(graph);
+            }
+            std::thread::sleep(COMMIT_RETRY_INTERVAL);
+        }
+        Err(Error::locked(
+            path,
+            "a writer changes the graph faster than it can be opened: try again",
+        ))
+    }
+
+    /// Reads the graph; `None` if a writer has changed the map of its tiers so much meanwhile that
+    /// they have to be opened again.
+    fn read(&self, path: &Path, opening: Opening) -> Result<Option<Graph>> {
         let plan = |superblock: &_| match self.lookups {
             None => LookupConfig::default(),
             Some((memory_bytes, threads)) => {
-                let free = memory_bytes.saturating_sub(device.memory_bytes() as u64);
-                lookups(superblock, &profile, free, threads)
+                let free = memory_bytes.saturating_sub(opening.device.memory_bytes() as u64);
+                lookups(superblock, &opening.profile, free, threads)
             }
         };
-        let stored = read_steadily(lock.as_deref(), || match &self.at {
-            None => StoredGraph::open_with(Arc::clone(&device), plan),
-            Some(name) => StoredGraph::open_at(Arc::clone(&device), name, plan),
-        })?;
+        let stored = read_steadily(opening.lock.as_deref(), || match &self.at {
+            None => StoredGraph::open_with(Arc::clone(&opening.device), plan),
+            Some(name) => StoredGraph::open_at(Arc::clone(&opening.device), name, plan),
+        });
+        // The map is refreshed after the slot was read, so it has all pages that this names. If
+        // the graph could not be read before, its pages may have been unknown.
+        let stored = match (opening.refresh()?, stored) {
+            (Refreshed::Outdated, _) | (Refreshed::Grown, Err(_)) => return Ok(None),
+            (_, stored) => stored?,
+        };
+        let Opening { profile, mut warnings, budgets, lock, .. } = opening;
         // What a writer is about to write is not cut off.
         let cut =
             stored.cut_flush_fault().filter(|_| !lock.as_ref().is_some_and(|l| l.has_writer()));
@@ -117,7 +138,7 @@ impl OpenOptions {
         }));
         warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.to_string() }));
         let (path, stored) = (path.to_owned(), Arc::new(stored));
-        Ok(Graph { path, stored, profile, warnings, budgets })
+        Ok(Some(Graph { path, stored, profile, warnings, budgets }))
     }
 }
 
@@ -127,32 +148,68 @@ pub(super) struct Opening {
     pub profile: Profile,
     pub warnings: Vec<Warning>,
     pub budgets: Vec<Arc<IoBudget>>,
-    /// The lock of a file, held by its device: on all epochs until it is narrowed.
+    /// The lock of the file or the map, held by the device: on all epochs until it is narrowed.
     pub lock: Option<Arc<ReaderLock>>,
 }
 
 impl Opening {
     pub fn new(path: &Path, access: Access, drives: &DriveOptions) -> Result<Self> {
-        if members::is_map(path) {
-            let graph = TieredGraph::open(path, access, drives)?;
-            let (profile, members) = (graph.profile().clone(), graph.members());
-            let (warnings, budgets) = (members.warnings.clone(), members.budgets.clone());
-            return Ok(Self { device: Arc::new(graph), profile, warnings, budgets, lock: None });
-        }
-        let (lock, warning, file) = loop {
+        loop {
             let (lock, warning) = ReaderLock::take(path);
-            let file = drives.open(path, true)?;
+            let opened = match members::is_map(path) {
+                true => Self::of_tiers(path, access, drives, lock.as_ref())?,
+                false => Self::of_file(drives.open(path, true)?),
+            };
             // An import may have replaced the graph between the lock and the device.
             if lock.as_ref().is_none_or(|lock| lock.is_of(path)) {
-                break (lock.map(Arc::new), warning, file);
+                return Ok(opened.with(lock, warning));
+            }
+        }
+    }
+
+    fn of_file(FileOnDrive { device, drive, budget }: FileOnDrive) -> Self {
+        let warnings = drive.warning.into_iter().collect();
+        Self { device, profile: drive.profile, warnings, budgets: vec![budget], lock: None }
+    }
+
+    fn of_tiers(
+        path: &Path,
+        access: Access,
+        drives: &DriveOptions,
+        lock: Option<&ReaderLock>,
+    ) -> Result<Self> {
+        let mut tries = 0;
+        let graph = loop {
+            match TieredGraph::open(path, access, drives) {
+                // A writer may have changed the map, or begun a generation, while it was read.
+                Err(Error::Corrupt(_) | Error::Device(_))
+                    if tries == 0
+                        || tries < COMMIT_RETRIES && lock.is_some_and(ReaderLock::has_writer) =>
+                {
+                    tries += 1;
+                    std::thread::sleep(COMMIT_RETRY_INTERVAL);
+                }
+                opened => break opened?,
             }
         };
-        let FileOnDrive { mut device, drive, budget } = file;
-        if let Some(lock) = &lock {
-            device = Arc::new(LockedDevice::new(device, Arc::clone(lock)));
+        let (profile, members) = (graph.profile().clone(), graph.members());
+        let (warnings, budgets) = (members.warnings.clone(), members.budgets.clone());
+        Ok(Self { device: Arc::new(graph), profile, warnings, budgets, lock: None })
+    }
+
+    fn with(mut self, lock: Option<ReaderLock>, warning: Option<Warning>) -> Self {
+        self.warnings.extend(warning);
+        self.lock = lock.map(Arc::new);
+        if let Some(lock) = &self.lock {
+            self.device = Arc::new(LockedDevice::new(self.device, Arc::clone(lock)));
         }
-        let warnings = drive.warning.into_iter().chain(warning).collect();
-        Ok(Self { device, profile: drive.profile, warnings, budgets: vec![budget], lock })
+        self
+    }
+
+    /// Takes over what a writer has mapped to tiers since this was opened.
+    pub fn refresh(&self) -> Result<Refreshed> {
+        let tiers = TieredGraph::of_device(self.device.as_ref());
+        tiers.map_or(Ok(Refreshed::Newest), TieredGraph::refresh)
     }
 }
 

@@ -9,13 +9,14 @@ use cenote_device::Device;
 use cenote_device::profile::Profile;
 use cenote_device::wrapper::Layer;
 use cenote_store::Graph;
-use cenote_tier::device::{TieredError, Worker, WorkerConfig};
+use cenote_tier::device::{Refreshed, TieredError, Worker, WorkerConfig};
 
 use super::kept::{Done, Kept};
 use super::members::{Access, Members, is_same};
 use super::spec::named_file;
 use crate::drive::DriveOptions;
 use crate::error::{Error, Result};
+use crate::lock::LockedDevice;
 
 /// The most blocks that are moved together.
 pub const BATCH: usize = 64;
@@ -30,10 +31,22 @@ const RECORDED_BYTES_MAX: u64 = 32 << 10;
 #[derive(Debug)]
 pub struct TieredGraph {
     members: Members,
-    moving: Mutex<Option<Moving>>,
+    /// What this process has of the graph.
+    hold: Mutex<Hold>,
     /// Memory of the policy and of migration, counted even if this run does not migrate, so that
     /// an estimate is that of the run.
     worker_bytes: usize,
+}
+
+/// What a process has of a graph.
+#[derive(Debug)]
+struct Hold {
+    /// Migration, unless the policy never moves blocks.
+    moving: Option<Moving>,
+    /// Whether the graph is locked against all other processes since it was opened.
+    is_alone: bool,
+    /// Whether the lock was lost when it should have been shared.
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -51,19 +64,52 @@ impl TieredGraph {
         let members = Members::open(path, access, drives)?;
         let kept = Kept::find(path, &members.device.header().id)?;
         let config = worker_config(&members, &kept)?;
-        let worker_bytes =
-            if is_still(&config) { 0 } else { Worker::needs(&members.device, &config)? };
+        // A writer of its own moves nothing.
+        let is_still = is_still(&config) || access == Access::Write;
+        let worker_bytes = if is_still { 0 } else { Worker::needs(&members.device, &config)? };
         let moving = match members.access {
-            Access::Read => None,
+            Access::Read | Access::Write => None,
             Access::Move => Moving::start(path, &members, kept, config)?,
         };
-        Ok(Self { members, moving: Mutex::new(moving), worker_bytes })
+        let is_alone = members.access == Access::Move;
+        let hold = Mutex::new(Hold { moving, is_alone, is_lost: false });
+        Ok(Self { members, hold, worker_bytes })
     }
 
     /// The tiers of a graph; none for a graph in one file.
     pub fn of(graph: &Graph) -> Option<&Self> {
-        let device: &dyn Any = graph.device().as_ref();
-        device.downcast_ref()
+        Self::of_device(graph.device().as_ref())
+    }
+
+    /// The tiers that a device is, maybe with the lock of a reader; none for another device.
+    pub(crate) fn of_device(device: &dyn Device) -> Option<&Self> {
+        let found: &dyn Any = device;
+        match found.downcast_ref::<LockedDevice>() {
+            Some(locked) => Self::of_device(locked.inner()),
+            None => found.downcast_ref(),
+        }
+    }
+
+    /// Takes over what another process has mapped to the tiers since the graph was opened.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub(crate) fn refresh(&self) -> Result<Refreshed> {
+        match lock(&self.hold).is_alone {
+            true => Ok(Refreshed::Newest),
+            false => Ok(self.members.device.refresh()?),
+        }
+    }
+
+    /// Whether a writer of this process may use this device: it knows all changes of the map, and
+    /// the caller, who has the lock of the graph's writer, makes the next ones.
+    pub(crate) fn is_for_writers(&self) -> bool {
+        lock(&self.hold).is_alone
+    }
+
+    /// Whether another process may be moving blocks that this one knows elsewhere.
+    pub(crate) fn is_lost(&self) -> bool {
+        lock(&self.hold).is_lost
     }
 
     /// The files of the tiers.
@@ -82,15 +128,18 @@ impl TieredGraph {
     /// # Errors
     /// The state could not be saved, or migration had failed.
     pub fn stop_moving(&self) -> Result<()> {
-        let Some(moving) = lock(&self.moving).take() else { return Ok(()) };
+        let mut hold = lock(&self.hold);
+        let Some(moving) = hold.moving.take() else { return Ok(()) };
         let stopped = moving.stop();
+        hold.is_alone = false;
         let shared = self.members.lock.try_lock_shared().map_err(std::io::Error::from);
+        hold.is_lost = shared.is_err();
         stopped.and(shared.map_err(Error::io("cannot share the lock of the graph")))
     }
 
     /// Migration so far; none without migration.
     pub fn moved(&self) -> Option<Done> {
-        lock(&self.moving).as_ref().map(|moving| moving.worker.report().into())
+        lock(&self.hold).moving.as_ref().map(|moving| moving.worker.report().into())
     }
 }
 
@@ -179,6 +228,9 @@ impl Layer for TieredGraph {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.members.device.memory_bytes() + self.worker_bytes
+        // The policy grows with the graph.
+        let hold = lock(&self.hold);
+        let worker = hold.moving.as_ref().map_or(0, |moving| moving.worker.report().memory_bytes);
+        self.members.device.memory_bytes() + self.worker_bytes.max(worker)
     }
 }

@@ -33,6 +33,9 @@ const IS_MOVING: &str = "another process is moving the graph's pages, or another
 pub enum Access {
     /// Its pages are read and not moved. Others may also read.
     Read,
+    /// Pages are written, and blocks stay where they are. Others may also read; the caller has the
+    /// lock of the graph's writer.
+    Write,
     /// Blocks are moved, too. No other process may access the graph meanwhile.
     Move,
 }
@@ -156,7 +159,7 @@ pub fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks the map: exclusively to move pages, shared to read.
+/// Locks the map: exclusively to move pages, shared to read or write.
 fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     let file = File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
     let cannot = Error::io(format!("cannot lock {}", path.display()));
@@ -170,7 +173,7 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
     match lock_shared(&file) {
         Ok(()) if access == Access::Move => {
             tracing::warn!(
-                "{}: others are reading the graph: no page of it moves in this run",
+                "{}: others are reading or changing the graph: no page of it moves in this run",
                 path.display()
             );
         }
@@ -180,7 +183,7 @@ fn lock(path: &Path, access: Access) -> Result<(File, Access)> {
             return Err(Error::locked(path, IS_MOVING));
         }
     }
-    Ok((file, Access::Read))
+    Ok((file, if access == Access::Write { Access::Write } else { Access::Read }))
 }
 
 /// Takes a shared lock; waits a second at most for a process that moves pages.

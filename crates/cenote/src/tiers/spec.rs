@@ -97,7 +97,7 @@ impl TierArg {
 }
 
 /// Free bytes of a folder.
-fn free_bytes(folder: &Path) -> Result<u64> {
+pub(super) fn free_bytes(folder: &Path) -> Result<u64> {
     let cannot = Error::io(format!("cannot find what is free in {}", folder.display()));
     let space = rustix::fs::statvfs(folder).map_err(|error| cannot(error.into()))?;
     Ok(space.f_bavail.saturating_mul(space.f_frsize))

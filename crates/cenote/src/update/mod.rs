@@ -15,9 +15,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cenote_device::DeviceError;
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
+use cenote_device::{Device, DeviceError};
 use cenote_store::superblock::IdKind;
 use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, Weight, WeightType};
 
@@ -26,9 +26,12 @@ use self::map::Mapped;
 pub use self::report::{ChangeAnswer, UpdateReport};
 use crate::drive::{DriveOptions, Warning};
 use crate::error::{Error, Result};
-use crate::lock::WriterLock;
+use crate::graph::Graph;
+use crate::lock::{LockedDevice, WriterLock};
 use crate::memory::{MemorySize, size};
-use crate::tiers::members;
+use crate::tiers::graph::TieredGraph;
+use crate::tiers::members::{self, Access};
+use crate::tiers::status;
 
 /// Memory if none is given.
 const MEMORY_BYTES: u64 = 1 << 30;
@@ -98,25 +101,28 @@ impl UpdateOptions {
         self
     }
 
-    /// Opens the graph; other writers are refused until the [`Update`] is dropped.
+    /// Opens the graph; other writers are refused until the [`Update`] is dropped. Pages of a graph
+    /// over tiers do not move between them meanwhile.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another writer has the graph open; [`Error::Unsupported`] if it keeps
-    /// repeated edges or lies on tiers; [`Error::MemoryBudget`] if the memory does
-    /// not hold its indexes; and as [`Graph::open`](crate::Graph::open).
+    /// [`Error::Locked`] if another writer has the graph open, or another process or [`Graph`] moves
+    /// its pages between tiers; [`Error::Unsupported`] if it keeps repeated edges;
+    /// [`Error::MemoryBudget`] if the memory does not hold its indexes; and as [`Graph::open`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Update> {
-        let path = path.as_ref();
+        self.open_at(path.as_ref(), None)
+    }
+
+    /// Opens the graph of an open [`Graph`], as [`Graph::update`] does: if this moves its pages
+    /// between tiers, it goes on moving them.
+    ///
+    /// # Errors
+    /// As [`UpdateOptions::open`].
+    pub fn open_beside(&self, graph: &Graph) -> Result<Update> {
+        self.open_at(graph.path(), Some(graph))
+    }
+
+    fn open_at(&self, path: &Path, beside: Option<&Graph>) -> Result<Update> {
         let memory_bytes = self.memory_bytes()?;
-        let unsupported = |what: &str| {
-            let reason = format!(
-                "{}: a graph {what} cannot be changed yet: import it again",
-                path.display()
-            );
-            Error::Unsupported(reason.into())
-        };
-        if members::is_map(path) {
-            return Err(unsupported("over tiers"));
-        }
         // Opening a pipe would block.
         let kind = path.metadata().map(|metadata| metadata.file_type());
         if kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device() || kind.is_dir()) {
@@ -124,14 +130,14 @@ impl UpdateOptions {
         }
         let (lock, device) = loop {
             let lock = Arc::new(WriterLock::take(path)?);
-            let device = self.drives.open(path, false)?.device;
+            let device = self.device(path, beside)?;
             // An import may have replaced the graph between the lock and the device.
             if lock.is_of(path) {
                 break (lock, device);
             }
         };
         let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
-        let store = Store::open_shared(device, move || readers.oldest())?;
+        let store = Store::open_shared(Arc::clone(&device), move || readers.oldest())?;
         let logged = usize::try_from(memory_bytes / LOG_SHARE / LogLimits::CHANGE_BYTES as u64);
         let limits = LogLimits::default();
         let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
@@ -139,7 +145,11 @@ impl UpdateOptions {
         let store = store.with_log_limits(limits.synced(self.is_synced));
         let superblock = store.superblock();
         if superblock.duplicates_kept {
-            return Err(unsupported("that keeps repeated edges"));
+            let reason = format!(
+                "{}: a graph that keeps repeated edges cannot be changed yet: import it again",
+                path.display()
+            );
+            return Err(Error::Unsupported(reason.into()));
         }
         lock.name_process();
         let kind = superblock.ids;
@@ -159,6 +169,7 @@ impl UpdateOptions {
                 Some(_) => 0,
                 None => (changes * LogLimits::CHANGE_BYTES) as u64,
             },
+            device,
             store,
             lock,
         };
@@ -166,6 +177,21 @@ impl UpdateOptions {
             return Err(update.too_many());
         }
         Ok(update)
+    }
+
+    /// The device of a graph whose writer's lock the caller has.
+    fn device(&self, path: &Path, beside: Option<&Graph>) -> Result<Arc<dyn Device>> {
+        let shared = beside.filter(|graph| {
+            let tiers = graph.tiers();
+            tiers.is_some_and(|tiers| tiers.is_for_writers() && tiers.members().is_here(path))
+        });
+        if let Some(graph) = shared {
+            return Ok(LockedDevice::unlocked(graph.stored().device()));
+        }
+        if members::is_map(path) {
+            return Ok(Arc::new(TieredGraph::open(path, Access::Write, &self.drives)?));
+        }
+        Ok(self.drives.open(path, false)?.device)
     }
 
     fn memory_bytes(&self) -> Result<u64> {
@@ -229,6 +255,7 @@ pub struct Update {
     held_bytes: u64,
     /// Of that, what is reserved for changes of the log.
     log_bytes: u64,
+    device: Arc<dyn Device>,
     store: Store,
     lock: Arc<WriterLock>,
     warnings: Vec<Warning>,
@@ -462,8 +489,23 @@ impl Update {
         if !self.lock.is_of(&self.path) {
             return Err(replaced(&self.path));
         }
+        if self.tiers().is_some_and(TieredGraph::is_lost) {
+            return Err(Error::locked(&self.path, "the lock of its tiers was lost: open it again"));
+        }
         self.lock.name_process();
         Ok(())
+    }
+
+    fn failed(&self, error: StoreError) -> Error {
+        match self.tiers() {
+            Some(tiers) => status::failed(&self.path, tiers.members(), error),
+            None => error.into(),
+        }
+    }
+
+    /// The tiers of the graph; none for a graph in one file.
+    fn tiers(&self) -> Option<&TieredGraph> {
+        TieredGraph::of_device(self.device.as_ref())
     }
 
     /// Makes the changes, all or none, and returns when they are on stable storage, unless
@@ -511,7 +553,9 @@ impl Update {
 
     /// An error of the store, where vertices to be deleted have too many edges.
     fn of_vertices(&self, error: StoreError) -> Error {
-        let StoreError::DeletedEdges { edges, .. } = error else { return error.into() };
+        let StoreError::DeletedEdges { edges, .. } = error else {
+            return self.failed(error);
+        };
         let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
         let needed = self.batch_bytes().saturating_add(edge_bytes);
         let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
@@ -536,7 +580,7 @@ impl Update {
     /// As [`Update::commit`].
     pub fn merge(&mut self) -> Result<UpdateReport> {
         self.begin()?;
-        let done = self.store.merge()?;
+        let done = self.store.merge().map_err(|error| self.failed(error))?;
         let mut report = UpdateReport::default();
         report.count(&done, self.page_bytes);
         self.held_bytes = held_bytes(&self.store)?;

@@ -54,7 +54,8 @@ impl Update {
         self.begin()?;
         // A clock before 1970 is wrong in any case.
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let snapshot = self.store.snapshot(name, now.as_secs())?;
+        let snapshot = self.store.snapshot(name, now.as_secs());
+        let snapshot = snapshot.map_err(|error| self.failed(error))?;
         self.held_bytes = held_bytes(&self.store)?;
         Ok(snapshot)
     }
@@ -66,7 +67,8 @@ impl Update {
     /// [`Error::InvalidInput`] if there is none of this name. As [`Update::commit`].
     pub fn remove_snapshot(&mut self, name: &str) -> Result<Snapshot> {
         self.begin()?;
-        let snapshot = self.store.remove_snapshot(name)?;
+        let snapshot = self.store.remove_snapshot(name);
+        let snapshot = snapshot.map_err(|error| self.failed(error))?;
         self.held_bytes = held_bytes(&self.store)?;
         Ok(snapshot)
     }

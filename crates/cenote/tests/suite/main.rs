@@ -11,5 +11,6 @@ mod import;
 mod library;
 mod since;
 mod snapshots;
+mod tiers;
 mod update;
 mod vertices;

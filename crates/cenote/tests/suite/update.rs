@@ -21,14 +21,14 @@ const VERTICES: u64 = 120;
 const VERTICES_ALL: u64 = 150;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Names {
+pub enum Names {
     Dense,
     Integers,
     Strings,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+pub struct Kind {
     names: Names,
     directed: bool,
     in_edges: bool,
@@ -38,7 +38,7 @@ struct Kind {
 }
 
 impl Kind {
-    fn id(&self, vertex: u64) -> String {
+    pub fn id(&self, vertex: u64) -> String {
         match self.names {
             Names::Dense => vertex.to_string(),
             Names::Integers => (vertex * 7919 % 1009 * 1_000_003).to_string(),
@@ -69,14 +69,14 @@ impl Kind {
 }
 
 /// What a graph should be.
-struct Oracle {
+pub struct Oracle {
     kind: Kind,
     vertices: BTreeSet<u64>,
     edges: BTreeSet<(u64, u64)>,
 }
 
 impl Oracle {
-    fn new(kind: Kind, random: &mut Random) -> Self {
+    pub fn new(kind: Kind, random: &mut Random) -> Self {
         let mut oracle = Self { kind, vertices: (0..VERTICES).collect(), edges: BTreeSet::new() };
         for _ in 0..500 {
             // A hub, and others.
@@ -124,6 +124,15 @@ impl Oracle {
 
     /// Imports the graph from scratch.
     fn import(&self, path: &Path) {
+        self.import_with(path, |import| import);
+    }
+
+    /// The same, with more options.
+    pub fn import_with(
+        &self,
+        path: &Path,
+        options: impl FnOnce(Import<'static>) -> Import<'static>,
+    ) {
         let folder = path.parent().unwrap();
         let (vertices, edges) = (folder.join("vertices.v"), folder.join("edges.txt"));
         let line = |vertex: &u64| format!("{}\n", self.kind.id(*vertex));
@@ -131,11 +140,12 @@ impl Oracle {
         let line =
             |edge: &(u64, u64)| format!("{} {}\n", self.kind.id(edge.0), self.kind.id(edge.1));
         std::fs::write(&edges, self.edges.iter().map(line).collect::<String>()).unwrap();
-        self.kind.import().path(vertices).path(edges).overwrite().run(path).unwrap();
+        let import = self.kind.import().path(vertices).path(edges).overwrite();
+        options(import).run(path).unwrap();
     }
 }
 
-fn change(update: &mut Update, oracle: &mut Oracle, random: &mut Random) -> ChangeAnswer {
+pub fn change(update: &mut Update, oracle: &mut Oracle, random: &mut Random) -> ChangeAnswer {
     let any = |random: &mut Random| random.below(VERTICES_ALL) * (random.below(4).min(1));
     let (source, target) = (any(random), any(random));
     let ids = [source, target].map(|vertex| oracle.kind.id(vertex));
@@ -222,7 +232,7 @@ pub fn answers(graph: &Graph, source: &str) -> Vec<(&'static str, Vec<String>)> 
     answers
 }
 
-fn assert_same(updated: &Graph, oracle: &Oracle, case: &str) {
+pub fn assert_same(updated: &Graph, oracle: &Oracle, case: &str) {
     let report = Graph::check(updated.path(), &mut |_, _| {}).unwrap();
     assert!(report.is_whole(), "{case}: {:?}", report.faults);
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +250,7 @@ fn assert_same(updated: &Graph, oracle: &Oracle, case: &str) {
     }
 }
 
-fn kinds() -> Vec<Kind> {
+pub fn kinds() -> Vec<Kind> {
     let plain = Kind {
         names: Names::Dense,
         directed: false,
@@ -393,14 +403,9 @@ fn graphs_that_cannot_change_yet_are_refused() {
     let import = || Import::new().slice(&edges).memory("64MiB");
     let kept = folder.path().join("kept.cenote");
     import().keep_duplicates().run(&kept).unwrap();
-    let tiered = folder.path().join("tiered.cenote");
-    let tier = |name| format!("{name}={}", folder.path().display());
-    import().tier(tier("a") + ":1MiB").tier(tier("b")).run(&tiered).unwrap();
-    for (path, words) in [(kept, "repeated"), (tiered, "tiers")] {
-        let error = Update::open(&path).unwrap_err();
-        assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
-        assert!(error.to_string().contains(words), "{error}");
-    }
+    let error = Update::open(&kept).unwrap_err();
+    assert!(matches!(error, Error::Unsupported(_)), "{error:?}");
+    assert!(error.to_string().contains("repeated"), "{error}");
     let missing = Update::open(folder.path().join("missing")).unwrap_err();
     assert!(matches!(missing, Error::Io { .. }), "{missing:?}");
 }
@@ -490,9 +495,10 @@ const HOLD: &str = "CENOTE_TEST_HOLD";
 #[test]
 fn hold() {
     let Ok(what) = std::env::var(HOLD) else { return };
-    let (role, path) = what.split_once(' ').unwrap();
+    let (role, path) = what.split_once(':').unwrap();
     let _held: Box<dyn std::any::Any> = match role {
         "writer" => Box::new(Update::open(path).unwrap()),
+        "still reader" => Box::new(Graph::options().migration(false).open(path).unwrap()),
         "snapshot" => Box::new(Graph::open_at(path, "old").unwrap()),
         _ => Box::new(Graph::open(path).unwrap()),
     };
@@ -507,7 +513,7 @@ impl Holder {
     pub fn start(role: &str, path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "update::hold", "--nocapture"])
-            .env(HOLD, format!("{role} {}", path.display()))
+            .env(HOLD, format!("{role}:{}", path.display()))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -9,7 +9,7 @@
 //! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
 //! - [`snapshot`]: states of a graph that are kept under a name
-//! - [`tiers`]: graphs over several drives
+//! - [`tiers`]: graphs over several drives; [`tiered_updates`]: changes of them
 //! - [`update`]: changes from files and from standard input
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
 
@@ -25,6 +25,7 @@ mod outputs;
 mod peaks;
 mod pool;
 mod snapshot;
+mod tiered_updates;
 mod tiers;
 mod update;
 

@@ -10,8 +10,8 @@
 //! - [`tiered`]: the whole system on tiers while blocks move
 //! - [`tiers`]: damaged and hostile sets of tiers
 //! - [`canary`]: must fail, which proves that failures are detected
-//! - [`house::live`], [`crash::every_point`], [`threads::cut_among_threads`] and the functions of
-//!   [`faults`]
+//! - [`house::live`], [`crash::every_point`], [`tiered_updates::every_cut`],
+//!   [`threads::cut_among_threads`] and the functions of [`faults`]
 
 pub mod canary;
 pub mod inputs;
@@ -26,7 +26,7 @@ pub mod weights;
 
 use crate::guard::{PATIENCE, guarded};
 use crate::random::Random;
-use crate::updates::{crash, threads};
+use crate::updates::{crash, threads, tiered as tiered_updates};
 use crate::{Outcome, faults, house};
 
 /// Runs `rounds` rounds from a seed; round i is round 0 of `seed + i`.
@@ -78,6 +78,7 @@ pub const FUZZERS: &[Named] = fuzzers! {
     "house-tiers", 10, tiered::live, "the whole system on tiers while blocks move";
     "tiers", 150, tiers::damaged, "sets of tiers with a damaged page, or with hostile members";
     "update-cut", 6, crash::every_point, "power cuts and faults at every change of updated graphs";
+    "update-tiers", 4, tiered_updates::every_cut, "the same over tiers whose blocks move";
     "update-threads", 40, threads::cut_among_threads, "power cuts while threads commit";
     "sets", 60, sets::agree, "bitmaps and frontiers against a tree set";
 };

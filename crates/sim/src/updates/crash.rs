@@ -102,16 +102,16 @@ impl Point {
 
 /// A graph that was found.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+pub(super) struct Found {
     /// Which state it is in.
-    state: usize,
+    pub state: usize,
     /// Steps that may be made once more, because the graph is the same without them. They may fill
     /// the log, which then takes a commit more.
-    repeated: u64,
+    pub repeated: u64,
 }
 
 impl Found {
-    fn surely(state: usize) -> Self {
+    pub fn surely(state: usize) -> Self {
         Self { state, repeated: 0 }
     }
 }
@@ -151,9 +151,9 @@ impl History {
     }
 
     /// Plays all steps without a fault, for the epochs of the states.
-    fn find_epochs(&mut self, seed: u64) -> Outcome {
+    pub(super) fn find_epochs(&mut self, seed: u64) -> Outcome {
         let device = drive_with(&self.drive, FaultPlan::seeded(seed), &self.contents);
-        let ran = play(self, &device, 0..self.steps.len())?;
+        let ran = play(self, &shared(&device), 0..self.steps.len())?;
         let error = ran.error.map(|error| error.to_string());
         demand(error.is_none(), || format!("without a fault: {error:?}"))?;
         // A commit that makes a log does that first, or a run where the log is full, and a snapshot
@@ -181,10 +181,10 @@ impl History {
         kinds: &[Kind],
     ) -> Outcome<(Vec<Point>, Arc<SimDevice>)> {
         let device = drive_with(&self.drive, FaultPlan::seeded(seed), &contents);
-        let ran = play(self, &device, which.clone())?;
+        let ran = play(self, &shared(&device), which.clone())?;
         let error = ran.error.map(|error| error.to_string());
         demand(error.is_none(), || format!("without a fault: {error:?}"))?;
-        let state = self.whole(&device, Found::surely(which.end))?.state;
+        let state = self.whole(&shared(&device), Found::surely(which.end))?.state;
         demand(state == which.end, || format!("state {state} without a fault"))?;
         let (image, from) = (Image(Arc::new(contents)), which.start);
         let point = |change, kind| Point { image: image.clone(), from, change, kind };
@@ -209,13 +209,16 @@ impl History {
         let (device, all) =
             (drive_with(&self.drive, point.plan(seed), &point.image.0), self.steps.len());
         let is_lie = matches!(point.kind, Kind::Lie(_));
-        let ran =
-            play(self, &device, point.from..if is_lie { self.opened(point.from) } else { all })?;
+        let ran = play(
+            self,
+            &shared(&device),
+            point.from..if is_lie { self.opened(point.from) } else { all },
+        )?;
         let acknowledged = ran.acknowledged.unwrap_or(point.from);
         let ended = ran.error.is_some() || is_lie || acknowledged == all;
         demand(ended, || "the history stops without an error".into())?;
         if point.kind == Kind::Killed && !device.is_power_cut() {
-            let state = self.whole(&device, Found::surely(acknowledged))?;
+            let state = self.whole(&shared(&device), Found::surely(acknowledged))?;
             return self.go_on(device, acknowledged, state);
         }
         // After an error without a power cut, the same drive may be opened again.
@@ -227,8 +230,8 @@ impl History {
         if is_lie {
             return self.nothing_wrong(&found);
         }
-        let now = self.whole(&found, Found::surely(acknowledged))?;
-        let (state, graph) = (now.state, self.next_writer(&found)?);
+        let now = self.whole(&shared(&found), Found::surely(acknowledged))?;
+        let (state, graph) = (now.state, self.next_writer(&shared(&found))?);
         if at % sweep.all_algorithms_each == seed as usize % sweep.all_algorithms_each {
             self.compare_answers(&graph, &self.states[state], None)?;
         } else if at.is_multiple_of(sweep.cheap_algorithm_each) {
@@ -255,8 +258,8 @@ impl History {
 
     /// Compares the graph on a device with the states after the steps that were acknowledged and
     /// after one more. Returns which it is.
-    fn whole(&self, found: &Arc<SimDevice>, acknowledged: Found) -> Outcome<Found> {
-        let graph = Graph::open(Arc::clone(found) as Arc<dyn Device>);
+    pub(super) fn whole(&self, found: &Arc<dyn Device>, acknowledged: Found) -> Outcome<Found> {
+        let graph = Graph::open(Arc::clone(found));
         let graph = graph.map_err(|error| format!("it does not open: {error}"))?;
         let Found { state: first, repeated } = acknowledged;
         let last = (first + 1).min(self.steps.len());
@@ -274,7 +277,7 @@ impl History {
     }
 
     /// Compares a graph and its epoch with a state.
-    fn compare_with(&self, graph: &Graph, Found { state, repeated }: Found) -> Outcome {
+    pub(super) fn compare_with(&self, graph: &Graph, Found { state, repeated }: Found) -> Outcome {
         let (epoch, expected) = (graph.superblock().epoch, &self.epochs[state]);
         let is_right = (*expected.start()..=expected.end() + repeated).contains(&epoch);
         demand(is_right, || format!("epoch {epoch}, not {expected:?} and up to {repeated} more"))?;
@@ -284,9 +287,9 @@ impl History {
 
     /// The graph as the next writer opens it, which clears the traces of a commit or flush that was
     /// cut.
-    fn next_writer(&self, found: &Arc<SimDevice>) -> Outcome<Arc<Graph>> {
+    pub(super) fn next_writer(&self, found: &Arc<dyn Device>) -> Outcome<Arc<Graph>> {
         let failed = |error: StoreError| format!("the next writer: {error}");
-        let store = Store::open(Arc::clone(found) as Arc<dyn Device>).map_err(failed)?;
+        let store = Store::open(Arc::clone(found)).map_err(failed)?;
         let graph = newest(&store).map_err(failed)?;
         let report = check(&graph, &mut |_, _| {}).map_err(failed)?;
         demand(report.is_whole(), || format!("check finds {:?}", report.faults))?;
@@ -297,15 +300,15 @@ impl History {
     /// graph is opened; then the rest.
     fn go_on(&self, device: Arc<SimDevice>, acknowledged: usize, from: Found) -> Outcome {
         let all = self.steps.len();
-        let ran = play(self, &device, from.state..all)?;
+        let ran = play(self, &shared(&device), from.state..all)?;
         let found = Arc::new(device.restart(FaultPlan::none()));
         let state = ran.acknowledged.unwrap_or(acknowledged);
-        let now = self.whole(&found, Found { state, ..from });
+        let now = self.whole(&shared(&found), Found { state, ..from });
         let now = now.map_err(|fault| format!("second cut: {fault}"))?;
-        let ran = play(self, &found, now.state..all)?;
+        let ran = play(self, &shared(&found), now.state..all)?;
         let is_done = ran.acknowledged == Some(all);
         demand(is_done, || format!("it does not go on: {:?}", ran.error))?;
-        let graph = self.next_writer(&found)?;
+        let graph = self.next_writer(&shared(&found))?;
         self.compare_with(&graph, Found { state: all, ..now })
     }
 
@@ -321,7 +324,7 @@ impl History {
         for (at, state) in self.states.iter().enumerate() {
             match self.difference(&graph, state) {
                 // The other steps are made, or end with an error.
-                Ok(None) => return play(self, found, at..self.steps.len()).map(drop),
+                Ok(None) => return play(self, &shared(found), at..self.steps.len()).map(drop),
                 Ok(Some(fault)) => faults.push(fault),
                 Err(error) => {
                     clean(&error)?;
@@ -411,6 +414,10 @@ pub fn replay(seed: u64, at: usize) -> Outcome {
     let point = points.get(at).ok_or_else(|| format!("there are {} points", points.len()))?;
     let sweep = Sweep { all_algorithms_each: 1, cheap_algorithm_each: 1, going_on_each: 1 };
     history.crash(seed, at, point, sweep)
+}
+
+fn shared(device: &Arc<SimDevice>) -> Arc<dyn Device> {
+    Arc::clone(device) as Arc<dyn Device>
 }
 
 fn with_seed(seed: u64, at: Option<usize>, fault: &str) -> String {

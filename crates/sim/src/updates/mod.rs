@@ -5,13 +5,16 @@
 //! - `play`: the steps on a device, with readers of older states
 //! - [`crash`]: a history up to a fault, and what must hold afterwards
 //! - [`threads`]: threads that commit at the same time, until the power is cut
+//! - [`tiered`]: histories over tiers whose blocks move; `power`: one power supply for all members
 //! - [`algorithms`]: all algorithms, with answers by the users' ids
 
 pub mod algorithms;
 pub mod crash;
 pub mod history;
 mod play;
+mod power;
 pub mod threads;
+pub mod tiered;
 
 pub use crash::{Kind, Point, Sweep};
 pub use history::{History, State, Step};

@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cenote_device::Device;
-use cenote_device::backend::sim::SimDevice;
 use cenote_store::{Direction, Graph, LookupConfig, Store, StoreError, Updated};
 
 use super::history::{History, State, Step};
@@ -30,11 +29,25 @@ pub(super) struct Ran {
 /// Plays some steps.
 pub(super) fn play(
     history: &History,
-    device: &Arc<SimDevice>,
+    device: &Arc<dyn Device>,
     which: Range<usize>,
 ) -> Outcome<Ran> {
+    play_with(history, device, which, &mut |_| {})
+}
+
+/// [`play`], with a call after the opening and each step, of the steps that were acknowledged.
+pub(super) fn play_with(
+    history: &History,
+    device: &Arc<dyn Device>,
+    which: Range<usize>,
+    acknowledged: &mut dyn FnMut(usize),
+) -> Outcome<Ran> {
     let mut ran = Ran::default();
-    match steps(history, device, which, &mut ran) {
+    let mut acknowledge = |ran: &mut Ran, at| {
+        ran.acknowledged = Some(at);
+        acknowledged(at);
+    };
+    match steps(history, device, which, &mut ran, &mut acknowledge) {
         Ok(()) => Ok(ran),
         Err(Stop::Store(error)) => {
             clean(&error)?;
@@ -62,19 +75,20 @@ pub(super) fn newest(store: &Store) -> Result<Graph, StoreError> {
 }
 
 /// The graph of a store, with the limits of a step.
-fn open(history: &History, device: &Arc<SimDevice>, step: usize) -> Result<Store, StoreError> {
-    let store = Store::open(Arc::clone(device) as Arc<dyn Device>)?;
+fn open(history: &History, device: &Arc<dyn Device>, step: usize) -> Result<Store, StoreError> {
+    let store = Store::open(Arc::clone(device))?;
     Ok(store.with_log_limits(history.limits_at(step)))
 }
 
 fn steps(
     history: &History,
-    device: &Arc<SimDevice>,
+    device: &Arc<dyn Device>,
     which: Range<usize>,
     ran: &mut Ran,
+    acknowledge: &mut dyn FnMut(&mut Ran, usize),
 ) -> Result<(), Stop> {
     let mut store = open(history, device, which.start)?;
-    ran.acknowledged = Some(which.start);
+    acknowledge(ran, which.start);
     let mut readers: Vec<(Graph, &State)> = Vec::new();
     for at in which {
         let state = &history.states[at];
@@ -90,7 +104,7 @@ fn steps(
                 if (Some(made.epoch), made.epoch + 1) != (expected, store.epoch()) {
                     return Err(wrong(at, format!("of epoch {expected:?}: {made:?}")));
                 }
-                ran.acknowledged = Some(at + 1);
+                acknowledge(ran, at + 1);
                 continue;
             }
             Step::Remove(name) => {
@@ -100,7 +114,7 @@ fn steps(
                 let of = of.map(|(_, of)| &history.states[*of]);
                 readers.push((reader, of.expect("a snapshot of the state before")));
                 store.remove_snapshot(name)?;
-                ran.acknowledged = Some(at + 1);
+                acknowledge(ran, at + 1);
                 continue;
             }
             Step::Open(_) => {
@@ -108,11 +122,11 @@ fn steps(
                 compare_all(history, &readers)?;
                 readers.clear();
                 store = open(history, device, at + 1)?;
-                ran.acknowledged = Some(at + 1);
+                acknowledge(ran, at + 1);
                 continue;
             }
         };
-        ran.acknowledged = Some(at + 1);
+        acknowledge(ran, at + 1);
         if updated.spilled > 0 {
             ran.spilled.insert(at);
         }

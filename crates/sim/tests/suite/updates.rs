@@ -1,7 +1,7 @@
 //! Graphs that are updated while the power is cut or writes fail, at every change of the device.
 
 use cenote_sim::updates::crash::{replay, sweep, sweep_on};
-use cenote_sim::updates::{History, Step, Sweep};
+use cenote_sim::updates::{History, Step, Sweep, tiered};
 use cenote_store::Answer;
 
 #[test]
@@ -107,4 +107,30 @@ fn a_lost_edge_and_a_wrong_epoch_are_found() {
     let fault = history.crash(seed, 0, &points[0], Sweep::default()).expect_err("another epoch");
     assert!(!fault.contains("panicked"), "{fault}");
     assert_eq!(sweep(seed..seed + 1, 1, Sweep::default()).map(|points| points > 0), Ok(true));
+}
+
+#[test]
+fn power_cuts_while_blocks_move_between_tiers_leave_the_graph_before_or_after_a_step() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = tiered::sweep_on(cores, 0, 9_000).unwrap_or_else(|fault| panic!("{fault}"));
+    println!("{count:?}");
+    assert!(count.cuts >= 9_000 && count.moved > 500, "{count:?}");
+    assert!(count.ended > 10 && count.failed > 10 && count.full > 2, "{count:?}");
+}
+
+/// The same for tiers: a lost edge, and a member whose syncs do nothing, are found.
+#[test]
+fn a_lost_edge_and_a_member_that_is_not_synced_are_found_over_tiers() {
+    let seed = 3;
+    let mut history = History::new(seed).expect("no faults");
+    history.points(seed).expect("no faults");
+    for state in &mut history.states {
+        state.edges.pop_last();
+    }
+    let fault = tiered::cut_history(seed, history).expect_err("it saw no lost edge");
+    assert!(!fault.contains("panicked"), "{fault}");
+    for member in 0..3 {
+        let finds = |seed: &u64| tiered::cut_without_syncs(*seed, member).is_err();
+        assert!((0..20).any(|seed| finds(&seed)), "the syncs of member {member} are not missed");
+    }
 }

@@ -367,6 +367,9 @@ impl TieredQueue {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         let outcome = self.tier_queues[tier].queue.reap(wait_for, &mut arrived);
+        if arrived.iter().any(|completion| completion.op == Op::Write) {
+            self.core.tiers[tier].set_written();
+        }
         for completion in arrived.drain(..) {
             self.arrive(completion);
         }

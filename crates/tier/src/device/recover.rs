@@ -21,13 +21,23 @@ const EPOCHS: u64 = 1 << 62;
 pub(super) struct Recovered {
     pub(super) map: BlockMap,
     pub(super) len_bytes: u64,
+    /// How far the map was read.
+    pub(super) position: Position,
     generation: Generation,
+}
+
+/// A state of the map on stable storage: an epoch, and the pages of its journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    epoch: u64,
+    pages: u32,
 }
 
 impl Recovered {
     pub(super) fn empty(header: &SetHeader) -> Self {
         let map = BlockMap::new(header.slots());
-        Self { map, len_bytes: 0, generation: Generation::FIRST }
+        let position = Position::default();
+        Self { map, len_bytes: 0, position, generation: Generation::FIRST }
     }
 }
 
@@ -64,6 +74,7 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
     if newest.is_some_and(|newest| newest > epoch) {
         return Err(reader.damaged(format!("copy {epoch} is whole, what came after it is not")));
     }
+    recovered.position = Position { epoch, pages: end.next };
     drop(reader);
     // If there are pages of an unfinished commit, or pages in one mirror only, the next commit
     // starts with a new copy.
@@ -81,6 +92,37 @@ pub(super) fn recover(device: Arc<dyn Device>, header: &SetHeader) -> Result<(Jo
         cache,
     };
     Ok((journal, recovered))
+}
+
+/// The commits after a position, which another process has made: a map of the blocks that the
+/// journals since then name, and no others. `None` if the map was copied more than once meanwhile,
+/// so that a journal may be gone.
+///
+/// # Errors
+/// [`TieredError::Damaged`] also where a journal was being written while it was read.
+pub(super) fn recover_since(
+    device: &dyn Device,
+    header: &SetHeader,
+    since: Position,
+    len_bytes: u64,
+) -> Result<Option<Recovered>> {
+    let (layout, cache) = (Layout::of(header), IoBuffer::default());
+    let page_io = PageIo::open(device, &cache, SEGMENT_PAGES as usize * PAGE_BYTES)?;
+    let mut reader = Reader { device, page_io, header, layout };
+    let mut recovered = Recovered { len_bytes, position: since, ..Recovered::empty(header) };
+    if !reader.has_more(since)? {
+        return Ok(Some(recovered));
+    }
+    let end = reader.replay(since.epoch, &mut recovered)?;
+    recovered.position.pages = end.next;
+    let next = since.epoch + 1;
+    if reader.has_journal(next)? {
+        let end = reader.replay(next, &mut recovered)?;
+        recovered.position = Position { epoch: next, pages: end.next };
+    }
+    // A later epoch overwrites these journals, after its head.
+    let is_gone = reader.headers()?.iter().any(|head| head.epoch > next);
+    Ok((!is_gone).then_some(recovered))
 }
 
 struct Reader<'a> {
@@ -195,9 +237,23 @@ impl Reader<'_> {
     }
 
     fn has_journal(&mut self, epoch: u64) -> Result<bool> {
+        self.has_page(epoch, 0)
+    }
+
+    /// Whether there are commits after a position. One that is being written does not count.
+    fn has_more(&mut self, since: Position) -> Result<bool> {
+        Ok(self.headers()?.iter().any(|head| head.epoch > since.epoch)
+            || self.has_journal(since.epoch + 1)?
+            || since.pages < self.layout.journal_pages
+                && self.has_page(since.epoch, since.pages)?)
+    }
+
+    /// Whether one of the mirrors has a page of an epoch's journal.
+    fn has_page(&mut self, epoch: u64, index: u32) -> Result<bool> {
         for mirror in 0..MIRRORS {
-            let page = self.pages(self.layout.journal(epoch, mirror), 1)?;
-            if self.known(&page, epoch, 0).is_some() {
+            let offset = u64::from(index) * PAGE_BYTES as u64;
+            let page = self.pages(self.layout.journal(epoch, mirror) + offset, 1)?;
+            if self.known(&page, epoch, index).is_some() {
                 return Ok(true);
             }
         }

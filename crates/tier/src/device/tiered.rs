@@ -9,7 +9,7 @@ use super::buffers::parts_bytes;
 use super::error::{Result, TieredError};
 use super::header::{Role, SetHeader};
 use super::queue::TieredQueue;
-use super::set::{Core, SetConfig, TierPart};
+use super::set::{Core, Refreshed, SetConfig, TierPart};
 use crate::placement::{Placement, Tier};
 
 /// Bytes that a queue keeps for each block of a request that is split.
@@ -75,6 +75,15 @@ impl TieredDevice {
             return Err(TieredError::Options(format!("{found} given, the graph has {expected}")));
         }
         Ok(Self { core: Arc::new(Core::open(map, header, tiers)?) })
+    }
+
+    /// Takes over the blocks that another process has added to the map since the device was opened
+    /// or refreshed. Only for a device that changes nothing itself, while no process moves blocks.
+    ///
+    /// # Errors
+    /// [`TieredError::Device`].
+    pub fn refresh(&self) -> Result<Refreshed> {
+        self.core.refresh()
     }
 
     /// The set's description.

@@ -10,6 +10,7 @@ mod format;
 mod members;
 mod oracle;
 mod races;
+mod refresh;
 mod stress;
 mod support;
 mod threads;

@@ -50,9 +50,16 @@ impl Core {
                 continue;
             };
             let place = Place { tier: tier as u8, slot };
-            if let Err(fault) = self.prepare(&mut alloc, place, true) {
-                alloc.slots[tier].release(slot);
-                return Err(fault);
+            match self.prepare(&mut alloc, place, true) {
+                Ok(()) => {}
+                Err(fault) => {
+                    alloc.slots[tier].release(slot);
+                    if fault.errno != ENOSPC {
+                        return Err(fault);
+                    }
+                    // Another tier may have room where this one's drive is full.
+                    continue;
+                }
             }
             // Writes that were in flight at a truncation of the block are still counted.
             let fresh = |entry: Entry| Some(entry.at(place).staged(Stage::Idle).fresh(true));
@@ -122,6 +129,7 @@ impl Core {
     ) -> std::result::Result<(), IoFault> {
         let tier = usize::from(place.tier);
         let device = &self.tiers[tier].device;
+        self.tiers[tier].set_written();
         let end = self.offset_of(place) + self.block_bytes();
         if alloc.file_bytes[tier] < end {
             let slots = (u64::from(place.slot) + 1).next_multiple_of(GROWTH_SLOTS);

@@ -17,7 +17,7 @@ use super::journal::Journal;
 use super::layout::Record;
 use super::map::{BlockMap, Pin};
 use super::reclaim::{DeferredFrees, ReadSections};
-use super::recover::{Recovered, recover};
+use super::recover::{Position, Recovered, recover, recover_since};
 use super::slots::Slots;
 use alloc::Alloc;
 
@@ -53,6 +53,17 @@ impl SetConfig {
     }
 }
 
+/// What [`TieredDevice::refresh`](super::TieredDevice::refresh) found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// The map has not changed.
+    Newest,
+    /// Blocks came to the map, which are known now.
+    Grown,
+    /// More has changed than can be taken over: the set has to be opened again.
+    Outdated,
+}
+
 #[derive(Debug)]
 pub(super) struct TierState {
     pub(super) device: Arc<dyn Device>,
@@ -63,6 +74,16 @@ pub(super) struct TierState {
     /// Largest gap that a request reads through instead of being split.
     pub(super) gap_bytes: AtomicU64,
     sync_failed: AtomicBool,
+    /// Whether a write has completed since the last sync of all tiers began, here or in a process
+    /// before.
+    written: AtomicBool,
+}
+
+impl TierState {
+    /// The next sync of all tiers includes this one: called before a write is reported as done.
+    pub(super) fn set_written(&self) {
+        self.written.store(true, Ordering::SeqCst);
+    }
 }
 
 /// A set of tiers, shared by queues and migrations.
@@ -80,6 +101,8 @@ pub(super) struct Core {
     /// The length on stable storage.
     len_synced: AtomicU64,
     journal: Mutex<Journal>,
+    /// The state of the map file that a set that only reads knows.
+    known: Mutex<Position>,
     /// Whether the generation of changes since the set was opened is confirmed.
     is_generation_begun: AtomicBool,
     alloc: Mutex<Alloc>,
@@ -169,7 +192,7 @@ impl Core {
         journal: Journal,
         recovered: Recovered,
     ) -> Result<Self> {
-        let Recovered { map, len_bytes, .. } = recovered;
+        let Recovered { map, len_bytes, position, .. } = recovered;
         let (slots, file_bytes) = take_slots(&map_device.name(), &devices, &header, &map)?;
         let align = devices.iter().map(|device| device.block_bytes()).max().unwrap_or(1);
         let tiers = devices.into_iter().zip(&header.tiers).map(|(device, tier)| TierState {
@@ -179,6 +202,7 @@ impl Core {
             spare: spare_of(tier.slots),
             gap_bytes: AtomicU64::new(u64::from(header.block_bytes)),
             sync_failed: AtomicBool::new(false),
+            written: AtomicBool::new(true),
         });
         let alloc = Alloc {
             slots,
@@ -197,6 +221,7 @@ impl Core {
             len_bytes: AtomicU64::new(len_bytes),
             len_synced: AtomicU64::new(len_bytes),
             journal: Mutex::new(journal),
+            known: Mutex::new(position),
             is_generation_begun: AtomicBool::new(false),
             alloc: Mutex::new(alloc),
             commits: Mutex::new(0),
@@ -258,6 +283,17 @@ impl Core {
         })
     }
 
+    /// Syncs a tier if it was written. The caller has the journal's lock: whoever syncs next waits
+    /// for the end of a sync that covers its writes.
+    fn sync_if_written(&self, tier: usize) -> Result<()> {
+        let state = &self.tiers[tier];
+        let is_written = state.written.swap(false, Ordering::SeqCst);
+        if is_written || state.sync_failed.load(Ordering::SeqCst) {
+            return self.sync_tier(tier);
+        }
+        Ok(())
+    }
+
     /// Makes all completed writes durable, and then the map.
     pub(super) fn sync(&self) -> Result<()> {
         let mut journal = self.journal();
@@ -277,7 +313,7 @@ impl Core {
     }
 
     fn sync_with(&self, journal: &mut Journal, len_bytes: u64, ready: &[u32]) -> Result<()> {
-        (0..self.tiers.len()).try_for_each(|tier| self.sync_tier(tier))?;
+        (0..self.tiers.len()).try_for_each(|tier| self.sync_if_written(tier))?;
         let record = |&block: &u32| {
             let entry = self.map.get(block);
             let place = entry.place().filter(|_| entry.is_fresh())?;
@@ -288,6 +324,28 @@ impl Core {
             return Ok(());
         }
         self.commit(journal, len_bytes, &records)
+    }
+
+    /// Takes over the blocks that another process has added to the map.
+    pub(super) fn refresh(&self) -> Result<Refreshed> {
+        let mut known = lock(&self.known);
+        let map = self.map_device.as_ref();
+        let found = match recover_since(map, &self.header, *known, self.len_bytes()) {
+            Err(TieredError::Damaged { .. }) | Ok(None) => return Ok(Refreshed::Outdated),
+            Err(error) => return Err(error),
+            Ok(Some(found)) if found.position == *known => return Ok(Refreshed::Newest),
+            Ok(Some(found)) => found,
+        };
+        for (block, place) in found.map.placed() {
+            match self.map.get(block).place() {
+                None => self.map.set(block, Entry::of(place)),
+                Some(before) if before == place => {}
+                Some(_) => return Ok(Refreshed::Outdated),
+            }
+        }
+        self.reach(found.len_bytes);
+        *known = found.position;
+        Ok(Refreshed::Grown)
     }
 
     /// Must be called before every change: the first call after the set was opened begins a new
@@ -303,6 +361,9 @@ impl Core {
         if self.is_generation_begun.load(Ordering::Acquire) {
             return Ok(());
         }
+        // A process may have ended between a write to the map and its sync: the next page of the
+        // journal says that those before it are synced.
+        self.map_device.sync()?;
         let number = journal.generation.begun.saturating_add(1);
         journal.generation.begun = number;
         self.commit_records(journal, self.len_synced.load(Ordering::SeqCst), &[])?;
