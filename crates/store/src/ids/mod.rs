@@ -115,13 +115,17 @@ impl Ids {
         self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
-    /// The vertex with this id, if there is one.
-    pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
-        let id = match self.kind() {
+    /// An id in the form of text as an id of the graph's kind; `None` if no vertex can have it.
+    pub fn parse<'i>(&self, id: &'i str) -> Option<IdRef<'i>> {
+        match self.kind() {
             IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
             IdKind::Strings => Some(IdRef::String(id)),
-        };
-        let Some(id) = id else { return Ok(None) };
+        }
+    }
+
+    /// The vertex with this id, if there is one.
+    pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
+        let Some(id) = self.parse(id) else { return Ok(None) };
         match (self.ascending.search(id)?, &self.ranks) {
             (Ok(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
             (Ok(rank), None) => Ok(Some(rank)),
