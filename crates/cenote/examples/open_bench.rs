@@ -1,8 +1,8 @@
 //! How long it takes to open a graph with a full log, and after it is merged:
 //! `open_bench FILE CHANGES`.
 //!
-//! Commits small batches of so many random edges each until the log's next block would not fit, or
-//! the log takes no more changes; the file should be one that may be thrown away. Then the graph is
+//! Commits small batches of so many random edges each until the log is nearly full, in bytes or in
+//! changes; the file should be one that may be thrown away. Then the graph is
 //! opened for reading and for changes, three times each, is merged, and opened again. Each opening
 //! ends with the list of one vertex or a first change, so that indexes are loaded. Prints a JSON
 //! row each.
@@ -15,6 +15,9 @@ use std::time::Instant;
 
 use cenote::{Graph, Update};
 use serde_json::json;
+
+/// Changes that the log of a graph takes.
+const CHANGES_MAX: u64 = 1 << 18;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -29,7 +32,8 @@ fn main() -> Outcome<()> {
     measure(path, "merged", commits)
 }
 
-/// Commits batches to the log while they stay in one epoch; how many.
+/// Commits batches until the log has 98 of 100 of the bytes or of the changes that it takes; how
+/// many. A block of the log is a page, and holds a batch of up to 168 changes.
 fn fill(path: &Path, changes: usize) -> Outcome<u64> {
     let graph = Graph::open(path)?;
     let (ids, vertices) = (graph.ids()?, graph.vertices());
@@ -39,25 +43,18 @@ fn fill(path: &Path, changes: usize) -> Outcome<u64> {
         ids.id_of(((random >> 20) % vertices) as u32)
     };
     let mut update = Update::options().synced(false).open(path)?;
-    let (mut commits, mut logged) = (0, 0);
-    loop {
+    let (mut commits, mut commits_max) = (0, u64::MAX);
+    while commits < commits_max && update.logged() < CHANGES_MAX / 100 * 98 {
         for _ in 0..changes {
             update.add(next()?, next()?)?;
         }
         update.commit()?;
-        if update.logged() < logged {
-            break;
+        if commits == 0 {
+            let info = Graph::open(path)?.info()?;
+            commits_max = info.log_bytes / u64::from(info.page_size) / 100 * 98;
         }
-        (commits, logged) = (commits + 1, update.logged());
+        commits += 1;
     }
-    // The last batch has emptied the log: fill it again, nearly up to there.
-    for _ in 0..commits - commits / 100 {
-        for _ in 0..changes {
-            update.add(next()?, next()?)?;
-        }
-        update.commit()?;
-    }
-    drop(update);
     Ok(commits)
 }
 
