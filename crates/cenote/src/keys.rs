@@ -72,9 +72,11 @@ impl Keys {
 
 /// The vertex with the user's `id`; `place` is where the id was read.
 pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Result<VertexId> {
-    if let Some(vertex) = ids.vertex_of(id)? {
-        return Ok(vertex);
-    }
+    ids.vertex_of(id)?.ok_or_else(|| unknown_vertex(graph, ids, id, place))
+}
+
+/// The error of an id that no vertex has; `place` is where it was read.
+pub(crate) fn unknown_vertex(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Error {
     let live = ids.live_vertices();
     let known = match ids.kind() {
         IdKind::Dense if live < ids.vertices() => {
@@ -86,7 +88,7 @@ pub(crate) fn vertex_of(graph: &Graph, ids: &Ids, id: &str, place: &str) -> Resu
     };
     let (graph, id) = (graph.device().name(), id.to_owned());
     let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
-    Err(Error::UnknownVertex { graph, id, known, place })
+    Error::UnknownVertex { graph, id, known, place }
 }
 
 /// A file with an id a line; `-` is standard input. Lines are streamed.
@@ -149,6 +151,16 @@ impl IdLines {
 
     /// The file, and the number of the last line read.
     pub fn place(&self) -> String {
-        format!("{}: line {}", self.name, self.number)
+        self.place_of(self.number)
+    }
+
+    /// The number of the last line read.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The file, and the number of a line.
+    pub fn place_of(&self, number: u64) -> String {
+        format!("{}: line {number}", self.name)
     }
 }

@@ -502,25 +502,27 @@ impl Graph {
         self.layout().check_vertex(vertex)?;
         let Some(adjacency) = self.adjacency(direction) else { return Ok(()) };
         let Some(column) = self.load_weights(direction)? else { return Ok(()) };
-        let handle = self.pages.handle()?;
-        let (per_page, mut decoded) = (column.per_page() as u64, Decoded::new());
-        for page in adjacency.pages_of(vertex) {
-            let wanted = {
-                let bytes = self.pages.pin(&handle, adjacency.first_page() + page)?;
-                let view = adjacency.reparse(page, &bytes, &mut decoded)?;
-                let list = (vertex - view.first_vertex()) as usize;
-                let first = column.addresses_of(page).start;
-                first + view.start(list) as u64..first + view.end(list) as u64
-            };
-            for page in column.pages_of(wanted.clone()) {
-                let bytes = self.pages.pin(&handle, column.first_page() + page)?;
-                let weights = column.reparse(page, &bytes);
-                let first = page * per_page;
-                let within = wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
-                out.extend(within.map(|address| weights.get((address - first) as usize)));
+        self.pages.with_handle(|handle| {
+            let (per_page, mut decoded) = (column.per_page() as u64, Decoded::new());
+            for page in adjacency.pages_of(vertex) {
+                let wanted = {
+                    let bytes = self.pages.pin(handle, adjacency.first_page() + page)?;
+                    let view = adjacency.reparse(page, &bytes, &mut decoded)?;
+                    let list = (vertex - view.first_vertex()) as usize;
+                    let first = column.addresses_of(page).start;
+                    first + view.start(list) as u64..first + view.end(list) as u64
+                };
+                for page in column.pages_of(wanted.clone()) {
+                    let bytes = self.pages.pin(handle, column.first_page() + page)?;
+                    let weights = column.reparse(page, &bytes);
+                    let first = page * per_page;
+                    let within =
+                        wanted.start.max(first)..wanted.end.min(first + weights.len() as u64);
+                    out.extend(within.map(|address| weights.get((address - first) as usize)));
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reads and verifies all pages of a direction in order and calls `visit` with each.

@@ -4,7 +4,7 @@
 //! is read. Passes bypass the pool and use a [`PageStream`].
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use cenote_device::{Device, setters};
 use cenote_pool::check::{Damage, PageCheck};
@@ -18,7 +18,7 @@ use crate::header::{self, PageHeader};
 use crate::ids::value::Id;
 use crate::index::Adjacency;
 use crate::log::LogEnd;
-use crate::readers::Pin;
+use crate::readers::{Pin, lock};
 use crate::runs::index::RunIndex;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind, SnapshotLabel, Superblock};
@@ -169,6 +169,8 @@ pub(crate) struct Pages {
     lookups: LookupConfig,
     /// Created by the first random read; runs of the engine have frames of their own.
     pool: OnceLock<Arc<Pool>>,
+    /// Kept by [`Pages::with_handle`].
+    kept: Mutex<Option<Handle>>,
     _pin: Option<Pin>,
 }
 
@@ -179,7 +181,8 @@ impl Pages {
         lookups: LookupConfig,
         pin: Option<Pin>,
     ) -> Self {
-        Self { device, layout: Arc::new(layout), lookups, pool: OnceLock::new(), _pin: pin }
+        let (layout, pool, kept) = (Arc::new(layout), OnceLock::new(), Mutex::new(None));
+        Self { device, layout, lookups, pool, kept, _pin: pin }
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -195,6 +198,20 @@ impl Pages {
     /// As [`Pages::handle`], for one thread after another.
     pub fn handle_of_any_thread(&self) -> Result<Handle> {
         Ok(self.pool()?.handle_of_any_thread())
+    }
+
+    /// Calls `read` with a handle that is kept for the next call: to open a queue takes longer than
+    /// to read a page. Calls at the same time get handles of their own, of which one is kept; after
+    /// an error none is, since reads may still be in flight.
+    pub fn with_handle<T, E: From<StoreError>>(
+        &self,
+        read: impl FnOnce(&Handle) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let kept = lock(&self.kept).take();
+        let handle = kept.map_or_else(|| self.handle_of_any_thread(), Ok)?;
+        let result = read(&handle)?;
+        *lock(&self.kept) = Some(handle);
+        Ok(result)
     }
 
     fn pool(&self) -> Result<&Arc<Pool>> {
@@ -240,20 +257,22 @@ impl Pages {
     ) -> Result<(), E> {
         let page_of = |entry: &VertexId| u64::from(*entry) / per_page;
         let group = self.window_pages() as u64 * per_page;
-        let handle = self.handle()?;
-        for near in entries.chunk_by(|a, b| u64::from(*a) / group == u64::from(*b) / group) {
-            let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
-            let table = &self.layout.table;
-            let physical = |page| table.physical(section.first_page + page);
-            let pages = runs().map(|run| (physical(page_of(&run[0])), 0));
-            Self::load_each(&handle, pages, |_, _| Ok(()))?;
-            for run in runs() {
-                let page = page_of(&run[0]);
-                let bytes = self.pin(&handle, section.first_page + page)?;
-                visit(page, &bytes, run)?;
+        let near = |a: &VertexId, b: &VertexId| u64::from(*a) / group == u64::from(*b) / group;
+        self.with_handle(|handle| {
+            for near in entries.chunk_by(near) {
+                let runs = || near.chunk_by(|a, b| page_of(a) == page_of(b));
+                let table = &self.layout.table;
+                let physical = |page| table.physical(section.first_page + page);
+                let pages = runs().map(|run| (physical(page_of(&run[0])), 0));
+                Self::load_each(handle, pages, |_, _| Ok(()))?;
+                for run in runs() {
+                    let page = page_of(&run[0]);
+                    let bytes = self.pin(handle, section.first_page + page)?;
+                    visit(page, &bytes, run)?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// How many pages are read ahead at once.

@@ -60,6 +60,11 @@ pub struct Info {
     /// Pages of the file that updates have freed and not used again, without those that snapshots
     /// keep.
     pub free_pages: u64,
+    /// Bytes of the pages that this state needs, the log's included: the file without free pages
+    /// and without those that only snapshots need.
+    pub used_bytes: u64,
+    /// Bytes of the file divided by `used_bytes`: 1 after an import.
+    pub space_amplification: f64,
     /// The name of the snapshot that the graph was opened at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
@@ -160,6 +165,10 @@ impl Info {
         info.snapshots = graph.snapshots()?.into_iter().map(SnapshotInfo::from).collect();
         info.snapshot_pages = graph.stored().snapshot_pages()?;
         info.free_pages = graph.stored().free_pages() - info.snapshot_pages;
+        let unused = graph.stored().free_pages() * u64::from(superblock.page_bytes);
+        assert!(unused < info.file_bytes, "a superblock is in use");
+        info.used_bytes = info.file_bytes - unused;
+        info.space_amplification = info.file_bytes as f64 / info.used_bytes as f64;
         info.logged_changes = graph.stored().logged_changes();
         info.delta_runs = graph.stored().runs() as u64;
         info.delta_changes = graph.stored().run_changes();
@@ -207,6 +216,8 @@ impl Info {
             delta_bytes: superblock.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
                 * u64::from(superblock.page_bytes),
             free_pages: 0,
+            used_bytes: superblock.file_bytes(),
+            space_amplification: 1.0,
             snapshot: None,
             snapshots: Vec::new(),
             snapshot_pages: 0,

@@ -2,6 +2,7 @@
 //! to the caller in the given order.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{Builder, Scope};
@@ -12,12 +13,17 @@ use cenote_store::{Direction, Id, IdRef, Ids, StoreError, VertexId, Weight};
 use super::open::LISTS_SHARE;
 use super::{Graph, StoredGraph};
 use crate::error::{Error, Result};
-use crate::keys::{IdLines, vertex_of};
+use crate::keys::{IdLines, unknown_vertex};
 use crate::memory::{size, threads_default};
 use crate::watch::Watch;
 
 /// Vertices that one thread looks up at a time.
 const WINDOW_VERTICES: usize = 4096;
+
+/// Ids that are looked up at a time, and bytes of their text. A search reads a page or two; together
+/// they are found by reading each page once.
+const WINDOW_IDS: usize = 1 << 16;
+const WINDOW_ID_BYTES: usize = 1 << 20;
 
 /// Bytes per entry of a list: as read and assembled, while the lists before are passed on.
 const ENTRY_BYTES: u64 = 16;
@@ -94,7 +100,7 @@ impl<'g> Neighbors<'g> {
     }
 
     /// Calls `visit` with each given vertex and its list, in the given order: `of` first, then the
-    /// file.
+    /// file. Lists before an unknown id come before its error.
     ///
     /// # Errors
     /// [`Error::UnknownVertex`]; [`Error::Unsupported`] if the graph does not store the direction;
@@ -119,13 +125,17 @@ impl<'g> Neighbors<'g> {
             let (mut carried, mut batch) = (None, Vec::new());
             loop {
                 // The next lists are read while these are passed on.
-                let next = self.next_batch(&ids, &mut requested, &mut carried)?;
+                let next = self.next_batch(&ids, &mut requested, &mut carried);
+                let (next, fault) = next.map_or_else(|e| (vec![], Some(e)), |next| (next, None));
                 parts(&readers, &next).for_each(|(reader, part)| reader.submit(part));
                 for (reader, part) in parts(&readers, &batch) {
                     for (&vertex, list) in part.iter().zip(reader.receive()?) {
                         self.watch.check()?;
                         visit(&NeighborList::new(graph, &ids, self.direction, vertex, &list)?)?;
                     }
+                }
+                if let Some(fault) = fault {
+                    return Err(fault.into());
                 }
                 if next.is_empty() {
                     return Ok(());
@@ -155,7 +165,10 @@ impl<'g> Neighbors<'g> {
 
     fn requested(&self) -> Result<Requested<'_>> {
         let file = self.file.as_deref().map(IdLines::open).transpose()?;
-        Ok(Requested { given: self.ids.iter(), file })
+        // An id takes about 64 bytes until it is found.
+        let ids_max = (self.memory_bytes / LISTS_SHARE / 64) as usize;
+        let ids_max = ids_max.clamp(WINDOW_VERTICES, WINDOW_IDS);
+        Ok(Requested { given: self.ids.iter(), file, ids_max, found: VecDeque::new(), fault: None })
     }
 
     /// The most memory that the list of a vertex takes.
@@ -180,11 +193,16 @@ impl<'g> Neighbors<'g> {
         let (mut vertices, mut bytes) = (Vec::new(), 0);
         while vertices.len() < self.threads * WINDOW_VERTICES {
             self.watch.check()?;
-            let next = match carried.take() {
-                Some(vertex) => Some(vertex),
-                None => requested.next(graph, ids)?,
+            let next = carried.take().map_or_else(|| requested.next(graph, ids), |v| Ok(Some(v)));
+            let vertex = match next {
+                Ok(Some(vertex)) => vertex,
+                Ok(None) => break,
+                Err(fault) if vertices.is_empty() => return Err(fault),
+                Err(fault) => {
+                    requested.fault = Some(fault);
+                    break;
+                }
             };
-            let Some(vertex) = next else { break };
             let list_bytes = self.bytes_of(vertex);
             bytes += list_bytes;
             if bytes > lists_bytes && !vertices.is_empty() {
@@ -215,19 +233,74 @@ impl<'g> Neighbors<'g> {
 struct Requested<'a> {
     given: std::slice::Iter<'a, String>,
     file: Option<IdLines>,
+    /// Most ids that are looked up at a time.
+    ids_max: usize,
+    /// Vertices of the ids that were looked up.
+    found: VecDeque<VertexId>,
+    /// The error of the id or line after them.
+    fault: Option<Error>,
 }
 
-impl Requested<'_> {
+impl<'a> Requested<'a> {
     /// The next vertex; none after the last.
     fn next(&mut self, graph: &StoredGraph, ids: &Ids) -> Result<Option<VertexId>> {
-        if let Some(id) = self.given.next() {
-            return vertex_of(graph, ids, id, "").map(Some);
+        if self.found.is_empty() && self.fault.is_none() {
+            self.look_up(graph, ids)?;
         }
-        let Some(file) = &mut self.file else { return Ok(None) };
-        let Some(line) = file.next()? else { return Ok(None) };
-        vertex_of(graph, ids, &line, &file.place()).map(Some)
+        match (self.found.pop_front(), self.fault.take()) {
+            (None, Some(fault)) => Err(fault),
+            (found, fault) => {
+                self.fault = fault;
+                Ok(found)
+            }
+        }
+    }
+
+    /// Finds the vertices of the next ids, up to the first that has none.
+    fn look_up(&mut self, graph: &StoredGraph, ids: &Ids) -> Result<()> {
+        let (texts, fault) = self.read();
+        let parsed: Vec<_> = texts.iter().map(|(text, _)| ids.parse(text)).collect();
+        let mut sorted: Vec<IdRef<'_>> = parsed.iter().flatten().copied().collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let vertices = ids.vertices_of(&sorted)?;
+        let vertex_of = |id: &Option<IdRef<'_>>| {
+            let at = sorted.binary_search(id.as_ref()?).expect("it is one of them");
+            vertices[at]
+        };
+        self.found.extend(parsed.iter().map_while(vertex_of));
+        self.fault = match texts.get(self.found.len()) {
+            None => fault,
+            Some((text, line)) => {
+                let place = line.zip(self.file.as_ref()).map(|(line, file)| file.place_of(line));
+                Some(unknown_vertex(graph, ids, text, &place.unwrap_or_default()))
+            }
+        };
+        Ok(())
+    }
+
+    /// The next ids, each with the number of its line if it has one, and the error after them.
+    fn read(&mut self) -> (Vec<Text<'a>>, Option<Error>) {
+        let (mut texts, mut bytes): (Vec<Text<'a>>, usize) = (Vec::new(), 0);
+        while texts.len() < self.ids_max && bytes < WINDOW_ID_BYTES {
+            let text: Text<'a> = match (self.given.next(), &mut self.file) {
+                (Some(id), _) => (id.as_str().into(), None),
+                (None, None) => break,
+                (None, Some(file)) => match file.next() {
+                    Ok(None) => break,
+                    Ok(Some(line)) => (line.into(), Some(file.number())),
+                    Err(error) => return (texts, Some(error)),
+                },
+            };
+            bytes += text.0.len();
+            texts.push(text);
+        }
+        (texts, None)
     }
 }
+
+/// An id, and the number of its line if it is one of a file.
+type Text<'a> = (Cow<'a, str>, Option<u64>);
 
 /// Divides a batch among the readers.
 fn parts<'a>(

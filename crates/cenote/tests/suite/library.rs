@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cenote::algorithm::StartsAt;
 use cenote::{Error, Graph, Id};
 use cenote_import::{ImportConfig, InputSpec, NoProgress, import};
+use cenote_store::Order;
 use tempfile::TempDir;
 
 /// A star of five with a tail, and a pair: `hub` has the largest degree.
@@ -268,6 +269,59 @@ fn lists_come_in_the_order_asked_for() {
     std::fs::write(&asked, "x\n\ny\n").unwrap();
     let lists = graph.neighbors().of_file(&asked).collect().unwrap();
     assert_eq!(lists, [[id("y")], [id("x")]]);
+}
+
+/// Checks the lists of many vertices of a ring with these ids, up to an unknown one.
+fn check_ring(ids: &[String], graph: &Graph) {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = folder.path().join("asked");
+    let at = |i: usize| (i * 7919 + i / 5) % ids.len();
+    let lines = |count: usize| (0..count).map(|i| format!("{}\n", ids[at(i)])).collect::<String>();
+    std::fs::write(&asked, lines(20_000) + "nobody\n" + &lines(10)).unwrap();
+    let neighbors = graph.neighbors().memory(16 << 20).threads(2).of(&ids[3]).of_file(&asked);
+    let mut seen = 0;
+    let visit = |list: &cenote::graph::NeighborList<'_>| {
+        let vertex = if seen == 0 { 3 } else { at(seen - 1) };
+        let mut expected = [(vertex + 1) % ids.len(), (vertex + ids.len() - 1) % ids.len()];
+        let mut found = Vec::new();
+        list.for_each(|id, _| {
+            found.push(id.to_string());
+            Ok::<_, Error>(())
+        })?;
+        found.sort_unstable();
+        expected.sort_unstable_by_key(|&i| &ids[i]);
+        assert_eq!(found, expected.map(|i| ids[i].clone()), "list {seen}");
+        assert_eq!(list.vertex()?.to_string(), ids[vertex]);
+        seen += 1;
+        Ok::<_, Error>(())
+    };
+    let error = neighbors.for_each(visit).unwrap_err();
+    assert!(matches!(error, Error::UnknownVertex { .. }), "{error:?}");
+    assert!(error.to_string().contains("asked: line 20001: "), "{error}");
+    assert_eq!(seen, 20_001, "lists before an unknown id are passed on");
+}
+
+#[test]
+fn many_ids_that_repeat_are_found_and_an_unknown_one_is_named_by_its_line() {
+    for order in [Order::Natural, Order::Random { seed: 5 }] {
+        for name in ["", "v"] {
+            let ids: Vec<String> = (0..3000).map(|i| format!("{name}{}", 7 * i)).collect();
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("ring.cenote");
+            let pairs = (0..2998).map(|i| (ids[i].clone(), ids[i + 1].clone()));
+            let import = cenote::Import::new().order(order).memory("64MiB");
+            match name {
+                "" => import.edges((0..2998_u64).map(|i| (7 * i, 7 * i + 7))).run(&path).unwrap(),
+                _ => import.edges(pairs).run(&path).unwrap(),
+            };
+            // The last vertex comes later, and stands behind the others in the file.
+            let mut update = cenote::Update::open(&path).unwrap();
+            update.add(&ids[2998], &ids[2999]).unwrap();
+            update.add(&ids[2999], &ids[0]).unwrap();
+            update.commit().unwrap();
+            check_ring(&ids, &Graph::open(&path).unwrap());
+        }
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cenote::graph::Info;
 use cenote::{Error, Graph, Import, Update};
 
 use crate::graphs::Random;
@@ -56,6 +57,7 @@ fn every_algorithm_at_a_snapshot_answers_as_before_the_updates() {
     let info = graph.info().unwrap();
     let own: u64 = info.snapshots.iter().map(|snapshot| snapshot.pages_held).sum();
     assert!(own > 0 && info.snapshot_pages >= own, "{info:?}");
+    check_space(&path, &info);
     assert!(Graph::check(&path, &mut |_, _| {}).unwrap().is_whole());
     assert!(Graph::check_at(&path, "round 1", &mut |_, _| {}).unwrap().is_whole());
     for name in names {
@@ -63,6 +65,22 @@ fn every_algorithm_at_a_snapshot_answers_as_before_the_updates() {
     }
     let info = Graph::open(&path).unwrap().info().unwrap();
     assert!(info.snapshots.is_empty() && info.snapshot_pages == 0 && info.free_pages >= own);
+    check_space(&path, &info);
+}
+
+/// The bytes in use are those of sections, superblocks, log and the few pages that find them; the
+/// rest of the file is free or kept by snapshots.
+fn check_space(path: &Path, info: &Info) {
+    let page_bytes = u64::from(info.page_size);
+    let sections: u64 = info.sections.iter().map(|section| section.pages).sum();
+    let least = (sections + 2) * page_bytes + info.log_bytes;
+    let most = least + 8 * page_bytes;
+    assert!((least..=most).contains(&info.used_bytes), "{least} to {most}: {info:?}");
+    let unused = (info.free_pages + info.snapshot_pages) * page_bytes;
+    let file_bytes = std::fs::metadata(path).unwrap().len();
+    assert_eq!((info.used_bytes + unused, info.file_bytes), (file_bytes, file_bytes), "{info:?}");
+    let times = file_bytes as f64 / info.used_bytes as f64;
+    assert!(info.space_amplification == times && times > 1.0, "{info:?}");
 }
 
 #[test]

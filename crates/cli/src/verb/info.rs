@@ -46,6 +46,12 @@ fn print(info: &Info) -> Result<()> {
         Some(seed) => format!("{}, seed {seed}", info.order),
         None => info.order.to_owned(),
     };
+    let file_bytes = format!(
+        "{}, {:.2} times the {} in use",
+        size(info.file_bytes),
+        info.space_amplification,
+        size(info.used_bytes)
+    );
     let bytes_per_edge = info.page_bytes as f64 / info.stored_edges.max(1) as f64;
     let mut facts = vec![
         ("vertices", count(info.vertices)),
@@ -53,7 +59,7 @@ fn print(info: &Info) -> Result<()> {
         ("stored edges", format!("{}, {bytes_per_edge:.2} bytes each", count(info.stored_edges))),
         ("pages", format!("{} of {}", count(info.pages), size(u64::from(info.page_size)))),
         ("page bytes", size(info.page_bytes)),
-        ("file bytes", size(info.file_bytes)),
+        ("file bytes", file_bytes),
         ("ids", info.ids.to_owned()),
         ("order", order),
         ("duplicates", found(info.duplicates, info.duplicates_kept)),

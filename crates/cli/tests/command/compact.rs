@@ -57,6 +57,8 @@ fn a_changed_graph_is_rewritten_as_its_import() {
     for field in ["free_pages", "appended_vertices", "logged_changes", "log_bytes"] {
         assert_eq!(after[field], 0, "{after}");
     }
+    assert_eq!(after["used_bytes"], after["file_bytes"], "{after}");
+    assert_eq!(after["space_amplification"], 1.0, "{after}");
     bench.succeed("import kron.u32 more.txt few.txt --out scratch.cenote");
     let read = |name| std::fs::read(bench.path(name)).unwrap();
     assert!(read("g.cenote") != read("scratch.cenote"), "they count repeated edges of the input");

@@ -41,13 +41,15 @@ fn info_has_the_promised_fields() {
     let expected = json!({
         "vertices": 5, "edges": 6, "stored_edges": 12, "pages": 1, "page_size": 4096,
         "page_bytes": 4096, "file_bytes": file_bytes, "directed": false, "in_edges": false,
-        "weighted": false, "codec": "raw", "format_version": 2,
+        "weighted": false, "codec": "raw", "format_version": 2, "used_bytes": file_bytes,
+        "space_amplification": 1.0,
     });
     for (field, value) in expected.as_object().unwrap() {
         assert_eq!(&info[field], value, "{field}");
     }
     let table = bench.succeed("info graph.cenote");
     assert!(table.contains("vertices        5\n"), "{table}");
+    assert!(table.contains(", 1.00 times the ") && table.contains(" in use\n"), "{table}");
 }
 
 #[test]

@@ -125,6 +125,14 @@ impl Ids {
         self.ascending.memory_bytes() + self.tail.as_ref().map_or(0, Tail::memory_bytes)
     }
 
+    /// An id in the form of text as an id of the graph's kind; `None` if no vertex can have it.
+    pub fn parse<'i>(&self, id: &'i str) -> Option<IdRef<'i>> {
+        match self.kind() {
+            IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
+            IdKind::Strings => Some(IdRef::String(id)),
+        }
+    }
+
     /// The vertex with this id, if there is one that is not deleted.
     pub fn vertex_of(&self, id: &str) -> Result<Option<VertexId>> {
         Ok(self.number_of(id)?.filter(|vertex| !self.deleted().contains(*vertex)))
@@ -132,16 +140,21 @@ impl Ids {
 
     /// The vertex with this id, deleted or not.
     fn number_of(&self, id: &str) -> Result<Option<VertexId>> {
-        let id = match self.kind() {
-            IdKind::Dense | IdKind::Integers => integer_of(id).map(IdRef::Integer),
-            IdKind::Strings => Some(IdRef::String(id)),
-        };
-        let Some(id) = id else { return Ok(None) };
+        let Some(id) = self.parse(id) else { return Ok(None) };
         match (self.ascending.search(id)?, &self.ranks) {
             (Ok(rank), Some(ranks)) => ranks.vertex_of(rank).map(Some),
             (Ok(rank), None) => Ok(Some(rank)),
             (Err(_), _) => Ok(self.tail.as_ref().and_then(|tail| tail.vertex_of(id))),
         }
+    }
+
+    /// The vertices of ids, which ascend; `None` where the graph has no such vertex. Streams all ids
+    /// if many are looked up.
+    pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
+        let mut vertices = self.numbers_of(ids)?;
+        let is_deleted = |vertex: &VertexId| self.deleted().contains(*vertex);
+        vertices.iter_mut().for_each(|vertex| *vertex = vertex.filter(|v| !is_deleted(v)));
+        Ok(vertices)
     }
 
     /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.

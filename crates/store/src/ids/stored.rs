@@ -96,8 +96,9 @@ impl StoredIds {
     pub(super) fn integer_of(&self, vertex: VertexId) -> Result<u64> {
         let page = u64::from(vertex) / self.words_per_page();
         let at = u64::from(vertex) % self.words_per_page();
-        let handle = self.pages.handle()?;
-        self.with_page(&handle, page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
+        self.pages.with_handle(|handle| {
+            self.with_page(handle, page, |bytes| Ok(self.words(page, bytes)?[at as usize]))
+        })
     }
 
     /// Calls `visit` with the integers of `ranks`, which ascend; each page is pinned once.
@@ -121,12 +122,20 @@ impl StoredIds {
         ranks: &[VertexId],
         visit: &mut dyn FnMut(IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let handle = self.pages.handle()?;
+        self.pages.with_handle(|handle| self.strings_from(handle, ranks, visit))
+    }
+
+    fn strings_from<E: From<StoreError>>(
+        &self,
+        handle: &Handle,
+        ranks: &[VertexId],
+        visit: &mut dyn FnMut(IdRef<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut rest = ranks;
         while let Some(&first) = rest.first() {
-            let page = self.bisect(&handle, |start, _| start <= first)?.unwrap_or(0);
+            let page = self.bisect(handle, |start, _| start <= first)?.unwrap_or(0);
             let (mut visited, mut failed) = (0, None);
-            self.walk(&handle, page, &mut |found, string| {
+            self.walk(handle, page, &mut |found, string| {
                 while failed.is_none() && rest.get(visited) == Some(&found) {
                     failed = visit(IdRef::String(string)).err();
                     visited += 1;
@@ -149,18 +158,21 @@ impl StoredIds {
 
     /// The rank of an integer, or the number of smaller ones as the error.
     pub(super) fn search_integer(&self, id: u64) -> Result<Result<VertexId, VertexId>> {
-        let handle = self.pages.handle()?;
+        self.pages.with_handle(|handle| self.integer_at(handle, id))
+    }
+
+    fn integer_at(&self, handle: &Handle, id: u64) -> Result<Result<VertexId, VertexId>> {
         let (mut low, mut high) = (0, self.section.pages);
         while low < high {
             let middle = low + (high - low) / 2;
             let words = |bytes: &[u8]| Ok(self.words(middle, bytes)?[0]);
-            let first = self.with_page(&handle, middle, words)?;
+            let first = self.with_page(handle, middle, words)?;
             if first <= id { low = middle + 1 } else { high = middle }
         }
         let Some(page) = low.checked_sub(1) else { return Ok(Err(0)) };
         let search = |bytes: &[u8]| Ok(self.words(page, bytes)?.binary_search(&id));
         let rank = |at: usize| (page * self.words_per_page() + at as u64) as VertexId;
-        Ok(self.with_page(&handle, page, search)?.map(rank).map_err(rank))
+        Ok(self.with_page(handle, page, search)?.map(rank).map_err(rank))
     }
 
     pub(super) fn for_each_integer<E: From<StoreError>>(
@@ -181,31 +193,35 @@ impl StoredIds {
     }
 
     pub(super) fn string_of(&self, vertex: VertexId) -> Result<String> {
-        let handle = self.pages.handle()?;
-        let page = self.bisect(&handle, |first, _| first <= vertex)?.unwrap_or(0);
-        let mut id = None;
-        self.walk(&handle, page, &mut |found, string| {
-            if found == vertex {
-                id = Some(string.to_owned());
-            }
-            Ok(found < vertex)
-        })?;
-        let missing = || other(format!("the id of vertex {vertex} is not where it belongs"));
-        id.ok_or_else(|| self.fault(page, missing()))
+        self.pages.with_handle(|handle| {
+            let page = self.bisect(handle, |first, _| first <= vertex)?.unwrap_or(0);
+            let mut id = None;
+            self.walk(handle, page, &mut |found, string| {
+                if found == vertex {
+                    id = Some(string.to_owned());
+                }
+                Ok(found < vertex)
+            })?;
+            let missing = || other(format!("the id of vertex {vertex} is not where it belongs"));
+            id.ok_or_else(|| self.fault(page, missing()))
+        })
     }
 
     /// The rank of a string, or the number of smaller ones as the error.
     pub(super) fn search_string(&self, id: &str) -> Result<Result<VertexId, VertexId>> {
-        let handle = self.pages.handle()?;
-        let Some(page) = self.bisect(&handle, |_, first| first <= id)? else { return Ok(Err(0)) };
-        let mut found = Err(self.section.items as VertexId);
-        self.walk(&handle, page, &mut |rank, string| {
-            if string >= id {
-                found = if string == id { Ok(rank) } else { Err(rank) };
-            }
-            Ok(string < id)
-        })?;
-        Ok(found)
+        self.pages.with_handle(|handle| {
+            let Some(page) = self.bisect(handle, |_, first| first <= id)? else {
+                return Ok(Err(0));
+            };
+            let mut found = Err(self.section.items as VertexId);
+            self.walk(handle, page, &mut |rank, string| {
+                if string >= id {
+                    found = if string == id { Ok(rank) } else { Err(rank) };
+                }
+                Ok(string < id)
+            })?;
+            Ok(found)
+        })
     }
 
     /// The last page whose first string satisfies `is_before`. A page inside a long string starts
@@ -259,8 +275,10 @@ impl StoredIds {
         vertices: Range<VertexId>,
         visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let first_page = self.bisect(&self.pages.handle()?, |first, _| first <= vertices.start)?;
-        let first_page = first_page.unwrap_or(0);
+        let first_page = self
+            .pages
+            .with_handle(|handle| self.bisect(handle, |first, _| first <= vertices.start))?
+            .unwrap_or(0);
         let last = self.section.pages - 1;
         let mut records = Records::default();
         let mut next = vertices.start;

@@ -49,9 +49,10 @@ impl Ranks {
     fn entry(&self, section: Section, at: VertexId) -> Result<VertexId> {
         let per_page = format::entries_per_page(self.pages.page_bytes()) as u64;
         let (page, within) = (u64::from(at) / per_page, u64::from(at) % per_page);
-        let handle = self.pages.handle()?;
-        let bytes = self.pages.pin(&handle, section.first_page + page)?;
-        Ok(self.entries(section, page, &bytes)?[within as usize])
+        self.pages.with_handle(|handle| {
+            let bytes = self.pages.pin(handle, section.first_page + page)?;
+            Ok(self.entries(section, page, &bytes)?[within as usize])
+        })
     }
 
     fn entries<'a>(&self, section: Section, page: u64, bytes: &'a [u8]) -> Result<&'a [VertexId]> {
