@@ -10,26 +10,23 @@ use cenote_pool::{Handle, PageId};
 use crate::commit::{Commit, Latest};
 use crate::degrees::DegreeReader;
 use crate::deleted::Deleted;
-use crate::delta::gather::RunsFrom;
 use crate::error::{PageError, Result, other};
-use crate::format::PageKind;
-use crate::header;
 use crate::hub_neighbours::HubNeighboursSection;
 use crate::ids::Ids;
 use crate::index::Adjacency;
+use crate::load::{Lists, LoadLists};
 use crate::log::{log_fault, log_page_error};
 use crate::lookup::{Lookup, Pieces};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
 use crate::pages::{Layout, LookupConfig, Pages};
 use crate::readers::Pin;
-use crate::runs::index::{RunIndex, RunPages, read_run_index};
-use crate::runs::read::ListRuns;
-use crate::stream::{Ahead, PageStream};
+use crate::runs::index::RunIndex;
+use crate::stream::Ahead;
 use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
 use crate::table::{Extent, PageRun, PageTable, SectionPages};
 use crate::weights::{Weight, WeightColumn};
-use crate::words::{Words, words};
+use crate::words::Words;
 use crate::{Direction, VertexId};
 
 /// Lists of at most this many pages are read through the pool; longer ones are streamed in large
@@ -96,38 +93,9 @@ impl Graph {
             let fault = other("it changes an edge of a deleted vertex");
             return Err(log_fault(&file, &committed, fault));
         }
-        let mut runs = RunIndex::default();
-        let load = |lists, index| -> Result<Option<Adjacency>> {
-            let (Some(lists), Some(index)) = (pages(lists), pages(index)) else { return Ok(None) };
-            let vertices = committed.listed_vertices as u32;
-            Ok(Some(load_index(device.as_ref(), lists, &index, vertices)?))
-        };
-        let out = load(SectionKind::OutAdjacency, SectionKind::OutIndex)?;
-        let mut out = out.expect("the superblock was checked");
-        let mut back = load(SectionKind::InAdjacency, SectionKind::InIndex)?;
-        if let Some(index) = pages(SectionKind::DeltaIndex) {
-            let counts = [out.pages(), back.as_ref().map_or(0, Adjacency::pages)];
-            let edits = committed.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.items);
-            let directions = (committed.directed, committed.in_edges);
-            runs = read_run_index(device.as_ref(), &index, counts, edits, directions)?;
-        }
         let lookups = plan(&superblock);
-        if !pending.is_empty() || committed.has_delta_runs() {
-            let run_pages = pages(SectionKind::DeltaRuns);
-            let bytes = lookups.run_bytes / if back.is_some() { 2 } else { 1 };
-            let set = |direction, lists: &mut Adjacency, runs: &[RunPages], entries| {
-                let of_runs = run_pages.clone().map(|pages| {
-                    let runs = ListRuns::new(Arc::clone(&device), pages, runs.to_vec(), bytes);
-                    (RunsFrom { runs: Arc::new(runs), from: 0 }, entries)
-                });
-                let set = lists.set_delta(of_runs, &pending, direction, committed.directed);
-                set.map_err(|fault| log_fault(&file, &committed, fault))
-            };
-            set(Direction::Out, &mut out, &runs.out, committed.stored_out)?;
-            if let Some(back) = &mut back {
-                set(Direction::In, back, &runs.back, committed.stored_in)?;
-            }
-        }
+        let load = LoadLists { device: &device, file: &file, committed: &committed, pages: &pages };
+        let Lists { out, back, runs } = load.load(&pending, lookups.run_bytes)?;
         let column = |kind| Some(WeightColumn::new(pages(kind)?, committed.weights.as_ref()?.kind));
         let out_weights = column(SectionKind::OutWeights);
         let back_weights = column(SectionKind::InWeights);
@@ -552,28 +520,4 @@ impl Graph {
         }
         Ok(())
     }
-}
-
-fn load_index(
-    device: &dyn Device,
-    lists: SectionPages,
-    index: &SectionPages,
-    vertices: u32,
-) -> Result<Adjacency> {
-    let mut load = Adjacency::load(lists, vertices);
-    let pages = index.section.range();
-    let mut stream = PageStream::new(device, &index.table, index.page_bytes, pages, Ahead::FAR)?;
-    let mut rest = index.section.items;
-    while let Some((number, bytes)) = stream.next()? {
-        let page = number - index.section.first_page;
-        let bad = |fault| index.fault(page, fault);
-        let header = header::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
-        let words = words(bytes, &header, rest).map_err(bad)?;
-        rest -= words.len() as u64;
-        for word in words {
-            load.push(*word).map_err(bad)?;
-        }
-    }
-    let last = index.section.pages.saturating_sub(1);
-    load.finish().map_err(|fault| index.fault(last, fault))
 }

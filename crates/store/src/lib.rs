@@ -41,6 +41,7 @@ pub mod header;
 pub mod hub_neighbours;
 pub mod ids;
 pub mod index;
+mod load;
 mod log;
 mod lookup;
 pub mod order;

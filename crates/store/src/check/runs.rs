@@ -2,8 +2,8 @@
 
 use super::{Check, check_pages};
 use crate::error::{Result, at_most, equal, other};
-use crate::runs::index::RunPages;
 use crate::runs::page::RunPage;
+use crate::runs::run::RunPages;
 use crate::superblock::SectionKind;
 use crate::{Adjacency, Direction};
 

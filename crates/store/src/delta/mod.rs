@@ -60,8 +60,8 @@ pub(crate) struct PageDelta<'d> {
 }
 
 impl ListDelta {
-    /// The changes of one direction: those of runs, then those of the log. An error where the latter
-    /// contradict the page index.
+    /// The changes of one direction: those of runs, then those of the log. An error where the
+    /// latter contradict the page index.
     pub fn new(
         runs: Option<RunsFrom>,
         pending: &Pending,

@@ -1,9 +1,8 @@
-//! Which page of a run has the changes of a page of lists.
-
-use std::ops::Range;
+//! The index of the runs: which page of a run has the changes of a page of lists.
 
 use cenote_device::Device;
 
+use super::run::RunPages;
 use super::{FAN_IN, LEVEL_MAX};
 use crate::Direction;
 use crate::error::{PageFault, Result, at_most, equal, other};
@@ -35,31 +34,6 @@ pub(super) fn words_of(
         | u64::from(level) << LEVEL_SHIFT
         | run as u64;
     [first | of_direction, second]
-}
-
-/// The pages of a run that are of one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RunPages {
-    pub level: u8,
-    /// By their numbers within the section.
-    pub pages: Range<u64>,
-    /// For each of them the page of lists of its first group.
-    pub firsts: Vec<u64>,
-    /// Most entries that the run adds to a page of lists.
-    pub added_max: u16,
-    /// Changes of all pages.
-    pub edits: u64,
-}
-
-impl RunPages {
-    /// The pages, by their numbers within the section, that may have changes of a page of lists.
-    #[inline]
-    pub fn holding(&self, page: u64) -> Range<u64> {
-        let behind = self.firsts.partition_point(|first| *first <= page) as u64;
-        let from = self.firsts[..behind as usize].partition_point(|first| *first < page) as u64;
-        // A group may begin at the end of the page before.
-        self.pages.start + from.saturating_sub(1)..self.pages.start + behind
-    }
 }
 
 /// The runs of a graph, the oldest first, of lists of targets and of sources.
@@ -129,8 +103,8 @@ impl RunIndex {
         self.out.iter().chain(&self.back).map(|run| run.edits).sum()
     }
 
-    /// How many runs stay when changes are added, and the level of the run that takes them: it takes
-    /// the last runs too where they would be [`FAN_IN`] of a level with it.
+    /// How many runs stay when changes are added, and the level of the run that takes them: it
+    /// takes the last runs too where they would be [`FAN_IN`] of a level with it.
     pub fn next_run(&self) -> (usize, u8) {
         let (mut kept, mut level) = (self.out.len(), 0);
         loop {
@@ -186,6 +160,8 @@ pub(crate) fn read_run_index(
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn of(words: &[u64], directed: bool) -> Result<RunIndex, PageFault> {
@@ -225,13 +201,6 @@ mod tests {
         assert_eq!(of(&written, true).unwrap(), expected);
         assert_eq!([1, 2].map(|runs| expected.pages_of_first(runs)), [4, 6]);
         assert!(of(&written, false).is_err(), "an undirected graph has no lists of sources");
-    }
-
-    #[test]
-    fn pages_that_may_hold_a_change_are_few() {
-        let pages = run(0, 10..15, &[2, 5, 5, 5, 9]);
-        let holding = [0, 2, 3, 5, 6, 9, 50].map(|page| pages.holding(page));
-        assert_eq!(holding, [10..10, 10..11, 10..11, 10..14, 13..14, 13..15, 14..15]);
     }
 
     #[test]

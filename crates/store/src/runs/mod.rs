@@ -10,13 +10,14 @@
 //! and the delta graphs of GraphSSD (section 3.4).
 //!
 //! - `page`: the encoding of changes in pages
-//! - `index`: which page of a run has the changes of a page of lists
+//! - `run`: a run in the index; `index`: which page of a run has the changes of a page of lists
 //! - `read`: finds the changes of a page of lists, and keeps what was read
 //! - `write`: writes a run
 
 pub(crate) mod index;
 pub(crate) mod page;
 pub(crate) mod read;
+pub(crate) mod run;
 pub(crate) mod write;
 
 /// So many runs of a level become one of the next.

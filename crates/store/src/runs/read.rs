@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use cenote_device::{Buffer, Device, Queue, QueueConfig};
 
-use super::index::RunPages;
 use super::page::{RunGroup, RunPage};
+use super::run::RunPages;
 use crate::error::{PageFault, Result, StoreError, equal};
 use crate::format::PageKind;
 use crate::header;

@@ -293,8 +293,8 @@ impl Store {
         }
     }
 
-    /// Begins a transaction; waits for the previous one to end. Merges the changes of delta runs and
-    /// log first.
+    /// Begins a transaction; waits for the previous one to end. Merges the changes of delta runs
+    /// and log first.
     ///
     /// # Errors
     /// [`StoreError::Poisoned`] after a failed write, errors of opening a queue, and those of

@@ -390,14 +390,7 @@ impl Raw {
             return Err(other("bytes that should be zero are not"));
         }
         let sections = self.decode_sections()?;
-        let kinds = [(DELETED, SectionKind::DeletedVertices), (DELTA_RUNS, SectionKind::DeltaRuns)];
-        for (bit, kind) in kinds {
-            let has_section = sections.iter().any(|section| section.kind == kind);
-            if has_section != (self.features_required & bit != 0) {
-                let name = kind.name();
-                return Err(other(format!("its feature of {name} and its sections disagree")));
-            }
-        }
+        self.check_features(&sections)?;
         Ok(Superblock {
             format_version: self.format_version,
             page_bytes: self.page_bytes,
@@ -428,6 +421,19 @@ impl Raw {
             listed_vertices: if has_runs { self.listed_vertices } else { self.vertices },
             sections,
         })
+    }
+
+    /// Checks that the features of a graph are those of its sections.
+    fn check_features(&self, sections: &[Section]) -> Result<(), PageFault> {
+        let kinds = [(DELETED, SectionKind::DeletedVertices), (DELTA_RUNS, SectionKind::DeltaRuns)];
+        for (bit, kind) in kinds {
+            let has_section = sections.iter().any(|section| section.kind == kind);
+            if has_section != (self.features_required & bit != 0) {
+                let name = kind.name();
+                return Err(other(format!("its feature of {name} and its sections disagree")));
+            }
+        }
+        Ok(())
     }
 
     fn decode_log(&self) -> Result<Range<PageId>, PageFault> {

@@ -136,11 +136,8 @@ impl Superblock {
         let of_vertices = if is_stale { items.min(listed) } else { listed };
         match kind {
             SectionKind::OutAdjacency | SectionKind::InAdjacency => {
-                let stored = if kind == SectionKind::OutAdjacency {
-                    self.stored_out
-                } else {
-                    self.stored_in
-                };
+                let is_out = kind == SectionKind::OutAdjacency;
+                let stored = if is_out { self.stored_out } else { self.stored_in };
                 if !has_runs {
                     equal("items of an adjacency section", items, stored)?;
                 }
@@ -178,20 +175,7 @@ impl Superblock {
                 let per_page = hub_neighbours::per_page(page_bytes) as u64;
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))
             }
-            SectionKind::DeltaRuns => {
-                at_most("pages of delta runs without a change", u64::from(pages == 0), 0)?;
-                let room = format::payload_bytes(page_bytes) / EDIT_BYTES;
-                at_most("changes of delta runs", items, pages.saturating_mul(room as u64))?;
-                let stored = self.stored_out.max(self.stored_in);
-                let lists = self.section(SectionKind::OutAdjacency).map_or(0, |lists| lists.items);
-                at_most("entries with delta runs", stored, lists.saturating_add(items))?;
-                at_most("entries less by delta runs", lists.saturating_sub(stored), items)
-            }
-            SectionKind::DeltaIndex => {
-                let run_pages = self.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages);
-                equal("items of a delta index", items, run_pages.saturating_mul(2))?;
-                equal("pages of a delta index", pages, items.div_ceil(words))
-            }
+            SectionKind::DeltaRuns | SectionKind::DeltaIndex => self.check_runs(section),
             SectionKind::DeletedVertices => {
                 at_most("deleted vertices", items, n)?;
                 if items == 0 {
@@ -207,6 +191,25 @@ impl Superblock {
                 at_most("items of a vertex section", items, pages.saturating_mul(words * 8))
             }
         }
+    }
+
+    /// Checks the section of delta runs, or their index.
+    fn check_runs(&self, section: &Section) -> Result<(), PageFault> {
+        let Section { kind, pages, items, .. } = *section;
+        let page_bytes = self.page_bytes as usize;
+        if kind == SectionKind::DeltaIndex {
+            let words = format::words_per_page(page_bytes) as u64;
+            let run_pages = self.section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages);
+            equal("items of a delta index", items, run_pages.saturating_mul(2))?;
+            return equal("pages of a delta index", pages, items.div_ceil(words));
+        }
+        at_most("pages of delta runs without a change", u64::from(pages == 0), 0)?;
+        let room = format::payload_bytes(page_bytes) / EDIT_BYTES;
+        at_most("changes of delta runs", items, pages.saturating_mul(room as u64))?;
+        let stored = self.stored_out.max(self.stored_in);
+        let lists = self.section(SectionKind::OutAdjacency).map_or(0, |lists| lists.items);
+        at_most("entries with delta runs", stored, lists.saturating_add(items))?;
+        at_most("entries less by delta runs", lists.saturating_sub(stored), items)
     }
 
     /// Checks a section with the weights of so many entries.

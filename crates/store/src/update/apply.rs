@@ -28,23 +28,23 @@ impl Store {
     /// weight index, the weights of those lists at 8 bytes each, and some 40 bytes for each page of
     /// weights that is written. An edge that is deleted with a vertex takes 24 bytes and those of a
     /// change. To find the edges of vertices of a directed graph without lists of sources all lists
-    /// are read, and a bit for each vertex is in memory; elsewhere the lists of the vertices, unless
-    /// there are many.
+    /// are read, and a bit for each vertex is in memory; elsewhere the lists of the vertices,
+    /// unless there are many.
     ///
     /// The weights of a list that grows go behind the others. A batch that would leave half of the
     /// addresses unreferenced writes all weights anew, so its time is that of the whole column.
     ///
     /// # Errors
     /// [`StoreError::Update`] where the graph keeps repeated edges, and for a vertex, an id or a
-    /// weight that it cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more edges
-    /// than the batch allows. Errors of reading, and those of [`Transaction::commit`]. The graph
-    /// stays as it was, or takes all of the batch.
+    /// weight that it cannot have. [`StoreError::DeletedEdges`] for deleted vertices with more
+    /// edges than the batch allows. Errors of reading, and those of [`Transaction::commit`]. The
+    /// graph stays as it was, or takes all of the batch.
     pub fn update(&self, batch: &Batch) -> Result<Updated> {
         self.update_with(self.lock_live(), batch)
     }
 
-    /// Merges the changes of delta runs and log into the lists, in one commit. Does nothing if there
-    /// are none.
+    /// Merges the changes of delta runs and log into the lists, in one commit. Does nothing if
+    /// there are none.
     ///
     /// # Errors
     /// As [`Store::update`].

@@ -37,7 +37,8 @@ pub(super) struct Rewritten {
     /// The pages that were packed anew, ascending, by their numbers before, and the index words of
     /// those that take their place.
     pub groups: Vec<(Range<u64>, Vec<u64>)>,
-    /// The vertices whose lists the batch changes or makes, ascending, and the lengths of the lists.
+    /// The vertices whose lists the batch changes or makes, ascending, and the lengths of the
+    /// lists.
     pub degrees: Vec<(VertexId, u64)>,
     /// Entries of all lists.
     pub stored: u64,

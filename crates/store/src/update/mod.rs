@@ -82,8 +82,8 @@ pub enum Answer {
     Absent,
     /// A self-loop was not added, because the graph keeps none.
     SelfLoop,
-    /// A vertex to be deleted is deleted already, or an end of an edge to be deleted or whose weight
-    /// was to be set.
+    /// A vertex to be deleted is deleted already, or an end of an edge to be deleted or whose
+    /// weight was to be set.
     Unknown,
 }
 

@@ -17,9 +17,9 @@ pub(crate) struct Spilled {
 }
 
 impl Store {
-    /// Writes the changes of the log as a delta run, with the last runs where they have become many,
-    /// in one commit. `None` if nothing would be left of them and of all runs: then nothing has
-    /// changed.
+    /// Writes the changes of the log as a delta run, with the last runs where they have become
+    /// many, in one commit. `None` if nothing would be left of them and of all runs: then nothing
+    /// has changed.
     pub(crate) fn spill(&self, live: MutexGuard<'_, Live>) -> Result<Option<Spilled>> {
         let mut transaction = self.begin_with(self.quiet(live))?;
         let graph = transaction.base()?;

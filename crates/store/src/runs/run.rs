@@ -1,0 +1,41 @@
+//! A run as its index has it.
+
+use std::ops::Range;
+
+/// The pages of a run that are of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RunPages {
+    pub level: u8,
+    /// By their numbers within the section.
+    pub pages: Range<u64>,
+    /// For each of them the page of lists of its first group.
+    pub firsts: Vec<u64>,
+    /// Most entries that the run adds to a page of lists.
+    pub added_max: u16,
+    /// Changes of all pages.
+    pub edits: u64,
+}
+
+impl RunPages {
+    /// The pages, by their numbers within the section, that may have changes of a page of lists.
+    #[inline]
+    pub fn holding(&self, page: u64) -> Range<u64> {
+        let behind = self.firsts.partition_point(|first| *first <= page) as u64;
+        let from = self.firsts[..behind as usize].partition_point(|first| *first < page) as u64;
+        // A group may begin at the end of the page before.
+        self.pages.start + from.saturating_sub(1)..self.pages.start + behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_may_hold_a_change_are_few() {
+        let firsts = vec![2, 5, 5, 5, 9];
+        let pages = RunPages { level: 0, pages: 10..15, firsts, added_max: 0, edits: 5 };
+        let holding = [0, 2, 3, 5, 6, 9, 50].map(|page| pages.holding(page));
+        assert_eq!(holding, [10..10, 10..11, 10..11, 10..14, 13..14, 13..15, 14..15]);
+    }
+}
