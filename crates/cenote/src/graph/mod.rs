@@ -33,7 +33,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
-use crate::update::Update;
+use crate::update::{Update, UpdateOptions};
 pub use cenote_store::DiffReport;
 
 /// How often a check that found a fault is repeated if a writer has the graph open.
@@ -211,7 +211,15 @@ impl Graph {
     /// # Errors
     /// As [`UpdateOptions::open`](crate::update::UpdateOptions::open).
     pub fn update(&self) -> Result<Update> {
-        Update::options().open_beside(self)
+        self.update_with(&Update::options())
+    }
+
+    /// [`Graph::update`] with options.
+    ///
+    /// # Errors
+    /// As [`Graph::update`].
+    pub fn update_with(&self, options: &UpdateOptions) -> Result<Update> {
+        options.open_beside(&self.path, self.stored.device())
     }
 
     /// Its snapshots, the oldest first; none if it was opened at one.

@@ -26,7 +26,6 @@ use self::map::Mapped;
 pub use self::report::{ChangeAnswer, UpdateReport};
 use crate::drive::{DriveOptions, Warning};
 use crate::error::{Error, Result};
-use crate::graph::Graph;
 use crate::lock::{LockedDevice, WriterLock};
 use crate::memory::{MemorySize, size};
 use crate::tiers::graph::TieredGraph;
@@ -105,23 +104,21 @@ impl UpdateOptions {
     /// over tiers do not move between them meanwhile.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another writer has the graph open, or another process or [`Graph`] moves
-    /// its pages between tiers; [`Error::Unsupported`] if it keeps repeated edges;
-    /// [`Error::MemoryBudget`] if the memory does not hold its indexes; and as [`Graph::open`].
+    /// [`Error::Locked`] if another writer has the graph open, or another process or
+    /// [`Graph`](crate::Graph) moves its pages between tiers; [`Error::Unsupported`] if it keeps
+    /// repeated edges; [`Error::MemoryBudget`] if the memory does not hold its indexes; and as
+    /// [`Graph::open`](crate::Graph::open).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Update> {
-        self.open_at(path.as_ref(), None)
+        self.open_with(path.as_ref(), None)
     }
 
-    /// Opens the graph of an open [`Graph`], as [`Graph::update`] does: if this moves its pages
-    /// between tiers, it goes on moving them.
-    ///
-    /// # Errors
-    /// As [`UpdateOptions::open`].
-    pub fn open_beside(&self, graph: &Graph) -> Result<Update> {
-        self.open_at(graph.path(), Some(graph))
+    /// Opens the graph of an open device: if this moves its pages between tiers, the changes go
+    /// through it.
+    pub(crate) fn open_beside(&self, path: &Path, device: &Arc<dyn Device>) -> Result<Update> {
+        self.open_with(path, Some(device))
     }
 
-    fn open_at(&self, path: &Path, beside: Option<&Graph>) -> Result<Update> {
+    fn open_with(&self, path: &Path, beside: Option<&Arc<dyn Device>>) -> Result<Update> {
         let memory_bytes = self.memory_bytes()?;
         // Opening a pipe would block.
         let kind = path.metadata().map(|metadata| metadata.file_type());
@@ -180,13 +177,13 @@ impl UpdateOptions {
     }
 
     /// The device of a graph whose writer's lock the caller has.
-    fn device(&self, path: &Path, beside: Option<&Graph>) -> Result<Arc<dyn Device>> {
-        let shared = beside.filter(|graph| {
-            let tiers = graph.tiers();
+    fn device(&self, path: &Path, beside: Option<&Arc<dyn Device>>) -> Result<Arc<dyn Device>> {
+        let shared = beside.filter(|device| {
+            let tiers = TieredGraph::of_device(device.as_ref());
             tiers.is_some_and(|tiers| tiers.is_for_writers() && tiers.members().is_here(path))
         });
-        if let Some(graph) = shared {
-            return Ok(LockedDevice::unlocked(graph.stored().device()));
+        if let Some(device) = shared {
+            return Ok(LockedDevice::unlocked(device));
         }
         if members::is_map(path) {
             return Ok(Arc::new(TieredGraph::open(path, Access::Write, &self.drives)?));

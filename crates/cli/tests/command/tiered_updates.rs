@@ -60,12 +60,11 @@ fn changes(round: u64) -> String {
     (0..400).map(line).collect()
 }
 
-#[test]
-fn every_verb_works_on_a_changed_graph() {
-    let bench = bench("");
+/// Changes both graphs of a bench in four rounds, with moves between them.
+fn change_both(bench: &Bench) {
     for round in 0..4 {
         for graph in ["g", "plain"] {
-            update(&bench, graph, &changes(round));
+            update(bench, graph, &changes(round));
             match round {
                 0 => drop(bench.succeed(&format!("merge {graph}.cenote"))),
                 1 => drop(bench.succeed(&format!("snapshot {graph}.cenote --name one"))),
@@ -79,7 +78,10 @@ fn every_verb_works_on_a_changed_graph() {
         }
         bench.succeed("check g.cenote");
     }
-    let scratch = "import edges.txt --out scratch.cenote --vertices vertices.txt";
+}
+
+/// Imports the edges and vertices of plain.cenote from scratch.
+fn import_again(bench: &Bench) {
     let edges = bench.succeed("export plain.cenote");
     fs::write(bench.path("edges.txt"), edges).unwrap();
     bench.succeed("run wcc plain.cenote --memory 64MiB --out ids.csv");
@@ -87,7 +89,20 @@ fn every_verb_works_on_a_changed_graph() {
     let ids: String =
         ids.lines().skip(1).map(|line| format!("{}\n", line.split(',').next().unwrap())).collect();
     fs::write(bench.path("vertices.txt"), ids).unwrap();
-    bench.succeed(scratch);
+    bench.succeed("import edges.txt --out scratch.cenote --vertices vertices.txt");
+}
+
+fn sorted(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().map(Into::into).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn every_verb_works_on_a_changed_graph() {
+    let bench = bench("");
+    change_both(&bench);
+    import_again(&bench);
     for run in [
         "betweenness --source 1",
         "bfs --source 1 --strategy vertex",
@@ -104,31 +119,23 @@ fn every_verb_works_on_a_changed_graph() {
         let (name, flags) = run.split_once(' ').unwrap_or((run, ""));
         let [found, expected] = ["g", "scratch"].map(|graph| {
             let out = format!("{graph}-{name}.csv");
-            let args = format!("run {name} {graph}.cenote {flags} --memory 64MiB --out {out}");
-            bench.succeed(&args);
-            let mut lines: Vec<String> =
-                fs::read_to_string(bench.path(&out)).unwrap().lines().map(Into::into).collect();
-            lines.sort();
-            lines
+            bench.succeed(&format!("run {name} {graph}.cenote {flags} --memory 64MiB --out {out}"));
+            sorted(&fs::read_to_string(bench.path(&out)).unwrap())
         });
         assert!(found == expected, "{run}: another answer on changed tiers");
     }
     for verb in ["neighbors X 1", "export X --at one", "diff X --since one"] {
-        let [found, expected] = ["g", "plain"].map(|graph| {
-            let printed = bench.succeed(&verb.replace('X', &format!("{graph}.cenote")));
-            let mut lines: Vec<String> = printed.lines().map(Into::into).collect();
-            lines.sort();
-            lines
-        });
+        let [found, expected] = ["g", "plain"]
+            .map(|graph| sorted(&bench.succeed(&verb.replace('X', &format!("{graph}.cenote")))));
         assert!(found == expected && !found.is_empty(), "{verb}: not as on one file");
     }
     let info = parse(&bench.succeed("info g.cenote --json"));
     assert_eq!(info["snapshots"].as_array().unwrap().len(), 1, "{info}");
-    for graph in ["g", "plain"] {
+    let [found, expected] = ["g", "plain"].map(|graph| {
         bench.succeed(&format!("compact {graph}.cenote --out {graph}-compact.cenote"));
-    }
-    let compacted = |graph: &str| fs::read(bench.path(&format!("{graph}-compact.cenote"))).unwrap();
-    assert!(compacted("g") == compacted("plain"), "compacted from tiers: another file");
+        fs::read(bench.path(&format!("{graph}-compact.cenote"))).unwrap()
+    });
+    assert!(found == expected, "compacted from tiers: another file");
     bench.succeed("snapshot g.cenote --remove one");
     let status = parse(&bench.succeed("tier status g.cenote --json"));
     let blocks = |tier: usize| status["tiers"][tier]["blocks"].as_u64().unwrap();

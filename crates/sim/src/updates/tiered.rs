@@ -1,9 +1,9 @@
 //! Histories on a graph over tiers, whose blocks move between the steps or beside them.
 //!
 //! After every change of any member in turn the power of all is cut, each with its own fate of what
-//! was not synced. Then the set opens, and the graph is that after the steps that were acknowledged,
-//! or that after one more. Processes are also ended at a change, with the next one cut at each of
-//! its own; members fail; and tiers are full.
+//! was not synced. Then the set opens, and the graph is that after the steps that were
+//! acknowledged, or that after one more. Processes are also ended at a change, with the next one
+//! cut at each of its own; members fail; and tiers are full.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -355,7 +355,8 @@ impl Case {
         Ok(Count { cuts: process.power.changes(), moved: moved?, ..Count::default() })
     }
 
-    /// Ends a process before a change, by its number, and cuts the power after each change of the next one.
+    /// Ends a process before a change, by its number, and cuts the power after each change of the
+    /// next process.
     fn end(&mut self, change: u64) -> Outcome<Count> {
         let members = self.stored()?;
         let power = Power::that_ends_at(change);

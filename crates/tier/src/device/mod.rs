@@ -44,14 +44,14 @@
 //! # Commits of the store above, beside moves
 //! The store writes pages, syncs, writes its slot, syncs. A sync here is: take the list of new
 //! blocks, sync the tiers that were written, journal these blocks. What keeps both orders true:
-//! - A slot names a page: its write had completed before the first sync, so its block is in the list
-//!   or in the journal already, and its tier is marked as written.
-//! - A write and a move of one block: the write cancels the copy, or waits until the journal has the
-//!   new place and then goes there. So bytes that a sync acknowledged are never behind a switch.
+//! - A slot names a page: its write had completed before the first sync, so its block is in the
+//!   list or in the journal already, and its tier is marked as written.
+//! - A write and a move of one block: the write cancels the copy, or waits until the journal has
+//!   the new place and then goes there. So no switch hides bytes that a sync has acknowledged.
 //! - A new block in a slot that a move freed: the slot was freed after the sync of the journal with
 //!   that move, so no map on stable storage has both blocks there.
-//! - Two syncs at once: the journal's lock covers a sync as a whole. The second one waits, so a tier
-//!   that the first one has taken as its own to sync is synced when the second returns.
+//! - Two syncs at once: the journal's lock covers a sync as a whole. The second one waits, so a
+//!   tier that the first one has taken as its own to sync is synced when the second returns.
 //! - A process that was killed may have left unsynced bytes, which the next one reads: all tiers
 //!   count as written when a set is opened, and the first change syncs the map file first.
 //!
