@@ -227,7 +227,7 @@ mod tests {
                     Op::Add => *here += 1,
                     _ => *here = here.checked_sub(1).expect("it came before"),
                 }
-                edge.map(|vertex| *ends.entry(vertex).or_insert(0) += 1);
+                edge.iter().for_each(|vertex| *ends.entry(*vertex).or_insert(0) += 1);
             }
             count += batch.len();
         }

@@ -20,8 +20,8 @@ use crate::watch::Watch;
 /// Vertices that one thread looks up at a time.
 const WINDOW_VERTICES: usize = 4096;
 
-/// Ids that are looked up at a time, and bytes of their text. A search reads a page or two; together
-/// they are found by reading each page once.
+/// Ids that are looked up at a time, and bytes of their text. A search reads a page or two; ids
+/// that are looked up together are found by reading each page once.
 const WINDOW_IDS: usize = 1 << 16;
 const WINDOW_ID_BYTES: usize = 1 << 20;
 

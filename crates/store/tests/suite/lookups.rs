@@ -1,10 +1,13 @@
 //! Look-ups of lists and ids in random order read and verify each page once.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds};
 use cenote_device::backend::sim::{FaultPlan, SimConfig, SimDevice};
 use cenote_device::model::preset::Preset;
+use cenote_device::wrapper::Layer;
+use cenote_device::{Device, Queue, QueueConfig};
 use cenote_pool::Pool;
 use cenote_store::{Direction, Graph, LookupConfig, StoreError, VertexId};
 
@@ -211,4 +214,59 @@ fn many_lists_come_in_the_order_asked_for_each_page_once() {
     let message = lookup.read(Direction::Out, &[1, VERTICES]).unwrap_err().to_string();
     assert!(message.contains("40000"), "{message}");
     assert_eq!(lookup.read(Direction::Out, &[HUB]).unwrap(), [test.out[HUB as usize].clone()]);
+}
+
+#[test]
+fn a_list_within_a_page_takes_one_read() {
+    let test = graph(false);
+    let device = sim_of(&test);
+    let graph = Graph::open(device.clone()).unwrap();
+    let lists = graph.adjacency(Direction::Out).unwrap();
+    let mut lookup = graph.lookup().unwrap();
+    let mut pages = 0;
+    for vertex in (0..VERTICES).step_by(1_777) {
+        let of_list = lists.pages_of(vertex);
+        let count = of_list.end() - of_list.start() + 1;
+        let before = device.operations();
+        let found = lookup.read(Direction::Out, &[vertex]).unwrap();
+        assert_eq!(found[0], test.out[vertex as usize]);
+        assert_eq!(device.operations() - before, count, "vertex {vertex}");
+        pages += count;
+    }
+    assert!((20..30).contains(&pages), "nearly all of 23 lists are within a page: {pages} pages");
+}
+
+/// Counts the queues that are opened.
+#[derive(Debug)]
+struct Counting {
+    inner: Arc<SimDevice>,
+    queues: AtomicUsize,
+}
+
+impl Layer for Counting {
+    fn inner(&self) -> &dyn Device {
+        self.inner.as_ref()
+    }
+
+    fn queue(&self, config: &QueueConfig) -> cenote_device::Result<Box<dyn Queue>> {
+        self.queues.fetch_add(1, Ordering::Relaxed);
+        self.inner.queue(config)
+    }
+}
+
+#[test]
+fn searches_of_ids_one_after_the_other_open_one_queue() {
+    for strings in [false, true] {
+        let test = graph(strings);
+        let device = Arc::new(Counting { inner: sim_of(&test), queues: AtomicUsize::new(0) });
+        let graph = Graph::open(device.clone()).unwrap();
+        let ids = graph.ids().unwrap();
+        let (opened, before) = (device.queues.load(Ordering::Relaxed), device.inner.operations());
+        for v in (0..VERTICES as usize).step_by(500) {
+            assert_eq!(ids.vertex_of(&test.id_of(v).to_string()).unwrap(), Some(v as u32));
+            assert_eq!(ids.id_of(v as u32).unwrap(), test.id_of(v));
+        }
+        assert!(device.inner.operations() - before > 70, "pages of ids come and go");
+        assert_eq!(device.queues.load(Ordering::Relaxed) - opened, 1, "strings: {strings}");
+    }
 }
