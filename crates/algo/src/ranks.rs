@@ -1,9 +1,9 @@
 //! Ranks: the order of the user's ids, by which all results are defined.
 //!
 //! The *rank* of a vertex is the position of its id among all ids in ascending order. On a graph in
-//! natural order without appended and deleted vertices every vertex is its own rank, and nothing here
-//! takes memory or time. Deleted vertices, which have numbers and no edges, have the ranks behind those
-//! of the others.
+//! natural order without appended and deleted vertices every vertex is its own rank, and nothing
+//! here takes memory or time. Deleted vertices, which have numbers and no edges, have the ranks
+//! behind those of the others.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

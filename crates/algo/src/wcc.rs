@@ -152,8 +152,8 @@ pub fn run_since(
                 Ok(())
             }
             // A vertex that is deleted loses its edges first.
-            Op::Set | Op::AddVertex | Op::DeleteVertex => Ok(()),
             Op::Delete => Err(Stop::Deleted),
+            _ => Ok(()),
         };
         let report = match for_each_change(before, graph, &mut |_, _| {}, &mut join) {
             Ok(report) => report,

@@ -33,7 +33,7 @@ mod watch;
 
 pub use cenote_algo as algo;
 pub use cenote_engine as engine;
-pub use cenote_store::{Direction, Id, IdRef, Op, VertexId, Weight};
+pub use cenote_store::{Direction, Id, IdRef, Op, Value, ValueType, VertexId, Weight};
 pub use compact::Compact;
 pub use drive::Warning;
 pub use engine::Strategy;

@@ -1,12 +1,14 @@
 //! Imports a stored graph again: its edges, and all of its vertices, by the ranks of their ids.
 //!
 //! The ranks are known, so neither the text of ids nor their table is in memory: the pairs of an
-//! edge are ranks, and at the end the ids are streamed from the stored graph to the new one.
+//! edge are ranks, and at the end the ids are streamed from the stored graph to the new one. Before
+//! the new graph gets its name, commits give it the values of the vertices.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use cenote_device::Device;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
-use cenote_store::{Graph, VertexId};
+use cenote_store::{Batch, Change, Graph, Id, IdRef, Op, Store, Value, VertexId};
 
 use crate::config::{IdKind, ImportConfig, Input};
 use crate::driver::{Run, run};
@@ -48,9 +50,9 @@ impl ImportConfig {
 }
 
 /// Imports a stored graph into the output of a workspace. The new graph is that of an import of the
-/// same edges and vertices, without the deleted ones. `config` is [`ImportConfig::of_stored`] with another memory, order or
-/// number of threads, other hub neighbours, spill files elsewhere; the budget includes what `graph`
-/// holds.
+/// same edges and vertices, without the deleted ones. `config` is [`ImportConfig::of_stored`] with
+/// another memory, order or number of threads, other hub neighbours, spill files elsewhere; the
+/// budget includes what `graph` holds.
 ///
 /// # Errors
 /// As [`import_edges`](crate::import_edges), and those of reading the graph.
@@ -66,11 +68,78 @@ pub fn rewrite(
     let ranks_bytes = if ranks.is_some() { graph.vertices() * size_of::<VertexId>() } else { 0 };
     let held_bytes = graph.memory_bytes() + stored.ids.memory_bytes() + ranks_bytes;
     let rows = StoredEdges { graph: Arc::clone(graph), ranks };
+    let with_values = WithValues { workspace, graph, output: Mutex::new(None) };
+    let has_values = graph.superblock().value_type.is_some();
     let inputs = [
         Input::Edges(Edges::of(&name, rows)),
         Input::Vertices(Vertices::iter(0..vertices).named(&name)),
     ];
+    let workspace: &dyn Workspace = if has_values { &with_values } else { workspace };
     let mut job = Run::new(&inputs, workspace, config, progress);
     job.stored = Some(StoredSource { ids: &stored, held_bytes });
-    run(&job)
+    let mut report = run(&job)?;
+    if let Some(output) = with_values.output.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        report.output_bytes = output.len_bytes()?;
+    }
+    Ok(report)
+}
+
+/// Values that one commit sets: some 10 MiB, with ids that are numbers.
+const VALUES_TOGETHER: usize = 1 << 16;
+
+/// The workspace of a graph that gets the values of another before it is published.
+struct WithValues<'a> {
+    workspace: &'a dyn Workspace,
+    graph: &'a Graph,
+    output: Mutex<Option<Arc<dyn Device>>>,
+}
+
+impl Workspace for WithValues<'_> {
+    fn spill(&self) -> Result<Arc<dyn Device>> {
+        self.workspace.spill()
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>> {
+        let output = self.workspace.output()?;
+        let mut kept = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(Arc::clone(&output));
+        Ok(output)
+    }
+
+    fn publish(&self) -> Result<()> {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(output) = output {
+            let store = Store::open(output)?;
+            let mut some = Vec::with_capacity(VALUES_TOGETHER);
+            self.graph.for_each_value(&mut |vertex, value| {
+                some.push((vertex, value));
+                if some.len() == VALUES_TOGETHER {
+                    set_values(self.graph, &store, &mut some)?;
+                }
+                Ok(())
+            })?;
+            set_values(self.graph, &store, &mut some)?;
+        }
+        self.workspace.publish()
+    }
+}
+
+/// Sets some values of a graph in another with the same ids.
+fn set_values(
+    from: &Graph,
+    to: &Store,
+    values: &mut Vec<(VertexId, Value)>,
+) -> cenote_store::Result<()> {
+    let ids = from.ids()?;
+    let with_ids = values.drain(..).map(|(vertex, value)| Ok((ids.id_of(vertex)?, value)));
+    let mut with_ids: Vec<(Id, Value)> = with_ids.collect::<cenote_store::Result<_>>()?;
+    with_ids.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    let ascending: Vec<IdRef<'_>> = with_ids.iter().map(|(id, _)| id.as_ref()).collect();
+    let mut batch = Batch::default();
+    for (vertex, (_, value)) in to.vertices_of(&ascending)?.into_iter().zip(&with_ids) {
+        let vertex = vertex.expect("the new graph has the ids of the old one");
+        batch.changes.push(Change::of_vertex(Op::SetValue, vertex));
+        batch.values.push(*value);
+    }
+    to.update(&batch).map(drop)
 }

@@ -100,7 +100,7 @@ pub fn for_each_change<E: From<StoreError>>(
             }
             Op::Delete => report.deleted += 1,
             Op::Set => report.reweighed += 1,
-            Op::AddVertex | Op::DeleteVertex => unreachable!("an entry is an edge"),
+            _ => unreachable!("an entry is an edge"),
         }
         let change = Change { op, source: entry.owner, target: entry.other };
         visit(change, kind.map(|kind| kind.weight(entry.weight)))?;

@@ -57,6 +57,8 @@ pub enum PageKind {
     DeltaRun = 13,
     /// Numbers of deleted vertices.
     Deleted = 14,
+    /// Values of vertices.
+    Values = 15,
 }
 
 /// How the lists of an adjacency section are encoded; pages of other kinds are always raw.

@@ -25,6 +25,7 @@ use crate::runs::index::RunIndex;
 use crate::stream::Ahead;
 use crate::superblock::{Section, SectionKind, Superblock, slot_fault};
 use crate::table::{Extent, PageRun, PageTable, SectionPages};
+use crate::values::{StoredValues, Value};
 use crate::weights::{Weight, WeightColumn};
 use crate::words::Words;
 use crate::{Direction, VertexId};
@@ -203,6 +204,23 @@ impl Graph {
     /// The deleted vertices, ascending. Compacting the graph drops them.
     pub fn deleted(&self) -> &[VertexId] {
         self.layout().deleted.all()
+    }
+
+    /// The value of a vertex, if it has one.
+    pub fn value(&self, vertex: VertexId) -> Result<Option<Value>> {
+        self.layout().check_vertex(vertex)?;
+        let stored = StoredValues::open(&self.pages)?;
+        stored.map_or(Ok(None), |stored| stored.get(vertex))
+    }
+
+    /// Calls `visit` with the values of all vertices that have one, by ascending vertex. An error
+    /// of `visit` ends the pass.
+    pub fn for_each_value(
+        &self,
+        visit: &mut dyn FnMut(VertexId, Value) -> Result<()>,
+    ) -> Result<()> {
+        let stored = StoredValues::open(&self.pages)?;
+        stored.map_or(Ok(()), |stored| stored.for_each(visit))
     }
 
     /// Whether a vertex is deleted.

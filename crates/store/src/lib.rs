@@ -17,6 +17,7 @@
 //! - [`hub_neighbours`]: for each vertex the three neighbours with the longest lists
 //! - [`ids`]: the user's vertex ids
 //! - [`order`]: orders of the vertices other than that of their ids
+//! - [`values`]: values of vertices
 //! - [`weights`]: edge weights, a column beside the lists
 //! - [`writer`]: writes a graph in one pass
 //! - [`edges`](mod@edges): iterates over all edges
@@ -58,6 +59,7 @@ mod stream;
 pub mod superblock;
 mod table;
 pub mod update;
+pub mod values;
 pub mod weights;
 mod words;
 pub mod writer;
@@ -81,6 +83,7 @@ pub use store::{LogLimits, Store, Transaction};
 pub use superblock::Superblock;
 pub use table::PageRun;
 pub use update::{Answer, Batch, Change, Op, Updated};
+pub use values::{Value, ValueType};
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 

@@ -180,8 +180,8 @@ fn pulls(graph: &Graph) -> bool {
 }
 
 /// Memory: 16 bytes a vertex; to pull over in-edges of a directed graph, 4 more for the
-/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, or if vertices
-/// are deleted, a bit a vertex.
+/// out-degrees; 24 bytes a page for the sums of lists that span pages; if personalised, or if
+/// vertices are deleted, a bit a vertex.
 pub fn needs(graph: &Graph, _config: &EngineConfig, pagerank: &PageRankConfig) -> Needs {
     let n = graph.vertices() as u64;
     let direction = if graph.is_directed() { Direction::In } else { Direction::Out };

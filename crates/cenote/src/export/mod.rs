@@ -6,10 +6,12 @@
 //! the vertices are not in the order of their ids.
 
 mod parquet;
+mod vertices;
 
 use std::io::{self, Write};
 
 pub use self::parquet::export_parquet;
+pub use self::vertices::export_vertices;
 use cenote_store::diff::{DiffReport, for_each_change};
 pub use cenote_store::edges::ExportReport;
 use cenote_store::edges::{Progress, for_each_edge};
@@ -53,9 +55,8 @@ pub fn export_text(
 
 /// Writes the changes that make one state of a graph the other, one a line as `cenote update
 /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
-/// weights `+ u v w` and `= u v w`; then `+ u` for each new vertex without an edge and `- u` for each
-/// deleted one. An id with white space, or one that looks like a comment, is an
-/// error.
+/// weights `+ u v w` and `= u v w`; then `+ u` for each new vertex without an edge and `- u` for
+/// each deleted one. An id with white space, or one that looks like a comment, is an error.
 pub fn export_changes(
     before: &Graph,
     after: &Graph,
@@ -70,7 +71,7 @@ pub fn export_changes(
         buffer.push(match change.op {
             Op::Add | Op::AddVertex => b'+',
             Op::Delete | Op::DeleteVertex => b'-',
-            Op::Set => b'=',
+            _ => b'=',
         });
         let ends = if change.op.is_of_vertex() { &ends[..1] } else { &ends[..] };
         for &end in ends {

@@ -7,7 +7,7 @@ use super::Graph;
 use cenote_store::diff::{DiffReport, for_each_change};
 
 use crate::error::{Error, Result};
-use crate::export::{ExportReport, export_changes, export_parquet, export_text};
+use crate::export::{ExportReport, export_changes, export_parquet, export_text, export_vertices};
 use crate::output::OutputFile;
 use crate::watch::Watch;
 
@@ -85,6 +85,27 @@ impl<'g> Export<'g> {
         Ok(export_text(self.graph.stored(), &mut self.cancellable(out), progress)?)
     }
 
+    /// Writes the vertices as text, one a line by ascending id: the id and, if it has one, its
+    /// value behind a tab. The file, `.txt` or `.tsv`, appears under its name when it is complete.
+    /// Returns how many there are, and how many have a value, which are in memory.
+    ///
+    /// # Errors
+    /// As [`Export::write`].
+    pub fn write_vertices(&self, path: impl AsRef<Path>) -> Result<(u64, u64)> {
+        let path = path.as_ref();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if !["txt", "tsv"].contains(&ending.to_ascii_lowercase().as_str()) {
+            return Err(Error::input(
+                path,
+                "cannot export vertices to this ending: use .txt or .tsv",
+            ));
+        }
+        let mut sink = self.cancellable(OutputFile::create(path, &[&self.graph.path])?);
+        let counts = export_vertices(self.graph.stored(), &mut sink)?;
+        sink.to.finish()?;
+        Ok(counts)
+    }
+
     fn cancellable<W>(&self, to: W) -> Cancellable<'_, W> {
         Cancellable { to, watch: &self.watch }
     }
@@ -111,9 +132,9 @@ impl<'g> Diff<'g> {
 
     /// Writes the changes that make the earlier state the later one, a line each as `cenote update
     /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one; in a graph with
-    /// weights `+ u v w`, and `= u v w` where the weight changed; then `+ u` for a new vertex without
-    /// an edge, and `- u` for a deleted one. `progress` is called with the
-    /// pages that were compared, and all of them. The ids of all vertices are in memory.
+    /// weights `+ u v w`, and `= u v w` where the weight changed; then `+ u` for a new vertex
+    /// without an edge, and `- u` for a deleted one. `progress` is called with the pages that were
+    /// compared, and all of them. The ids of all vertices are in memory.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] if the two are not states of one graph; an id that cannot be read

@@ -34,6 +34,8 @@ pub struct Info {
     pub weighted: bool,
     /// Type, smallest, largest and mean of the weights.
     pub weights: Option<WeightInfo>,
+    /// Type of the values of vertices, and how many have one.
+    pub values: Option<ValueInfo>,
     /// How lists are encoded.
     pub codec: &'static str,
     /// Whether the neighbours of largest degree of each vertex are stored in a section of their
@@ -116,6 +118,16 @@ impl From<&WeightSummary> for WeightInfo {
         let (min, max) = (summary.min(), summary.max());
         Self { r#type: summary.kind.name(), min, max, mean: summary.mean() }
     }
+}
+
+/// The values of vertices.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ValueInfo {
+    /// `u64`, `i64` or `f64`.
+    pub r#type: &'static str,
+    /// Vertices that have a value.
+    pub count: u64,
 }
 
 /// A snapshot of a graph.
@@ -202,6 +214,12 @@ impl Info {
             in_edges: superblock.in_edges,
             weighted: superblock.weights.is_some(),
             weights: superblock.weights.as_ref().map(WeightInfo::from),
+            values: superblock.value_type.map(|kind| ValueInfo {
+                r#type: kind.name(),
+                count: superblock
+                    .section(SectionKind::VertexValues)
+                    .map_or(0, |section| section.items),
+            }),
             codec: superblock.codec().name(),
             hub_neighbours: superblock.has_hub_neighbours(),
             format_version: superblock.format_version,

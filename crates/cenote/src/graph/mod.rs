@@ -19,11 +19,11 @@ use cenote_device::{Device, Op};
 use cenote_engine::{Engine, EngineConfig, Needs};
 pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
-use cenote_store::{Ids, VertexId, check_device, check_snapshot};
+use cenote_store::{Ids, Value, VertexId, check_device, check_snapshot};
 use cenote_tier::device::Refreshed;
 
 pub use self::export::{Diff, Export, Exported};
-pub use self::info::{Info, SectionInfo, SnapshotInfo, WeightInfo};
+pub use self::info::{Info, SectionInfo, SnapshotInfo, ValueInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
@@ -164,6 +164,25 @@ impl Graph {
     /// [`Error::UnknownVertex`] if there is none.
     pub fn vertex_of(&self, id: impl ToString) -> Result<VertexId> {
         crate::keys::vertex_of(&self.stored, &self.ids()?, &id.to_string(), "")
+    }
+
+    /// The value of the vertex that the user calls `id`, if it has one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownVertex`] if there is no such vertex; its page cannot be read.
+    pub fn value(&self, id: impl ToString) -> Result<Option<Value>> {
+        Ok(self.stored.value(self.vertex_of(id)?)?)
+    }
+
+    /// Calls `visit` with the values of all vertices that have one, by ascending vertex.
+    ///
+    /// # Errors
+    /// Their pages cannot be read; errors of `visit`, which end it.
+    pub fn for_each_value(
+        &self,
+        visit: &mut dyn FnMut(VertexId, Value) -> cenote_store::Result<()>,
+    ) -> Result<()> {
+        Ok(self.stored.for_each_value(visit)?)
     }
 
     /// The graph for the engine.

@@ -1,7 +1,7 @@
 //! The changes of a batch by the user's ids, as compact columns.
 
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, Op, Weight};
+use cenote_store::{IdRef, Op, Value, Weight};
 
 /// Bytes that a change takes at most until its commit ends, without the text of ids: 17 to 33 here,
 /// the sorted ids and their vertices, the stored batch with its answers, entries to be sorted.
@@ -21,6 +21,8 @@ pub(super) struct Changes {
     /// One for each change of a graph with weights, else none.
     weights: Vec<Option<Weight>>,
     is_weighted: bool,
+    /// One for each change that sets a value.
+    values: Vec<Value>,
 }
 
 /// Two ids for each change.
@@ -36,7 +38,7 @@ impl Changes {
             IdKind::Dense | IdKind::Integers => Ends::Integers(Vec::new()),
             IdKind::Strings => Ends::Names { text: String::new(), ends: Vec::new() },
         };
-        Self { ops: Vec::new(), ends, weights: Vec::new(), is_weighted }
+        Self { ops: Vec::new(), ends, weights: Vec::new(), is_weighted, values: Vec::new() }
     }
 
     pub fn len(&self) -> usize {
@@ -75,6 +77,7 @@ impl Changes {
     pub fn clear(&mut self) {
         self.ops.clear();
         self.weights.clear();
+        self.values.clear();
         match &mut self.ends {
             Ends::Integers(integers) => integers.clear(),
             Ends::Names { text, ends } => {
@@ -92,6 +95,16 @@ impl Changes {
     /// The weight of a change; nothing in a graph without weights.
     pub fn weight(&self, at: usize) -> Option<Option<Weight>> {
         self.weights.get(at).copied()
+    }
+
+    /// Adds the value that the last change sets.
+    pub fn push_value(&mut self, value: Value) {
+        self.values.push(value);
+    }
+
+    /// The values that changes set, in their order.
+    pub fn values(&self) -> &[Value] {
+        &self.values
     }
 
     /// All ids, each once, ascending.

@@ -22,8 +22,10 @@ pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped
     let before = store.vertices();
     let mut batch = Batch { changes: Vec::with_capacity(changes.len()), ..Batch::default() };
     let mut answers = Vec::with_capacity(changes.len());
+    let mut values = changes.values().iter();
     for (at, (op, pair)) in changes.iter().enumerate() {
         let places = pair.map(|id| distinct.partition_point(|other| *other < id));
+        let value = if op == Op::SetValue { values.next() } else { None };
         let is_added = matches!(op, Op::Add | Op::AddVertex);
         let mut is_new = false;
         for (id, place) in pair.into_iter().zip(places) {
@@ -42,6 +44,7 @@ pub(super) fn map(changes: &Changes, store: &Store, file: &str) -> Result<Mapped
             [Some(source), Some(target)] => {
                 batch.changes.push(Change { op, source, target });
                 batch.weights.extend(changes.weight(at));
+                batch.values.extend(value);
                 None
             }
             _ => Some(ChangeAnswer::UnknownVertex),

@@ -3,6 +3,7 @@
 //! - [`Update`]: adds and deletes edges and vertices by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
+//! - `values`: values of vertices
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
 
@@ -10,6 +11,7 @@ mod changes;
 mod map;
 mod report;
 mod snapshots;
+mod values;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,7 @@ use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
 use cenote_device::{Device, DeviceError};
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, Weight, WeightType};
+use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, ValueType, Weight, WeightType};
 
 use self::changes::Changes;
 use self::map::Mapped;
@@ -47,8 +49,8 @@ const RUNS_SHARE: u64 = 8;
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
 
-/// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer, and
-/// as the lists of both ends have it, sorted.
+/// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer,
+/// and as the lists of both ends have it, sorted.
 const DELETED_EDGE_BYTES: u64 = 128;
 
 /// And for its weight.
@@ -62,13 +64,14 @@ const NAME_BYTES_MAX: usize = 65_535;
 pub struct UpdateOptions {
     memory: Result<MemorySize, String>,
     is_synced: bool,
+    values: Option<ValueType>,
     drives: DriveOptions,
 }
 
 impl Default for UpdateOptions {
     fn default() -> Self {
         let memory = Ok(MemorySize::Bytes(MEMORY_BYTES));
-        Self { memory, is_synced: true, drives: DriveOptions::default() }
+        Self { memory, is_synced: true, values: None, drives: DriveOptions::default() }
     }
 }
 
@@ -149,6 +152,13 @@ impl UpdateOptions {
             return Err(Error::Unsupported(reason.into()));
         }
         lock.name_process();
+        if let (Some(found), Some(wanted)) = (superblock.value_type, self.values)
+            && found != wanted
+        {
+            let (found, wanted) = (found.name(), wanted.name());
+            let reason = format!("its values are of type {found}, not {wanted}");
+            return Err(Error::input(path, reason));
+        }
         let kind = superblock.ids;
         let cut = store.cut_flush_fault();
         let cut = cut.map(|fault| Warning::CutLog { fault: fault.to_string() });
@@ -158,6 +168,7 @@ impl UpdateOptions {
             changes: Changes::new(kind, superblock.weights.is_some()),
             kind,
             weights: superblock.weights.map(|weights| weights.kind),
+            values: superblock.value_type.or(self.values),
             directed: superblock.directed,
             page_bytes: superblock.page_bytes,
             memory_bytes,
@@ -245,6 +256,7 @@ pub struct Update {
     changes: Changes,
     kind: IdKind,
     weights: Option<WeightType>,
+    values: Option<ValueType>,
     directed: bool,
     page_bytes: u32,
     memory_bytes: u64,
@@ -408,6 +420,13 @@ impl Update {
     /// # Errors
     /// As [`Update::add`].
     pub fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
+        if op == Op::SetValue {
+            return Err(Error::input(&self.path, "a value that is set is one of `push_value`"));
+        }
+        self.push_any(op, pair, weight)
+    }
+
+    fn push_any(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
         self.check_weight(op, weight)?;
         for id in pair {
             self.check(id)?;
@@ -425,14 +444,13 @@ impl Update {
     }
 
     fn check_weight(&self, op: Op, weight: Option<Weight>) -> Result<()> {
+        if op.is_of_vertex() {
+            return Ok(());
+        }
         let reason = match (op, weight, self.weights) {
-            (Op::Delete | Op::AddVertex | Op::DeleteVertex, ..) | (Op::Add, None, None) => {
-                return Ok(());
-            }
+            (Op::Delete, ..) | (Op::Add, None, None) => return Ok(()),
             (_, Some(weight), Some(kind)) if weight.kind() == kind => return Ok(()),
-            (Op::Set, None, None) | (_, Some(_), None) => {
-                "the edges of this graph have no weights".to_owned()
-            }
+            (_, _, None) => "the edges of this graph have no weights".to_owned(),
             (_, _, Some(kind)) => format!("an edge needs a weight, {}", kind.expected()),
         };
         Err(Error::input(&self.path, reason))
@@ -509,8 +527,8 @@ impl Update {
     /// [`UpdateOptions::synced`] says otherwise. The next changes are those of another commit.
     ///
     /// # Errors
-    /// [`Error::Locked`] if an import has replaced the graph, [`Error::MemoryBudget`] if the edges of
-    /// deleted vertices do not fit the memory, and errors of reading and writing. After a failed
+    /// [`Error::Locked`] if an import has replaced the graph, [`Error::MemoryBudget`] if the edges
+    /// of deleted vertices do not fit the memory, and errors of reading and writing. After a failed
     /// write every further commit is refused: open the graph again.
     pub fn commit(&mut self) -> Result<UpdateReport> {
         self.begin()?;

@@ -45,14 +45,15 @@ pub struct UpdateReport {
     pub present: u64,
     /// Edges deleted, without those of deleted vertices.
     pub deleted: u64,
-    /// Edges to be deleted, or to get another weight, that were not there.
+    /// Edges to be deleted, or to get another weight, and values to be removed, that were not
+    /// there.
     pub absent: u64,
     /// Edges that got another weight.
     pub reweighted: u64,
     /// Self-loops that were not added, because the graph keeps none.
     pub self_loops: u64,
-    /// Vertices to be deleted that are none, and edges to be deleted, or to get another weight, with
-    /// an end that is none.
+    /// Vertices to be deleted that are none, and edges to be deleted, or to get another weight,
+    /// with an end that is none.
     pub unknown_vertices: u64,
     /// Vertices added, by themselves or with an edge.
     pub new_vertices: u64,
@@ -60,6 +61,10 @@ pub struct UpdateReport {
     pub deleted_vertices: u64,
     /// Edges that were deleted with them.
     pub deleted_with_vertices: u64,
+    /// Vertices whose value was set.
+    pub values_set: u64,
+    /// Vertices whose value was removed.
+    pub values_removed: u64,
     /// Pages of lists read.
     pub pages_read: u64,
     /// Pages written, of lists and of everything else.
@@ -88,6 +93,8 @@ impl UpdateReport {
             (ChangeAnswer::Done, Op::Delete) => &mut self.deleted,
             (ChangeAnswer::Done, Op::Set) => &mut self.reweighted,
             (ChangeAnswer::Done, Op::DeleteVertex) => &mut self.deleted_vertices,
+            (ChangeAnswer::Done, Op::SetValue) => &mut self.values_set,
+            (ChangeAnswer::Done, Op::RemoveValue) => &mut self.values_removed,
             // Counted with the new vertices that edges bring.
             (ChangeAnswer::Done, Op::AddVertex) => return self.answers.push(answer),
             (ChangeAnswer::Present, _) => &mut self.present,
@@ -127,6 +134,8 @@ impl UpdateReport {
             (&mut self.new_vertices, later.new_vertices),
             (&mut self.deleted_vertices, later.deleted_vertices),
             (&mut self.deleted_with_vertices, later.deleted_with_vertices),
+            (&mut self.values_set, later.values_set),
+            (&mut self.values_removed, later.values_removed),
             (&mut self.pages_read, later.pages_read),
             (&mut self.pages_written, later.pages_written),
             (&mut self.bytes_written, later.bytes_written),

@@ -1,5 +1,5 @@
-//! Vertices that are deleted and added, through the library: what it shows of them, states before and
-//! after, copies that follow the changes, and graphs of which nothing is left.
+//! Vertices that are deleted and added, through the library: what it shows of them, states before
+//! and after, copies that follow the changes, and graphs of which nothing is left.
 
 use std::path::{Path, PathBuf};
 
@@ -181,6 +181,63 @@ fn a_graph_without_a_vertex_left_is_as_one_without_any() {
     let graph = Graph::open(&path).unwrap();
     assert_eq!((graph.vertices(), exported(&graph)), (2, vec!["2\t9".to_owned()]));
     assert_eq!(graph.info().unwrap().deleted_vertices, 0);
+}
+
+#[test]
+fn values_are_set_removed_exported_and_kept_by_a_compaction() {
+    let (folder, path) = wheel(30, false);
+    let mut update = Update::open(&path).unwrap();
+    for vertex in 0..20 {
+        update.set_value(vertex, 100 - vertex).unwrap();
+    }
+    update.set_value(7, 1).unwrap();
+    update.remove_value(3).unwrap();
+    update.remove_value(29).unwrap();
+    update.set_value(500, 1).unwrap();
+    let error = update.set_value(1, -1).unwrap_err();
+    assert!(error.to_string().contains("the value `-1`: expected an integer from 0"), "{error}");
+    update.delete_vertex(9).unwrap();
+    let report = update.commit().unwrap();
+    assert_eq!((report.values_set, report.values_removed, report.absent), (21, 1, 1));
+    assert_eq!((report.unknown_vertices, report.deleted_vertices), (1, 1));
+    update.snapshot("before").unwrap();
+    update.set_value(29, u64::MAX).unwrap();
+    update.commit().unwrap();
+    drop(update);
+    let graph = Graph::open(&path).unwrap();
+    assert_eq!(graph.value(7).unwrap(), Some(cenote::Value::U64(1)));
+    assert_eq!(graph.value(25).unwrap(), None);
+    assert!(matches!(graph.value(9), Err(Error::UnknownVertex { .. })));
+    let values = graph.info().unwrap().values.unwrap();
+    assert_eq!((values.r#type, values.count), ("u64", 19));
+    let export = |graph: &Graph| {
+        let out = folder.path().join("values.tsv");
+        let counts = graph.export().write_vertices(&out).unwrap();
+        (counts, std::fs::read_to_string(out).unwrap())
+    };
+    let (counts, text) = export(&graph);
+    assert_eq!(counts, (30, 19));
+    let line = |v: u64| match v {
+        3 | 20..=28 | 30 => format!("{v}\n"),
+        7 => "7\t1\n".to_owned(),
+        29 => format!("29\t{}\n", u64::MAX),
+        _ => format!("{v}\t{}\n", 100 - v),
+    };
+    assert_eq!(text, (0..=30).filter(|v| *v != 9).map(line).collect::<String>());
+    assert_eq!(export(&Graph::open_at(&path, "before").unwrap()).0, (30, 18));
+    let copy = folder.path().join("copy.cenote");
+    for order in [cenote_store::Order::Degree, cenote_store::Order::Natural] {
+        let compact = Compact::new(&path).out(&copy).overwrite().order(order).memory("64MiB");
+        let report = compact.run().unwrap();
+        assert_eq!(report.bytes_after, copy.metadata().unwrap().len());
+        let compacted = Graph::open(&copy).unwrap();
+        assert_eq!(export(&compacted).1, text, "{order:?}");
+        assert_eq!(compacted.info().unwrap().deleted_vertices, 0);
+        assert!(Graph::check(&copy, &mut |_, _| {}).unwrap().is_whole());
+    }
+    let refused = Update::options().values(cenote::ValueType::F64).open(&path).unwrap_err();
+    assert!(refused.to_string().contains("its values are of type u64, not f64"), "{refused}");
+    assert!(answers(&graph, "1") == answers(&Graph::open(&copy).unwrap(), "1"));
 }
 
 #[test]

@@ -23,6 +23,7 @@ use crate::verb::Outcome;
 Examples:
   cenote export kron.cenote --out kron.parquet
   cenote export kron.cenote --at monday --out monday.parquet
+  cenote export kron.cenote --vertices values.tsv
   cenote export kron.cenote | head")]
 pub struct Args {
     #[command(flatten)]
@@ -32,6 +33,9 @@ pub struct Args {
     /// File to write: .txt or .tsv text, .parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write the vertices instead, .txt or .tsv: an id a line, and its value, if it has one
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    vertices: Option<PathBuf>,
     #[command(flatten)]
     report: Report,
 }
@@ -45,10 +49,28 @@ struct Summary<'a> {
     file_bytes: u64,
 }
 
+/// The report on vertices.
+#[derive(Debug, Serialize)]
+struct VertexSummary<'a> {
+    out: &'a Path,
+    vertices: u64,
+    values: u64,
+}
+
 /// Writes the edges.
 pub fn run(args: &Args) -> Result<Outcome> {
     let graph = args.graph.open(&args.at)?;
     let export = graph.export().cancel(cancel::cancelled);
+    if let Some(out) = &args.vertices {
+        let _guard = Guard::new(out);
+        let (vertices, values) = export.write_vertices(out)?;
+        if args.report.json {
+            return output::json(&VertexSummary { out, vertices, values }).map(|()| Outcome::Done);
+        }
+        let (shown, vertices, values) = (out.display(), count(vertices), count(values));
+        output::line(format_args!("{shown}: {vertices} vertices, {values} with a value"))?;
+        return Ok(Outcome::Done);
+    }
     let bar = Progress::new("export", None, Unit::Items);
     let mut progress = |done, total| bar.set(done, total);
     let Some(out) = &args.out else {

@@ -91,6 +91,9 @@ fn print(info: &Info) -> Result<()> {
     if let Some(WeightInfo { r#type, min: Some(min), max: Some(max), mean, .. }) = &info.weights {
         facts.push(("weights", format!("{type}, {min} to {max}, mean {mean:.6}")));
     }
+    if let Some(values) = &info.values {
+        facts.push(("values", format!("{}, of {} vertices", values.r#type, count(values.count))));
+    }
     if let Some(tiers) = &info.tiers {
         let used = tiers.iter().map(|tier| {
             format!("{} {} of {}", tier.name, size(tier.used_bytes), size(tier.capacity_bytes))

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use cenote::import::{Format, InputSpec, Phase};
 use cenote::memory::{self, MemorySize};
 use cenote::update::UpdateReport;
-use cenote::{Error, IdRef, Op, Update, Weight};
+use cenote::{Error, IdRef, Op, Update, ValueType, Weight};
 use cenote_import::{Progress as ImportProgress, for_each_edge};
 use cenote_store::superblock::IdKind;
 use serde::Serialize;
@@ -39,9 +39,11 @@ const LINE_BYTES_MAX: u64 = 1 << 18;
 /// Add and delete edges and vertices of a graph
 ///
 /// First the edges of --add files are added, then those of --delete files deleted, then the lines
-/// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `+ u` adds a vertex, `- u` deletes
-/// one with all its edges, `#` begins a comment. In a graph with weights `+ u v w` adds an edge and
-/// `= u v w` sets the weight of one. Ids are those of your edges; new ones become vertices. Files have the formats of `cenote import`.
+/// of --stdin followed: `+ u v` adds an edge, `- u v` deletes one, `+ u` adds a vertex, `- u`
+/// deletes one with all its edges, `= u 7` sets the value of a vertex and `= u` removes it, `#`
+/// begins a comment. In a graph with weights `+ u v w` adds an edge and `= u v w` sets the weight
+/// of one. Ids are those of your edges; new ones become vertices. Files have the formats of `cenote
+/// import`.
 ///
 /// All changes are one commit if they fit the memory, else as few as possible. Each commit is made
 /// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
@@ -66,7 +68,8 @@ pub struct Args {
     /// File of edges to delete; - is standard input
     #[arg(long, value_name = "FILE")]
     delete: Vec<PathBuf>,
-    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v`, `= u v w`, `+ u` or `- u`
+    /// Read changes from standard input, one a line: `+ u v [w]`, `- u v`, `= u v w`, `+ u`,
+    /// `- u` or `= u [value]`
     #[arg(long)]
     stdin: bool,
     /// Format of the files, if their extensions do not give it
@@ -77,6 +80,10 @@ pub struct Args {
     /// first; `none` as group, but the system may write the last commits later
     #[arg(long, value_enum, default_value = "sync")]
     durability: Durability,
+    /// Type of the values of vertices, if none has one yet [default: of these the first that holds
+    /// the first value]
+    #[arg(long, value_name = "u64|i64|f64", value_parser = named(&ValueType::NAMES))]
+    values: Option<ValueType>,
     /// Memory budget; a percentage is of the machine's memory
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: MemorySize,
@@ -114,6 +121,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     let is_synced = args.durability != Durability::None;
     let options = Update::options().memory(memory_bytes - read_bytes).synced(is_synced);
+    let options = match args.values {
+        Some(kind) => options.values(kind),
+        None => options,
+    };
     let update = options.open(path).map_err(|error| of_whole(error, memory_bytes))?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let mut commits = Commits { update, total: UpdateReport::default(), count: 0, changes: 0 };
@@ -290,9 +301,11 @@ impl Commits {
             ["+", vertex] => (Op::AddVertex, vertex, vertex, None),
             ["-", vertex] => (Op::DeleteVertex, vertex, vertex, None),
             ["=", source, target, weight] => (Op::Set, source, target, Some(weight)),
+            ["=", vertex] => return self.follow_value(number, vertex, None),
+            ["=", vertex, value] => return self.follow_value(number, vertex, Some(value)),
             _ => bail!(
-                "standard input: line {number}: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u` or \
-                 `- u`, found `{}`",
+                "standard input: line {number}: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u`, \
+                 `- u` or `= u [value]`, found `{}`",
                 text.trim().chars().take(80).collect::<String>()
             ),
         };
@@ -305,6 +318,18 @@ impl Commits {
         let weight = weight.map(|weight| self.update.weight(weight)).transpose();
         let weight = weight.with_context(place)?;
         self.push(op, pair, weight).with_context(place)
+    }
+
+    /// Follows a line `= u [value]`.
+    fn follow_value(&mut self, number: u64, vertex: &str, value: Option<&str>) -> Result<()> {
+        let place = || format!("standard input: line {number}");
+        let id = self.update.id(vertex).with_context(place)?;
+        let value = value.map(|value| self.update.value(value)).transpose();
+        let value = value.with_context(place)?;
+        if !self.update.has_room([id; 2]) && !self.update.is_empty() {
+            self.commit()?;
+        }
+        Ok(self.update.push_value(id, value).with_context(place)?)
     }
 
     /// Adds a change, after a commit if the memory is full.
@@ -395,6 +420,8 @@ fn print(path: &Path, report: &UpdateReport, commits: u64, seconds: f64) -> Resu
         (0, _) => count(0),
         (deleted, edges) => format!("{}, with {} edges", count(deleted), count(edges)),
     };
+    let values =
+        format!("{} set, {} removed", count(report.values_set), count(report.values_removed));
     output::facts(&[
         ("graph", path.display().to_string()),
         ("added", format!("{}, {} already there", count(added), count(present))),
@@ -403,6 +430,7 @@ fn print(path: &Path, report: &UpdateReport, commits: u64, seconds: f64) -> Resu
         ("self-loops", format!("{} left out", count(report.self_loops))),
         ("new vertices", count(report.new_vertices)),
         ("deleted vertices", vertices),
+        ("values", values),
         ("epoch", format!("{}, after {}", count(report.epoch), commits_of(commits))),
         ("written", written(report)),
         ("seconds", format!("{seconds:.2}")),

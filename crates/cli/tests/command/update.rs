@@ -110,12 +110,40 @@ fn lines_add_and_delete_vertices() {
 }
 
 #[test]
+fn lines_set_and_remove_values() {
+    let bench = imported("a b\nb c\n", "");
+    let output =
+        fed(&bench, "update g.cenote --stdin --json --values i64", "= a 5\n= b 7\n= b\n= x 1\n");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let printed = parse(&text(&output.stdout));
+    let counts = ["values_set", "values_removed", "unknown_vertices"].map(|name| &printed[name]);
+    assert_eq!(counts, [2, 1, 1], "{printed}");
+    let output = fed(&bench, "update g.cenote --stdin", "= c -3\n");
+    assert!(text(&output.stdout).contains("values            1 set, 0 removed\n"), "{output:?}");
+    let shown = bench.succeed("export g.cenote --vertices v.tsv");
+    assert_eq!(shown, "v.tsv: 3 vertices, 2 with a value\n");
+    assert_eq!(std::fs::read_to_string(bench.path("v.tsv")).unwrap(), "a\t5\nb\nc\t-3\n");
+    let shown = parse(&bench.succeed("export g.cenote --vertices v.tsv --json"));
+    assert_eq!((&shown["vertices"], &shown["values"]), (&3.into(), &2.into()));
+    let wrong = fed(&bench, "update g.cenote --stdin --values u64", "");
+    assert!(text(&wrong.stderr).contains("its values are of type i64, not u64"), "{wrong:?}");
+    assert!(bench.succeed("info g.cenote").contains("i64, of 2 vertices\n"));
+    assert!(bench.fail("export g.cenote --vertices v.parquet").contains("use .txt or .tsv"));
+    bench.succeed("check g.cenote");
+}
+
+#[test]
 fn a_wrong_line_is_named_and_nothing_is_changed() {
     let bench = imported("1 2\n2 3\n", "");
     let before = std::fs::read(bench.path("g.cenote")).unwrap();
     for (wrong, words) in [
-        ("1 2", "line 2: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u` or `- u`, found `1 2`"),
-        ("= 1 2", "line 2: expected"),
+        (
+            "1 2",
+            "line 2: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u`, `- u` or `= u [value]`, \
+             found `1 2`",
+        ),
+        ("= 1 x", "line 2: g.cenote: the value `x`: expected a finite number"),
+        ("=", "line 2: expected"),
         ("= 1 2 3", "line 2: g.cenote: the weight `3`: the edges of this graph have no weights"),
         ("+", "line 2: expected"),
         ("- bob", "line 2: g.cenote: the id `bob`"),

@@ -292,7 +292,7 @@ impl History {
                 Op::Add => Answer::Present,
                 Op::Delete if edges.remove(&edge) => Answer::Done,
                 Op::Delete => Answer::Absent,
-                Op::Set => unreachable!("the edges of a history have no weights"),
+                _ => unreachable!("a history has neither weights nor values"),
             }
         };
         let changes = step.batch().map_or(&[][..], |batch| &batch.changes);

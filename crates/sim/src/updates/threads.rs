@@ -100,8 +100,8 @@ fn edges_of(thread: u32, batches: usize) -> BTreeSet<Edge> {
         match change.op {
             _ if is_shared => {}
             Op::Add => drop(edges.insert(edge)),
-            Op::Set | Op::AddVertex | Op::DeleteVertex => unreachable!("edges without weights"),
             Op::Delete => drop(edges.remove(&edge)),
+            _ => unreachable!("edges without weights"),
         }
     }
     edges

@@ -9,6 +9,7 @@
 //! - Delta runs: every change, and the lists with all changes.
 //! - Ids: ascending, so none occurs twice.
 //! - Deleted vertices: ascending, with empty lists, and in no list.
+//! - Values of vertices: ascending by vertex, of their type, none of a deleted vertex.
 //! - Order of the vertices: its two tables are inverse to each other.
 //! - Hub neighbours: equal to those computed from the lists.
 //! - Snapshots: no later epoch has used their pages, and each is checked as the graph is.
@@ -24,6 +25,7 @@ mod order;
 mod runs;
 mod slots;
 mod snapshots;
+mod values;
 
 use std::fmt;
 use std::sync::Arc;
@@ -182,6 +184,7 @@ impl Check<'_> {
         hub_neighbours::check_hub_neighbours(self)?;
         // Opening the graph has checked the vertices.
         self.check_section(SectionKind::DeletedVertices)?;
+        values::check_values(self)?;
         (self.progress)(self.report.pages, self.report.pages);
         Ok(())
     }

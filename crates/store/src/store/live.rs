@@ -269,7 +269,7 @@ impl Live {
             Op::Delete => false,
             Op::Set => unreachable!("a graph with weights has no log, and others no such change"),
             Op::AddVertex => return Ok(Outcome::Answer(Answer::Present)),
-            Op::DeleteVertex => unreachable!("the batch is a commit"),
+            _ => unreachable!("the batch is a commit"),
         };
         if is_added && source == target && !superblock.self_loops_kept {
             return Ok(Outcome::Answer(Answer::SelfLoop));
@@ -340,22 +340,23 @@ impl Live {
     }
 }
 
-/// Whether a batch deletes vertices, or concerns deleted ones, which the log cannot have.
-fn is_of_deleted(graph: &Graph, batch: &Batch) -> bool {
+/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
+/// cannot have.
+fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
     let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
     let mut changes = batch.changes.iter();
     changes.any(|Change { op, source, target }| {
-        *op == Op::DeleteVertex || is_deleted(*source) || is_deleted(*target)
+        op.is_commit() || is_deleted(*source) || is_deleted(*target)
     })
 }
 
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
-    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes
-    /// of runs and log. So is a batch that deletes vertices or concerns deleted ones, and each of a
-    /// graph with weights. Threads that commit at the same time share a write; those of them that
-    /// have new ids must not run at the same time.
+    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes of
+    /// runs and log. So is a batch that deletes vertices, changes their values or concerns deleted
+    /// ones, and each of a graph with weights. Threads that commit at the same time share a write;
+    /// those of them that have new ids must not run at the same time.
     ///
     /// # Errors
     /// As [`Store::update`].
@@ -366,9 +367,9 @@ impl Store {
         if self.log_area().is_none() {
             // The log has no weights.
             let is_weighted = lock(&self.state).commit.superblock.weights.is_some();
-            let is_deletion = |change: &Change| change.op == Op::DeleteVertex;
+            let is_commit = |change: &Change| change.op.is_commit();
             let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
-            let is_for_lists = is_large || batch.changes.iter().any(is_deletion);
+            let is_for_lists = is_large || batch.changes.iter().any(is_commit);
             if self.limits.bytes == 0 || is_weighted || is_for_lists {
                 return self.update_with(live, batch);
             }
@@ -381,8 +382,8 @@ impl Store {
             let area = self.log_area().expect("it was just made");
             let new = ready.pending.new_ids.len() as u64;
             check(&graph, Some((new, &ready.named)), batch)?;
-            let is_of_deleted = is_of_deleted(&graph, batch);
-            if !is_of_deleted && ready.has_room(&area, &self.limits, batch) {
+            let is_for_commit = is_for_commit(&graph, batch);
+            if !is_for_commit && ready.has_room(&area, &self.limits, batch) {
                 let mut finder = Finder::new(&graph, handle);
                 let placed = ready.place(batch, &mut finder)?;
                 ready.keep(finder.into_handle());
@@ -390,7 +391,7 @@ impl Store {
                     break (ready, logged, answers);
                 }
             }
-            if spilled == 0 && !is_of_deleted && self.has_room_for_run(&ready, batch) {
+            if spilled == 0 && !is_for_commit && self.has_room_for_run(&ready, batch) {
                 if let Some(run) = self.spill(ready)? {
                     spilled = run.changes;
                     pages_written += run.pages;

@@ -153,7 +153,8 @@ impl<'s> Transaction<'s> {
         }
         let deleted_edges_max = batch.deleted_edges_max;
         let new_ids = pending.new_ids.clone();
-        let mut all = Batch { new_ids, deleted_edges_max, ..Batch::default() };
+        let values = batch.values.clone();
+        let mut all = Batch { new_ids, values, deleted_edges_max, ..Batch::default() };
         all.new_ids.extend_from_slice(&batch.new_ids);
         if !batch.weights.is_empty() {
             all.weights.resize(pending.edges.len(), None);

@@ -16,6 +16,7 @@ use cenote_pool::PageId;
 
 use crate::format::{Codec, EPOCH_OF_IMPORT, PageKind, SLOTS};
 use crate::order::Order;
+use crate::values::ValueType;
 use crate::weights::WeightSummary;
 
 pub use label::{NAME_BYTES_MAX, SNAPSHOTS_MAX};
@@ -73,11 +74,13 @@ pub enum SectionKind {
     DeltaRuns = 25,
     /// Where the changes of a page of lists are in the runs.
     DeltaIndex = 26,
+    /// Values of vertices.
+    VertexValues = 24,
 }
 
 impl SectionKind {
     /// All kinds that this program knows.
-    pub const ALL: [SectionKind; 21] = [
+    pub const ALL: [SectionKind; 22] = [
         Self::OutAdjacency,
         Self::InAdjacency,
         Self::OutIndex,
@@ -99,6 +102,7 @@ impl SectionKind {
         Self::DeletedVertices,
         Self::DeltaRuns,
         Self::DeltaIndex,
+        Self::VertexValues,
     ];
 
     /// Name of the section in errors.
@@ -125,6 +129,7 @@ impl SectionKind {
             Self::DeltaRuns => "delta runs",
             Self::DeltaIndex => "delta index",
             Self::DeletedVertices => "deleted vertices",
+            Self::VertexValues => "vertex values",
         }
     }
 
@@ -145,6 +150,7 @@ impl SectionKind {
             Self::OutHubNeighbours | Self::InHubNeighbours => PageKind::HubNeighbours,
             Self::DeltaRuns => PageKind::DeltaRun,
             Self::DeletedVertices => PageKind::Deleted,
+            Self::VertexValues => PageKind::Values,
         }
     }
 
@@ -169,7 +175,7 @@ pub struct Section {
     pub first_page: u64,
     /// Number of pages.
     pub pages: u64,
-    /// Number of items: list entries, index words, degrees, ids, ranks or vertices.
+    /// Number of items: list entries, index words, degrees, ids, ranks, vertices or values.
     pub items: u64,
     /// The epoch that the section describes; that of lists is the last one that changed them.
     pub epoch: u64,
@@ -214,6 +220,8 @@ pub struct Superblock {
     pub duplicates_kept: bool,
     /// Whether a list may contain its own vertex.
     pub self_loops_kept: bool,
+    /// Type of the values of vertices, if any vertex has one.
+    pub value_type: Option<ValueType>,
     /// Summary of the weights, if the graph is weighted.
     pub weights: Option<WeightSummary>,
     /// Number of vertices, the deleted ones included: the end of their numbers.
@@ -309,7 +317,7 @@ impl Superblock {
 
     /// Number of vertices without the deleted ones.
     pub fn live_vertices(&self) -> u64 {
-        self.vertices - self.deleted()
+        self.vertices.saturating_sub(self.deleted())
     }
 
     /// The slot of this commit.

@@ -12,6 +12,7 @@ use crate::format::{self, Codec, FORMAT_VERSION, HEADER_BYTES, MAGIC, PageKind, 
 use crate::header::{self, Identity, PageHeader};
 use crate::order::Order;
 use crate::table::{self, Extent, Extents};
+use crate::values::ValueType;
 use crate::weights::{WeightSummary, WeightType};
 
 /// Entries of the section table.
@@ -27,8 +28,10 @@ const SNAPSHOTS: u64 = 1 << 1;
 const DELTA_RUNS: u64 = 1 << 2;
 /// Required feature: some vertices are deleted.
 const DELETED: u64 = 1 << 3;
+/// Required feature: some vertices have values.
+const VALUES: u64 = 1 << 4;
 /// Features of a state: its snapshot has them too.
-const FEATURES_OF_STATE: u64 = DELETED;
+const FEATURES_OF_STATE: u64 = DELETED | VALUES;
 const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS | FEATURES_OF_STATE;
 
 const DIRECTED: u64 = 1 << 0;
@@ -95,7 +98,8 @@ struct Raw {
     name: [u8; NAME_BYTES_MAX],
     /// Of a graph with delta runs.
     listed_vertices: u64,
-    reserved: [u64; 15],
+    reserved: [u64; 14],
+    value_type: u64,
     sections: [RawSection; SECTIONS_MAX],
 }
 
@@ -181,6 +185,7 @@ impl Superblock {
             snapshots: self.snapshots.end - self.snapshots.start,
             snapshots_epoch: self.snapshots_epoch,
             listed_vertices: if self.has_delta_runs() { self.listed_vertices } else { 0 },
+            value_type: self.value_type.map_or(0, |kind| kind as u64),
             ..Raw::zeroed()
         };
         if let Some(SnapshotLabel { name, created }) = label {
@@ -211,6 +216,7 @@ impl Superblock {
             | feature(!self.snapshots.is_empty(), SNAPSHOTS)
             | feature(self.has_delta_runs(), DELTA_RUNS)
             | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
+            | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
     }
 
     fn flags(&self) -> u64 {
@@ -386,7 +392,7 @@ impl Raw {
             return Err(other("its feature of snapshots and the place of them disagree"));
         }
         let has_runs = self.features_required & DELTA_RUNS != 0;
-        if self.reserved != [0; 15] || !has_runs && self.listed_vertices != 0 {
+        if self.reserved != [0; 14] || !has_runs && self.listed_vertices != 0 {
             return Err(other("bytes that should be zero are not"));
         }
         let sections = self.decode_sections()?;
@@ -401,6 +407,12 @@ impl Raw {
             order,
             duplicates_kept: flag(DUPLICATES_KEPT),
             self_loops_kept: flag(SELF_LOOPS_KEPT),
+            value_type: match self.value_type {
+                0 => None,
+                code => {
+                    Some(ValueType::of_code(code).ok_or_else(|| other("unknown type of values"))?)
+                }
+            },
             weights: self.decode_weights()?,
             vertices: self.vertices,
             edges: self.edges,
@@ -425,7 +437,11 @@ impl Raw {
 
     /// Checks that the features of a graph are those of its sections.
     fn check_features(&self, sections: &[Section]) -> Result<(), PageFault> {
-        let kinds = [(DELETED, SectionKind::DeletedVertices), (DELTA_RUNS, SectionKind::DeltaRuns)];
+        let kinds = [
+            (DELETED, SectionKind::DeletedVertices),
+            (DELTA_RUNS, SectionKind::DeltaRuns),
+            (VALUES, SectionKind::VertexValues),
+        ];
         for (bit, kind) in kinds {
             let has_section = sections.iter().any(|section| section.kind == kind);
             if has_section != (self.features_required & bit != 0) {
@@ -583,6 +599,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Raw, snapshot_page), 280);
         assert_eq!(std::mem::offset_of!(Raw, created), 304);
         assert_eq!(std::mem::offset_of!(Raw, name), 320);
+        assert_eq!(std::mem::offset_of!(Raw, value_type), 504);
         assert_eq!(std::mem::offset_of!(Raw, sections), 512);
         assert_eq!(extents_in_slot(4096), 72);
     }

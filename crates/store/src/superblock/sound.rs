@@ -7,6 +7,7 @@ use crate::hub_neighbours;
 use crate::order::Order;
 use crate::page;
 use crate::runs::page::EDIT_BYTES;
+use crate::values;
 use crate::weights::column::per_page;
 
 /// More pages than any device has; sums of two such numbers do not overflow.
@@ -119,6 +120,7 @@ impl Superblock {
             DeltaRuns => optional(!weighted && !self.duplicates_kept && self.listed_vertices > 0),
             DeltaIndex => required(has_runs),
             DeletedVertices => Optional,
+            VertexValues => required(self.value_type.is_some()),
         }
     }
 
@@ -182,6 +184,16 @@ impl Superblock {
                     return Err(other("its section of deleted vertices has none"));
                 }
                 equal("pages of deleted vertices", pages, items.div_ceil(words * 2))
+            }
+            SectionKind::VertexValues => {
+                at_most("values of vertices", items, self.live_vertices())?;
+                at_most("pages of values", pages, items)?;
+                let per_page = values::per_page(page_bytes) as u64;
+                at_most("values of vertices", items, pages.saturating_mul(per_page))?;
+                if items == 0 {
+                    return Err(other("its section of vertex values has none"));
+                }
+                Ok(())
             }
             SectionKind::OutWeights => self.check_weights(section, self.stored_out),
             SectionKind::InWeights => self.check_weights(section, self.stored_in),

@@ -6,6 +6,7 @@ use std::sync::MutexGuard;
 use super::edits::{CHANGES_MAX, Changes, Edit, edits_of};
 use super::lists::Lists;
 use super::sections::{write_degrees, write_index};
+use super::values::write_values;
 use super::vertices::{self, write_deleted};
 use super::weights::EditedColumn;
 use super::{Answer, Batch, Change, Op, Updated};
@@ -16,6 +17,7 @@ use crate::ids::{Id, IdRef, write_appended_integers, write_appended_strings};
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::store::{Live, Store};
 use crate::superblock::{IdKind, SectionKind, Superblock};
+use crate::values::ValueType;
 use crate::weights::WeightType;
 use crate::{Direction, VertexId};
 
@@ -59,6 +61,7 @@ impl Store {
         check(&graph, None, &batch)?;
         let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
         let planned = vertices::plan(&graph, &batch)?;
+        let value_type = batch.values.first().map(|value| value.kind());
         let batch = planned.as_ref().map_or(batch.as_ref(), |planned| &planned.batch);
         check_count(&graph, batch)?;
         let mut updated = Updated {
@@ -66,12 +69,18 @@ impl Store {
             ..Updated::unchanged(graph.superblock().epoch)
         };
         let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
-        let is_changed = update.lists(&mut updated)?;
+        let mut is_changed = update.lists(&mut updated)?;
+        if let Some(planned) = &planned {
+            let values = &planned.values;
+            is_changed |= write_values(&mut transaction, &graph, value_type, values)?;
+        }
         let run_changes = graph.run_changes();
         let deleted = planned.as_ref().and_then(|planned| planned.deleted.as_deref());
         let is_pending = logged > 0 || run_changes > 0;
         // Changes that undo those of runs or log change no list, but end runs and log.
         if is_changed || is_pending || !batch.new_ids.is_empty() || deleted.is_some() {
+            let mut update =
+                Update { graph: &graph, transaction: &mut transaction, batch, vertices };
             update.ids()?;
             update.counts(&updated.answers);
             transaction.remove(SectionKind::DeltaRuns);
@@ -116,11 +125,30 @@ pub(crate) fn check(graph: &Graph, logged: Option<Named<'_>>, batch: &Batch) -> 
     if let Some(Change { source, target, .. }) = batch.changes.iter().find(is_of_two) {
         return Err(refuse(format!("a change of a vertex, but of two: {source} and {target}")));
     }
+    if let Some(reason) = check_values(batch, superblock.value_type) {
+        return Err(refuse(reason));
+    }
     let kind = superblock.weights.map(|weights| weights.kind);
     if let Some(reason) = check_weights(batch, kind) {
         return Err(refuse(reason));
     }
     check_ids(graph, logged, &batch.new_ids, &refuse)
+}
+
+/// What is wrong with the values of a batch for a graph with values of this type, or without.
+fn check_values(batch: &Batch, kind: Option<ValueType>) -> Option<String> {
+    let sets = batch.changes.iter().filter(|change| change.op == Op::SetValue);
+    let (values, count) = (&batch.values, sets.count());
+    if values.len() != count {
+        return Some(format!("{} values for {count} changes that set one", values.len()));
+    }
+    let kind = kind.or_else(|| values.first().map(|value| value.kind()))?;
+    if let Some(value) = values.iter().find(|value| value.kind() != kind) {
+        let (found, kind) = (value.kind().name(), kind.name());
+        return Some(format!("the value {value} is of type {found}, its values are {kind}"));
+    }
+    let value = values.iter().find(|value| !value.is_possible())?;
+    Some(format!("the value {value} is not finite"))
 }
 
 fn check_count(graph: &Graph, batch: &Batch) -> Result<()> {
@@ -339,7 +367,7 @@ impl Update<'_, '_> {
             match change.op {
                 Op::Add => superblock.edges += 1,
                 Op::Delete => superblock.edges -= 1,
-                Op::Set | Op::AddVertex | Op::DeleteVertex => {}
+                _ => {}
             }
         }
     }

@@ -36,7 +36,7 @@ impl Edit {
             Op::Add => 0,
             Op::Delete => 1,
             Op::Set => 2,
-            Op::AddVertex | Op::DeleteVertex => unreachable!("a batch was planned"),
+            _ => unreachable!("a batch was planned"),
         };
         Self { owner, other, change: at << 2 | op }
     }

@@ -11,7 +11,7 @@
 //! - `lists`: pages of lists, packed anew
 //! - `spill`: the changes of the log as a delta run
 //! - `sections`: the page index and the lengths of lists
-//! - `vertices`: vertices that are deleted or come back
+//! - `values`: values of vertices; `vertices`: those that are deleted or come back
 //! - `weights`: the weights of lists that change, and where they lie
 
 mod ahead;
@@ -20,6 +20,7 @@ mod edits;
 mod lists;
 mod sections;
 mod spill;
+mod values;
 mod vertices;
 mod weights;
 
@@ -27,6 +28,7 @@ pub(crate) use apply::check;
 
 use crate::VertexId;
 use crate::ids::Id;
+use crate::values::Value;
 use crate::weights::Weight;
 
 /// What a change does with an edge or a vertex.
@@ -42,12 +44,21 @@ pub enum Op {
     AddVertex,
     /// Deletes the vertex with all its edges. It keeps its number until the graph is compacted.
     DeleteVertex,
+    /// Sets the value of the vertex.
+    SetValue,
+    /// Removes the value of the vertex, which must have one.
+    RemoveValue,
 }
 
 impl Op {
     /// Whether it changes a vertex, not an edge.
     pub fn is_of_vertex(self) -> bool {
-        matches!(self, Self::AddVertex | Self::DeleteVertex)
+        matches!(self, Self::AddVertex | Self::DeleteVertex | Self::SetValue | Self::RemoveValue)
+    }
+
+    /// Whether a batch with such a change is a commit, since the log cannot have it.
+    pub(crate) fn is_commit(self) -> bool {
+        matches!(self, Self::DeleteVertex | Self::SetValue | Self::RemoveValue)
     }
 }
 
@@ -74,16 +85,17 @@ impl Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Answer {
-    /// The edge or vertex was added or deleted, or the weight of the edge was set.
+    /// The edge or vertex was added or deleted, or its weight or value was set or removed.
     Done,
     /// An edge or vertex to be added was there already; the edge keeps its weight.
     Present,
-    /// An edge to be deleted, or whose weight was to be set, was not there.
+    /// An edge to be deleted, or whose weight was to be set, was not there, or a vertex had no
+    /// value to be removed.
     Absent,
     /// A self-loop was not added, because the graph keeps none.
     SelfLoop,
-    /// A vertex to be deleted is deleted already, or an end of an edge to be deleted or whose
-    /// weight was to be set.
+    /// A vertex to be deleted, or whose value was to be set or removed, is deleted already, or an
+    /// end of an edge to be deleted or whose weight was to be set.
     Unknown,
 }
 
@@ -100,6 +112,9 @@ pub struct Batch {
     /// change that adds an edge or sets its weight has one, of the type of the graph's; elsewhere
     /// none has.
     pub weights: Vec<Option<Weight>>,
+    /// The values that are set, one for each such change. They have the type of the graph's values;
+    /// the first ones give it, all the same.
+    pub values: Vec<Value>,
     /// Most edges that the deleted vertices may have, since they are in memory; `None` for any.
     pub deleted_edges_max: Option<u64>,
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::values::ChangedValues;
 use super::{Answer, Batch, Change, Op};
 use crate::error::{Result, StoreError};
 use crate::format::{self, Codec, HEADER_BYTES, PageKind};
@@ -14,6 +15,7 @@ use crate::header::PageHeader;
 use crate::sink::PageTarget;
 use crate::store::transaction::{SectionEdit, Transaction};
 use crate::superblock::SectionKind;
+use crate::values::{StoredValues, Value};
 use crate::{Adjacency, Direction, VertexId};
 
 /// Where more than a page in so many would be looked up, all lists are read in one pass.
@@ -28,6 +30,8 @@ pub(super) struct Planned {
     pub batch: Batch,
     /// The deleted vertices after the batch; `None` where they stay.
     pub deleted: Option<Vec<VertexId>>,
+    /// Values that the batch sets, or removes with their vertices.
+    pub values: ChangedValues,
     /// How often a deleted vertex was added.
     pub revived: u64,
     outcomes: Vec<Outcome>,
@@ -45,7 +49,7 @@ enum Outcome {
 
 /// Plans a batch, or returns `None` where it changes edges of vertices that are there and nothing
 /// else. Its vertices were checked.
-pub(super) fn plan(graph: &Graph, batch: &Batch) -> Result<Option<Planned>> {
+pub(super) fn plan<'g>(graph: &'g Graph, batch: &'g Batch) -> Result<Option<Planned>> {
     let is_plain = |change: &Change| {
         let is_of_edge = !change.op.is_of_vertex();
         is_of_edge && !graph.is_deleted(change.source) && !graph.is_deleted(change.target)
@@ -64,12 +68,15 @@ pub(super) fn plan(graph: &Graph, batch: &Batch) -> Result<Option<Planned>> {
     let touched = again.map(|change| (change.source, Vec::new())).collect();
     let mut plan = Plan {
         graph,
+        stored_values: StoredValues::open(&graph.pages)?,
+        new_values: batch.values.iter(),
         stored,
         touched,
         is_deleted: HashMap::new(),
         planned: Planned {
             batch: Batch { new_ids: batch.new_ids.clone(), ..Batch::default() },
             deleted: None,
+            values: ChangedValues::new(),
             revived: 0,
             outcomes: Vec::with_capacity(batch.changes.len()),
             of_vertices: Vec::new(),
@@ -78,7 +85,7 @@ pub(super) fn plan(graph: &Graph, batch: &Batch) -> Result<Option<Planned>> {
     let is_weighted = !batch.weights.is_empty();
     let weights = batch.weights.iter().map(Some).chain(std::iter::repeat(None));
     for (change, weight) in batch.changes.iter().zip(weights) {
-        let outcome = plan.change(change, is_weighted);
+        let outcome = plan.change(change, is_weighted)?;
         if let (Outcome::Edge(_), Some(weight)) = (outcome, weight) {
             plan.planned.batch.weights.push(*weight);
         }
@@ -89,6 +96,8 @@ pub(super) fn plan(graph: &Graph, batch: &Batch) -> Result<Option<Planned>> {
 
 struct Plan<'g> {
     graph: &'g Graph,
+    stored_values: Option<StoredValues<'g>>,
+    new_values: std::slice::Iter<'g, Value>,
     stored: StoredEdges,
     /// Edges that the batch has added so far, of the vertices that it deletes.
     touched: HashMap<VertexId, Vec<[VertexId; 2]>>,
@@ -103,9 +112,25 @@ impl Plan<'_> {
         changed.unwrap_or_else(|| self.graph.is_deleted(vertex))
     }
 
-    fn change(&mut self, change: &Change, is_weighted: bool) -> Outcome {
+    fn change(&mut self, change: &Change, is_weighted: bool) -> Result<Outcome> {
         let &Change { op, source, target } = change;
-        match op {
+        Ok(match op {
+            Op::SetValue => {
+                let value = self.new_values.next().expect("their number was checked");
+                if self.is_deleted(source) {
+                    return Ok(Outcome::Known(Answer::Unknown));
+                }
+                self.planned.values.insert(source, Some(value.bits()));
+                Outcome::Known(Answer::Done)
+            }
+            Op::RemoveValue if self.is_deleted(source) => Outcome::Known(Answer::Unknown),
+            Op::RemoveValue => Outcome::Known(match self.has_value(source)? {
+                true => {
+                    self.planned.values.insert(source, None);
+                    Answer::Done
+                }
+                false => Answer::Absent,
+            }),
             Op::AddVertex => Outcome::Known(match self.revive(source) {
                 true => Answer::Done,
                 false => Answer::Present,
@@ -129,6 +154,14 @@ impl Plan<'_> {
                 Outcome::Known(Answer::Unknown)
             }
             Op::Delete | Op::Set => self.edge(*change),
+        })
+    }
+
+    fn has_value(&self, vertex: VertexId) -> Result<bool> {
+        match (self.planned.values.get(&vertex), &self.stored_values) {
+            (Some(changed), _) => Ok(changed.is_some()),
+            (None, Some(stored)) => Ok(stored.get(vertex)?.is_some()),
+            (None, None) => Ok(false),
         }
     }
 
@@ -151,6 +184,7 @@ impl Plan<'_> {
 
     fn delete(&mut self, vertex: VertexId, is_weighted: bool) {
         self.is_deleted.insert(vertex, true);
+        self.planned.values.insert(vertex, None);
         let touched = self.touched.get_mut(&vertex).map(std::mem::take).unwrap_or_default();
         let Self { stored, planned, .. } = self;
         for [source, target] in stored.of_vertex(vertex).chain(touched) {

@@ -516,6 +516,7 @@ impl GraphWriter {
             log: 0..0,
             snapshots: 0..0,
             snapshots_epoch: 0,
+            value_type: None,
             logged_vertices: 0,
             listed_vertices: self.spec.vertices,
             sections: std::mem::take(&mut self.sections),

@@ -78,6 +78,7 @@ impl Model {
             Op::Delete if self.edges.remove(&edge) => Answer::Done,
             Op::Set if self.edges.contains(&edge) => Answer::Done,
             Op::Delete | Op::Set => Answer::Absent,
+            Op::SetValue | Op::RemoveValue => unreachable!("the model has no values"),
         };
         match (answer, change.op, weight) {
             (Answer::Done, Op::Delete, _) => drop(self.weights.remove(&edge)),

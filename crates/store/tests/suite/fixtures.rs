@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Batch, Change, Codec, Direction, Graph, Id, LogLimits, LookupConfig, Op, Store, check_device,
+    Batch, Change, Codec, Direction, Graph, Id, LogLimits, LookupConfig, Op, Store, Value,
+    check_device,
 };
 
 fn path(name: &str) -> PathBuf {
@@ -235,6 +236,48 @@ fn a_graph_with_deleted_vertices_is_read_as_ever_and_written_as_ever() {
     });
     let error = Graph::open(damaged.shared()).unwrap_err().to_string();
     assert!(error.contains("(deleted vertices, ") && error.contains("checksum"), "{error}");
+}
+
+/// The star with values of some vertices, one of which was set twice and one removed.
+fn valued_star() -> Vec<u8> {
+    let star = TestGraph { duplicates_kept: false, ..star() };
+    let device = MemoryDevice::with_bytes(star.stored_bytes());
+    let store = Store::open(device.shared()).unwrap();
+    let of = |op, vertices: &[u32], value: i64| {
+        let changes = vertices.iter().map(|&vertex| Change::of_vertex(op, vertex)).collect();
+        let values = match op {
+            Op::SetValue => vec![Value::I64(value); vertices.len()],
+            _ => Vec::new(),
+        };
+        store.update(&Batch { changes, values, ..Batch::default() }).unwrap();
+    };
+    of(Op::SetValue, &(0..700).collect::<Vec<u32>>(), -5);
+    of(Op::SetValue, &[650, 2100], 1 << 40);
+    of(Op::RemoveValue, &[3], 0);
+    device.bytes()
+}
+
+#[test]
+fn a_graph_with_values_is_read_as_ever_and_written_as_ever() {
+    let device = fixture("v2-values.cenote", valued_star);
+    assert!(device.bytes() == valued_star(), "other bytes than ever");
+    let found = Graph::open(device.shared()).unwrap();
+    let values = [0, 3, 650, 699, 700, 2100].map(|vertex| found.value(vertex).unwrap());
+    let [small, large] = [-5, 1 << 40].map(|value| Some(Value::I64(value)));
+    assert_eq!(values, [small, None, large, small, None, large]);
+    let report = check_device(device.shared(), &mut |_, _| {}).unwrap();
+    assert_eq!(report.faults, []);
+    let sections = found.superblock().sections.iter();
+    let section = sections.clone().find(|section| section.kind as u32 == 24).unwrap();
+    let page = found.physical(section.first_page) as usize;
+    let damaged = fixture("v2-corrupt-values.cenote", || {
+        let mut bytes = valued_star();
+        bytes[page * 4096 + 48] ^= 1;
+        bytes
+    });
+    let report = check_device(damaged.shared(), &mut |_, _| {}).unwrap();
+    let message = &report.faults[0].message;
+    assert!(message.contains("(vertex values, ") && message.contains("checksum"), "{message}");
 }
 
 /// The star with a snapshot before each of two batches.

@@ -20,4 +20,5 @@ mod sections;
 mod snapshots;
 mod update_weights;
 mod updates;
+mod values;
 mod vertices;

@@ -1,5 +1,5 @@
-//! Vertices that are deleted and added: what becomes of each change in a batch, with the log and with
-//! weights, what a batch writes, and sections of deleted vertices that no program wrote.
+//! Vertices that are deleted and added: what becomes of each change in a batch, with the log and
+//! with weights, what a batch writes, and sections of deleted vertices that no program wrote.
 
 use crate::graphs::model::{add, changes, delete};
 use crate::graphs::{MemoryDevice, TestGraph};

@@ -1,0 +1,11 @@
+//! Values of vertices: at most one each, all of one type. Pages hold those of ascending vertices, so
+//! that a batch rewrites only pages in which a value changes.
+//!
+//! - [`Value`], [`ValueType`]: a value and its type
+//! - `stored`: the pages
+
+mod stored;
+mod value;
+
+pub(crate) use stored::{StoredValues, ValuePage, fill, per_page};
+pub use value::{Value, ValueType};
