@@ -48,8 +48,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = started.elapsed().as_secs_f64();
     let graph = store.graph(|_| LookupConfig::default())?;
     println!(
-        "{done} changes: {:.0} a second, {:.1} bytes written for each, slowest batch {slowest:.2} s; \
-         {} runs of {} changes of lists, {} changes in the log, epoch {}",
+        "{done} changes: {:.0} a second, {:.1} bytes written for each, slowest batch \
+         {slowest:.2} s; {} runs of {} changes of lists, {} changes in the log, epoch {}",
         done as f64 / seconds,
         bytes as f64 / done as f64,
         graph.runs(),

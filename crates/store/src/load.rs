@@ -5,12 +5,12 @@ use std::sync::Arc;
 use cenote_device::Device;
 
 use crate::delta::gather::RunsFrom;
-use crate::error::Result;
+use crate::error::{Result, equal};
 use crate::format::PageKind;
 use crate::header;
 use crate::index::Adjacency;
 use crate::log::{Pending, log_fault};
-use crate::runs::index::{RunIndex, read_run_index};
+use crate::runs::index::RunIndex;
 use crate::runs::read::ListRuns;
 use crate::runs::run::RunPages;
 use crate::stream::{Ahead, PageStream};
@@ -103,4 +103,36 @@ fn load_index(
     }
     let last = index.section.pages.saturating_sub(1);
     load.finish().map_err(|fault| index.fault(last, fault))
+}
+
+/// Reads the index of runs with so many `edits`. `pages` are the numbers of pages of the lists of
+/// targets and of sources.
+fn read_run_index(
+    device: &dyn Device,
+    index: &SectionPages,
+    pages: [u64; 2],
+    edits: u64,
+    (directed, in_edges): (bool, bool),
+) -> Result<RunIndex> {
+    let section = index.section;
+    let mut stream =
+        PageStream::new(device, &index.table, index.page_bytes, section.range(), Ahead::FAR)?;
+    let (mut runs, mut rest, mut half) = (RunIndex::default(), section.items, None);
+    while let Some((number, bytes)) = stream.next()? {
+        let page = number - section.first_page;
+        let bad = |fault| index.fault(page, fault);
+        let header = header::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
+        let words = words(bytes, &header, rest).map_err(bad)?;
+        rest -= words.len() as u64;
+        for &word in words {
+            match half.take() {
+                None => half = Some(word),
+                Some(first) => runs.push([first, word], pages).map_err(bad)?,
+            }
+        }
+    }
+    let checked = runs.check(directed, in_edges);
+    let checked = checked.and_then(|()| equal("changes of all runs", edits, runs.edits()));
+    checked.map_err(|fault| index.fault(0, fault))?;
+    Ok(runs)
 }

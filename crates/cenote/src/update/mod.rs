@@ -6,7 +6,9 @@
 //! - `values`: values of vertices
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
+//! - `budget`: the memory of a batch, and errors where it is not enough
 
+mod budget;
 mod changes;
 mod map;
 mod report;
@@ -29,7 +31,7 @@ pub use self::report::{ChangeAnswer, UpdateReport};
 use crate::drive::{DriveOptions, Warning};
 use crate::error::{Error, Result};
 use crate::lock::{LockedDevice, WriterLock};
-use crate::memory::{MemorySize, size};
+use crate::memory::MemorySize;
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::{self, Access};
 use crate::tiers::status;
@@ -48,13 +50,6 @@ const RUNS_SHARE: u64 = 8;
 
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
-
-/// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer,
-/// and as the lists of both ends have it, sorted.
-const DELETED_EDGE_BYTES: u64 = 128;
-
-/// And for its weight.
-const DELETED_WEIGHT_BYTES: u64 = 32;
 
 /// The most bytes of a string id, as in an import.
 const NAME_BYTES_MAX: usize = 65_535;
@@ -479,26 +474,6 @@ impl Update {
             <= self.memory_bytes
     }
 
-    fn too_many(&self) -> Error {
-        let (changes, held) = (self.changes.bytes_with(0), self.held_bytes);
-        let own = (held - self.log_bytes).saturating_add(changes.saturating_mul(2));
-        // Page table and indexes grow with the graph.
-        let own = own.saturating_add(own / 8);
-        // With more memory the log may have more changes, up to its limit.
-        let log_max = match self.weights {
-            Some(_) => 0,
-            None => (LogLimits::default().changes * LogLimits::CHANGE_BYTES) as u64,
-        };
-        let needed = own.saturating_add(own.div_ceil(LOG_SHARE - 1).min(log_max));
-        Error::MemoryBudget {
-            what: format!("a batch of more than {} changes", self.len()),
-            given: self.memory_bytes,
-            needed,
-            suggested: needed.div_ceil(1 << 20),
-            breakdown: format!("{} of the graph, {} of the changes", size(held), size(changes)),
-        }
-    }
-
     /// Makes ready for a commit.
     fn begin(&self) -> Result<()> {
         if !self.lock.is_of(&self.path) {
@@ -554,38 +529,6 @@ impl Update {
         self.changes.clear();
         self.held_bytes = held_bytes(&self.store)?;
         Ok(report)
-    }
-
-    /// Bytes of memory for the changes of the next commit, and those that are held anyway.
-    fn batch_bytes(&self) -> u64 {
-        self.held_bytes.saturating_add(self.changes.bytes_with(0))
-    }
-
-    /// Bytes of memory of an edge that is deleted with a vertex.
-    fn deleted_edge_bytes(&self) -> u64 {
-        DELETED_EDGE_BYTES + if self.weights.is_some() { DELETED_WEIGHT_BYTES } else { 0 }
-    }
-
-    /// An error of the store, where vertices to be deleted have too many edges.
-    fn of_vertices(&self, error: StoreError) -> Error {
-        let StoreError::DeletedEdges { edges, .. } = error else {
-            return self.failed(error);
-        };
-        let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
-        let needed = self.batch_bytes().saturating_add(edge_bytes);
-        let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
-        Error::MemoryBudget {
-            what: format!("deleting vertices with {edges} edges"),
-            given: self.memory_bytes,
-            needed,
-            suggested: needed.div_ceil(1 << 20),
-            breakdown: format!(
-                "{} of the graph, {} of the changes, {} of the edges",
-                size(held),
-                size(changes),
-                size(edge_bytes)
-            ),
-        }
     }
 
     /// Merges the changes of delta runs and log into the lists, which are then read alone. Does

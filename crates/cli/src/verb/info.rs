@@ -73,12 +73,7 @@ fn print(info: &Info) -> Result<()> {
         ("log", format!("{} changes", count(info.logged_changes))),
         ("free pages", count(info.free_pages)),
     ];
-    if info.delta_runs > 0 {
-        let (runs, changes) = (count(info.delta_runs), count(info.delta_changes));
-        let bytes = size(info.delta_bytes);
-        let text = format!("{runs} of {changes} changes, {bytes} that a merge saves each pass");
-        facts.push(("delta runs", text));
-    }
+    facts.extend(delta_runs(info));
     if let Some(name) = &info.snapshot {
         facts.push(("at snapshot", name.clone()));
     } else if !info.snapshots.is_empty() {
@@ -104,4 +99,11 @@ fn print(info: &Info) -> Result<()> {
         facts.push(("largest degree", format!("{}, vertex {vertex}", count(info.degree_max))));
     }
     output::facts(&facts)
+}
+
+fn delta_runs(info: &Info) -> Option<(&'static str, String)> {
+    let (runs, changes) = (count(info.delta_runs), count(info.delta_changes));
+    let bytes = size(info.delta_bytes);
+    let text = format!("{runs} of {changes} changes, {bytes} that a merge saves each pass");
+    (info.delta_runs > 0).then_some(("delta runs", text))
 }

@@ -148,8 +148,8 @@ impl Ids {
         }
     }
 
-    /// The vertices of ids, which ascend; `None` where the graph has no such vertex. Streams all ids
-    /// if many are looked up.
+    /// The vertices of ids, which ascend; `None` where the graph has no such vertex. Streams all
+    /// ids if many are looked up.
     pub fn vertices_of(&self, ids: &[IdRef<'_>]) -> Result<Vec<Option<VertexId>>> {
         let mut vertices = self.numbers_of(ids)?;
         let is_deleted = |vertex: &VertexId| self.deleted().contains(*vertex);

@@ -1,16 +1,9 @@
 //! The index of the runs: which page of a run has the changes of a page of lists.
 
-use cenote_device::Device;
-
 use super::run::RunPages;
 use super::{FAN_IN, LEVEL_MAX};
 use crate::Direction;
-use crate::error::{PageFault, Result, at_most, equal, other};
-use crate::format::PageKind;
-use crate::header;
-use crate::stream::{Ahead, PageStream};
-use crate::table::SectionPages;
-use crate::words::words;
+use crate::error::{PageFault, at_most, equal, other};
 
 /// Bit of the first word of a page: its changes are of the lists of sources.
 const IN: u64 = 1 << 63;
@@ -45,7 +38,9 @@ pub(crate) struct RunIndex {
 }
 
 impl RunIndex {
-    fn push(&mut self, [first, second]: [u64; 2], pages: [u64; 2]) -> Result<(), PageFault> {
+    /// Adds a page by its two words. `pages` are the numbers of pages of the lists of targets and
+    /// of sources.
+    pub fn push(&mut self, [first, second]: [u64; 2], pages: [u64; 2]) -> Result<(), PageFault> {
         let is_in = first & IN != 0;
         let (first, run) = (first & !IN, usize::from(second as u16));
         let level = (second >> LEVEL_SHIFT) as u8;
@@ -87,7 +82,8 @@ impl RunIndex {
         ends[0].max(ends[1])
     }
 
-    fn check(&self, directed: bool, in_edges: bool) -> Result<(), PageFault> {
+    /// Checks that each direction has its runs, of levels that fall.
+    pub fn check(&self, directed: bool, in_edges: bool) -> Result<(), PageFault> {
         let both = if directed && in_edges { self.out.len() } else { 0 };
         equal("runs of lists of sources", self.back.len() as u64, both as u64)?;
         let levels = |runs: &[RunPages]| runs.windows(2).all(|pair| pair[0].level >= pair[1].level);
@@ -124,38 +120,6 @@ impl RunIndex {
         };
         last(&self.out).max(last(&self.back))
     }
-}
-
-/// Reads the index of runs with so many `edits`. `pages` are the numbers of pages of the lists of
-/// targets and of sources.
-pub(crate) fn read_run_index(
-    device: &dyn Device,
-    index: &SectionPages,
-    pages: [u64; 2],
-    edits: u64,
-    (directed, in_edges): (bool, bool),
-) -> Result<RunIndex> {
-    let section = index.section;
-    let mut stream =
-        PageStream::new(device, &index.table, index.page_bytes, section.range(), Ahead::FAR)?;
-    let (mut runs, mut rest, mut half) = (RunIndex::default(), section.items, None);
-    while let Some((number, bytes)) = stream.next()? {
-        let page = number - section.first_page;
-        let bad = |fault| index.fault(page, fault);
-        let header = header::verify(bytes, &index.identity(page), PageKind::Index).map_err(bad)?;
-        let words = words(bytes, &header, rest).map_err(bad)?;
-        rest -= words.len() as u64;
-        for &word in words {
-            match half.take() {
-                None => half = Some(word),
-                Some(first) => runs.push([first, word], pages).map_err(bad)?,
-            }
-        }
-    }
-    let checked = runs.check(directed, in_edges);
-    let checked = checked.and_then(|()| equal("changes of all runs", edits, runs.edits()));
-    checked.map_err(|fault| index.fault(0, fault))?;
-    Ok(runs)
 }
 
 #[cfg(test)]

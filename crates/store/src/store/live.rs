@@ -353,10 +353,10 @@ fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
-    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes of
-    /// runs and log. So is a batch that deletes vertices, changes their values or concerns deleted
-    /// ones, and each of a graph with weights. Threads that commit at the same time share a write;
-    /// those of them that have new ids must not run at the same time.
+    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes
+    /// of runs and log. So is a batch that deletes vertices, changes their values or concerns
+    /// deleted ones, and each of a graph with weights. Threads that commit at the same time share a
+    /// write; those of them that have new ids must not run at the same time.
     ///
     /// # Errors
     /// As [`Store::update`].

@@ -2,10 +2,12 @@
 //! writes it into one of two slots, pages 0 and 1.
 //!
 //! - [`Superblock`], [`Section`]: its content
+//! - `features`: what a program must know to read the graph
 //! - `label`: the names of snapshots
 //! - `raw`: its encoding in a page
 //! - `sound`: consistency of its numbers
 
+mod features;
 mod label;
 mod raw;
 mod sound;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use cenote_pool::PageId;
 
+use super::features::{self, DELTA_RUNS, FEATURES_KNOWN, LOG, SNAPSHOTS};
 use super::label::{NAME_BYTES_MAX, SNAPSHOTS_MAX, SnapshotLabel, name_fault};
 use super::{IdKind, SECTION, Section, SectionKind, Superblock};
 use crate::error::{PageError, PageFault, Result, StoreError, at_most, equal, other, zero_behind};
@@ -19,20 +20,6 @@ use crate::weights::{WeightSummary, WeightType};
 pub const SECTIONS_MAX: usize = 32;
 /// Bytes of a slot before its extents.
 const SUPERBLOCK_BYTES: usize = size_of::<Raw>();
-
-/// Required feature: the graph has a log.
-const LOG: u64 = 1 << 0;
-/// Required feature: the graph has snapshots.
-const SNAPSHOTS: u64 = 1 << 1;
-/// Required feature: there are changes in delta runs.
-const DELTA_RUNS: u64 = 1 << 2;
-/// Required feature: some vertices are deleted.
-const DELETED: u64 = 1 << 3;
-/// Required feature: some vertices have values.
-const VALUES: u64 = 1 << 4;
-/// Features of a state: its snapshot has them too.
-const FEATURES_OF_STATE: u64 = DELETED | VALUES;
-const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS | FEATURES_OF_STATE;
 
 const DIRECTED: u64 = 1 << 0;
 const IN_EDGES: u64 = 1 << 1;
@@ -208,15 +195,6 @@ impl Superblock {
         for (place, extent) in places.zip(of_table.chain(of_free)) {
             place.copy_from_slice(bytemuck::bytes_of(extent));
         }
-    }
-
-    fn features_required(&self) -> u64 {
-        let feature = |on: bool, bit: u64| if on { bit } else { 0 };
-        feature(!self.log.is_empty(), LOG)
-            | feature(!self.snapshots.is_empty(), SNAPSHOTS)
-            | feature(self.has_delta_runs(), DELTA_RUNS)
-            | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
-            | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
     }
 
     fn flags(&self) -> u64 {
@@ -396,7 +374,7 @@ impl Raw {
             return Err(other("bytes that should be zero are not"));
         }
         let sections = self.decode_sections()?;
-        self.check_features(&sections)?;
+        features::check(self.features_required, &sections)?;
         Ok(Superblock {
             format_version: self.format_version,
             page_bytes: self.page_bytes,
@@ -433,23 +411,6 @@ impl Raw {
             listed_vertices: if has_runs { self.listed_vertices } else { self.vertices },
             sections,
         })
-    }
-
-    /// Checks that the features of a graph are those of its sections.
-    fn check_features(&self, sections: &[Section]) -> Result<(), PageFault> {
-        let kinds = [
-            (DELETED, SectionKind::DeletedVertices),
-            (DELTA_RUNS, SectionKind::DeltaRuns),
-            (VALUES, SectionKind::VertexValues),
-        ];
-        for (bit, kind) in kinds {
-            let has_section = sections.iter().any(|section| section.kind == kind);
-            if has_section != (self.features_required & bit != 0) {
-                let name = kind.name();
-                return Err(other(format!("its feature of {name} and its sections disagree")));
-            }
-        }
-        Ok(())
     }
 
     fn decode_log(&self) -> Result<Range<PageId>, PageFault> {

@@ -178,22 +178,8 @@ impl Superblock {
                 equal("pages of hub neighbours", pages, items.div_ceil(per_page))
             }
             SectionKind::DeltaRuns | SectionKind::DeltaIndex => self.check_runs(section),
-            SectionKind::DeletedVertices => {
-                at_most("deleted vertices", items, n)?;
-                if items == 0 {
-                    return Err(other("its section of deleted vertices has none"));
-                }
-                equal("pages of deleted vertices", pages, items.div_ceil(words * 2))
-            }
-            SectionKind::VertexValues => {
-                at_most("values of vertices", items, self.live_vertices())?;
-                at_most("pages of values", pages, items)?;
-                let per_page = values::per_page(page_bytes) as u64;
-                at_most("values of vertices", items, pages.saturating_mul(per_page))?;
-                if items == 0 {
-                    return Err(other("its section of vertex values has none"));
-                }
-                Ok(())
+            SectionKind::DeletedVertices | SectionKind::VertexValues => {
+                self.check_vertices(section)
             }
             SectionKind::OutWeights => self.check_weights(section, self.stored_out),
             SectionKind::InWeights => self.check_weights(section, self.stored_in),
@@ -203,6 +189,24 @@ impl Superblock {
                 at_most("items of a vertex section", items, pages.saturating_mul(words * 8))
             }
         }
+    }
+
+    /// Checks the section of deleted vertices or of values, which is there only with an item.
+    fn check_vertices(&self, section: &Section) -> Result<(), PageFault> {
+        let Section { kind, pages, items, .. } = *section;
+        let page_bytes = self.page_bytes as usize;
+        if items == 0 {
+            return Err(other(format!("its section of {} has none", kind.name())));
+        }
+        if kind == SectionKind::DeletedVertices {
+            at_most("deleted vertices", items, self.vertices)?;
+            let per_page = format::words_per_page(page_bytes) as u64 * 2;
+            return equal("pages of deleted vertices", pages, items.div_ceil(per_page));
+        }
+        at_most("values of vertices", items, self.live_vertices())?;
+        at_most("pages of values", pages, items)?;
+        let per_page = values::per_page(page_bytes) as u64;
+        at_most("values of vertices", items, pages.saturating_mul(per_page))
     }
 
     /// Checks the section of delta runs, or their index.

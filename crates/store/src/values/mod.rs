@@ -1,5 +1,5 @@
-//! Values of vertices: at most one each, all of one type. Pages hold those of ascending vertices, so
-//! that a batch rewrites only pages in which a value changes.
+//! Values of vertices: at most one each, all of one type. Pages hold those of ascending vertices,
+//! so that a batch rewrites only pages in which a value changes.
 //!
 //! - [`Value`], [`ValueType`]: a value and its type
 //! - `stored`: the pages

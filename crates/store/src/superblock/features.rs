@@ -1,0 +1,48 @@
+//! Required features: what a program must know to read a graph.
+
+use super::{Section, SectionKind, Superblock};
+use crate::error::{PageFault, other};
+
+/// Required feature: the graph has a log.
+pub(super) const LOG: u64 = 1 << 0;
+/// Required feature: the graph has snapshots.
+pub(super) const SNAPSHOTS: u64 = 1 << 1;
+/// Required feature: there are changes in delta runs.
+pub(super) const DELTA_RUNS: u64 = 1 << 2;
+/// Required feature: some vertices are deleted.
+const DELETED: u64 = 1 << 3;
+/// Required feature: some vertices have values.
+const VALUES: u64 = 1 << 4;
+/// Features of a state: its snapshot has them too.
+const FEATURES_OF_STATE: u64 = DELETED | VALUES;
+/// Those that this program knows.
+pub(super) const FEATURES_KNOWN: u64 = LOG | SNAPSHOTS | DELTA_RUNS | FEATURES_OF_STATE;
+
+impl Superblock {
+    /// The features of the graph.
+    pub(super) fn features_required(&self) -> u64 {
+        let feature = |on: bool, bit: u64| if on { bit } else { 0 };
+        feature(!self.log.is_empty(), LOG)
+            | feature(!self.snapshots.is_empty(), SNAPSHOTS)
+            | feature(self.has_delta_runs(), DELTA_RUNS)
+            | feature(self.section(SectionKind::DeletedVertices).is_some(), DELETED)
+            | feature(self.section(SectionKind::VertexValues).is_some(), VALUES)
+    }
+}
+
+/// Checks that the features of a graph are those of its sections.
+pub(super) fn check(features_required: u64, sections: &[Section]) -> Result<(), PageFault> {
+    let kinds = [
+        (DELETED, SectionKind::DeletedVertices),
+        (DELTA_RUNS, SectionKind::DeltaRuns),
+        (VALUES, SectionKind::VertexValues),
+    ];
+    for (bit, kind) in kinds {
+        let has_section = sections.iter().any(|section| section.kind == kind);
+        if has_section != (features_required & bit != 0) {
+            let name = kind.name();
+            return Err(other(format!("its feature of {name} and its sections disagree")));
+        }
+    }
+    Ok(())
+}
