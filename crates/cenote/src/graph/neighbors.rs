@@ -22,8 +22,13 @@ const WINDOW_VERTICES: usize = 4096;
 
 /// Ids that are looked up at a time, and bytes of their text. A search reads a page or two; ids
 /// that are looked up together are found by reading each page once.
-const WINDOW_IDS: usize = 1 << 16;
-const WINDOW_ID_BYTES: usize = 1 << 20;
+const WINDOW_IDS: u64 = 1 << 16;
+/// They are fewer where they would take more than `1 / IDS_SHARE` of the memory.
+const WINDOW_IDS_MIN: u64 = 1 << 10;
+const IDS_SHARE: u64 = 16;
+/// Memory for an id until it is found, and how much of that is text.
+const ID_BYTES: u64 = 128;
+const ID_TEXT_BYTES: u64 = 32;
 
 /// Bytes per entry of a list: as read and assembled, while the lists before are passed on.
 const ENTRY_BYTES: u64 = 16;
@@ -165,10 +170,13 @@ impl<'g> Neighbors<'g> {
 
     fn requested(&self) -> Result<Requested<'_>> {
         let file = self.file.as_deref().map(IdLines::open).transpose()?;
-        // An id takes about 64 bytes until it is found.
-        let ids_max = (self.memory_bytes / LISTS_SHARE / 64) as usize;
-        let ids_max = ids_max.clamp(WINDOW_VERTICES, WINDOW_IDS);
-        Ok(Requested { given: self.ids.iter(), file, ids_max, found: VecDeque::new(), fault: None })
+        let (ids_max, found) = (self.ids_max(), VecDeque::new());
+        Ok(Requested { given: self.ids.iter(), file, ids_max, found, fault: None })
+    }
+
+    /// Most ids that are looked up at a time.
+    fn ids_max(&self) -> u64 {
+        (self.memory_bytes / IDS_SHARE / ID_BYTES).clamp(WINDOW_IDS_MIN, WINDOW_IDS)
     }
 
     /// The most memory that the list of a vertex takes.
@@ -189,7 +197,7 @@ impl<'g> Neighbors<'g> {
     ) -> Result<Vec<VertexId>> {
         let graph = self.graph.stored();
         let lists_bytes = self.memory_bytes.saturating_sub(graph.memory_bytes() as u64);
-        let lists_bytes = lists_bytes / LISTS_SHARE;
+        let lists_bytes = (lists_bytes / LISTS_SHARE).saturating_sub(self.ids_max() * ID_BYTES);
         let (mut vertices, mut bytes) = (Vec::new(), 0);
         while vertices.len() < self.threads * WINDOW_VERTICES {
             self.watch.check()?;
@@ -210,7 +218,9 @@ impl<'g> Neighbors<'g> {
                 break;
             }
             if list_bytes > lists_bytes.max(LIST_BYTES_FREE) {
+                // So that `1 / LISTS_SHARE` of what the graph leaves holds list and ids.
                 let needed = LISTS_SHARE * list_bytes + graph.memory_bytes() as u64;
+                let needed = (needed * IDS_SHARE).div_ceil(IDS_SHARE - LISTS_SHARE);
                 return Err(Error::MemoryBudget {
                     what: format!("the list of vertex {}", ids.id_of(vertex)?),
                     given: self.memory_bytes,
@@ -234,7 +244,7 @@ struct Requested<'a> {
     given: std::slice::Iter<'a, String>,
     file: Option<IdLines>,
     /// Most ids that are looked up at a time.
-    ids_max: usize,
+    ids_max: u64,
     /// Vertices of the ids that were looked up.
     found: VecDeque<VertexId>,
     /// The error of the id or line after them.
@@ -281,8 +291,8 @@ impl<'a> Requested<'a> {
 
     /// The next ids, each with the number of its line if it has one, and the error after them.
     fn read(&mut self) -> (Vec<Text<'a>>, Option<Error>) {
-        let (mut texts, mut bytes): (Vec<Text<'a>>, usize) = (Vec::new(), 0);
-        while texts.len() < self.ids_max && bytes < WINDOW_ID_BYTES {
+        let (mut texts, mut bytes): (Vec<Text<'a>>, u64) = (Vec::new(), 0);
+        while (texts.len() as u64) < self.ids_max && bytes < self.ids_max * ID_TEXT_BYTES {
             let text: Text<'a> = match (self.given.next(), &mut self.file) {
                 (Some(id), _) => (id.as_str().into(), None),
                 (None, None) => break,
@@ -292,7 +302,7 @@ impl<'a> Requested<'a> {
                     Err(error) => return (texts, Some(error)),
                 },
             };
-            bytes += text.0.len();
+            bytes += text.0.len() as u64;
             texts.push(text);
         }
         (texts, None)

@@ -325,6 +325,27 @@ fn many_ids_that_repeat_are_found_and_an_unknown_one_is_named_by_its_line() {
 }
 
 #[test]
+fn a_list_that_does_not_fit_is_refused_with_a_budget_that_suffices() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("star.cenote");
+    let star = (1..700_000_u64).map(|leaf| (0_u64, leaf));
+    cenote::Import::new().edges(star).memory("64MiB").run(&path).unwrap();
+    let degree = |memory_bytes: u64| {
+        let graph = Graph::options().lookups(memory_bytes, 1).open(&path)?;
+        let mut degree = 0;
+        graph.neighbors().threads(1).memory(memory_bytes).of(5).of(0).for_each(|list| {
+            degree = list.degree();
+            Ok::<_, Error>(())
+        })?;
+        Ok::<_, Error>(degree)
+    };
+    let error = degree(4 << 20).unwrap_err();
+    let Error::MemoryBudget { suggested, needed, .. } = error else { panic!("{error:?}") };
+    assert_eq!(degree(suggested << 20).unwrap(), 699_999);
+    assert!(matches!(degree(needed - (1 << 20)), Err(Error::MemoryBudget { .. })));
+}
+
+#[test]
 fn a_graph_describes_and_checks_and_exports_itself() {
     let (folder, path) = stored(EDGES);
     let graph = Graph::open(&path).unwrap();
