@@ -3,7 +3,7 @@
 //! - [`Update`]: adds and deletes edges and vertices by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
-//! - `values`: values of vertices
+//! - `values`: values of vertices; `vertices`: those that are added and deleted
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
 
@@ -12,6 +12,7 @@ mod map;
 mod report;
 mod snapshots;
 mod values;
+mod vertices;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -48,13 +49,6 @@ const RUNS_SHARE: u64 = 8;
 
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
-
-/// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer,
-/// and as the lists of both ends have it, sorted.
-const DELETED_EDGE_BYTES: u64 = 128;
-
-/// And for its weight.
-const DELETED_WEIGHT_BYTES: u64 = 32;
 
 /// The most bytes of a string id, as in an import.
 const NAME_BYTES_MAX: usize = 65_535;
@@ -347,23 +341,6 @@ impl Update {
         self.change(Op::Delete, [&source, &target], None)
     }
 
-    /// Adds a vertex without edges with the next commit.
-    ///
-    /// # Errors
-    /// As [`Update::add`].
-    pub fn add_vertex(&mut self, id: impl ToString) -> Result<()> {
-        self.change(Op::AddVertex, [&id, &id], None)
-    }
-
-    /// Deletes a vertex with all its edges with the next commit. Its number and its id stay in the
-    /// file until it is compacted.
-    ///
-    /// # Errors
-    /// As [`Update::add`].
-    pub fn delete_vertex(&mut self, id: impl ToString) -> Result<()> {
-        self.change(Op::DeleteVertex, [&id, &id], None)
-    }
-
     fn change(
         &mut self,
         op: Op,
@@ -554,38 +531,6 @@ impl Update {
         self.changes.clear();
         self.held_bytes = held_bytes(&self.store)?;
         Ok(report)
-    }
-
-    /// Bytes of memory for the changes of the next commit, and those that are held anyway.
-    fn batch_bytes(&self) -> u64 {
-        self.held_bytes.saturating_add(self.changes.bytes_with(0))
-    }
-
-    /// Bytes of memory of an edge that is deleted with a vertex.
-    fn deleted_edge_bytes(&self) -> u64 {
-        DELETED_EDGE_BYTES + if self.weights.is_some() { DELETED_WEIGHT_BYTES } else { 0 }
-    }
-
-    /// An error of the store, where vertices to be deleted have too many edges.
-    fn of_vertices(&self, error: StoreError) -> Error {
-        let StoreError::DeletedEdges { edges, .. } = error else {
-            return self.failed(error);
-        };
-        let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
-        let needed = self.batch_bytes().saturating_add(edge_bytes);
-        let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
-        Error::MemoryBudget {
-            what: format!("deleting vertices with {edges} edges"),
-            given: self.memory_bytes,
-            needed,
-            suggested: needed.div_ceil(1 << 20),
-            breakdown: format!(
-                "{} of the graph, {} of the changes, {} of the edges",
-                size(held),
-                size(changes),
-                size(edge_bytes)
-            ),
-        }
     }
 
     /// Merges the changes of delta runs and log into the lists, which are then read alone. Does
