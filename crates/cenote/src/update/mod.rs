@@ -3,7 +3,7 @@
 //! - [`Update`]: adds and deletes edges and vertices by the user's ids
 //! - [`UpdateOptions`]: options to open a graph for changes
 //! - [`UpdateReport`], [`ChangeAnswer`]: what a commit did, change by change
-//! - `values`: values of vertices
+//! - `values`: values of vertices; `vertices`: those that are added and deleted
 //! - `snapshots`: states of the graph that are kept under a name
 //! - `changes`: the changes of a batch; `map`: their vertices
 //! - `budget`: the memory of a batch, and errors where it is not enough
@@ -14,6 +14,7 @@ mod map;
 mod report;
 mod snapshots;
 mod values;
+mod vertices;
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -340,23 +341,6 @@ impl Update {
     /// As [`Update::add`].
     pub fn delete(&mut self, source: impl ToString, target: impl ToString) -> Result<()> {
         self.change(Op::Delete, [&source, &target], None)
-    }
-
-    /// Adds a vertex without edges with the next commit.
-    ///
-    /// # Errors
-    /// As [`Update::add`].
-    pub fn add_vertex(&mut self, id: impl ToString) -> Result<()> {
-        self.change(Op::AddVertex, [&id, &id], None)
-    }
-
-    /// Deletes a vertex with all its edges with the next commit. Its number and its id stay in the
-    /// file until it is compacted.
-    ///
-    /// # Errors
-    /// As [`Update::add`].
-    pub fn delete_vertex(&mut self, id: impl ToString) -> Result<()> {
-        self.change(Op::DeleteVertex, [&id, &id], None)
     }
 
     fn change(
