@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // A linear congruential generator; its high bits are random enough.
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) * vertices >> 31) as u32
+        (((state >> 33) * vertices) >> 31) as u32
     };
     let (started, mut done) = (Instant::now(), 0);
     let (mut bytes, mut slowest) = (0, 0f64);

@@ -329,7 +329,7 @@ impl Commits {
         if !self.update.has_room([id; 2]) && !self.update.is_empty() {
             self.commit()?;
         }
-        Ok(self.update.push_value(id, value).with_context(place)?)
+        self.update.push_value(id, value).with_context(place)
     }
 
     /// Adds a change, after a commit if the memory is full.

@@ -16,7 +16,7 @@ use crate::error::{PageFault, Result, other};
 use crate::log::Pending;
 use crate::packed::decode::Merged;
 use crate::page::{List, Page, PageEnds};
-use crate::runs::page::{RawEdit, RawSpan};
+use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
 use gather::{ADDED, DeltaRoom, Edit, RunsFrom, Span};
 pub(crate) use lengths::Lengths;
@@ -180,7 +180,7 @@ impl ListDelta {
     pub fn for_each_group(
         &self,
         first_of: &dyn Fn(u64) -> VertexId,
-        visit: &mut dyn FnMut(u64, &[RawSpan], &[RawEdit]) -> Result<()>,
+        visit: &mut dyn FnMut(&RunGroup<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut room = DeltaRoom::default();
         let (mut spans, mut edits) = (Vec::new(), Vec::new());
@@ -195,7 +195,7 @@ impl ListDelta {
             );
             let edit = |edit: &Edit| RawEdit::new(edit.owner - first, edit.other, edit.is_added());
             edits.extend(delta.edits.iter().map(edit));
-            visit(page, &spans, &edits)?;
+            visit(&RunGroup { page, spans: &spans, edits: &edits })?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Writes a run behind those that stay, in a transaction.
 
 use super::index::{RunIndex, words_of};
-use super::page::{EDIT_BYTES, RawEdit, RawGroup, RawSpan};
+use super::page::{EDIT_BYTES, RawEdit, RawGroup, RawSpan, RunGroup};
 use crate::Direction;
 use crate::error::Result;
 use crate::format::{self, Codec, HEADER_BYTES, PageKind};
@@ -79,10 +79,10 @@ impl<'t, 's> RunWriter<'t, 's> {
     }
 
     /// Appends the changes of a page of lists. Pages ascend.
-    pub fn group(&mut self, page: u64, spans: &[RawSpan], edits: &[RawEdit]) -> Result<()> {
+    pub fn group(&mut self, group: &RunGroup<'_>) -> Result<()> {
+        let RunGroup { page, mut spans, mut edits } = *group;
         let added = edits.iter().filter(|edit| edit.is_added()).count() as u64;
         self.added_max = self.added_max.max(added);
-        let (mut spans, mut edits) = (spans, edits);
         while !spans.is_empty() || !edits.is_empty() {
             let head = size_of::<RawGroup>() + size_of_val(spans);
             let least = head + if edits.is_empty() { 0 } else { EDIT_BYTES };

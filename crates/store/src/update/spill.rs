@@ -41,9 +41,7 @@ impl Store {
         let mut writer = RunWriter::begin(&mut transaction, &graph, runs, (kept, level))?;
         for (direction, lists, delta) in &deltas {
             let first_of = |page| lists.vertices_in(page).start;
-            delta.for_each_group(&first_of, &mut |page, spans, edits| {
-                writer.group(page, spans, edits)
-            })?;
+            delta.for_each_group(&first_of, &mut |group| writer.group(group))?;
             writer.end(*direction)?;
         }
         if writer.is_empty() {
