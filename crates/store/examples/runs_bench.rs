@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (edges, changes): (usize, usize) = (edges.parse()?, changes.parse()?);
     let limits = LogLimits::default().changes(changes).run_percent(percent.parse()?);
     let store = Store::open(open(Path::new(file), &OpenOptions::default())?)?;
-    let store = store.with_log_limits(limits.run_bytes(256 << 20));
+    let store = store.with_log_limits(limits.run_bytes(256 << 20).page_bytes(256 << 20));
     let vertices = store.vertices();
     let mut state = 1u64;
     let mut vertex = || {

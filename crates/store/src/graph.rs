@@ -172,6 +172,12 @@ impl Graph {
         self.layout().runs.edits()
     }
 
+    /// Bytes of memory for delta runs that are kept.
+    pub(crate) fn run_bytes(&self) -> usize {
+        let Layout { out, back, .. } = self.layout();
+        out.run_bytes() + back.as_ref().map_or(0, Adjacency::run_bytes)
+    }
+
     pub(crate) fn run_index(&self) -> &RunIndex {
         &self.layout().runs
     }

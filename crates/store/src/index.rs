@@ -156,7 +156,7 @@ impl Adjacency {
 
     /// How many entries more a page has with its changes.
     pub(crate) fn page_net(&self, page: u64, decoded: &mut Decoded) -> Result<i64> {
-        Ok(self.delta_of(page, &mut decoded.room)?.map_or(0, |delta| delta.net()))
+        self.delta.as_ref().map_or(Ok(0), |delta| delta.page_net(page, &mut decoded.room))
     }
 
     /// The delta runs, from one of them on.
@@ -212,6 +212,11 @@ impl Adjacency {
             Codec::Raw => merged,
             Codec::Packed => Decoded::bytes_for(entries, lists) + merged,
         }
+    }
+
+    /// Bytes of memory for delta runs that are kept.
+    pub(crate) fn run_bytes(&self) -> usize {
+        self.runs_from(0).map_or(0, |runs| runs.runs.memory_bytes())
     }
 
     /// Bytes of memory of the index and of the changes of runs and log.
@@ -367,7 +372,15 @@ impl Adjacency {
     ) -> Result<()> {
         assert_eq!(bytes.len(), self.pages.page_bytes, "a page is parsed as a whole");
         let mut room = std::mem::take(&mut decoded.room);
-        let read = match self.delta_of(page, &mut room)? {
+        let delta = match &self.delta {
+            None => None,
+            Some(delta) => {
+                let least = vertices.iter().min().copied().unwrap_or(0);
+                let most = vertices.iter().max().copied().unwrap_or(0);
+                delta.of_lists(page, self.vertices_in(page).start, least..=most, &mut room)?
+            }
+        };
+        let read = match delta {
             None => Page::reparse_lists(bytes, &self.expected(page), vertices, decoded, take),
             Some(delta) => self.merged_lists(page, bytes, vertices, &delta, decoded, take),
         };

@@ -2,8 +2,8 @@
 
 use cenote_store::{LogLimits, StoreError};
 
-use super::{LOG_SHARE, Update};
-use crate::error::Error;
+use super::{LOG_SHARE, PAGES_SHARE, RUNS_SHARE, Update, held_bytes};
+use crate::error::{Error, Result};
 use crate::memory::size;
 
 /// Memory for an edge that is deleted with a vertex: as it is found, as a change with its answer,
@@ -13,19 +13,32 @@ const DELETED_EDGE_BYTES: u64 = 128;
 /// And for its weight.
 const DELETED_WEIGHT_BYTES: u64 = 32;
 
+// The shares of what grows with the memory are half of it.
+const _: () = assert!(8 / LOG_SHARE + 8 / PAGES_SHARE + 8 / RUNS_SHARE <= 4);
+
 impl Update {
+    /// Counts the memory that the graph holds now.
+    pub(super) fn count_memory(&mut self) -> Result<()> {
+        self.held_bytes = held_bytes(&self.store)?;
+        self.kept_bytes = self.store.kept_bytes()?;
+        Ok(())
+    }
+
     /// The error of a batch that does not fit.
     pub(super) fn too_many(&self) -> Error {
         let (changes, held) = (self.changes.bytes_with(0), self.held_bytes);
-        let own = (held - self.log_bytes).saturating_add(changes.saturating_mul(2));
+        let own = held - self.log_bytes - self.kept_bytes;
+        let own = own.saturating_add(changes.saturating_mul(2));
         // Page table and indexes grow with the graph.
         let own = own.saturating_add(own / 8);
-        // With more memory the log may have more changes, up to its limit.
+        // With more memory the log may have more changes, up to its limit, and more is kept, up to
+        // all pages: together half of the memory.
         let log_max = match self.weights {
             Some(_) => 0,
             None => (LogLimits::default().changes * LogLimits::CHANGE_BYTES) as u64,
         };
-        let needed = own.saturating_add(own.div_ceil(LOG_SHARE - 1).min(log_max));
+        let most = log_max.saturating_add(self.kept_max);
+        let needed = own.saturating_add(own.min(most));
         Error::MemoryBudget {
             what: format!("a batch of more than {} changes", self.len()),
             given: self.memory_bytes,
@@ -51,7 +64,10 @@ impl Update {
             return self.failed(error);
         };
         let edge_bytes = edges.saturating_mul(self.deleted_edge_bytes());
-        let needed = self.batch_bytes().saturating_add(edge_bytes);
+        let used = self.batch_bytes().saturating_add(edge_bytes);
+        // More memory is half for what grows with it.
+        let missing = used.saturating_sub(self.memory_bytes);
+        let needed = self.memory_bytes.saturating_add(missing.saturating_mul(2));
         let (held, changes) = (self.held_bytes, self.changes.bytes_with(0));
         Error::MemoryBudget {
             what: format!("deleting vertices with {edges} edges"),

@@ -49,6 +49,9 @@ const LOG_SHARE: u64 = 4;
 /// Of the memory, delta runs that are kept take at most `1 / RUNS_SHARE`.
 const RUNS_SHARE: u64 = 8;
 
+/// Of the memory, pages of lists that are kept take at most `1 / PAGES_SHARE`.
+const PAGES_SHARE: u64 = 8;
+
 /// Memory for an entry of a list that changes.
 const LIST_ENTRY_BYTES: u64 = 8;
 
@@ -138,6 +141,7 @@ impl UpdateOptions {
         let limits = LogLimits::default();
         let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
         let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
+        let limits = limits.page_bytes(memory_bytes / PAGES_SHARE);
         let store = store.with_log_limits(limits.synced(self.is_synced));
         let superblock = store.superblock();
         if superblock.duplicates_kept {
@@ -169,6 +173,8 @@ impl UpdateOptions {
             page_bytes: superblock.page_bytes,
             memory_bytes,
             held_bytes: held_bytes(&store)?,
+            kept_bytes: store.kept_bytes()?,
+            kept_max: superblock.file_bytes().saturating_mul(2),
             log_bytes: match superblock.weights {
                 Some(_) => 0,
                 None => (changes * LogLimits::CHANGE_BYTES) as u64,
@@ -258,6 +264,10 @@ pub struct Update {
     memory_bytes: u64,
     /// Memory of the device, of the graph's indexes and ids, and of the log's changes.
     held_bytes: u64,
+    /// Of these, pages and delta runs that are kept because there is memory for them.
+    kept_bytes: u64,
+    /// More than all of them take.
+    kept_max: u64,
     /// Of that, what is reserved for changes of the log.
     log_bytes: u64,
     device: Arc<dyn Device>,
@@ -511,7 +521,7 @@ impl Update {
             report.push(op, answer.expect("the store answers each change"));
         }
         self.changes.clear();
-        self.held_bytes = held_bytes(&self.store)?;
+        self.count_memory()?;
         Ok(report)
     }
 
@@ -525,7 +535,7 @@ impl Update {
         let done = self.store.merge().map_err(|error| self.failed(error))?;
         let mut report = UpdateReport::default();
         report.count(&done, self.page_bytes);
-        self.held_bytes = held_bytes(&self.store)?;
+        self.count_memory()?;
         Ok(report)
     }
 

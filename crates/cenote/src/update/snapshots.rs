@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use cenote_store::Snapshot;
 
-use super::{Update, held_bytes};
+use super::Update;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
@@ -56,7 +56,7 @@ impl Update {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let snapshot = self.store.snapshot(name, now.as_secs());
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
-        self.held_bytes = held_bytes(&self.store)?;
+        self.count_memory()?;
         Ok(snapshot)
     }
 
@@ -69,7 +69,7 @@ impl Update {
         self.begin()?;
         let snapshot = self.store.remove_snapshot(name);
         let snapshot = snapshot.map_err(|error| self.failed(error))?;
-        self.held_bytes = held_bytes(&self.store)?;
+        self.count_memory()?;
         Ok(snapshot)
     }
 

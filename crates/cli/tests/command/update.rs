@@ -396,7 +396,7 @@ fn lines_are_committed_in_groups_as_they_come() {
         assert_eq!((&printed["added"], &printed["deleted"]), (&492.into(), &492.into()));
         assert_eq!(exported(&bench), ["1\t2"]);
     }
-    let output = fed(&bench, "update g.cenote --stdin --durability group", "+ 7 8\n+ 7\n");
+    let output = fed(&bench, "update g.cenote --stdin --durability group", "+ 7 8\n* 7 9\n");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("line 2: expected"), "{}", text(&output.stderr));
     bench.succeed("check g.cenote");

@@ -1,5 +1,6 @@
 //! The changes of a page, from the delta runs and from the log.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::VertexId;
@@ -56,12 +57,20 @@ pub(crate) struct DeltaRoom {
     pub edits: Vec<Edit>,
     pub spans: Vec<Span>,
     /// The parts of runs that were read last.
-    cursors: Vec<Option<Arc<RunChunk>>>,
+    pub cursors: Vec<Option<Arc<RunChunk>>>,
 }
 
 impl DeltaRoom {
-    /// Gathers the changes of a page from runs.
-    pub fn gather(&mut self, runs: &RunsFrom, page: u64, first: VertexId) -> Result<()> {
+    /// Gathers the changes of a page from runs, of the lists of some owners.
+    pub fn gather(
+        &mut self,
+        runs: &RunsFrom,
+        page: u64,
+        first: VertexId,
+        owners: &RangeInclusive<VertexId>,
+    ) -> Result<()> {
+        // Owners lie in a page from its first vertex on.
+        let wanted = [owners.start(), owners.end()].map(|owner| owner.saturating_sub(first));
         let Self { edits, spans, cursors } = self;
         edits.clear();
         spans.clear();
@@ -70,7 +79,9 @@ impl DeltaRoom {
                 let RawSpan { owner, before, whole, .. } = *span;
                 spans.push(Span { page, owner, before, whole });
             }
-            for edit in group.edits {
+            let from = group.edits.partition_point(|edit| edit.owner() < wanted[0]);
+            let to = group.edits.partition_point(|edit| edit.owner() <= wanted[1]);
+            for edit in &group.edits[from..to] {
                 let owner = first.checked_add(edit.owner());
                 let owner = owner.ok_or_else(|| other("a change of a list beyond all vertices"))?;
                 let added = if edit.is_added() { ADDED } else { 0 };

@@ -161,19 +161,45 @@ impl ListDelta {
         first: VertexId,
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
+        self.of_lists(page, first, 0..=VertexId::MAX, room)
+    }
+
+    /// The changes of a page, of the runs only those of some lists.
+    #[inline]
+    pub fn of_lists<'d>(
+        &'d self,
+        page: u64,
+        first: VertexId,
+        owners: RangeInclusive<VertexId>,
+        room: &'d mut DeltaRoom,
+    ) -> Result<Option<PageDelta<'d>>> {
         let edits = run(&self.edits, page, Edit::page);
         let spans = run(&self.spans, page, |span| span.page);
         let new = if page == self.last_page { self.vertices - self.base } else { 0 };
         let delta = match &self.runs {
             Some(runs) => {
-                room.gather(runs, page, first)?;
-                room.add(edits, spans).map_err(|fault| runs.runs.fault(page, fault))?;
+                room.gather(runs, page, first, &owners)?;
+                let from = edits.partition_point(|edit| edit.owner < *owners.start());
+                let to = edits.partition_point(|edit| edit.owner <= *owners.end());
+                room.add(&edits[from..to], spans).map_err(|fault| runs.runs.fault(page, fault))?;
                 PageDelta { edits: &room.edits, spans: &room.spans, new }
             }
             None => PageDelta { edits, spans, new },
         };
         let is_changed = !delta.edits.is_empty() || !delta.spans.is_empty() || new > 0;
         Ok(is_changed.then_some(delta))
+    }
+
+    /// How many entries more a page has with its changes.
+    pub fn page_net(&self, page: u64, room: &mut DeltaRoom) -> Result<i64> {
+        let mut net = run(&self.edits, page, Edit::page).iter().map(Edit::net).sum();
+        let Some(RunsFrom { runs, from }) = &self.runs else { return Ok(net) };
+        runs.of_page(*from, page, &mut room.cursors, &mut |group| {
+            let deleted = group.edits.iter().filter(|edit| !edit.is_added()).count() as i64;
+            net += group.edits.len() as i64 - 2 * deleted;
+            Ok(())
+        })?;
+        Ok(net)
     }
 
     /// Passes on the changes of all pages, ascending by page, as they are in a run.
@@ -242,11 +268,6 @@ impl PageDelta<'_> {
     /// Whether there are other entries or lists than on the device, not only other places of them.
     pub fn changes_entries(&self) -> bool {
         self.new > 0 || !self.edits.is_empty()
-    }
-
-    /// Entries that are added, less those that are deleted.
-    pub fn net(&self) -> i64 {
-        self.edits.iter().map(Edit::net).sum()
     }
 
     /// Puts the lists of the page together with the changes.

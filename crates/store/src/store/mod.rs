@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use cenote_device::{Buffer, Device, setters};
+use cenote_pool::Pool;
 
 use crate::commit::{Commit, Latest};
 use crate::error::{PageError, Result, StoreError};
@@ -86,6 +87,9 @@ pub struct LogLimits {
     pub run_percent: u64,
     /// Most bytes of delta runs that a writer keeps in memory, beside a few pages of each run.
     pub run_bytes: u64,
+    /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once: what
+    /// small batches look up again is not read again.
+    pub page_bytes: u64,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
     pub synced: bool,
@@ -94,13 +98,20 @@ pub struct LogLimits {
 impl Default for LogLimits {
     /// 64 MiB and 262,144 changes, synced, and runs of an eighth of the lists.
     fn default() -> Self {
-        let (run_percent, run_bytes) = (12, 16 << 20);
-        Self { bytes: 64 << 20, changes: 1 << 18, run_percent, run_bytes, synced: true }
+        Self {
+            bytes: 64 << 20,
+            changes: 1 << 18,
+            run_percent: 12,
+            run_bytes: 16 << 20,
+            page_bytes: 0,
+            synced: true,
+        }
     }
 }
 
 impl LogLimits {
-    setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64, synced: bool }
+    setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
+    setters! { page_bytes: u64, synced: bool }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.
@@ -222,13 +233,22 @@ impl Store {
         }
         let indexes = graph.memory_bytes() - graph.pages.memory_bytes() + ids.memory_bytes();
         // Look-ups of the log have pages of their own.
-        let pages = 2 * WINDOWS * WINDOW_PAGES * graph.page_bytes() as u64;
+        let frames = self.frames(graph.superblock()) + WINDOWS * WINDOW_PAGES;
+        let pages = frames * Pool::frame_bytes(graph.page_bytes());
         let changes = match graph.is_weighted() {
             true => 0,
             false => live.memory_bytes(&self.limits) as u64,
         };
         let snapshots = lock(&self.state).snapshots.memory_bytes();
         Ok((indexes + snapshots) as u64 + pages + changes)
+    }
+
+    /// Bytes of [`Store::memory_bytes`] for pages and delta runs that are kept, which
+    /// [`LogLimits::page_bytes`] and [`LogLimits::run_bytes`] limit.
+    pub fn kept_bytes(&self) -> Result<u64> {
+        let graph = self.base_graph(&mut lock(&self.live))?;
+        let pages = self.frames(graph.superblock()) * Pool::frame_bytes(graph.page_bytes());
+        Ok(pages + graph.run_bytes() as u64)
     }
 
     /// Number of changes in the log, which the lists do not have yet.
@@ -259,11 +279,18 @@ impl Store {
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, plan, Some(pin))
     }
 
+    /// Pages that a writer keeps in memory.
+    fn frames(&self, superblock: &Superblock) -> u64 {
+        let frames = self.limits.page_bytes / Pool::frame_bytes(superblock.page_bytes as usize);
+        frames.min(superblock.pages_total).max(WINDOWS * WINDOW_PAGES)
+    }
+
     /// The graph as of the newest commit, for a writer.
     fn committed(&self) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
         let lookups = LookupConfig::default();
-        let lookups = lookups.frames(WINDOWS * WINDOW_PAGES).read_depth(READ_DEPTH);
+        let frames = self.frames(&latest.commit.superblock);
+        let lookups = lookups.frames(frames).read_depth(READ_DEPTH);
         let lookups = lookups.run_bytes(self.limits.run_bytes);
         Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
     }
