@@ -87,8 +87,8 @@ pub struct LogLimits {
     pub run_percent: u64,
     /// Most bytes of delta runs that a writer keeps in memory, beside a few pages of each run.
     pub run_bytes: u64,
-    /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once: what
-    /// small batches look up again is not read again.
+    /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once:
+    /// what small batches look up again is not read again.
     pub page_bytes: u64,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
