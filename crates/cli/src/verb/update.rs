@@ -50,7 +50,7 @@ const LINE_BYTES_MAX: u64 = 1 << 18;
 /// the graph has the commits before it. Readers of the graph keep the state that they opened.
 ///
 /// A small commit goes to the log of the graph. A log that is full becomes a sorted run of changes
-/// in the file; lists are read with the runs and the log. When the runs are an eighth of the lists,
+/// in the file; lists are read with the runs and the log. When the runs are 4% of the lists,
 /// or by `cenote merge`, all are merged into the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -1,8 +1,8 @@
 //! Finds the changes of a page of lists in the runs, and keeps what was read.
 //!
-//! A pass over the lists asks for their pages in about ascending order, so it needs each page of a
-//! run about once: as long as one miss follows the other, twice as many pages are read at once, up
-//! to a limit. A look-up reads one page.
+//! A pass over the lists asks for their pages in about ascending order on each thread, so it needs
+//! each page of a run about once: a thread that goes on a little behind the page that it had last
+//! reads many pages at once. Any other look-up reads one page.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,6 +22,9 @@ use crate::table::SectionPages;
 
 /// Most bytes that are read at once.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
+
+/// A thread that goes on at most so many chunks behind its last one is in a pass.
+const AHEAD_CHUNKS: u64 = 8;
 
 /// So many chunks of a run are kept where not all of it is, for threads that are not equally far.
 const CHUNKS_KEPT: usize = 4;
@@ -67,9 +70,6 @@ struct Kept {
     /// Their first pages, the one that was read first in front.
     oldest: VecDeque<u64>,
     bytes: usize,
-    /// Where the chunk that was read last ends, and its pages.
-    end: u64,
-    pages: u64,
     queue: Option<Box<dyn Queue>>,
 }
 
@@ -165,7 +165,8 @@ impl ListRuns {
             for number in run.pages.holding(page) {
                 let is_at = |chunk: &Arc<RunChunk>| chunk.of == self.id && chunk.holds(number);
                 if !cursor.as_ref().is_some_and(is_at) {
-                    *cursor = Some(self.chunk(run, number)?);
+                    let pages = self.pages_from(cursor.as_deref(), number);
+                    *cursor = Some(self.chunk(run, number, pages)?);
                 }
                 let chunk = cursor.as_ref().expect("it was just set");
                 let mut groups = self.page(chunk, number).groups();
@@ -185,20 +186,25 @@ impl ListRuns {
         RunPage::reparse(&chunk.bytes[at..at + page_bytes])
     }
 
-    /// The chunk with a page of a run, from memory or from the device.
-    fn chunk(&self, run: &Run, number: u64) -> Result<Arc<RunChunk>> {
+    /// How many pages to read from one on, for a thread that had a chunk last.
+    fn pages_from(&self, last: Option<&RunChunk>, number: u64) -> u64 {
+        let goes_on = last.is_some_and(|last| {
+            let end = last.first + last.pages;
+            last.of == self.id && (end..end + AHEAD_CHUNKS * self.chunk_pages_max).contains(&number)
+        });
+        if goes_on { self.chunk_pages_max } else { 1 }
+    }
+
+    /// The chunk with a page of a run, from memory or from the device: then of up to so many pages.
+    fn chunk(&self, run: &Run, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
         let mut kept = lock(&run.kept);
         let at = kept.chunks.range(..=number).next_back().map(|(_, chunk)| chunk);
         if let Some(chunk) = at.filter(|chunk| chunk.holds(number)) {
             return Ok(Arc::clone(chunk));
         }
-        let follows = number == kept.end;
-        let pages = if follows { (kept.pages * 2).clamp(1, self.chunk_pages_max) } else { 1 };
         let next =
             kept.chunks.range(number..).next().map_or(run.pages.pages.end, |(first, _)| *first);
         let chunk = Arc::new(self.read(run, &mut kept.queue, number..next.min(number + pages))?);
-        kept.end = number + chunk.pages;
-        kept.pages = chunk.pages;
         kept.bytes += chunk.bytes.len();
         kept.oldest.push_back(number);
         kept.chunks.insert(number, Arc::clone(&chunk));

@@ -96,12 +96,12 @@ pub struct LogLimits {
 }
 
 impl Default for LogLimits {
-    /// 64 MiB and 262,144 changes, synced, and runs of an eighth of the lists.
+    /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists.
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
             changes: 1 << 18,
-            run_percent: 12,
+            run_percent: 4,
             run_bytes: 16 << 20,
             page_bytes: 0,
             synced: true,
