@@ -149,6 +149,9 @@ impl History {
         for _ in 0..4 + if is_large { 0 } else { random.below(5) } {
             history.push_random(random);
         }
+        if random.chance(30) {
+            history.push_series(random);
+        }
         Ok(history)
     }
 
@@ -189,6 +192,21 @@ impl History {
                 let limits = if random.chance(30) { limits.bytes(0) } else { limits };
                 self.push(Step::Open(limits), Vec::new());
             }
+        }
+    }
+
+    /// Small batches to a log that is soon full, so that it becomes delta runs.
+    fn push_series(&mut self, random: &mut Random) {
+        let limits = LogLimits::default().bytes(16 << 10).changes(4).run_percent(5000);
+        self.push(Step::Open(limits), Vec::new());
+        for _ in 0..3 + random.below(8) {
+            let n = self.last().numbers.len() as u64;
+            let change = |random: &mut Random| {
+                let [source, target] = [(); 2].map(|()| random.below(n) as VertexId);
+                Change { op: random.pick(&[Op::Add, Op::Add, Op::Delete]), source, target }
+            };
+            let changes = (0..2 + random.below(3)).map(|_| change(random)).collect();
+            self.push(Step::Commit(Batch { changes, ..Batch::default() }), Vec::new());
         }
     }
 

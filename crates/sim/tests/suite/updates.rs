@@ -57,14 +57,13 @@ fn histories_are_of_all_kinds() {
 
 #[test]
 fn histories_have_delta_runs() {
-    let spilled = (0..16).map(|seed| {
+    let spilled = (0..60).map(|seed| {
         let mut history = History::new(seed).expect("no faults");
         history.points(seed).expect("no faults");
         history.spilled
     });
     let spilled: Vec<_> = spilled.collect();
-    assert!(spilled.iter().filter(|count| **count > 0).count() > 2, "{spilled:?}");
-    assert!(spilled.contains(&0), "{spilled:?}");
+    assert!(spilled.iter().filter(|count| **count > 0).count() > 3, "{spilled:?}");
 }
 
 /// A snapshot of another state, or one that is missing, is found.
