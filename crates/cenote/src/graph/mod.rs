@@ -39,6 +39,9 @@ pub use cenote_store::DiffReport;
 /// How often a check that found a fault is repeated if a writer has the graph open.
 const CHECK_RETRIES: u32 = 2;
 
+/// And how often it is begun if the graph could not even be opened beside a writer.
+const OPEN_RETRIES: u32 = 200;
+
 /// The graph for the engine and a caller's own kernels.
 pub use cenote_store::Graph as StoredGraph;
 
@@ -115,7 +118,10 @@ impl Graph {
             // name pages that were mapped to tiers since they were opened.
             let report = check(Arc::clone(&opening.device));
             let is_whole = report.as_ref().is_ok_and(CheckReport::is_whole);
-            if is_whole || tries == CHECK_RETRIES {
+            // A superblock at fault has no pages, and is soon read again.
+            let is_opened = report.as_ref().is_ok_and(|report| report.pages > 0);
+            let retries = if is_opened { CHECK_RETRIES } else { OPEN_RETRIES };
+            if is_whole || tries >= retries {
                 return Ok(report?);
             }
             if !has_writer() && opening.refresh()? == Refreshed::Newest {
