@@ -9,11 +9,12 @@ use cenote_device::Device;
 use cenote_pool::PageId;
 
 use crate::delta::gather::{DeltaRoom, RunsFrom};
+use crate::delta::merged::Merged;
 use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
 use crate::log::Pending;
-use crate::packed::decode::{Decoded, Merged};
+use crate::packed::decode::Decoded;
 use crate::page::{self, Expected, List, Page};
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
@@ -444,7 +445,12 @@ impl Adjacency {
         let page = of_device(bytes, &expected, is_accepted, decoded);
         let ends = page.and_then(|page| delta.merge(&page, &mut merged));
         (decoded.merged, decoded.room) = (merged, room);
-        Ok(ends.map_err(bad)?.page(decoded.merged.parts()))
+        let parts = decoded.merged.parts();
+        let ends = ends.and_then(|ends| {
+            at_most("entries of a page with its changes", parts.0.len() as u64, self.entries_max)?;
+            Ok(ends)
+        });
+        Ok(ends.map_err(bad)?.page(parts))
     }
 
     #[cold]

@@ -5,32 +5,61 @@ use std::sync::Arc;
 
 use crate::VertexId;
 use crate::error::{PageFault, Result, other};
-use crate::runs::page::RawSpan;
-use crate::runs::read::{ListRuns, RunChunk};
+use crate::runs::page::{RawEdit, RawSpan};
+use crate::runs::read::{ListRuns, RunCursor};
 
-/// One change of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Edit {
-    pub owner: VertexId,
-    pub other: VertexId,
-    /// The page with the place of the entry, and whether the entry is added.
-    pub place: u64,
+/// A change of a list of a page: a number that ascends by the owner of the list, counted from the
+/// first vertex of the page, and then by the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageEdit(u64);
+
+impl PageEdit {
+    const OWNER_SHIFT: u32 = 33;
+
+    /// # Panics
+    /// In debug builds, if `owner` has more than 31 bits.
+    pub fn new(owner: u32, other: VertexId, is_added: bool) -> Self {
+        debug_assert!(owner < 1 << 31, "a page has fewer lists");
+        let place = u64::from(owner) << Self::OWNER_SHIFT;
+        Self(place | u64::from(other) << 1 | u64::from(is_added))
+    }
+
+    #[inline]
+    pub fn owner(self) -> u32 {
+        (self.0 >> Self::OWNER_SHIFT) as u32
+    }
+
+    #[inline]
+    pub fn other(self) -> VertexId {
+        (self.0 >> 1) as VertexId
+    }
+
+    #[inline]
+    pub fn is_added(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    pub fn net(self) -> i64 {
+        if self.is_added() { 1 } else { -1 }
+    }
+
+    /// Owner and entry.
+    #[inline]
+    fn key(self) -> u64 {
+        self.0 >> 1
+    }
 }
 
-/// Bit of [`Edit::place`]: the entry is added, else deleted.
-pub(super) const ADDED: u64 = 1 << 63;
-
-impl Edit {
-    pub fn page(&self) -> u64 {
-        self.place & !ADDED
+impl From<RawEdit> for PageEdit {
+    #[inline]
+    fn from(edit: RawEdit) -> Self {
+        Self::new(edit.owner(), edit.other, edit.is_added())
     }
+}
 
-    pub fn is_added(&self) -> bool {
-        self.place & ADDED != 0
-    }
-
-    pub fn net(&self) -> i64 {
-        if self.is_added() { 1 } else { -1 }
+impl From<PageEdit> for RawEdit {
+    fn from(edit: PageEdit) -> Self {
+        Self::new(edit.owner(), edit.other(), edit.is_added())
     }
 }
 
@@ -54,69 +83,117 @@ pub(crate) struct RunsFrom {
 /// What the changes of a page are gathered in; it may be used for any page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeltaRoom {
-    pub edits: Vec<Edit>,
+    /// First the changes of each source, where they end, then those of the page.
+    pub edits: Vec<PageEdit>,
+    ends: Vec<usize>,
+    spare: Vec<PageEdit>,
     pub spans: Vec<Span>,
     /// The parts of runs that were read last.
-    pub cursors: Vec<Option<Arc<RunChunk>>>,
+    pub cursors: Vec<RunCursor>,
 }
 
 impl DeltaRoom {
-    /// Gathers the changes of a page from runs, of the lists of some owners.
-    pub fn gather(
+    /// Bytes for a page of at most so many changes.
+    pub const fn bytes_for(edits: usize) -> usize {
+        2 * edits * size_of::<PageEdit>()
+    }
+
+    pub fn clear(&mut self) {
+        self.edits.clear();
+        self.ends.clear();
+        self.spans.clear();
+    }
+
+    /// Adds the changes of a page from runs, of the lists of some owners, counted from the first
+    /// vertex of the page.
+    pub fn add_runs(
         &mut self,
         runs: &RunsFrom,
         page: u64,
-        first: VertexId,
-        owners: &RangeInclusive<VertexId>,
+        owners: &RangeInclusive<u32>,
     ) -> Result<()> {
-        // Owners lie in a page from its first vertex on.
-        let wanted = [owners.start(), owners.end()].map(|owner| owner.saturating_sub(first));
-        let Self { edits, spans, cursors } = self;
-        edits.clear();
-        spans.clear();
+        let Self { edits, ends, spans, cursors, .. } = self;
         runs.runs.of_page(runs.from, page, cursors, &mut |group| {
             for span in group.spans {
                 let RawSpan { owner, before, whole, .. } = *span;
                 spans.push(Span { page, owner, before, whole });
             }
-            let from = group.edits.partition_point(|edit| edit.owner() < wanted[0]);
-            let to = group.edits.partition_point(|edit| edit.owner() <= wanted[1]);
-            for edit in &group.edits[from..to] {
-                let owner = first.checked_add(edit.owner());
-                let owner = owner.ok_or_else(|| other("a change of a list beyond all vertices"))?;
-                let added = if edit.is_added() { ADDED } else { 0 };
-                edits.push(Edit { owner, other: edit.other, place: page | added });
+            let mut own = group.edits;
+            if *owners != (0..=u32::MAX) {
+                let from = own.partition_point(|edit| edit.owner() < *owners.start());
+                let to = own.partition_point(|edit| edit.owner() <= *owners.end());
+                own = &own[from..to];
             }
+            edits.extend(own.iter().map(|edit| PageEdit::from(*edit)));
+            ends.push(edits.len());
             Ok(())
         })
     }
 
-    /// Adds later changes: of one entry an addition and a deletion cancel each other out.
-    pub fn add(&mut self, edits: &[Edit], spans: &[Span]) -> Result<(), PageFault> {
-        self.edits.extend_from_slice(edits);
-        if !self.edits.is_sorted_by(|a, b| (a.owner, a.other) < (b.owner, b.other)) {
-            // Stable: the changes of one entry stay in their order.
-            self.edits.sort_by_key(|edit| (edit.owner, edit.other));
-            let mut kept = 0;
-            let mut next = 0;
-            while next < self.edits.len() {
-                let Edit { owner, other: entry, .. } = self.edits[next];
-                let rest = &self.edits[next..];
-                let same =
-                    rest.iter().take_while(|edit| (edit.owner, edit.other) == (owner, entry));
-                let same = same.count();
-                if rest[..same].windows(2).any(|pair| pair[0].is_added() == pair[1].is_added()) {
-                    return Err(other("an entry is added or deleted twice"));
-                }
-                if same % 2 == 1 {
-                    self.edits[kept] = self.edits[next + same - 1];
-                    kept += 1;
-                }
-                next += same;
-            }
-            self.edits.truncate(kept);
-        }
+    /// Adds later changes.
+    pub fn add(&mut self, edits: impl Iterator<Item = PageEdit>, spans: &[Span]) {
+        self.edits.extend(edits);
+        self.ends.push(self.edits.len());
         self.spans.extend_from_slice(spans);
+    }
+
+    /// Puts the changes in order, once all are added: of one entry an addition and a deletion
+    /// cancel each other out. Entries are to be of so many `vertices`, owners of so many `lists`.
+    pub fn finish(&mut self, vertices: VertexId, lists: u32) -> Result<(), PageFault> {
+        if let Some(edit) = self.edits.iter().find(|edit| edit.other() >= vertices) {
+            return Err(PageFault::Target { found: edit.other(), vertices });
+        }
+        while self.ends.len() > 1 {
+            self.merge_pairs();
+        }
+        if self.edits.last().is_some_and(|edit| edit.owner() >= lists) {
+            return Err(other("a change of a list beyond all vertices"));
+        }
+        if self.edits.windows(2).any(|pair| pair[0].key() == pair[1].key()) {
+            self.cancel()?;
+        }
+        if self.spans.len() > 1 {
+            self.add_up_spans();
+        }
+        Ok(())
+    }
+
+    /// Merges each two neighbouring sources into one.
+    fn merge_pairs(&mut self) {
+        let Self { edits, ends, spare, .. } = self;
+        spare.resize(edits.len(), PageEdit(0));
+        let (mut start, mut kept) = (0, 0);
+        for pair in 0..ends.len().div_ceil(2) {
+            let middle = ends[2 * pair];
+            let end = ends.get(2 * pair + 1).copied().unwrap_or(middle);
+            merge(&edits[start..middle], &edits[middle..end], &mut spare[start..end]);
+            (ends[kept], start) = (end, end);
+            kept += 1;
+        }
+        ends.truncate(kept);
+        std::mem::swap(edits, spare);
+    }
+
+    /// Of the changes of each entry keeps what they come to.
+    fn cancel(&mut self) -> Result<(), PageFault> {
+        let (mut kept, mut next) = (0, 0);
+        while let Some(&edit) = self.edits.get(next) {
+            let rest = &self.edits[next..];
+            let same = rest.iter().take_while(|other| other.key() == edit.key()).count();
+            if rest[..same].windows(2).any(|pair| pair[0] == pair[1]) {
+                return Err(other("an entry is added or deleted twice"));
+            }
+            if same % 2 == 1 {
+                self.edits[kept] = self.edits[next + same - 1];
+                kept += 1;
+            }
+            next += same;
+        }
+        self.edits.truncate(kept);
+        Ok(())
+    }
+
+    fn add_up_spans(&mut self) {
         self.spans.sort_by_key(|span| span.owner);
         self.spans.dedup_by(|next, span| {
             let is_same = next.owner == span.owner;
@@ -126,6 +203,20 @@ impl DeltaRoom {
             }
             is_same
         });
-        Ok(())
     }
+}
+
+/// Merges the changes of two sources; those of the earlier one come first among equal ones.
+fn merge(earlier: &[PageEdit], later: &[PageEdit], out: &mut [PageEdit]) {
+    let (mut i, mut j) = (0, 0);
+    // Without a branch that depends on the order: it could not be predicted.
+    while i < earlier.len() && j < later.len() {
+        let is_later = later[j].key() < earlier[i].key();
+        out[i + j] = if is_later { later[j] } else { earlier[i] };
+        i += usize::from(!is_later);
+        j += usize::from(is_later);
+    }
+    let rest = &mut out[i + j..];
+    rest[..earlier.len() - i].copy_from_slice(&earlier[i..]);
+    rest[earlier.len() - i..].copy_from_slice(&later[j..]);
 }

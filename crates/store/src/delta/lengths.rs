@@ -1,7 +1,7 @@
 //! How much longer lists have become by the changes of runs and log.
 
-use super::ListDelta;
-use super::gather::{DeltaRoom, Edit};
+use super::gather::{DeltaRoom, PageEdit};
+use super::{Edit, ListDelta};
 use crate::VertexId;
 use crate::error::Result;
 
@@ -44,14 +44,13 @@ impl<'d> Lengths<'d> {
     fn load(&mut self, vertex: VertexId) -> Result<bool> {
         let Self { delta, first_of, next, lengths, at, room } = self;
         (*at, _) = (0, lengths.clear());
-        let net = |edits: &[Edit]| (edits[0].owner, edits.iter().map(Edit::net).sum());
         if delta.runs.is_none() {
             let rest = &delta.edits[*next as usize..];
             let Some(edits) = rest.chunk_by(|a, b| a.owner == b.owner).next() else {
                 return Ok(false);
             };
             *next += edits.len() as u64;
-            lengths.push(net(edits));
+            lengths.push((edits[0].owner, edits.iter().map(Edit::net).sum()));
             return Ok(true);
         }
         while lengths.is_empty() {
@@ -61,7 +60,10 @@ impl<'d> Lengths<'d> {
             }
             *next += 1;
             if let Some(delta) = delta.of_page(page, first_of(page), room)? {
-                lengths.extend(delta.edits.chunk_by(|a, b| a.owner == b.owner).map(net));
+                let of_lists = delta.edits.chunk_by(|a, b| a.owner() == b.owner());
+                let net = |edits: &[PageEdit]| edits.iter().map(|edit| edit.net()).sum();
+                let first = delta.first;
+                lengths.extend(of_lists.map(|edits| (first + edits[0].owner(), net(edits))));
             }
         }
         Ok(true)

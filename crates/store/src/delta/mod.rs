@@ -4,22 +4,50 @@
 //! - [`ListDelta`]: the changes of one direction; [`PageDelta`]: those of a page, which puts them
 //!   together with its lists
 //! - `gather`: the changes of a page from all runs and the log
+//! - `merged`: the lists of a page with its changes
 //! - `lengths`: how much longer lists have become
 
 pub(crate) mod gather;
 mod lengths;
+pub(crate) mod merged;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::error::{PageFault, Result, other};
 use crate::log::Pending;
-use crate::packed::decode::Merged;
 use crate::page::{List, Page, PageEnds};
 use crate::runs::page::{RawEdit, RawSpan, RunGroup};
 use crate::{Direction, VertexId};
-use gather::{ADDED, DeltaRoom, Edit, RunsFrom, Span};
+use gather::{DeltaRoom, PageEdit, RunsFrom, Span};
 pub(crate) use lengths::Lengths;
+use merged::Merged;
+
+/// A change of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Edit {
+    owner: VertexId,
+    other: VertexId,
+    /// The page with the place of the entry, and whether the entry is added.
+    place: u64,
+}
+
+/// Bit of [`Edit::place`]: the entry is added, else deleted.
+const ADDED: u64 = 1 << 63;
+
+impl Edit {
+    fn page(&self) -> u64 {
+        self.place & !ADDED
+    }
+
+    fn is_added(&self) -> bool {
+        self.place & ADDED != 0
+    }
+
+    fn net(&self) -> i64 {
+        if self.is_added() { 1 } else { -1 }
+    }
+}
 
 /// Most entries of a page with its changes: the starts of its lists are 16-bit numbers.
 pub(crate) const PAGE_ENTRIES_MAX: usize = u16::MAX as usize;
@@ -53,8 +81,11 @@ pub(crate) struct ListDelta {
 /// The changes of the lists of one page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageDelta<'d> {
-    edits: &'d [Edit],
+    /// Ascending by owner and entry.
+    edits: &'d [PageEdit],
     spans: &'d [Span],
+    /// First vertex of the page.
+    first: VertexId,
     /// Lists that follow those of the page on the device.
     new: VertexId,
 }
@@ -147,10 +178,10 @@ impl ListDelta {
 
     /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries.
     pub fn room_bytes(&self, entries_max: usize) -> usize {
-        let Some(RunsFrom { runs, .. }) = &self.runs else { return 0 };
         // What is deleted was there or was added.
         let edits = entries_max + 2 * self.page_added_max as usize;
-        edits * size_of::<Edit>() + runs.cursor_bytes()
+        let cursors = self.runs.as_ref().map_or(0, |runs| runs.runs.cursor_bytes());
+        DeltaRoom::bytes_for(edits) + cursors
     }
 
     /// The changes of a page, if it has any.
@@ -176,18 +207,29 @@ impl ListDelta {
         let edits = run(&self.edits, page, Edit::page);
         let spans = run(&self.spans, page, |span| span.page);
         let new = if page == self.last_page { self.vertices - self.base } else { 0 };
-        let delta = match &self.runs {
-            Some(runs) => {
-                room.gather(runs, page, first, &owners)?;
-                let from = edits.partition_point(|edit| edit.owner < *owners.start());
-                let to = edits.partition_point(|edit| edit.owner <= *owners.end());
-                room.add(&edits[from..to], spans).map_err(|fault| runs.runs.fault(page, fault))?;
-                PageDelta { edits: &room.edits, spans: &room.spans, new }
-            }
-            None => PageDelta { edits, spans, new },
-        };
-        let is_changed = !delta.edits.is_empty() || !delta.spans.is_empty() || new > 0;
-        Ok(is_changed.then_some(delta))
+        room.clear();
+        if let Some(runs) = &self.runs {
+            // Owners lie in a page from its first vertex on.
+            let [start, end] = [owners.start(), owners.end()].map(|v| v.saturating_sub(first));
+            let of_all = owners == (0..=VertexId::MAX);
+            let within = if of_all { 0..=u32::MAX } else { start..=end };
+            room.add_runs(runs, page, &within)?;
+        }
+        if !edits.is_empty() || !spans.is_empty() {
+            let from = edits.partition_point(|edit| edit.owner < *owners.start());
+            let to = edits.partition_point(|edit| edit.owner <= *owners.end());
+            let edits = edits[from..to].iter();
+            let of_page =
+                |edit: &Edit| PageEdit::new(edit.owner - first, edit.other, edit.is_added());
+            room.add(edits.map(of_page), spans);
+        }
+        if let Some(RunsFrom { runs, .. }) = &self.runs {
+            let lists = self.vertices.saturating_sub(first);
+            room.finish(self.vertices, lists).map_err(|fault| runs.fault(page, fault))?;
+        }
+        let DeltaRoom { edits, spans, .. } = room;
+        let is_changed = !edits.is_empty() || !spans.is_empty() || new > 0;
+        Ok(is_changed.then_some(PageDelta { edits, spans, first, new }))
     }
 
     /// How many entries more a page has with its changes.
@@ -219,8 +261,7 @@ impl ListDelta {
                     |&Span { owner, before, whole, .. }| RawSpan { owner, zero: 0, before, whole },
                 ),
             );
-            let edit = |edit: &Edit| RawEdit::new(edit.owner - first, edit.other, edit.is_added());
-            edits.extend(delta.edits.iter().map(edit));
+            edits.extend(delta.edits.iter().map(|edit| RawEdit::from(*edit)));
             visit(&RunGroup { page, spans: &spans, edits: &edits })?;
         }
         Ok(())
@@ -272,30 +313,23 @@ impl PageDelta<'_> {
 
     /// Puts the lists of the page together with the changes.
     pub fn merge(&self, page: &Page<'_>, merged: &mut Merged) -> Result<PageEnds, PageFault> {
-        let Merged { entries, starts } = merged;
-        entries.clear();
-        starts.clear();
-        let mut edits = self.edits;
-        let lists = page.lists().map(|list| (list.vertex, list.targets));
-        let first_new = page.first_vertex() + page.list_count() as VertexId;
-        let new = (first_new..first_new + self.new).map(|vertex| (vertex, &[][..]));
-        for (vertex, list) in lists.chain(new) {
-            let start = u16::try_from(entries.len());
-            starts.push(start.map_err(|_| too_many())?);
-            let (own, rest) = edits.split_at(edits.partition_point(|edit| edit.owner <= vertex));
-            edits = rest;
-            merge_list(list, own, entries)?;
+        merged.clear(page.entries().len() + self.edits.len());
+        let stored = page.list_count();
+        let lists = stored + self.new as usize;
+        let mut next = 0;
+        for edits in self.edits.chunk_by(|a, b| a.owner() == b.owner()) {
+            let owner = edits[0].owner() as usize;
+            if owner >= lists {
+                return Err(other("there are changes of lists that are not in the page"));
+            }
+            merged.copy_lists(page, next..owner);
+            let list = if owner < stored { page.list(owner).targets } else { &[] };
+            merged.push_list(|out| merge_list(list, edits, out))?;
+            next = owner + 1;
         }
-        if !edits.is_empty() {
-            return Err(other("there are changes of lists that are not in the page"));
-        }
-        if entries.len() > PAGE_ENTRIES_MAX {
-            return Err(too_many());
-        }
-        let second = starts.get(1).map_or(entries.len(), |start| usize::from(*start));
-        let last = entries.len() - starts.last().map_or(0, |start| usize::from(*start));
-        starts.reverse();
-        self.ends(page, second as u64, last as u64)
+        merged.copy_lists(page, next..lists);
+        let [first, last] = merged.finish()?;
+        self.ends(page, first, last)
     }
 
     /// Puts one list of the page together with its changes.
@@ -304,20 +338,22 @@ impl PageDelta<'_> {
         list: &List<'m>,
         merged: &'m mut Merged,
     ) -> Result<List<'m>, PageFault> {
-        let start = self.edits.partition_point(|edit| edit.owner < list.vertex);
+        let owner = list.vertex - self.first;
+        let start = self.edits.partition_point(|edit| edit.owner() < owner);
         let edits = &self.edits[start..];
-        let edits = &edits[..edits.partition_point(|edit| edit.owner == list.vertex)];
+        let edits = &edits[..edits.partition_point(|edit| edit.owner() == owner)];
         let span = self.spans.iter().find(|span| span.owner == list.vertex);
         if edits.is_empty() && span.is_none() {
             return Ok(*list);
         }
-        merged.entries.clear();
-        merge_list(list.targets, edits, &mut merged.entries)?;
+        merged.clear(list.targets.len() + edits.len());
+        merged.push_list(|out| merge_list(list.targets, edits, out))?;
+        let targets = merged.parts().0;
         let (skip, degree) = match span {
             Some(span) => (add(list.skip, span.before)?, add(list.degree, span.whole)?),
-            None => (list.skip, merged.entries.len() as u64),
+            None => (list.skip, targets.len() as u64),
         };
-        Ok(List { skip, degree, targets: &merged.entries, ..*list })
+        Ok(List { skip, degree, targets, ..*list })
     }
 
     /// Place and length of the first list and length of the last one, given how many of their
@@ -350,25 +386,58 @@ fn add(number: u64, change: i64) -> Result<u64, PageFault> {
     number.checked_add_signed(change).ok_or_else(negative)
 }
 
-fn too_many() -> PageFault {
-    other(format!("with its changes it has more than {PAGE_ENTRIES_MAX} entries"))
-}
-
-/// Appends a list with its changes.
-fn merge_list(list: &[VertexId], edits: &[Edit], out: &mut Vec<VertexId>) -> Result<(), PageFault> {
-    let mut rest = list;
+/// Writes a list with its changes to the start of `out`, and returns its length.
+fn merge_list(
+    list: &[VertexId],
+    edits: &[PageEdit],
+    out: &mut [VertexId],
+) -> Result<usize, PageFault> {
+    let (mut rest, mut len) = (list, 0);
     for edit in edits {
-        let (before, behind) = rest.split_at(rest.partition_point(|entry| *entry < edit.other));
-        out.extend_from_slice(before);
-        let is_there = behind.first() == Some(&edit.other);
+        let before = copy_below(rest, edit.other(), &mut out[len..]);
+        (rest, len) = (&rest[before..], len + before);
+        let is_there = rest.first() == Some(&edit.other());
         if is_there == edit.is_added() {
             return Err(other("a change adds an entry that is there, or deletes one that is not"));
         }
-        rest = &behind[usize::from(is_there)..];
+        rest = &rest[usize::from(is_there)..];
         if edit.is_added() {
-            out.push(edit.other);
+            out[len] = edit.other();
+            len += 1;
         }
     }
-    out.extend_from_slice(rest);
-    Ok(())
+    out[len..len + rest.len()].copy_from_slice(rest);
+    Ok(len + rest.len())
+}
+
+/// Copies the entries below a bound from the start of an ascending list, and returns how many. May
+/// write behind them, up to the length of the list.
+#[inline]
+fn copy_below(list: &[VertexId], bound: VertexId, out: &mut [VertexId]) -> usize {
+    /// Entries that are compared at a time, and at most so many of which the last is.
+    const BLOCK: usize = 8;
+    const FAR: usize = 64;
+    let mut at = 0;
+    while let Some(far) = list[at..].first_chunk::<FAR>()
+        && far[FAR - 1] < bound
+    {
+        out[at..at + FAR].copy_from_slice(far);
+        at += FAR;
+    }
+    while let Some(block) = list[at..].first_chunk::<BLOCK>() {
+        out[at..at + BLOCK].copy_from_slice(block);
+        let below: u32 = block.iter().map(|entry| u32::from(*entry < bound)).sum();
+        at += below as usize;
+        if (below as usize) < BLOCK {
+            return at;
+        }
+    }
+    for entry in &list[at..] {
+        if *entry >= bound {
+            break;
+        }
+        out[at] = *entry;
+        at += 1;
+    }
+    at
 }

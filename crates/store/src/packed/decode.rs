@@ -8,6 +8,7 @@
 use super::{Base, CODES_PER_BYTE, Fields, Places, items_max, unzigzag};
 use crate::VertexId;
 use crate::delta::gather::DeltaRoom;
+use crate::delta::merged::Merged;
 use crate::error::{PageFault, at_most, equal, other};
 use crate::header::PageHeader;
 
@@ -53,24 +54,6 @@ impl Decoded {
     /// The entries and starts of the page decoded last.
     pub(crate) fn parts(&self, entries: usize, lists: usize) -> (&[u32], &[u16]) {
         (&self.entries[..entries], &self.starts[..lists])
-    }
-}
-
-/// The lists of a page with their changes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Merged {
-    pub entries: Vec<VertexId>,
-    /// In the order of a raw page's table: the start of list 0 is the last.
-    pub starts: Vec<u16>,
-}
-
-impl Merged {
-    pub const fn bytes_for(entries: usize, lists: usize) -> usize {
-        entries * size_of::<VertexId>() + lists * size_of::<u16>()
-    }
-
-    pub fn parts(&self) -> (&[u32], &[u16]) {
-        (&self.entries, &self.starts)
     }
 }
 

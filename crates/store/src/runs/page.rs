@@ -77,6 +77,12 @@ pub(crate) struct RunGroup<'a> {
     pub edits: &'a [RawEdit],
 }
 
+impl RunGroup<'_> {
+    fn is_empty(&self) -> bool {
+        self.spans.is_empty() && self.edits.is_empty()
+    }
+}
+
 /// A verified page of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunPage<'a> {
@@ -120,11 +126,28 @@ impl<'a> RunPage<'a> {
             group
         })
     }
+
+    /// The group of a page of lists. `at` is where a group begins that is not behind it, first 0,
+    /// and is moved to the first one that is not before it.
+    #[inline]
+    pub fn group_of(&self, page: u64, at: &mut usize) -> Option<RunGroup<'a>> {
+        while let Some((group, rest)) = split_group(&self.payload[*at..]) {
+            // Behind the last group there are zeros.
+            if group.is_empty() {
+                return None;
+            }
+            if group.page >= page {
+                return (group.page == page).then_some(group);
+            }
+            *at = self.payload.len() - rest.len();
+        }
+        None
+    }
 }
 
 fn check_group(group: &RunGroup<'_>) -> Result<(), PageFault> {
     let RunGroup { spans, edits, .. } = *group;
-    if spans.is_empty() && edits.is_empty() {
+    if group.is_empty() {
         return Err(other("a group has no change"));
     }
     if spans.len() > SPANS_MAX || spans.windows(2).any(|pair| pair[0].owner >= pair[1].owner) {

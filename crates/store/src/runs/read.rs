@@ -89,6 +89,17 @@ impl RunChunk {
     }
 }
 
+/// The place in a run at which a reader was last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunCursor {
+    chunk: Option<Arc<RunChunk>>,
+    /// A page of the run, and the page of lists that was asked for.
+    number: u64,
+    asked: u64,
+    /// Where the first group begins that is not before that.
+    at: usize,
+}
+
 impl ListRuns {
     /// `bytes` are for what is kept of all runs; more for runs so many that a page of each does not
     /// fit.
@@ -116,14 +127,14 @@ impl ListRuns {
     /// An error about the changes of a page of lists, of no run in particular.
     #[cold]
     pub fn fault(&self, page: u64, fault: PageFault) -> StoreError {
-        let run = self.runs.iter().rev().find(|run| !run.pages.holding(page).is_empty());
-        let place = run.map_or(0, |run| run.pages.holding(page).start);
+        let run = self.runs.iter().rev().find(|run| !run.pages.holding(page, None).is_empty());
+        let place = run.map_or(0, |run| run.pages.holding(page, None).start);
         self.section.fault(place, fault)
     }
 
     /// Where the changes of a page of lists may be: physical pages and their epochs.
     pub fn places(&self, page: u64) -> Vec<(u64, u64)> {
-        let holding = self.runs.iter().flat_map(|run| run.pages.holding(page));
+        let holding = self.runs.iter().flat_map(|run| run.pages.holding(page, None));
         let identities = holding.map(|number| self.section.identity(number));
         identities.map(|identity| (identity.physical, identity.epoch)).collect()
     }
@@ -140,8 +151,11 @@ impl ListRuns {
 
     /// Bytes of a reader's own chunks, which may be kept no longer by the runs.
     pub fn cursor_bytes(&self) -> usize {
-        let chunk = self.chunk_pages_max as usize * self.section.page_bytes;
-        self.runs.len() * (chunk + size_of::<Option<Arc<RunChunk>>>())
+        let of_run = |run: &Run| {
+            let pages = (run.pages.pages.end - run.pages.pages.start).min(self.chunk_pages_max);
+            pages as usize * self.section.page_bytes + size_of::<RunCursor>()
+        };
+        self.runs.iter().map(of_run).sum()
     }
 
     /// Most entries that the runs together add to a page of lists.
@@ -150,29 +164,21 @@ impl ListRuns {
     }
 
     /// Calls `visit` with the changes of a page of lists, of the runs from `from` on, the oldest
-    /// first. `cursors` are chunks that the caller has used last; those of other runs do no harm.
+    /// first. `cursors` are where the caller was last; those of other runs do no harm.
     pub fn of_page(
         &self,
         from: usize,
         page: u64,
-        cursors: &mut Vec<Option<Arc<RunChunk>>>,
+        cursors: &mut Vec<RunCursor>,
         visit: &mut dyn FnMut(&RunGroup<'_>) -> Result<(), PageFault>,
     ) -> Result<()> {
         if cursors.len() < self.runs.len() {
-            cursors.resize(self.runs.len(), None);
+            cursors.resize_with(self.runs.len(), RunCursor::default);
         }
         for (run, cursor) in self.runs.iter().zip(cursors).skip(from) {
-            for number in run.pages.holding(page) {
-                let is_at = |chunk: &Arc<RunChunk>| chunk.of == self.id && chunk.holds(number);
-                if !cursor.as_ref().is_some_and(is_at) {
-                    let pages = self.pages_from(cursor.as_deref(), number);
-                    *cursor = Some(self.chunk(run, number, pages)?);
-                }
-                let chunk = cursor.as_ref().expect("it was just set");
-                let mut groups = self.page(chunk, number).groups();
-                if let Some(group) = groups.find(|group| group.page >= page)
-                    && group.page == page
-                {
+            let last = self.is_at(cursor, cursor.number).then_some(cursor.number);
+            for number in run.pages.holding(page, last) {
+                if let Some(group) = self.group(run, cursor, number, page)? {
                     visit(&group).map_err(|fault| self.section.fault(number, fault))?;
                 }
             }
@@ -180,10 +186,31 @@ impl ListRuns {
         Ok(())
     }
 
-    fn page<'c>(&self, chunk: &'c RunChunk, number: u64) -> RunPage<'c> {
-        let page_bytes = self.section.page_bytes;
-        let at = (number - chunk.first) as usize * page_bytes;
-        RunPage::reparse(&chunk.bytes[at..at + page_bytes])
+    /// The changes of a page of lists in a page of a run, which a cursor is moved to.
+    fn group<'c>(
+        &self,
+        run: &Run,
+        cursor: &'c mut RunCursor,
+        number: u64,
+        page: u64,
+    ) -> Result<Option<RunGroup<'c>>> {
+        if !self.is_at(cursor, number) {
+            cursor.at = 0;
+            let pages = self.pages_from(cursor.chunk.as_deref(), number);
+            cursor.chunk = Some(self.chunk(run, number, pages)?);
+        }
+        if cursor.number != number || page < cursor.asked {
+            cursor.at = 0;
+        }
+        (cursor.number, cursor.asked) = (number, page);
+        let chunk = cursor.chunk.as_ref().expect("it was just set");
+        let at = (number - chunk.first) as usize * self.section.page_bytes;
+        let of_page = RunPage::reparse(&chunk.bytes[at..at + self.section.page_bytes]);
+        Ok(of_page.group_of(page, &mut cursor.at))
+    }
+
+    fn is_at(&self, cursor: &RunCursor, number: u64) -> bool {
+        cursor.chunk.as_ref().is_some_and(|chunk| chunk.of == self.id && chunk.holds(number))
     }
 
     /// How many pages to read from one on, for a thread that had a chunk last.

@@ -17,9 +17,17 @@ pub(crate) struct RunPages {
 }
 
 impl RunPages {
-    /// The pages, by their numbers within the section, that may have changes of a page of lists.
+    /// The pages, by their numbers within the section, that may have changes of a page of lists;
+    /// found at once if it is `last` alone, one of them.
     #[inline]
-    pub fn holding(&self, page: u64) -> Range<u64> {
+    pub fn holding(&self, page: u64, last: Option<u64>) -> Range<u64> {
+        if let Some(last) = last
+            && let Some([first, rest @ ..]) = self.firsts.get((last - self.pages.start) as usize..)
+            && *first < page
+            && rest.first().is_none_or(|next| page < *next)
+        {
+            return last..last + 1;
+        }
         let behind = self.firsts.partition_point(|first| *first <= page) as u64;
         let from = self.firsts[..behind as usize].partition_point(|first| *first < page) as u64;
         // A group may begin at the end of the page before.
@@ -35,7 +43,11 @@ mod tests {
     fn pages_that_may_hold_a_change_are_few() {
         let firsts = vec![2, 5, 5, 5, 9];
         let pages = RunPages { level: 0, pages: 10..15, firsts, added_max: 0, edits: 5 };
-        let holding = [0, 2, 3, 5, 6, 9, 50].map(|page| pages.holding(page));
+        let asked = [0, 2, 3, 5, 6, 9, 50];
+        let holding = asked.map(|page| pages.holding(page, None));
         assert_eq!(holding, [10..10, 10..11, 10..11, 10..14, 13..14, 13..15, 14..15]);
+        for last in 10..15 {
+            assert_eq!(asked.map(|page| pages.holding(page, Some(last))), holding, "from {last}");
+        }
     }
 }
