@@ -1,6 +1,6 @@
-//! What small batches cost, with delta runs and without: `runs_bench GRAPH EDGES CHANGES PERCENT`.
+//! What batches cost, with delta runs and without: `runs_bench GRAPH EDGES CHANGES PERCENT BATCH`.
 //!
-//! Adds so many random edges to a stored graph, in batches of 10,000, with a log of at most CHANGES
+//! Adds so many random edges to a stored graph, in batches of BATCH, with a log of at most CHANGES
 //! changes and runs of at most PERCENT of the lists. Prints changes a second, the bytes written for
 //! each, and what the graph has then. GRAPH is changed: give it a copy. How long runs on it take is
 //! for `cenote run` to tell, before and after `cenote merge`.
@@ -13,14 +13,13 @@ use std::time::Instant;
 use cenote_device::backend::file::{OpenOptions, open};
 use cenote_store::{Batch, Change, LogLimits, LookupConfig, Op, Store};
 
-const BATCH: usize = 10_000;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [file, edges, changes, percent] = arguments.as_slice() else {
-        return Err("usage: runs_bench GRAPH EDGES CHANGES PERCENT".into());
+    let [file, edges, changes, percent, batch] = arguments.as_slice() else {
+        return Err("usage: runs_bench GRAPH EDGES CHANGES PERCENT BATCH".into());
     };
     let (edges, changes): (usize, usize) = (edges.parse()?, changes.parse()?);
+    let batch_max: usize = batch.parse()?;
     let limits = LogLimits::default().changes(changes).run_percent(percent.parse()?);
     let store = Store::open(open(Path::new(file), &OpenOptions::default())?)?;
     let store = store.with_log_limits(limits.run_bytes(256 << 20).page_bytes(256 << 20));
@@ -35,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (started, mut done) = (Instant::now(), 0);
     let (mut bytes, mut slowest) = (0, 0f64);
     while done < edges {
-        let batch = BATCH.min(edges - done);
+        let batch = batch_max.min(edges - done);
         let add = |_| Change { op: Op::Add, source: vertex(), target: vertex() };
         let changes = (0..batch).map(add).collect();
         let of_batch = Instant::now();

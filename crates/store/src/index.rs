@@ -10,7 +10,7 @@ use cenote_pool::PageId;
 
 use crate::delta::gather::{DeltaRoom, RunsFrom};
 use crate::delta::merged::Merged;
-use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta};
+use crate::delta::{Lengths, ListDelta, ListPages, PAGE_ENTRIES_MAX, PageDelta, PlacedEdit};
 use crate::error::{PageFault, Result, StoreError, at_most, equal, other};
 use crate::format::{self, Codec};
 use crate::log::Pending;
@@ -131,9 +131,22 @@ impl Adjacency {
         direction: Direction,
         directed: bool,
     ) -> Result<ListDelta, PageFault> {
+        self.with_pages(|lists| ListDelta::of_log(runs, pending, direction, directed, lists))
+    }
+
+    /// The changes of some runs, then others, in a graph of so many vertices.
+    pub(crate) fn with_edits(
+        &self,
+        runs: Option<RunsFrom>,
+        edits: Vec<PlacedEdit>,
+        vertices: VertexId,
+    ) -> Result<ListDelta, PageFault> {
+        self.with_pages(|lists| ListDelta::new(runs, edits, vertices, lists))
+    }
+
+    fn with_pages<T>(&self, of: impl FnOnce(&ListPages<'_>) -> T) -> T {
         let (vertices, pages) = (self.vertices, self.pages());
-        let lists = ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) };
-        ListDelta::new(runs, pending, direction, directed, &lists)
+        of(&ListPages { vertices, pages, pages_of: &|vertex| self.pages_of(vertex) })
     }
 
     /// Whether a page has other entries or lists than on the device, not only other places of them.

@@ -1,7 +1,7 @@
 //! How much longer lists have become by the changes of runs and log.
 
 use super::gather::{DeltaRoom, PageEdit};
-use super::{Edit, ListDelta};
+use super::{ListDelta, PlacedEdit};
 use crate::VertexId;
 use crate::error::Result;
 
@@ -50,7 +50,7 @@ impl<'d> Lengths<'d> {
                 return Ok(false);
             };
             *next += edits.len() as u64;
-            lengths.push((edits[0].owner, edits.iter().map(Edit::net).sum()));
+            lengths.push((edits[0].owner, edits.iter().map(PlacedEdit::net).sum()));
             return Ok(true);
         }
         while lengths.is_empty() {

@@ -23,20 +23,24 @@ use gather::{DeltaRoom, PageEdit, RunsFrom, Span};
 pub(crate) use lengths::Lengths;
 use merged::Merged;
 
-/// A change of the log.
+/// A change of a list, and the page in which the entry has its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Edit {
-    owner: VertexId,
-    other: VertexId,
-    /// The page with the place of the entry, and whether the entry is added.
+pub(crate) struct PlacedEdit {
+    pub owner: VertexId,
+    pub other: VertexId,
+    /// The page, and whether the entry is added.
     place: u64,
 }
 
-/// Bit of [`Edit::place`]: the entry is added, else deleted.
+/// Bit of [`PlacedEdit::place`]: the entry is added, else deleted.
 const ADDED: u64 = 1 << 63;
 
-impl Edit {
-    fn page(&self) -> u64 {
+impl PlacedEdit {
+    pub fn new(owner: VertexId, other: VertexId, page: u64, is_added: bool) -> Self {
+        Self { owner, other, place: page | if is_added { ADDED } else { 0 } }
+    }
+
+    pub fn page(&self) -> u64 {
         self.place & !ADDED
     }
 
@@ -44,7 +48,7 @@ impl Edit {
         self.place & ADDED != 0
     }
 
-    fn net(&self) -> i64 {
+    pub fn net(&self) -> i64 {
         if self.is_added() { 1 } else { -1 }
     }
 }
@@ -64,8 +68,8 @@ pub(crate) struct ListPages<'i> {
 pub(crate) struct ListDelta {
     /// Those before the changes of the log.
     runs: Option<RunsFrom>,
-    /// Of the log: ascending by owner and entry, and so by page.
-    edits: Vec<Edit>,
+    /// Of the log, or others that come last: ascending by owner and entry, and so by page.
+    edits: Vec<PlacedEdit>,
     /// Ascending by page and owner.
     spans: Vec<Span>,
     /// Vertices of the lists on the device, and those with the new ones.
@@ -93,40 +97,50 @@ pub(crate) struct PageDelta<'d> {
 impl ListDelta {
     /// The changes of one direction: those of runs, then those of the log. An error where the
     /// latter contradict the page index.
-    pub fn new(
+    pub fn of_log(
         runs: Option<RunsFrom>,
         pending: &Pending,
         direction: Direction,
         directed: bool,
         lists: &ListPages<'_>,
     ) -> Result<Self, PageFault> {
-        let base = lists.vertices;
         let mut edits = Vec::with_capacity(pending.edges.len() * if directed { 1 } else { 2 });
         for (&(source, target), edge) in &pending.edges {
-            let added = if edge.is_added { ADDED } else { 0 };
-            let [of_source, of_target] = edge.pages.map(|page| page | added);
+            let edit = |owner, other, page| PlacedEdit::new(owner, other, page, edge.is_added);
             if !directed || direction == Direction::Out {
-                edits.push(Edit { owner: source, other: target, place: of_source });
+                edits.push(edit(source, target, edge.pages[0]));
             }
             let is_loop = !directed && source == target;
             if (!directed || direction == Direction::In) && !is_loop {
-                edits.push(Edit { owner: target, other: source, place: of_target });
+                edits.push(edit(target, source, edge.pages[1]));
             }
         }
         edits.sort_unstable();
+        Self::new(runs, edits, pending.counts.vertices as VertexId, lists)
+    }
+
+    /// The changes of one direction: those of runs, then `edits`, which ascend, in a graph of so
+    /// many vertices. An error where the latter contradict the page index.
+    pub fn new(
+        runs: Option<RunsFrom>,
+        edits: Vec<PlacedEdit>,
+        vertices: VertexId,
+        lists: &ListPages<'_>,
+    ) -> Result<Self, PageFault> {
         let mut delta = Self {
             runs,
-            net: edits.iter().map(Edit::net).sum(),
+            net: edits.iter().map(PlacedEdit::net).sum(),
             edits,
             spans: Vec::new(),
-            base,
-            vertices: pending.counts.vertices as VertexId,
+            base: lists.vertices,
+            vertices,
             last_page: lists.pages.wrapping_sub(1),
             page_added_max: 0,
         };
         delta.check(lists)?;
         delta.spans = spans(&delta.edits, lists);
-        let added = |of_page: &[Edit]| of_page.iter().filter(|edit| edit.is_added()).count() as u64;
+        let added =
+            |of_page: &[PlacedEdit]| of_page.iter().filter(|edit| edit.is_added()).count() as u64;
         let pages = delta.edits.chunk_by(|a, b| a.page() == b.page());
         let of_runs = delta.runs.as_ref().map_or(0, |runs| runs.runs.added_max());
         delta.page_added_max = pages.map(added).max().unwrap_or(0) + of_runs;
@@ -155,7 +169,7 @@ impl ListDelta {
 
     /// Whether a page surely has the same changes as one of another state of the graph.
     pub fn is_same(&self, page: u64, other: &Self, twin: u64) -> bool {
-        let logged = |delta: &Self, page| !run(&delta.edits, page, Edit::page).is_empty();
+        let logged = |delta: &Self, page| !run(&delta.edits, page, PlacedEdit::page).is_empty();
         let places = |delta: &Self, page| {
             delta.runs.as_ref().map_or_else(Vec::new, |runs| runs.runs.places(page))
         };
@@ -173,7 +187,7 @@ impl ListDelta {
     pub fn memory_bytes(&self) -> usize {
         let runs = self.runs.as_ref().map_or(0, |runs| runs.runs.memory_bytes());
         let spans = self.spans.capacity() * size_of::<Span>();
-        runs + self.edits.capacity() * size_of::<Edit>() + spans
+        runs + self.edits.capacity() * size_of::<PlacedEdit>() + spans
     }
 
     /// Bytes of a [`DeltaRoom`] that fits every page of at most so many entries.
@@ -204,7 +218,7 @@ impl ListDelta {
         owners: RangeInclusive<VertexId>,
         room: &'d mut DeltaRoom,
     ) -> Result<Option<PageDelta<'d>>> {
-        let edits = run(&self.edits, page, Edit::page);
+        let edits = run(&self.edits, page, PlacedEdit::page);
         let spans = run(&self.spans, page, |span| span.page);
         let new = if page == self.last_page { self.vertices - self.base } else { 0 };
         room.clear();
@@ -220,7 +234,7 @@ impl ListDelta {
             let to = edits.partition_point(|edit| edit.owner <= *owners.end());
             let edits = edits[from..to].iter();
             let of_page =
-                |edit: &Edit| PageEdit::new(edit.owner - first, edit.other, edit.is_added());
+                |edit: &PlacedEdit| PageEdit::new(edit.owner - first, edit.other, edit.is_added());
             room.add(edits.map(of_page), spans);
         }
         if let Some(RunsFrom { runs, .. }) = &self.runs {
@@ -234,7 +248,7 @@ impl ListDelta {
 
     /// How many entries more a page has with its changes.
     pub fn page_net(&self, page: u64, room: &mut DeltaRoom) -> Result<i64> {
-        let mut net = run(&self.edits, page, Edit::page).iter().map(Edit::net).sum();
+        let mut net = run(&self.edits, page, PlacedEdit::page).iter().map(PlacedEdit::net).sum();
         let Some(RunsFrom { runs, from }) = &self.runs else { return Ok(net) };
         runs.of_page(*from, page, &mut room.cursors, &mut |group| {
             let deleted = group.edits.iter().filter(|edit| !edit.is_added()).count() as i64;
@@ -281,7 +295,7 @@ fn run<T>(items: &[T], page: u64, page_of: impl Fn(&T) -> u64) -> &[T] {
 }
 
 /// The pages of the changed lists that have several.
-fn spans(edits: &[Edit], lists: &ListPages<'_>) -> Vec<Span> {
+fn spans(edits: &[PlacedEdit], lists: &ListPages<'_>) -> Vec<Span> {
     let mut spans = Vec::new();
     for of_list in edits.chunk_by(|a, b| a.owner == b.owner) {
         let owner = of_list[0].owner;
@@ -292,12 +306,12 @@ fn spans(edits: &[Edit], lists: &ListPages<'_>) -> Vec<Span> {
         if pages.start() == pages.end() {
             continue;
         }
-        let whole = of_list.iter().map(Edit::net).sum();
+        let whole = of_list.iter().map(PlacedEdit::net).sum();
         let (mut before, mut rest) = (0, of_list);
         for page in pages {
             spans.push(Span { page, owner, before, whole });
             let (own, behind) = rest.split_at(rest.partition_point(|edit| edit.page() <= page));
-            before += own.iter().map(Edit::net).sum::<i64>();
+            before += own.iter().map(PlacedEdit::net).sum::<i64>();
             rest = behind;
         }
     }
@@ -351,7 +365,9 @@ impl PageDelta<'_> {
         let targets = merged.parts().0;
         let (skip, degree) = match span {
             Some(span) => (add(list.skip, span.before)?, add(list.degree, span.whole)?),
-            None => (list.skip, targets.len() as u64),
+            None if list.is_whole() => (list.skip, targets.len() as u64),
+            // It goes on in other pages, and its length has not changed.
+            None => (list.skip, list.degree),
         };
         Ok(List { skip, degree, targets, ..*list })
     }
@@ -364,7 +380,7 @@ impl PageDelta<'_> {
         let degree = |list: &List<'_>, in_page: u64| match span(list.vertex) {
             Some(span) => add(list.degree, span.whole),
             None if list.is_whole() => Ok(in_page),
-            // It goes on in other pages and has not changed.
+            // It goes on in other pages, and its length has not changed.
             None => Ok(list.degree),
         };
         let (head, lists) = (page.list(0), page.list_count());

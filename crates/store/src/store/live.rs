@@ -19,6 +19,7 @@ use crate::graph::Graph;
 use crate::ids::{Id, IdRef, Ids};
 use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
 use crate::readers::lock;
+use crate::runs::write::RunWriter;
 use crate::superblock::{SectionKind, Superblock};
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
 use crate::{Direction, VertexId};
@@ -29,9 +30,6 @@ const BATCH_CHANGES_MAX: usize = 1 << 14;
 
 /// Changes whose pages are read ahead together.
 const AHEAD_CHANGES: usize = 512;
-
-/// Bytes of a change of a list in a delta run, at most: each may be alone in its group.
-const RUN_CHANGE_BYTES: usize = 24;
 
 /// Most vertices that are new in runs and log: their lists share the last page.
 const NEW_VERTICES_MAX: usize = u16::MAX as usize;
@@ -371,7 +369,7 @@ impl Store {
             let is_large = batch.changes.len() > BATCH_CHANGES_MAX;
             let is_for_lists = is_large || batch.changes.iter().any(is_commit);
             if self.limits.bytes == 0 || is_weighted || is_for_lists {
-                return self.update_with(live, batch);
+                return self.make_commit(live, batch);
             }
             (log_bytes, pages_written) = self.create_log(live)?;
             live = lock(&self.live);
@@ -391,7 +389,9 @@ impl Store {
                     break (ready, logged, answers);
                 }
             }
-            if spilled == 0 && !is_for_commit && self.has_room_for_run(&ready, batch) {
+            // A run of the log alone, after which it has room for the batch.
+            let is_small = !is_for_commit && batch.changes.len() <= BATCH_CHANGES_MAX;
+            if spilled == 0 && is_small && self.has_room_for_run(&ready, batch, 0) {
                 if let Some(run) = self.spill(ready)? {
                     spilled = run.changes;
                     pages_written += run.pages;
@@ -401,10 +401,10 @@ impl Store {
             } else {
                 drop(ready);
             }
-            let mut updated = self.update_with(lock(&self.live), batch)?;
+            let mut updated = self.make_commit(lock(&self.live), batch)?;
             updated.log_bytes += log_bytes;
             updated.pages_written += pages_written;
-            updated.spilled = spilled;
+            updated.spilled += spilled;
             return Ok(updated);
         };
         if !logged.changes.is_empty() || !logged.new_ids.is_empty() {
@@ -418,19 +418,40 @@ impl Store {
         Ok(Updated { answers, log_bytes, pages_written, spilled, ..unchanged })
     }
 
-    /// Whether the changes of the log should become a delta run, to make room for a batch.
-    fn has_room_for_run(&self, live: &Live, batch: &Batch) -> bool {
+    /// Makes a batch, with all changes of the log, a commit: as a delta run if there is room for
+    /// one, else in the lists, which then take all runs.
+    fn make_commit<'s>(&'s self, mut live: MutexGuard<'s, Live>, batch: &Batch) -> Result<Updated> {
+        let graph = self.base_graph(&mut live)?;
+        let of_edges = |change: &Change| matches!(change.op, Op::Add | Op::Delete);
+        let may_be_run = !graph.is_weighted()
+            && batch.changes.iter().all(of_edges)
+            && !is_for_commit(&graph, batch);
+        if may_be_run && self.has_room_for_run(&live, batch, batch.changes.len()) {
+            if let Some(updated) = self.update_as_run(live, batch)? {
+                return Ok(updated);
+            }
+            live = lock(&self.live);
+        }
+        self.update_with(live, batch)
+    }
+
+    /// Whether there is room for a run of the changes of the log and as many of a batch, which has
+    /// new ids.
+    fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
         let (pending, graph) = (&live.pending, &live.base().graph);
         let lists = [SectionKind::OutAdjacency, SectionKind::InAdjacency, SectionKind::DeltaRuns];
         let pages = |kind| graph.superblock().section(kind).map_or(0, |section| section.pages);
         let [out, back, runs] = lists.map(pages);
-        let changes = pending.edges.len() * RUN_CHANGE_BYTES;
-        let pages = 2 * changes.div_ceil(graph.page_bytes()) as u64;
-        let new = live.new_vertices() + batch.new_ids.len();
-        !pending.edges.is_empty()
-            && batch.changes.len() <= BATCH_CHANGES_MAX
-            && new <= NEW_VERTICES_MAX
-            && runs + pages <= (out + back) * self.limits.run_percent / 100
+        let changes = (pending.edges.len() + changes) as u64;
+        let bytes = RunWriter::bytes_for(2 * changes, out + back);
+        let new_ids = pending.id_bytes + encoded_id_bytes(&batch.new_ids);
+        // A graph without vertices has no page to read new lists with.
+        graph.vertices() > 0
+            && changes > 0
+            && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
+            && new_ids <= NEW_IDS_BYTES_MAX
+            && runs + bytes.div_ceil(graph.page_bytes() as u64)
+                <= (out + back) * self.limits.run_percent / 100
     }
 
     /// Brings what the first changes of a batch need into memory, while other threads commit.

@@ -83,6 +83,7 @@ impl Store {
                 Update { graph: &graph, transaction: &mut transaction, batch, vertices };
             update.ids()?;
             update.counts(&updated.answers);
+            transaction.superblock().listed_vertices = vertices.into();
             transaction.remove(SectionKind::DeltaRuns);
             transaction.remove(SectionKind::DeltaIndex);
             if let Some(after) = deleted {
@@ -357,10 +358,10 @@ impl Update<'_, '_> {
         Ok(())
     }
 
-    fn counts(&mut self, answers: &[Answer]) {
+    /// Counts vertices and edges.
+    pub fn counts(&mut self, answers: &[Answer]) {
         let superblock = self.transaction.superblock();
         superblock.vertices = self.vertices.into();
-        superblock.listed_vertices = self.vertices.into();
         for (change, _) in
             self.batch.changes.iter().zip(answers).filter(|(_, a)| **a == Answer::Done)
         {

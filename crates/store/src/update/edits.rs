@@ -133,6 +133,35 @@ impl<'a> Changes<'a> {
         Self { weights: &batch.weights, self_loops_kept, directed }
     }
 
+    /// Whether an entry is there, and its weight, after its edits; records their answers.
+    pub fn settle(
+        &self,
+        of_entry: &[Edit],
+        (mut is_there, mut weight): (bool, Option<u64>),
+        answers: &mut [Answer],
+    ) -> (bool, Option<u64>) {
+        let Edit { owner, other, .. } = of_entry[0];
+        let is_loop = owner == other && !self.self_loops_kept;
+        // Both lists of an edge without direction have the same answer.
+        let is_told = self.directed || owner <= other;
+        for edit in of_entry {
+            let answer = match edit.op() {
+                Op::Add if is_loop => Answer::SelfLoop,
+                Op::Add if is_there => Answer::Present,
+                Op::Delete | Op::Set if !is_there => Answer::Absent,
+                op => {
+                    is_there = op != Op::Delete;
+                    weight = if is_there { self.weight(edit.at()) } else { None };
+                    Answer::Done
+                }
+            };
+            if is_told {
+                answers[edit.at()] = answer;
+            }
+        }
+        (is_there, weight)
+    }
+
     /// Ordered bits of the weight of a change.
     fn weight(&self, at: usize) -> Option<u64> {
         self.weights.get(at)?.and_then(Weight::ordered)
@@ -168,31 +197,13 @@ impl EditedLists {
     ) {
         let mut done = 0;
         for of_entry in edits.chunk_by(|a, b| a.other == b.other) {
-            let Edit { owner, other, .. } = of_entry[0];
+            let other = of_entry[0].other;
             let place = done + list[done..].partition_point(|entry| *entry < other);
             self.copy(list, weights, done..place);
             let was_there = list.get(place) == Some(&other);
             done = place + usize::from(was_there);
             let before = if was_there { weights.get(place).copied() } else { None };
-            let (mut is_there, mut weight) = (was_there, before);
-            // Both lists of an edge without direction have the same answer.
-            let is_told = changes.directed || owner <= other;
-            for edit in of_entry {
-                let is_loop = owner == other && !changes.self_loops_kept;
-                let answer = match edit.op() {
-                    Op::Add if is_loop => Answer::SelfLoop,
-                    Op::Add if is_there => Answer::Present,
-                    Op::Delete | Op::Set if !is_there => Answer::Absent,
-                    op => {
-                        is_there = op != Op::Delete;
-                        weight = if is_there { changes.weight(edit.at()) } else { None };
-                        Answer::Done
-                    }
-                };
-                if is_told {
-                    answers[edit.at()] = answer;
-                }
-            }
+            let (is_there, weight) = changes.settle(of_entry, (was_there, before), answers);
             if is_there {
                 self.entries.push(other);
                 self.weights.extend(weight);

@@ -75,7 +75,7 @@ impl Lists<'_> {
         transaction: &mut Transaction<'_>,
         answers: &mut [Answer],
     ) -> Result<Rewritten> {
-        let groups = self.groups()?;
+        let groups = self.groups(PagesWithDelta::of(self.adjacency))?;
         let ahead = Ahead {
             graph: self.graph,
             adjacency: self.adjacency,
@@ -151,12 +151,12 @@ impl Lists<'_> {
     }
 
     /// Vertices before the batch.
-    fn base(&self) -> u32 {
+    pub fn base(&self) -> u32 {
         self.graph.vertices() as u32
     }
 
-    /// The groups, ascending.
-    fn groups(&self) -> Result<Vec<Group>> {
+    /// The groups of lists with edits, ascending, and of pages with changes of runs.
+    pub fn groups(&self, mut with_delta: PagesWithDelta<'_>) -> Result<Vec<Group>> {
         let mut groups: Vec<Group> = Vec::new();
         let mut add = |pages: Range<u64>, edits: Range<usize>, has_delta| match groups.last_mut() {
             Some(last)
@@ -170,7 +170,6 @@ impl Lists<'_> {
             }
             _ => groups.push(Group { pages, edits, has_delta }),
         };
-        let mut with_delta = PagesWithDelta::of(self.adjacency);
         let mut delta = with_delta.next()?;
         let base = self.base();
         let mut next = 0;
@@ -212,7 +211,7 @@ impl Lists<'_> {
 }
 
 /// The pages that have changes in delta runs, ascending.
-struct PagesWithDelta<'a> {
+pub(super) struct PagesWithDelta<'a> {
     adjacency: &'a Adjacency,
     next: u64,
     decoded: Decoded,
@@ -221,6 +220,11 @@ struct PagesWithDelta<'a> {
 impl<'a> PagesWithDelta<'a> {
     fn of(adjacency: &'a Adjacency) -> Self {
         Self { adjacency, next: 0, decoded: Decoded::new() }
+    }
+
+    /// As if there were none.
+    pub fn none(adjacency: &'a Adjacency) -> Self {
+        Self { next: adjacency.pages(), ..Self::of(adjacency) }
     }
 
     fn next(&mut self) -> Result<Option<u64>> {

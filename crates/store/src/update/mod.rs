@@ -9,7 +9,7 @@
 //! - `ahead`: pages that are read while those before them are rewritten
 //! - `edits`: the changes as they concern single lists
 //! - `lists`: pages of lists, packed anew
-//! - `spill`: the changes of the log as a delta run
+//! - `place`: where the changes of a batch have their places; `spill`: changes as a delta run
 //! - `sections`: the page index and the lengths of lists
 //! - `values`: values of vertices; `vertices`: those that are deleted or come back
 //! - `weights`: the weights of lists that change, and where they lie
@@ -18,6 +18,7 @@ mod ahead;
 mod apply;
 mod edits;
 mod lists;
+mod place;
 mod sections;
 mod spill;
 mod values;

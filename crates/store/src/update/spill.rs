@@ -1,20 +1,31 @@
-//! Writes the changes of the log as a delta run.
+//! Writes changes as a delta run: those of the log, and those of a batch.
 
 use std::sync::MutexGuard;
 
-use super::Batch;
-use super::apply::Update;
-use crate::Direction;
+use super::apply::{Update, check};
+use super::edits::{Changes, edits_of};
+use super::lists::Lists;
+use super::place::Placed;
+use super::{Answer, Batch, Updated};
+use crate::degrees::longer;
+use crate::delta::{ListDelta, PlacedEdit};
 use crate::error::Result;
+use crate::graph::Graph;
+use crate::index::Adjacency;
 use crate::log::log_fault;
 use crate::runs::write::RunWriter;
+use crate::store::transaction::Transaction;
 use crate::store::{Live, Store};
+use crate::{Direction, VertexId};
 
 /// What was written.
 pub(crate) struct Spilled {
     pub changes: u64,
     pub pages: u64,
 }
+
+/// The changes of a direction that become a run, with those of the last runs.
+type RunDelta<'g> = (Direction, &'g Adjacency, ListDelta);
 
 impl Store {
     /// Writes the changes of the log as a delta run, with the last runs where they have become
@@ -24,12 +35,9 @@ impl Store {
         let mut transaction = self.begin_with(self.quiet(live))?;
         let graph = transaction.base()?;
         let superblock = graph.superblock();
-        let runs = graph.run_index();
-        let (kept, level) = runs.next_run();
-        let mut directions = vec![Direction::Out];
-        directions.extend(superblock.in_edges.then_some(Direction::In));
+        let (kept, _) = graph.run_index().next_run();
         let (mut deltas, pending) = (Vec::new(), transaction.pending());
-        for direction in directions {
+        for direction in directions(&graph) {
             let lists = graph.adjacency(direction).expect("the graph has this direction");
             let delta =
                 lists.with_log(lists.runs_from(kept), pending, direction, superblock.directed);
@@ -38,16 +46,9 @@ impl Store {
         }
         let (counts, changes) = (pending.counts, pending.edges.len() as u64);
         let batch = Batch { new_ids: pending.new_ids.clone(), ..Batch::default() };
-        let mut writer = RunWriter::begin(&mut transaction, &graph, runs, (kept, level))?;
-        for (direction, lists, delta) in &deltas {
-            let first_of = |page| lists.vertices_in(page).start;
-            delta.for_each_group(&first_of, &mut |group| writer.group(group))?;
-            writer.end(*direction)?;
-        }
-        if writer.is_empty() {
+        if !write_run(&mut transaction, &graph, &deltas)? {
             return Ok(None);
         }
-        writer.finish()?;
         let vertices = counts.vertices as u32;
         let mut update =
             Update { graph: &graph, transaction: &mut transaction, batch: &batch, vertices };
@@ -62,4 +63,134 @@ impl Store {
         transaction.commit()?;
         Ok(Some(Spilled { changes, pages }))
     }
+
+    /// Makes a batch of changes of edges, and those of the log before it, in one commit that writes
+    /// them as a delta run. `None` if the lists have to be rewritten instead: then nothing has
+    /// changed.
+    pub(crate) fn update_as_run(
+        &self,
+        live: MutexGuard<'_, Live>,
+        batch: &Batch,
+    ) -> Result<Option<Updated>> {
+        let mut transaction = self.begin_with(self.quiet(live))?;
+        let graph = transaction.base()?;
+        let (logged, batch) = transaction.with_logged(batch);
+        let batch = batch.as_ref();
+        check(&graph, None, batch)?;
+        let vertices = (graph.vertices() + batch.new_ids.len()) as u32;
+        let (kept, _) = graph.run_index().next_run();
+        let mut updated = Updated {
+            answers: vec![Answer::Done; batch.changes.len()],
+            spilled: logged as u64,
+            ..Updated::unchanged(graph.superblock().epoch)
+        };
+        let (mut deltas, mut longest) = (Vec::new(), None);
+        let mut is_changed = logged > 0 || !batch.new_ids.is_empty();
+        for direction in directions(&graph) {
+            let placed = place(&graph, batch, vertices, direction, &mut updated.answers)?;
+            let Some(placed) = placed else { return Ok(None) };
+            updated.pages_read += placed.pages_read;
+            is_changed |= !placed.edits.is_empty();
+            if direction == Direction::Out {
+                longest = Some(match placed.longest {
+                    Some(longest) => longest,
+                    None => longest_with(&graph, &placed.edits)?,
+                });
+            }
+            let lists = graph.adjacency(direction).expect("the graph has this direction");
+            let delta = lists.with_edits(lists.runs_from(kept), placed.edits, vertices);
+            let delta = delta.unwrap_or_else(|fault| unreachable!("they were placed: {fault}"));
+            deltas.push((direction, lists, delta));
+        }
+        if !is_changed {
+            return Ok(Some(updated));
+        }
+        if !write_run(&mut transaction, &graph, &deltas)? {
+            return Ok(None);
+        }
+        let mut update = Update { graph: &graph, transaction: &mut transaction, batch, vertices };
+        update.ids()?;
+        update.counts(&updated.answers);
+        let superblock = transaction.superblock();
+        for (direction, _, delta) in &deltas {
+            let stored = match direction {
+                Direction::Out => &mut superblock.stored_out,
+                Direction::In => &mut superblock.stored_in,
+            };
+            *stored = stored.saturating_add_signed(delta.net);
+        }
+        if let Some(longest) = longest {
+            (superblock.degree_max, superblock.degree_max_vertex) = longest;
+        }
+        updated.pages_written = transaction.pages_written();
+        updated.epoch = transaction.commit()?;
+        updated.answers.drain(..logged);
+        Ok(Some(updated))
+    }
+}
+
+/// The directions in which lists are stored.
+fn directions(graph: &Graph) -> impl Iterator<Item = Direction> + use<> {
+    let back = graph.superblock().in_edges.then_some(Direction::In);
+    [Direction::Out].into_iter().chain(back)
+}
+
+fn place(
+    graph: &Graph,
+    batch: &Batch,
+    vertices: u32,
+    direction: Direction,
+    answers: &mut [Answer],
+) -> Result<Option<Placed>> {
+    let superblock = graph.superblock();
+    let edits = edits_of(&batch.changes, direction, superblock.directed);
+    let changes = Changes::of(batch, superblock.self_loops_kept, superblock.directed);
+    let adjacency = graph.adjacency(direction).expect("the graph has this direction");
+    Lists { graph, direction, adjacency, edits: &edits, changes, vertices }.place(answers)
+}
+
+/// The longest list of targets and its smallest vertex, with some changes, by a pass over the
+/// lengths of all lists.
+fn longest_with(graph: &Graph, edits: &[PlacedEdit]) -> Result<(u64, VertexId)> {
+    let (mut longest, mut rest) = ((0, 0), edits);
+    let mut net_of = |vertex: VertexId| {
+        if rest.first().is_none_or(|edit| edit.owner > vertex) {
+            return 0;
+        }
+        let (own, behind) = rest.split_at(rest.partition_point(|edit| edit.owner <= vertex));
+        rest = behind;
+        own.iter().map(PlacedEdit::net).sum::<i64>()
+    };
+    graph.degrees(Direction::Out, &mut |first, degrees| {
+        for (vertex, &degree) in (first..).zip(degrees) {
+            let degree = degree.saturating_add_signed(net_of(vertex));
+            longest = longer(longest, (degree, vertex));
+        }
+    })?;
+    // Those of new vertices.
+    for of_list in rest.chunk_by(|a, b| a.owner == b.owner) {
+        longest = longer(longest, (of_list.len() as u64, of_list[0].owner));
+    }
+    Ok(longest)
+}
+
+/// Writes a run, with the last runs where they have become many; false if nothing would be left of
+/// them and of all runs.
+fn write_run(
+    transaction: &mut Transaction<'_>,
+    graph: &Graph,
+    deltas: &[RunDelta<'_>],
+) -> Result<bool> {
+    let runs = graph.run_index();
+    let mut writer = RunWriter::begin(transaction, graph, runs, runs.next_run())?;
+    for (direction, lists, delta) in deltas {
+        let first_of = |page| lists.vertices_in(page).start;
+        delta.for_each_group(&first_of, &mut |group| writer.group(group))?;
+        writer.end(*direction)?;
+    }
+    if writer.is_empty() {
+        return Ok(false);
+    }
+    writer.finish()?;
+    Ok(true)
 }
