@@ -19,7 +19,7 @@ use crate::log::{log_fault, log_page_error};
 use crate::lookup::{Lookup, Pieces};
 use crate::packed::decode::Decoded;
 use crate::page::{List, Page};
-use crate::pages::{Layout, LookupConfig, Pages};
+use crate::pages::{Layout, LookupConfig, LookupPool, Pages};
 use crate::readers::Pin;
 use crate::runs::index::RunIndex;
 use crate::stream::Ahead;
@@ -73,6 +73,19 @@ impl Graph {
         plan: impl FnOnce(&Superblock) -> LookupConfig,
         pin: Option<Pin>,
     ) -> Result<Self> {
+        Self::with_pool(device, file, latest, plan, pin, None)
+    }
+
+    /// As [`Graph::of`], with the pages that another commit has in memory: see
+    /// [`LookupPool`](crate::pages::LookupPool).
+    pub(crate) fn with_pool(
+        device: Arc<dyn Device>,
+        file: Arc<str>,
+        latest: Latest,
+        plan: impl FnOnce(&Superblock) -> LookupConfig,
+        pin: Option<Pin>,
+        pool: Option<Arc<LookupPool>>,
+    ) -> Result<Self> {
         let Latest { commit, pending, log, snapshot } = latest;
         let Commit { superblock: committed, extents, other_slot } = commit;
         let table = Arc::new(PageTable::new(extents.table));
@@ -120,7 +133,7 @@ impl Graph {
             back_weights,
             runs,
         };
-        Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin)) })
+        Ok(Self { pages: Arc::new(Pages::new(device, layout, lookups, pin, pool)) })
     }
 
     /// The device that holds the graph.

@@ -4,7 +4,7 @@
 //! is read. Passes bypass the pool and use a [`PageStream`].
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use cenote_device::{Device, setters};
 use cenote_pool::check::{Damage, PageCheck};
@@ -162,13 +162,54 @@ impl PageCheck for Layout {
     }
 }
 
+/// The pages in memory for look-ups. Runs of the engine have frames of their own.
+#[derive(Debug)]
+pub(crate) struct LookupPool {
+    /// Created by the first random read.
+    pool: OnceLock<Arc<Pool>>,
+    checked_by: Arc<NewestLayout>,
+}
+
+/// Verifies the pages of a pool by the commit that was opened with it last.
+#[derive(Debug)]
+struct NewestLayout(RwLock<Arc<Layout>>);
+
+impl PageCheck for NewestLayout {
+    fn seal(&self, page: PageId, bytes: &mut [u8]) {
+        self.newest().seal(page, bytes);
+    }
+
+    fn check(&self, physical: PageId, bytes: &[u8]) -> std::result::Result<(), Damage> {
+        self.newest().check(physical, bytes)
+    }
+}
+
+impl NewestLayout {
+    fn newest(&self) -> Arc<Layout> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl LookupPool {
+    fn new(layout: &Arc<Layout>) -> Self {
+        let checked_by = Arc::new(NewestLayout(RwLock::new(Arc::clone(layout))));
+        Self { pool: OnceLock::new(), checked_by }
+    }
+
+    /// Goes on with a later commit, of which all pages that a pool reads lie where they lay: lists,
+    /// weights and ids.
+    fn go_on(&self, layout: &Arc<Layout>) {
+        let mut newest = self.checked_by.0.write().unwrap_or_else(PoisonError::into_inner);
+        *newest = Arc::clone(layout);
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Pages {
     pub device: Arc<dyn Device>,
     pub layout: Arc<Layout>,
     lookups: LookupConfig,
-    /// Created by the first random read; runs of the engine have frames of their own.
-    pool: OnceLock<Arc<Pool>>,
+    pool: Arc<LookupPool>,
     /// Kept by [`Pages::with_handle`].
     kept: Mutex<Option<Handle>>,
     _pin: Option<Pin>,
@@ -180,9 +221,17 @@ impl Pages {
         layout: Layout,
         lookups: LookupConfig,
         pin: Option<Pin>,
+        pool: Option<Arc<LookupPool>>,
     ) -> Self {
-        let (layout, pool, kept) = (Arc::new(layout), OnceLock::new(), Mutex::new(None));
+        let (layout, kept) = (Arc::new(layout), Mutex::new(None));
+        let pool = pool.unwrap_or_else(|| Arc::new(LookupPool::new(&layout)));
+        pool.go_on(&layout);
         Self { device, layout, lookups, pool, kept, _pin: pin }
+    }
+
+    /// The pages in memory, for a later commit.
+    pub fn lookup_pool(&self) -> Arc<LookupPool> {
+        Arc::clone(&self.pool)
     }
 
     pub fn page_bytes(&self) -> usize {
@@ -215,12 +264,12 @@ impl Pages {
     }
 
     fn pool(&self) -> Result<&Arc<Pool>> {
-        if let Some(pool) = self.pool.get() {
+        if let Some(pool) = self.pool.pool.get() {
             return Ok(pool);
         }
         let pool = Pool::new(Arc::clone(&self.device), self.config())?;
         // Another thread may have created the pool meanwhile; then this one is dropped.
-        Ok(self.pool.get_or_init(|| pool))
+        Ok(self.pool.pool.get_or_init(|| pool))
     }
 
     /// Pins a logical page, which is read unless it is in memory.
@@ -289,14 +338,14 @@ impl Pages {
             prefetch: PrefetchKind::None,
             evict_batch: 1,
             read_depth: self.lookups.read_depth,
-            check: Some(Arc::clone(&self.layout) as Arc<dyn PageCheck>),
+            check: Some(Arc::clone(&self.pool.checked_by) as Arc<dyn PageCheck>),
             patience_ms: PATIENCE_MS,
         }
     }
 
     /// Bytes of memory of the frames; 0 before the first random read.
     pub fn memory_bytes(&self) -> usize {
-        self.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
+        self.pool.pool.get().map_or(0, |pool| Pool::memory_bytes(pool.config()) as usize)
     }
 
     pub fn stream(&self, pages: Range<PageId>, ahead: Ahead) -> Result<PageStream> {

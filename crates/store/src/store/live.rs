@@ -18,6 +18,7 @@ use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
 use crate::ids::{Id, IdRef, Ids};
 use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
+use crate::pages::LookupPool;
 use crate::readers::lock;
 use crate::runs::write::RunWriter;
 use crate::superblock::{SectionKind, Superblock};
@@ -65,6 +66,8 @@ pub(crate) struct Live {
     batches_logged: u64,
     /// What look-ups need, from the first one on.
     base: Option<Base>,
+    /// For the next base.
+    kept_pages: Option<KeptPages>,
     /// A queue for the next flush.
     log_queue: Idle<Box<dyn Queue>>,
 }
@@ -78,6 +81,13 @@ struct Base {
     handles: Idle<Handle>,
     /// Threads that read ahead without the lock.
     readers: usize,
+}
+
+/// What look-ups of one commit leave for the next one, which has the same lists and ids.
+#[derive(Debug)]
+pub(crate) struct KeptPages {
+    pool: Arc<LookupPool>,
+    handles: Idle<Handle>,
 }
 
 /// What is kept for the next thread that needs it: to open a queue takes longer than to use it.
@@ -127,6 +137,7 @@ impl Live {
             batches: 0,
             batches_logged: 0,
             base: None,
+            kept_pages: None,
             log_queue: Idle(Vec::new()),
         }
     }
@@ -143,12 +154,18 @@ impl Live {
         changes.saturating_add(NEW_ID_COPIES * (new_ids.len() * size_of::<Id>() + id_bytes))
     }
 
-    /// A commit has taken all changes.
-    pub fn reset(&mut self, superblock: &Superblock) {
+    /// A commit has taken all changes. `keeps_pages` if lists and ids lie where they lay.
+    pub fn reset(&mut self, superblock: &Superblock, keeps_pages: bool) {
         let batches = self.batches;
+        let base = self.base.take().filter(|_| keeps_pages);
+        let kept = base.map(|Base { graph, handles, .. }| KeptPages {
+            pool: graph.pages.lookup_pool(),
+            handles,
+        });
         let log_queue = std::mem::replace(&mut self.log_queue, Idle(Vec::new()));
         *self = Self::new(Pending::new(superblock), FlushPlace::FIRST);
         (self.batches, self.batches_logged, self.log_queue) = (batches, batches, log_queue);
+        self.kept_pages = kept;
     }
 
     /// Sets the vertices of ids that only the log has.
@@ -589,10 +606,14 @@ impl Store {
 
     fn load_base<'l>(&self, live: &'l mut Live) -> Result<&'l mut Base> {
         if live.base.is_none() {
-            let graph = Arc::new(self.committed()?);
+            let (pool, handles) = match live.kept_pages.take() {
+                Some(KeptPages { pool, handles }) => (Some(pool), handles),
+                None => (None, Idle(Vec::new())),
+            };
+            let graph = Arc::new(self.committed(pool)?);
             let ids = Arc::new(graph.ids()?);
             let nets = Nets::of(&live.pending, &graph);
-            live.base = Some(Base { graph, ids, nets, handles: Idle(Vec::new()), readers: 0 });
+            live.base = Some(Base { graph, ids, nets, handles, readers: 0 });
         }
         Ok(live.base.as_mut().expect("it was just loaded"))
     }

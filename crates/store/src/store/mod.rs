@@ -28,7 +28,7 @@ use crate::format::LOG_BLOCK_BYTES;
 use crate::graph::Graph;
 use crate::ids::IdRef;
 use crate::log::{FlushPlace, LogArea, LogEnd, Pending, log_page_error};
-use crate::pages::LookupConfig;
+use crate::pages::{LookupConfig, LookupPool};
 use crate::readers::{Readers, lock};
 use crate::snapshot::Snapshots;
 use crate::superblock::Superblock;
@@ -285,14 +285,15 @@ impl Store {
         frames.min(superblock.pages_total).max(WINDOWS * WINDOW_PAGES)
     }
 
-    /// The graph as of the newest commit, for a writer.
-    fn committed(&self) -> Result<Graph> {
+    /// The graph as of the newest commit, for a writer, with pages that one before it had in memory.
+    fn committed(&self, pool: Option<Arc<LookupPool>>) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
         let lookups = LookupConfig::default();
         let frames = self.frames(&latest.commit.superblock);
         let lookups = lookups.frames(frames).read_depth(READ_DEPTH);
         let lookups = lookups.run_bytes(self.limits.run_bytes);
-        Graph::of(Arc::clone(&self.device), Arc::clone(&self.file), latest, |_| lookups, None)
+        let (device, file) = (Arc::clone(&self.device), Arc::clone(&self.file));
+        Graph::with_pool(device, file, latest, |_| lookups, None, pool)
     }
 
     /// The vertices of ids, which ascend, deleted ones too; `None` where the graph has no such id.

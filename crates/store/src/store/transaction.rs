@@ -305,6 +305,7 @@ impl<'s> Transaction<'s> {
     /// the graph before or after the change.
     pub fn commit(mut self) -> Result<u64> {
         self.settle()?;
+        let keeps_pages = self.keeps_pages();
         let table = self.merge();
         let (old_table, old_free) = (&self.before.table_pages, &self.before.free_pages);
         for pages in [old_table.clone(), old_free.clone()] {
@@ -324,8 +325,16 @@ impl<'s> Transaction<'s> {
             self.store.publish(commit, snapshots)
         });
         published.inspect_err(|_| lock(&self.store.state).poisoned = true)?;
-        self.live.reset(&self.superblock);
+        self.live.reset(&self.superblock, keeps_pages);
         Ok(self.superblock.epoch)
+    }
+
+    /// Whether all pages that look-ups read stay where they are: new are delta runs alone.
+    fn keeps_pages(&self) -> bool {
+        let is_run = |kind| matches!(kind, SectionKind::DeltaRuns | SectionKind::DeltaIndex);
+        let mut sections = self.superblock.sections.iter();
+        self.changed.is_empty()
+            && sections.all(|section| section.epoch < self.superblock.epoch || is_run(section.kind))
     }
 
     /// Allocates the pages of the page table and of the free list, where the slot has no room for

@@ -1,0 +1,233 @@
+//! Finds the places of the edits of a batch in the lists, in one pass over the pages concerned.
+//!
+//! As [`super::lists`], but the lists stay as they are: what changes is for a delta run.
+
+use std::ops::Range;
+
+use cenote_pool::Handle;
+
+use super::Answer;
+use super::ahead::{Ahead, Group, Windows};
+use super::edits::Edit;
+use super::lists::{Lists, PagesWithDelta};
+use crate::VertexId;
+use crate::degrees::longer;
+use crate::delta::{PAGE_ENTRIES_MAX, PlacedEdit};
+use crate::error::Result;
+use crate::header::PageHeader;
+use crate::packed::decode::Decoded;
+use crate::page::List;
+
+/// What a batch changes in the lists of one direction.
+#[derive(Debug)]
+pub(super) struct Placed {
+    /// Those edits that have an effect, ascending.
+    pub edits: Vec<PlacedEdit>,
+    /// The longest list and its smallest vertex; `None` if it may have become shorter.
+    pub longest: Option<(u64, VertexId)>,
+    pub pages_read: u64,
+}
+
+/// One pass.
+struct Pass<'a> {
+    lists: &'a Lists<'a>,
+    handle: &'a Handle,
+    decoded: Decoded,
+    answers: &'a mut [Answer],
+    placed: Placed,
+    /// The longest list before the batch.
+    longest_before: (u64, VertexId),
+    /// The pages that were read, and their entries without the edits.
+    entries: Vec<(u64, i64)>,
+    /// Whether each part of a long list keeps an entry.
+    keeps_parts: bool,
+}
+
+impl Lists<'_> {
+    /// Places the edits and records the answers. `None` if the lists have to be rewritten: pages
+    /// would have too many entries, or a part of a long list none.
+    pub fn place(&self, answers: &mut [Answer]) -> Result<Option<Placed>> {
+        let groups = self.groups(PagesWithDelta::none(self.adjacency))?;
+        let (graph, adjacency) = (self.graph, self.adjacency);
+        let ahead = Ahead { graph, adjacency, column: None, groups: &groups };
+        let superblock = graph.superblock();
+        let longest = (superblock.degree_max, superblock.degree_max_vertex);
+        let edits = Vec::with_capacity(self.edits.len());
+        let handle = graph.handle()?;
+        let mut pass = Pass {
+            lists: self,
+            handle: &handle,
+            decoded: Decoded::new(),
+            answers,
+            placed: Placed { edits, longest: Some(longest), pages_read: 0 },
+            longest_before: longest,
+            entries: Vec::new(),
+            keeps_parts: true,
+        };
+        std::thread::scope(|scope| pass.groups(ahead.begin(scope)?))?;
+        Ok(pass.has_room().then_some(pass.placed))
+    }
+}
+
+impl Pass<'_> {
+    fn groups(&mut self, mut ahead: Windows<'_>) -> Result<()> {
+        let mut loaded = 0;
+        for (i, group) in ahead.groups.iter().enumerate() {
+            if i == loaded {
+                loaded = ahead.next(self.handle, loaded)?;
+            }
+            self.placed.pages_read += group.pages.end - group.pages.start;
+            self.group(group)?;
+            if !self.keeps_parts {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, group: &Group) -> Result<()> {
+        let lists = self.lists;
+        let all = &lists.edits[group.edits.clone()];
+        // Lists that lie in one page are read together.
+        let (mut together, mut page) = (0..0, u64::MAX);
+        let mut at = 0;
+        for of_list in all.chunk_by(|a, b| a.owner == b.owner) {
+            let own = at..at + of_list.len();
+            at = own.end;
+            let (start, end) = self.pages_of(of_list[0].owner);
+            if start != page || start != end {
+                self.within(page, &all[std::mem::take(&mut together)])?;
+                together = own.start..own.start;
+                page = start;
+            }
+            if start == end {
+                together.end = own.end;
+                continue;
+            }
+            self.long(start..end + 1, of_list)?;
+            (together, page) = (own.end..own.end, u64::MAX);
+        }
+        self.within(page, &all[together])
+    }
+
+    /// The first and the last page of a list.
+    fn pages_of(&self, owner: VertexId) -> (u64, u64) {
+        let adjacency = self.lists.adjacency;
+        match owner < self.lists.base() {
+            true => adjacency.pages_of(owner).into_inner(),
+            false => (adjacency.pages() - 1, adjacency.pages() - 1),
+        }
+    }
+
+    /// Places the edits of lists that lie within a page.
+    fn within(&mut self, page: u64, edits: &[Edit]) -> Result<()> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        let base = self.lists.base();
+        let (stored, new) = edits.split_at(edits.partition_point(|edit| edit.owner < base));
+        let mut owners: Vec<VertexId> = stored.iter().map(|edit| edit.owner).collect();
+        owners.dedup();
+        let mut of_lists = stored.chunk_by(|a, b| a.owner == b.owner);
+        self.read(page, &owners, |pass, list| {
+            let net = pass.list(list, of_lists.next().expect("one for each owner"));
+            pass.follow_longest(list.vertex, list.degree, net);
+        })?;
+        for of_list in new.chunk_by(|a, b| a.owner == b.owner) {
+            let list = List::empty(of_list[0].owner, self.lists.adjacency.first_page() + page);
+            let net = self.list(&list, of_list);
+            self.follow_longest(list.vertex, 0, net);
+        }
+        Ok(())
+    }
+
+    /// Places the edits of a list of several pages: each in the last one that begins with a smaller
+    /// entry, else in the first one.
+    fn long(&mut self, pages: Range<u64>, edits: &[Edit]) -> Result<()> {
+        let owner = [edits[0].owner];
+        let mut firsts = Vec::with_capacity((pages.end - pages.start) as usize);
+        for page in pages.clone() {
+            self.read(page, &owner, |_, list| firsts.push(list.targets.first().copied()))?;
+        }
+        let (mut rest, mut degree, mut whole) = (edits, 0, 0);
+        for (i, page) in pages.enumerate() {
+            let next = firsts.get(i + 1).copied().flatten();
+            let own = rest.partition_point(|edit| next.is_none_or(|next| edit.other < next));
+            let (own, behind) = rest.split_at(own);
+            rest = behind;
+            if own.is_empty() {
+                continue;
+            }
+            self.read(page, &owner, |pass, list| {
+                let net = pass.list(list, own);
+                degree = list.degree;
+                whole += net;
+                // A part without an entry could not be told from its beginning.
+                pass.keeps_parts &= list.targets.len() as i64 + net > 0;
+            })?;
+        }
+        self.follow_longest(owner[0], degree, whole);
+        Ok(())
+    }
+
+    /// Calls `take` with some lists of a page, or their parts in it.
+    fn read(
+        &mut self,
+        page: u64,
+        owners: &[VertexId],
+        mut take: impl FnMut(&mut Self, &List<'_>),
+    ) -> Result<()> {
+        let Lists { graph, adjacency, .. } = *self.lists;
+        let bytes = graph.pages.pin(self.handle, adjacency.first_page() + page)?;
+        let mut decoded = std::mem::take(&mut self.decoded);
+        if self.entries.last().is_none_or(|(last, _)| *last != page) {
+            let stored = i64::from(PageHeader::read(&bytes).entries);
+            self.entries.push((page, stored + adjacency.page_net(page, &mut decoded)?));
+        }
+        adjacency.reparse_lists(page, &bytes, owners, &mut decoded, |list| take(self, list))?;
+        self.decoded = decoded;
+        Ok(())
+    }
+
+    /// Places the edits of a list, or of its part in a page. Returns by how much it grows.
+    fn list(&mut self, list: &List<'_>, edits: &[Edit]) -> i64 {
+        let page = list.page - self.lists.adjacency.first_page();
+        let (mut rest, mut net) = (list.targets, 0);
+        for of_entry in edits.chunk_by(|a, b| a.other == b.other) {
+            let other = of_entry[0].other;
+            rest = &rest[rest.partition_point(|entry| *entry < other)..];
+            let was_there = rest.first() == Some(&other);
+            let (is_there, _) =
+                self.lists.changes.settle(of_entry, (was_there, None), self.answers);
+            if is_there != was_there {
+                let edit = PlacedEdit::new(list.vertex, other, page, is_there);
+                net += edit.net();
+                self.placed.edits.push(edit);
+            }
+        }
+        net
+    }
+
+    /// Keeps the longest list up to date when a list grows.
+    fn follow_longest(&mut self, vertex: VertexId, degree: u64, net: i64) {
+        let longest = &mut self.placed.longest;
+        if net < 0 && vertex == self.longest_before.1 {
+            *longest = None;
+        }
+        *longest =
+            longest.map(|longest| longer(longest, (degree.saturating_add_signed(net), vertex)));
+    }
+
+    /// Whether all pages can be read with their edits.
+    fn has_room(&mut self) -> bool {
+        self.entries.sort_unstable();
+        let mut entries = self.entries.iter();
+        let fits = |of_page: &[PlacedEdit]| {
+            let page = of_page[0].page();
+            let (_, stored) = entries.find(|(read, _)| *read == page).expect("it was read");
+            stored + of_page.iter().map(PlacedEdit::net).sum::<i64>() <= PAGE_ENTRIES_MAX as i64
+        };
+        let mut pages = self.placed.edits.chunk_by(|a, b| a.page() == b.page());
+        self.keeps_parts && pages.all(fits)
+    }
+}
