@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (edges, changes): (usize, usize) = (edges.parse()?, changes.parse()?);
     let batch_max: usize = batch.parse()?;
     let limits = LogLimits::default().changes(changes).run_percent(percent.parse()?);
+    let limits = limits.bulk_run_percent(percent.parse()?);
     let store = Store::open(open(Path::new(file), &OpenOptions::default())?)?;
     let store = store.with_log_limits(limits.run_bytes(256 << 20).page_bytes(256 << 20));
     let vertices = store.vertices();

@@ -539,6 +539,20 @@ impl Update {
         Ok(report)
     }
 
+    /// Ends a series of large commits, which leave more changes in delta runs than small ones: if
+    /// passes over the lists would take much longer for them, merges them. Else does nothing.
+    ///
+    /// # Errors
+    /// As [`Update::commit`].
+    pub fn settle(&mut self) -> Result<UpdateReport> {
+        self.begin()?;
+        let done = self.store.settle().map_err(|error| self.failed(error))?;
+        let mut report = UpdateReport::default();
+        report.count(&done, self.page_bytes);
+        self.count_memory()?;
+        Ok(report)
+    }
+
     /// Warnings from opening it.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings

@@ -202,6 +202,8 @@ impl Args {
         if !commits.update.is_empty() || commits.count == 0 {
             commits.commit()?;
         }
+        let settled = commits.update.settle()?;
+        commits.total.merge(&settled);
         Ok(())
     }
 }

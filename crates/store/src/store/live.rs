@@ -10,6 +10,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use cenote_device::{Queue, QueueConfig};
 use cenote_pool::Handle;
 
+use super::delta_runs::{NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, is_for_commit};
 use super::places::{Finder, Nets, Place};
 use super::{LogLimits, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS};
 use crate::degrees::longer;
@@ -20,23 +21,16 @@ use crate::ids::{Id, IdRef, Ids};
 use crate::log::{FlushPlace, LogArea, LoggedBatch, LoggedChange, Pending, encoded_id_bytes};
 use crate::pages::LookupPool;
 use crate::readers::lock;
-use crate::runs::write::RunWriter;
-use crate::superblock::{SectionKind, Superblock};
+use crate::superblock::Superblock;
 use crate::update::{Answer, Batch, Change, Op, Updated, check};
 use crate::{Direction, VertexId};
 
-/// Most changes of a batch that goes to the log. To rewrite the lists of more is faster than to
-/// look up the places of each.
-const BATCH_CHANGES_MAX: usize = 1 << 14;
+/// Most changes of a batch that goes to the log. For more a pass over their lists is faster than to
+/// look up the place of each.
+pub(super) const BATCH_CHANGES_MAX: usize = 1 << 14;
 
 /// Changes whose pages are read ahead together.
 const AHEAD_CHANGES: usize = 512;
-
-/// Most vertices that are new in runs and log: their lists share the last page.
-const NEW_VERTICES_MAX: usize = u16::MAX as usize;
-
-/// Most bytes of their ids.
-const NEW_IDS_BYTES_MAX: usize = 16 << 20;
 
 /// Copies of a new id in memory: as it is pending, as it is durable, and to look it up.
 const NEW_ID_COPIES: usize = 3;
@@ -191,7 +185,7 @@ impl Live {
     }
 
     /// Vertices of runs and log, whose lists share the last page.
-    fn new_vertices(&self) -> usize {
+    pub(super) fn new_vertices(&self) -> usize {
         let graph = &self.base().graph;
         let listed = graph.adjacency(Direction::Out).map_or(0, |lists| lists.stored_vertices());
         self.pending.new_ids.len() + graph.vertices() - listed as usize
@@ -266,6 +260,11 @@ impl Live {
         if base.handles.0.len() < HANDLES_MAX {
             base.handles.0.push(handle);
         }
+    }
+
+    /// The graph of the newest commit, which was opened for look-ups before.
+    pub(super) fn base_graph(&self) -> &Arc<Graph> {
+        &self.base().graph
     }
 
     fn base(&self) -> &Base {
@@ -355,16 +354,6 @@ impl Live {
     }
 }
 
-/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
-/// cannot have.
-fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
-    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
-    let mut changes = batch.changes.iter();
-    changes.any(|Change { op, source, target }| {
-        op.is_commit() || is_deleted(*source) || is_deleted(*target)
-    })
-}
-
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
@@ -433,42 +422,6 @@ impl Store {
         log_bytes += self.flush(live)?;
         let unchanged = Updated::unchanged(self.epoch());
         Ok(Updated { answers, log_bytes, pages_written, spilled, ..unchanged })
-    }
-
-    /// Makes a batch, with all changes of the log, a commit: as a delta run if there is room for
-    /// one, else in the lists, which then take all runs.
-    fn make_commit<'s>(&'s self, mut live: MutexGuard<'s, Live>, batch: &Batch) -> Result<Updated> {
-        let graph = self.base_graph(&mut live)?;
-        let of_edges = |change: &Change| matches!(change.op, Op::Add | Op::Delete);
-        let may_be_run = !graph.is_weighted()
-            && batch.changes.iter().all(of_edges)
-            && !is_for_commit(&graph, batch);
-        if may_be_run && self.has_room_for_run(&live, batch, batch.changes.len()) {
-            if let Some(updated) = self.update_as_run(live, batch)? {
-                return Ok(updated);
-            }
-            live = lock(&self.live);
-        }
-        self.update_with(live, batch)
-    }
-
-    /// Whether there is room for a run of the changes of the log and as many of a batch, which has
-    /// new ids.
-    fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
-        let (pending, graph) = (&live.pending, &live.base().graph);
-        let lists = [SectionKind::OutAdjacency, SectionKind::InAdjacency, SectionKind::DeltaRuns];
-        let pages = |kind| graph.superblock().section(kind).map_or(0, |section| section.pages);
-        let [out, back, runs] = lists.map(pages);
-        let changes = (pending.edges.len() + changes) as u64;
-        let bytes = RunWriter::bytes_for(2 * changes, out + back);
-        let new_ids = pending.id_bytes + encoded_id_bytes(&batch.new_ids);
-        // A graph without vertices has no page to read new lists with.
-        graph.vertices() > 0
-            && changes > 0
-            && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
-            && new_ids <= NEW_IDS_BYTES_MAX
-            && runs + bytes.div_ceil(graph.page_bytes() as u64)
-                <= (out + back) * self.limits.run_percent / 100
     }
 
     /// Brings what the first changes of a batch need into memory, while other threads commit.

@@ -3,12 +3,14 @@
 //! - [`Store`]: opens [`Graph`]s, each as of one epoch, and one transaction at a time
 //! - [`Transaction`]: writes pages copy-on-write and commits them
 //! - `live`: small batches of changes, which go to the log; `places`: where they belong in lists
+//! - `delta_runs`: which changes become runs, and when runs are merged
 //! - `allocator`: free pages, and when they can be reused
 //! - `page_writer`: pages on their way to the device, neighbours together
 //! - `rebuild`: rebuilds derived sections from the lists
 //! - `snapshots`: makes and removes snapshots
 
 mod allocator;
+mod delta_runs;
 mod live;
 mod page_writer;
 mod places;
@@ -83,8 +85,12 @@ pub struct LogLimits {
     /// [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
     pub changes: usize,
     /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
-    /// there is room, else it is merged into the lists with all runs. For 0 there are no runs.
+    /// there is room, else it is merged into the lists with all runs. For 0 none does. Passes over
+    /// the lists take longer the more there is in runs.
     pub run_percent: u64,
+    /// The same for batches that are too large for the log: in a series of them it is faster to
+    /// merge more at a time. [`Store::settle`] ends the series.
+    pub bulk_run_percent: u64,
     /// Most bytes of delta runs that a writer keeps in memory, beside a few pages of each run.
     pub run_bytes: u64,
     /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once:
@@ -96,12 +102,14 @@ pub struct LogLimits {
 }
 
 impl Default for LogLimits {
-    /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists.
+    /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists, of 25% during a series of
+    /// large batches.
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
             changes: 1 << 18,
             run_percent: 4,
+            bulk_run_percent: 25,
             run_bytes: 16 << 20,
             page_bytes: 0,
             synced: true,
@@ -111,7 +119,7 @@ impl Default for LogLimits {
 
 impl LogLimits {
     setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
-    setters! { page_bytes: u64, synced: bool }
+    setters! { bulk_run_percent: u64, page_bytes: u64, synced: bool }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.

@@ -5,6 +5,8 @@ use crate::diff::assert_diff;
 use crate::graphs::model::{KINDS, Model, add, changes, delete, random_batch, random_graph};
 use crate::graphs::{MemoryDevice, Random, TestGraph};
 use crate::live::{DIRECTIONS, Live, assert_same};
+use cenote_store::format::HEADER_BYTES;
+use cenote_store::header::checksum;
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
     Batch, Codec, Graph, Id, LogLimits, LookupConfig, Store, StoreError, check_device,
@@ -200,4 +202,127 @@ fn damage_of_each_page_of_runs_is_found() {
             }
         }
     }
+}
+
+/// What a change adds to one page of a long list, another deletes from the next one.
+#[test]
+fn a_long_list_that_keeps_its_length_is_read_with_a_run() {
+    let edges: Vec<_> = (0..20_000).filter(|v| v % 3 == 0).map(|v| (7, v)).collect();
+    for codec in Codec::ALL {
+        let graph =
+            TestGraph { codec, duplicates_kept: false, ..TestGraph::undirected(20_000, &edges) };
+        let mut live = Live::new(graph);
+        open(&mut live, limits(4));
+        live.commit(&changes([add(7, 1), delete(7, 19_998)]));
+        live.commit(&changes([add(7, 10_000), delete(7, 9_999), add(3, 4)]));
+        assert!(live.graph().runs() > 0);
+        live.assert_same();
+    }
+}
+
+/// Batches that are too large for the log, in graphs of some 40,000 edges.
+fn play_large(seed: u64) {
+    let mut random = Random(seed);
+    let vertices = [60, 3000, 30_000][seed as usize % 3];
+    let edges: std::collections::BTreeSet<_> = (0..40_000)
+        .map(|_| (random.below(vertices) as u32, random.below(vertices) as u32))
+        .filter(|(u, v)| u < v)
+        .collect();
+    let edges: Vec<_> = edges.into_iter().collect();
+    let graph = match seed % 2 {
+        0 => TestGraph::directed(vertices as usize, &edges),
+        _ => TestGraph::undirected(vertices as usize, &edges),
+    };
+    let codec = Codec::ALL[(seed / 2 % 2) as usize];
+    let mut live = Live::new(TestGraph { codec, duplicates_kept: false, ..graph });
+    // The first ones in the log, and nothing kept in memory.
+    let limits = limits(100_000).bulk_run_percent(1_000_000).run_bytes(0);
+    open(&mut live, limits.run_percent(0));
+    for round in 0..4u64 {
+        let before = live.graph();
+        let model = live.model.clone();
+        let new = if round == 2 { 30 } else { 0 };
+        let hub = random.below(vertices) as u32;
+        let count = if round % 2 == 0 { 17_000 } else { 50 };
+        let known = live.model.edges.iter().copied().collect::<Vec<_>>();
+        let mut list: Vec<_> = (0..count)
+            .map(|i| match random.below(4) {
+                0 if !known.is_empty() => {
+                    let (u, v) = known[random.below(known.len() as u64) as usize];
+                    delete(u, v)
+                }
+                1 => add(hub, random.below(vertices + new) as u32),
+                // Some twice.
+                2 if i % 16 == 0 => add(hub, 1),
+                _ => add(random.below(vertices + new) as u32, random.below(vertices) as u32),
+            })
+            .collect();
+        // One of the longest list, so that another may become the longest.
+        list.push(delete(
+            known.first().map_or(0, |(u, _)| *u),
+            known.first().map_or(1, |(_, v)| *v),
+        ));
+        let mut batch = changes(list);
+        batch.new_ids.extend((0..new).map(|i| Id::Integer(1_000_000 + i)));
+        let updated = live.commit(&batch);
+        let runs = live.graph().runs();
+        println!(
+            "seed {seed}, batch {round}: {runs} runs, {} pages written",
+            updated.pages_written
+        );
+        assert!(runs > 0 && updated.merged_entries == 0, "it became a run");
+        live.assert_same();
+        assert_diff((&before, &model), (&live.graph(), &live.model));
+        if random.below(3) == 0 {
+            open(&mut live, limits.run_percent(0));
+        }
+    }
+    // A small batch does not fit the share of runs for small ones.
+    let settled = live.store.settle().unwrap();
+    assert!(settled.merged_entries > 0 && live.graph().runs() == 0);
+    live.assert_same();
+    let epoch = live.store.epoch();
+    assert_eq!(live.store.settle().unwrap().epoch, epoch, "there is nothing left to merge");
+}
+
+#[test]
+fn large_batches_become_runs_until_they_are_settled() {
+    (0..6).for_each(play_large);
+}
+
+#[test]
+fn no_run_with_right_checksums_makes_a_reader_panic() {
+    let live = with_runs(Codec::Raw);
+    let (graph, bytes) = (live.graph(), live.device.bytes());
+    let (page_bytes, salt) = (graph.page_bytes(), graph.superblock().salt);
+    let mut random = Random(78);
+    let mut refused = 0;
+    for round in 0..3000 {
+        let kind = [SectionKind::DeltaRuns, SectionKind::DeltaIndex][usize::from(round % 4 == 3)];
+        let section = *graph.superblock().section(kind).unwrap();
+        let page = section.first_page + random.below(section.pages);
+        let physical = graph.physical(page);
+        let mut bytes = bytes.clone();
+        let page = &mut bytes[physical as usize * page_bytes..][..page_bytes];
+        for _ in 0..1 + random.below(3) {
+            let end = [HEADER_BYTES, HEADER_BYTES + 80, page_bytes][round % 3] as u64;
+            let at = 4 + random.below(end - 4) as usize;
+            page[at] = [0, 1, 0xff, page[at] ^ 1][random.below(4) as usize];
+        }
+        let sum = checksum(page, salt, physical);
+        page[..4].copy_from_slice(&sum.to_le_bytes());
+        let damaged = MemoryDevice::with_bytes(bytes);
+        let read = Graph::open(damaged.shared()).and_then(|graph| {
+            DIRECTIONS.iter().try_for_each(|direction| {
+                graph.degrees(*direction, &mut |_, _| {})?;
+                graph.scan(*direction, &mut |_, view| {
+                    let vertices = graph.vertices() as u32;
+                    assert!(view.entries().iter().all(|entry| *entry < vertices));
+                    Ok(())
+                })
+            })
+        });
+        refused += u64::from(read.is_err());
+    }
+    assert!(refused > 1000, "{refused} of 3000");
 }

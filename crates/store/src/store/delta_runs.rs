@@ -1,0 +1,104 @@
+//! Which changes become delta runs, and when runs are merged into the lists.
+
+use std::sync::MutexGuard;
+
+use super::live::BATCH_CHANGES_MAX;
+use super::{Live, Store};
+use crate::Direction;
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::index::Adjacency;
+use crate::log::encoded_id_bytes;
+use crate::readers::lock;
+use crate::runs::write::RunWriter;
+use crate::superblock::SectionKind;
+use crate::update::{Batch, Change, Op, Updated};
+
+/// Most vertices that are new in runs and log: their lists share the last page.
+pub(super) const NEW_VERTICES_MAX: usize = u16::MAX as usize;
+
+/// Most bytes of their ids.
+pub(super) const NEW_IDS_BYTES_MAX: usize = 16 << 20;
+
+impl Store {
+    /// Merges delta runs and log into the lists if the runs are more than passes over the lists
+    /// should read ([`LogLimits::run_percent`]); for the end of a series of large batches.
+    ///
+    /// # Errors
+    /// As [`Store::update`].
+    pub fn settle(&self) -> Result<Updated> {
+        let mut live = lock(&self.live);
+        let graph = self.base_graph(&mut live)?;
+        match run_pages_max(&graph, self.limits.run_percent) < run_pages(&graph) {
+            true => self.update_with(live, &Batch::default()),
+            false => Ok(Updated::unchanged(graph.superblock().epoch)),
+        }
+    }
+
+    /// Makes a batch, with all changes of the log, a commit: as a delta run if there is room for
+    /// one, else in the lists, which then take all runs.
+    pub(super) fn make_commit<'s>(
+        &'s self,
+        mut live: MutexGuard<'s, Live>,
+        batch: &Batch,
+    ) -> Result<Updated> {
+        let graph = self.base_graph(&mut live)?;
+        let of_edges = |change: &Change| matches!(change.op, Op::Add | Op::Delete);
+        let may_be_run = !graph.is_weighted()
+            && batch.changes.iter().all(of_edges)
+            && !is_for_commit(&graph, batch);
+        if may_be_run && self.has_room_for_run(&live, batch, batch.changes.len()) {
+            if let Some(updated) = self.update_as_run(live, batch)? {
+                return Ok(updated);
+            }
+            live = lock(&self.live);
+        }
+        self.update_with(live, batch)
+    }
+
+    /// Whether there is room for a run of the changes of the log and so many of a batch, which has
+    /// new ids.
+    pub(super) fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
+        let (pending, graph) = (live.pending(), live.base_graph());
+        let changes = (pending.edges.len() + changes) as u64;
+        let bytes = RunWriter::bytes_for(2 * changes, list_pages(graph));
+        let pages = run_pages(graph) + bytes.div_ceil(graph.page_bytes() as u64);
+        let percent = match batch.changes.len() > BATCH_CHANGES_MAX {
+            true => self.limits.bulk_run_percent.max(self.limits.run_percent),
+            false => self.limits.run_percent,
+        };
+        let new_ids = pending.id_bytes + encoded_id_bytes(&batch.new_ids);
+        // A graph without vertices has no page to read new lists with.
+        graph.vertices() > 0
+            && changes > 0
+            && live.new_vertices() + batch.new_ids.len() <= NEW_VERTICES_MAX
+            && new_ids <= NEW_IDS_BYTES_MAX
+            && pages <= run_pages_max(graph, percent)
+    }
+}
+
+/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
+/// cannot have.
+pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
+    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
+    let mut changes = batch.changes.iter();
+    changes.any(|Change { op, source, target }| {
+        op.is_commit() || is_deleted(*source) || is_deleted(*target)
+    })
+}
+
+/// Pages of the lists of both directions.
+fn list_pages(graph: &Graph) -> u64 {
+    let lists = [Direction::Out, Direction::In].map(|direction| graph.adjacency(direction));
+    let [out, back] = lists.map(|lists| lists.map_or(0, Adjacency::pages));
+    out + if graph.is_directed() { back } else { 0 }
+}
+
+fn run_pages(graph: &Graph) -> u64 {
+    graph.superblock().section(SectionKind::DeltaRuns).map_or(0, |runs| runs.pages)
+}
+
+/// So many pages of delta runs are a share of the lists.
+fn run_pages_max(graph: &Graph, percent: u64) -> u64 {
+    list_pages(graph).saturating_mul(percent) / 100
+}
