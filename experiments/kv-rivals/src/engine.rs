@@ -138,7 +138,10 @@ impl Engine {
     }
 
     /// Waits for work in the background.
-    pub fn settle(&self) {
+    pub fn settle(&self) -> Result<()> {
+        if let Self::Graph(update) = self {
+            update.lock().expect("nobody adds").settle()?;
+        }
         if let Self::Fjall(database, _) = self {
             let mut idle = 0;
             while idle < 3 {
@@ -147,6 +150,7 @@ impl Engine {
                 idle = if busy { 0 } else { idle + 1 };
             }
         }
+        Ok(())
     }
 
     /// Entries that are stored, two for an edge. A graph is merged for that.

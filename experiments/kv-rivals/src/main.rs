@@ -118,7 +118,7 @@ fn ingest(
     }
     let at_last_commit = written_bytes()? - written;
     let settling = Instant::now();
-    engine.settle();
+    engine.settle()?;
     let settled = settling.elapsed().as_secs_f64();
     let cpu = cpu_seconds()? - cpu - making;
     let peak = peak_bytes()?;

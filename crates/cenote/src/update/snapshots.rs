@@ -12,8 +12,8 @@ use crate::error::Result;
 impl Update {
     /// Keeps the present state of the graph under a name, at the cost of a commit, not of a copy:
     /// [`OpenOptions::at`](crate::graph::OpenOptions::at) opens it, whatever changes later. Merges
-    /// the changes of the log first. Changes that were not committed yet stay so, and are not part
-    /// of it.
+    /// the changes of delta runs and log first. Changes that were not committed yet stay so, and
+    /// are not part of it.
     ///
     /// A name has 1 to 64 bytes, without control characters, `/` and `@`. A graph has at most 64
     /// snapshots.
@@ -61,7 +61,7 @@ impl Update {
     }
 
     /// Removes a snapshot. Updates use its pages again, once no reader has it open. Merges the
-    /// changes of the log first. Returns the snapshot as it was.
+    /// changes of delta runs and log first. Returns the snapshot as it was.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] if there is none of this name. As [`Update::commit`].

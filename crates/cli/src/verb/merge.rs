@@ -1,4 +1,4 @@
-//! `cenote merge`: merges the changes of the log into the lists.
+//! `cenote merge`: merges the changes of delta runs and log into the lists.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,11 +14,12 @@ use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
 use crate::verb::Outcome;
 
-/// Merge the changes of a graph's log into its lists
+/// Merge the changes of a graph's delta runs and log into its lists
 ///
-/// Small updates go to the log, and runs read the lists with them. Merging rewrites the pages of
-/// the lists that changed, so that runs read lists alone. It is one commit: after an error or a
-/// power cut the log is as it was. Updates merge by themselves when the log is full.
+/// Updates go to the log and to delta runs, and lists are read with both. Merging rewrites the pages
+/// of the lists that changed, so that lists are read alone. It is one commit: after an error or a
+/// power cut runs and log are as they were. Updates merge by themselves when the runs are more than
+/// 4% of the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -3,7 +3,7 @@
 //! - [`generate`]: generate a graph of a model
 //! - [`import`]: build a graph file from edge lists
 //! - [`update`]: add and delete edges of a graph
-//! - [`merge`]: merge the changes of the log into the lists
+//! - [`merge`]: merge the changes of delta runs and log into the lists
 //! - [`snapshot`]: keep the state of a graph under a name
 //! - [`compact`]: rewrite a graph in order
 //! - [`info`]: describe a graph file

@@ -19,7 +19,7 @@ use crate::verb::Outcome;
 ///
 /// A snapshot is made without a copy: pages that it shares with the graph are stored once, and
 /// updates write to other places. --at NAME reads it: with run, estimate, neighbors, export, info
-/// and check. Changes of the log are merged first. Removing a snapshot lets updates use its pages
+/// and check. Delta runs and log are merged first. Removing a snapshot lets updates use its pages
 /// again; the file does not shrink.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

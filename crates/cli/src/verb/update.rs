@@ -49,9 +49,10 @@ const LINE_BYTES_MAX: u64 = 1 << 18;
 /// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
 /// the graph has the commits before it. Readers of the graph keep the state that they opened.
 ///
-/// A small commit goes to the log of the graph. A log that is full becomes a sorted run of changes
-/// in the file; lists are read with the runs and the log. When the runs are 4% of the lists,
-/// or by `cenote merge`, all are merged into the lists.
+/// A small commit goes to the log of the graph. A log that is full, or a large commit, becomes a
+/// sorted run of changes in the file; lists are read with the runs and the log. When the runs are 4%
+/// of the lists, in a series of large commits 25%, at the end of the command, or by `cenote merge`,
+/// all are merged into the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -41,7 +41,7 @@ pub type NamedAnswer = (&'static str, Outcome<Vec<u64>>);
 const NONE: u64 = u64::MAX;
 
 /// Budget of the algorithms that run at every crash point: buffers cost time.
-const LITTLE_MEMORY: u64 = 4 << 20;
+const LITTLE_MEMORY: u64 = 1 << 20;
 
 const MEMORY: u64 = 64 << 20;
 

@@ -96,6 +96,10 @@ pub struct LogLimits {
     /// Bytes of pages that a writer keeps in memory, at least those that a merge reads at once:
     /// what small batches look up again is not read again.
     pub page_bytes: u64,
+    /// Most requests of a commit that are in flight.
+    pub write_depth: usize,
+    /// Most bytes of each, but a page at least: neighbouring pages are written together.
+    pub write_bytes: usize,
     /// Whether a flush is synced. If not, the last batches may be lost in a power cut, but none in
     /// part and none before another that is there.
     pub synced: bool,
@@ -112,6 +116,8 @@ impl Default for LogLimits {
             bulk_run_percent: 25,
             run_bytes: 16 << 20,
             page_bytes: 0,
+            write_depth: 16,
+            write_bytes: 64 << 10,
             synced: true,
         }
     }
@@ -120,6 +126,7 @@ impl Default for LogLimits {
 impl LogLimits {
     setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
     setters! { bulk_run_percent: u64, page_bytes: u64, synced: bool }
+    setters! { write_depth: usize, write_bytes: usize }
 
     /// Bytes of a writer's memory for a change of the log: as it is pending, as it is durable, and
     /// the numbers of its lists.

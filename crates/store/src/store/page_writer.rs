@@ -3,16 +3,13 @@
 use cenote_device::{Buffer, Completion, Device, Op, Queue, QueueConfig, Request, Result};
 use cenote_pool::PageId;
 
-/// Requests that are in flight at most, and bytes of each.
-const DEPTH: usize = 16;
-const RUN_BYTES: usize = 64 << 10;
-
 /// Pages on their way to a device.
 pub(super) struct PageWriter {
     device: String,
     queue: Box<dyn Queue>,
     completions: Vec<Completion>,
     page_bytes: usize,
+    run_bytes: usize,
     /// The pages that wait for their neighbours.
     run: Option<Run>,
     spare: Vec<Buffer>,
@@ -26,12 +23,20 @@ struct Run {
 }
 
 impl PageWriter {
-    pub fn new(device: &dyn Device, page_bytes: usize) -> Result<Self> {
+    /// `depth` requests are in flight at most, each of at most so many bytes, but a page at least.
+    pub fn new(
+        device: &dyn Device,
+        page_bytes: usize,
+        depth: usize,
+        request_bytes: usize,
+    ) -> Result<Self> {
+        let depth = depth.max(1);
         Ok(Self {
             device: device.name(),
-            queue: device.queue(&QueueConfig::with_depth(DEPTH))?,
-            completions: Vec::with_capacity(DEPTH),
+            queue: device.queue(&QueueConfig::with_depth(depth))?,
+            completions: Vec::with_capacity(depth),
             page_bytes,
+            run_bytes: (request_bytes / page_bytes).max(1) * page_bytes,
             run: None,
             spare: Vec::new(),
             pages: 0,
@@ -45,11 +50,11 @@ impl PageWriter {
 
     /// Writes a page, at the latest when [`PageWriter::settle`] is called.
     pub fn write(&mut self, page: PageId, bytes: &[u8]) -> Result<()> {
-        let room = RUN_BYTES / self.page_bytes;
+        let room = self.run_bytes / self.page_bytes;
         let follows = |run: &Run| run.first + run.pages as u64 == page && run.pages < room;
         if !self.run.as_ref().is_some_and(follows) {
             self.flush()?;
-            let buffer = self.spare.pop().map_or_else(|| Buffer::new(RUN_BYTES), Ok)?;
+            let buffer = self.spare.pop().map_or_else(|| Buffer::new(self.run_bytes), Ok)?;
             self.run = Some(Run { first: page, pages: 0, buffer });
         }
         let run = self.run.as_mut().expect("it was just begun");

@@ -12,7 +12,8 @@ use crate::superblock::{SNAPSHOTS_MAX, SnapshotLabel, Superblock, name_fault};
 
 impl Store {
     /// Keeps the present state of the graph under a name, `epoch-` and its epoch if none is given:
-    /// merges the changes of the log, if there are any, and records the state in a commit more.
+    /// merges the changes of delta runs and log, if there are any, and records the state in a commit
+    /// more.
     /// Writes a page for each snapshot and the page table, no lists. `created` is the time, in
     /// seconds since 1970.
     ///
@@ -44,7 +45,7 @@ impl Store {
     }
 
     /// Removes a snapshot: its pages are free when no reader has it open any more. Merges the
-    /// changes of the log first. Returns the snapshot as it was.
+    /// changes of delta runs and log first. Returns the snapshot as it was.
     ///
     /// # Errors
     /// [`StoreError::NoSnapshot`]; those of [`Store::merge`] and of
