@@ -114,14 +114,8 @@ impl<'g> Neighbors<'g> {
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        check_direction(self.graph, self.direction)?;
         let graph = self.graph.stored();
-        if graph.adjacency(self.direction).is_none() {
-            let reason = format!(
-                "{}: the graph has no in-edges: import it with `in_edges`",
-                self.graph.path().display()
-            );
-            return Err(Error::Unsupported(reason.into()).into());
-        }
         let ids = graph.ids().map_err(Error::from)?;
         let mut requested = self.requested()?;
         std::thread::scope(|scope| {
@@ -237,6 +231,16 @@ impl<'g> Neighbors<'g> {
         }
         Ok(vertices)
     }
+}
+
+/// An error if the graph has no lists of a direction.
+pub(super) fn check_direction(graph: &Graph, direction: Direction) -> Result<()> {
+    if graph.stored().adjacency(direction).is_some() {
+        return Ok(());
+    }
+    let path = graph.path().display();
+    let reason = format!("{path}: the graph has no in-edges: import it with `in_edges`");
+    Err(Error::Unsupported(reason.into()))
 }
 
 /// The requested ids: those given, then the lines of a file.
