@@ -31,7 +31,7 @@ from ._results import (
     Triangles,
     Walks,
 )
-from ._update import CheckReport, Snapshot, Update, check, compact, update
+from ._update import CheckReport, Snapshot, Update, check, compact, profile, update
 from .errors import (
     CenoteError,
     CenoteWarning,
@@ -89,5 +89,6 @@ __all__ = [
     "errors",
     "import_graph",
     "open",
+    "profile",
     "update",
 ]

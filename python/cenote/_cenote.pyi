@@ -17,6 +17,7 @@ __all__ = [
     "check",
     "compact",
     "import_graph",
+    "profile",
 ]
 
 __version__: str
@@ -127,4 +128,9 @@ def import_graph(
 def check(
     path: _Path, at: str | None = None, progress: _Listener | None = None
 ) -> tuple[int, list[str], int]: ...
-def compact(path: _Path, options: dict[str, Any], progress: _Listener | None = None) -> str: ...
+def compact(
+    path: _Path, options: dict[str, Any], progress: _Listener | None = None
+) -> tuple[str, list[str]]: ...
+def profile(
+    path: _Path, quick: bool = False, scratch: int | None = None, progress: _Listener | None = None
+) -> tuple[str, os.PathLike[str] | None]: ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -19,10 +18,11 @@ from ._options import (
     VertexId,
     VertexIds,
     listener,
+    warn,
 )
 from ._runs import Runs
 from ._update import Snapshot, Update
-from .errors import CenoteWarning, InvalidInput
+from .errors import InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow
@@ -59,8 +59,7 @@ def open(
     """
     lookups = None if memory is None else (memory, threads or os.cpu_count() or 1)
     native = _cenote.Graph.open(path, at, migration, lookups)
-    for text in native.warnings():
-        warnings.warn(text, CenoteWarning, stacklevel=2)
+    warn(native.warnings())
     return Graph(native, path)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from .errors import CenoteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +69,13 @@ class RunOptions(TypedDict, total=False):
 def given(**options: Any) -> dict[str, Any]:
     """The options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Warnings of the library as those of the caller of this package, with its names."""
+    for text in texts:
+        text = text.replace("`cenote profile --quick DIR`", "`cenote.profile(DIR, quick=True)`")
+        warnings.warn(text, CenoteWarning, stacklevel=3)
 
 
 Listener: TypeAlias = "Callable[[str, int, int | None, float], None]"

@@ -1,17 +1,15 @@
-"""Changes of stored graphs, snapshots, compaction and check."""
+"""Changes of stored graphs, snapshots, compaction and check; profiles of drives."""
 
 from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _cenote
-from ._options import Memory, OnProgress, PathLike, VertexId, given, listener
-from .errors import CenoteWarning
+from ._options import Memory, OnProgress, PathLike, VertexId, given, listener, warn
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -76,8 +74,7 @@ class Update:
         self._closed = False
         self.report: dict[str, Any] = {}
         """What the last commit did."""
-        for text in self._native.warnings():
-            warnings.warn(text, CenoteWarning, stacklevel=2)
+        warn(self._native.warnings())
 
     def __enter__(self) -> Self:
         return self
@@ -241,5 +238,31 @@ def compact(
         threads=threads,
         temp_dir=temp_dir,
     )
-    report: dict[str, Any] = json.loads(_cenote.compact(path, options, listener(progress)))
+    text, warnings = _cenote.compact(path, options, listener(progress))
+    warn(warnings)
+    report: dict[str, Any] = json.loads(text)
     return report
+
+
+def profile(
+    path: PathLike,
+    *,
+    quick: bool = False,
+    scratch: int | None = None,
+    progress: OnProgress = False,
+) -> dict[str, Any]:
+    """Measures the drive under a folder, and saves its profile, from which runs plan their reads.
+
+    Args:
+        path: a folder, in which a scratch file is written and removed; or a file or a drive,
+            which is only read, and whose profile is not saved.
+        quick: 20 seconds instead of minutes.
+        scratch: bytes of the scratch file [1 GiB, or half of the free space].
+        progress: see `cenote.Progress`.
+
+    Returns:
+        The profile: latency, bandwidth and parallelism by request size, and `saved`, its file.
+    """
+    text, saved = _cenote.profile(path, quick, scratch, listener(progress))
+    found: dict[str, Any] = json.loads(text)
+    return found | {"saved": None if saved is None else os.fspath(saved)}

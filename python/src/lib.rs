@@ -3,7 +3,7 @@
 //! - `graph`: open graphs, runs and look-ups
 //! - `answer`, `array`, `arrow`: answers, and their values in NumPy and Arrow
 //! - `import`, `batches`: imports of files and of Python objects
-//! - `update`: changes, snapshots, compaction, check
+//! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
 //! - `options`, `errors`: options by their names, exceptions
 
@@ -31,6 +31,7 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(update::check, module)?)?;
     module.add_function(wrap_pyfunction!(update::compact, module)?)?;
+    module.add_function(wrap_pyfunction!(update::profile, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

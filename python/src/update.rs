@@ -1,9 +1,10 @@
-//! Changes of stored graphs, snapshots, compaction and check.
+//! Changes of stored graphs, snapshots, compaction and check; profiles of drives.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
+use cenote::drive::measure;
 use cenote::graph::SnapshotInfo;
 use cenote::update::UpdateReport;
 use cenote::{Compact, Graph, Update, ValueType};
@@ -212,7 +213,7 @@ pub fn check(
     })
 }
 
-/// Writes a graph as an import of its edges would. Returns the report as JSON.
+/// Writes a graph as an import of its edges would. Returns the report as JSON, and warnings.
 #[pyfunction]
 #[pyo3(signature = (path, options, progress=None))]
 pub fn compact(
@@ -220,7 +221,7 @@ pub fn compact(
     path: PathBuf,
     options: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<(String, Vec<String>)> {
     let get = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
         Ok(options.get_item(name)?.filter(|value| !value.is_none()))
     };
@@ -251,6 +252,27 @@ pub fn compact(
         compact = order.into_iter().fold(compact, Compact::order);
         compact = hubs.into_iter().fold(compact, Compact::hub_neighbours);
         compact = if overwrite { compact.overwrite() } else { compact };
-        Ok(json(&compact.run()?))
+        let report = compact.run()?;
+        Ok((json(&report), report.warnings.iter().map(ToString::to_string).collect()))
+    })
+}
+
+/// Measures a drive and saves its profile. Returns it as JSON, and where it was saved.
+#[pyfunction]
+#[pyo3(signature = (path, quick=false, scratch=None, progress=None))]
+pub fn profile(
+    py: Python<'_>,
+    path: PathBuf,
+    quick: bool,
+    scratch: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<PathBuf>)> {
+    let (call, started) = (Call::default(), Instant::now());
+    call.wait(py, progress.as_ref(), || {
+        let (profile, saved) = measure(&path, quick, scratch, &mut |done, total| {
+            call.report(("measuring", done, Some(total), started.elapsed().as_secs_f64()));
+            !call.is_cancelled()
+        })?;
+        Ok((json(&profile), saved))
     })
 }

@@ -16,6 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "data" / "debian-depends.tsv.zst"
 
 
+def pytest_configure(config):
+    # Each graph that is opened warns that its drive has no profile.
+    config.addinivalue_line("filterwarnings", "ignore::cenote.CenoteWarning")
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """An empty working folder."""

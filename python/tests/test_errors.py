@@ -81,8 +81,9 @@ def test_a_closed_graph_says_so(packages):
 
 
 def test_warnings_of_the_library_are_those_of_python(packages):
-    with pytest.warns(cenote.CenoteWarning, match="no profile of the drive"):
+    with pytest.warns(cenote.CenoteWarning, match=r"`cenote\.profile\(DIR, quick=True\)`") as heard:
         cenote.open(packages).close()
+    assert heard[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(cenote.CenoteWarning):
@@ -220,3 +221,17 @@ def test_threads_run_on_one_graph_side_by_side(packages):
     thread.join(20)
     assert not thread.is_alive() and time.monotonic() - started < 5
     graph.close()
+
+
+def test_a_measurement_of_a_drive_that_is_stopped_leaves_nothing(folder, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+
+    def stop(progress):
+        raise RuntimeError(f"enough of {progress.phase}")
+
+    with pytest.raises(RuntimeError, match="enough of measuring"):
+        cenote.profile(folder, quick=True, scratch=16 << 20, progress=stop)
+    assert not list((folder / "state").rglob("*.json"))
+    assert os.listdir() == ["state"]
+    with pytest.raises(FileNotFoundError):
+        cenote.profile("absent", quick=True)
