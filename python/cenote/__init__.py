@@ -9,7 +9,7 @@
 
 from . import errors
 from ._cenote import Strings, __version__
-from ._graph import Edges, Graph, open
+from ._graph import Edges, Graph, Sample, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
 from ._results import (
@@ -75,6 +75,7 @@ __all__ = [
     "Reach",
     "Result",
     "RunOptions",
+    "Sample",
     "Snapshot",
     "Sssp",
     "Strings",

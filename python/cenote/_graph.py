@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -211,6 +212,37 @@ class Graph(Runs):
         parts = self._split(degrees, np.asarray(weights))
         return list(zip(lists, parts, strict=True))
 
+    def sample_neighbors(
+        self,
+        seeds: VertexIds,
+        *,
+        fanouts: Sequence[int],
+        seed: int = 1,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> Sample:
+        """Samples neighbours, layer by layer, without replacement: a mini-batch for training.
+
+        Of each of `seeds` at most `fanouts[0]` neighbours are sampled, of each vertex that is new
+        then at most `fanouts[1]`, and so on. The sample depends on `seed` and the ids alone.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            InvalidInput: no fanout, or one that is 0.
+
+        Example:
+            >>> sample = g.sample_neighbors(["bash", "vim"], fanouts=[15, 10], seed=7)
+            >>> sample.seeds, [len(src) for src, dst in sample.layers]
+            (2, [30, 148])
+        """
+        inward, fanouts = _is_inward(direction), list(fanouts)
+        ids, count, layers = self._native.sample_neighbors(
+            seeds, fanouts, seed, inward, memory, threads
+        )
+        parts = [(np.asarray(sources), np.asarray(targets)) for sources, targets in layers]
+        return Sample(_results.id_list(ids), count, parts)
+
     @staticmethod
     def _split(degrees: _cenote.Array, items: Any) -> list[Any]:
         """Parts of an array or list, of given lengths."""
@@ -302,6 +334,22 @@ class Graph(Runs):
         """Merges small commits from the log into the lists. Returns counts."""
         with self.update() as update:
             return update.merge()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of neighbourhoods. Its vertices have numbers of their own, from 0.
+
+    Attributes:
+        ids: the id of each vertex of the sample: first the given ones, each once.
+        seeds: how many were given.
+        layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
+            neighbours, and for each the vertex whose neighbour it is.
+    """
+
+    ids: Ids
+    seeds: int
+    layers: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 class Edges:

@@ -17,6 +17,7 @@ use crate::arrow::array_capsules;
 pub enum Slice<'a> {
     U32(&'a [u32]),
     U64(&'a [u64]),
+    I64(&'a [i64]),
     F64(&'a [f64]),
 }
 
@@ -36,6 +37,7 @@ impl Array {
         let (address, len, kind) = match slice {
             Slice::U32(values) => (values.as_ptr().addr(), values.len(), "<u4"),
             Slice::U64(values) => (values.as_ptr().addr(), values.len(), "<u8"),
+            Slice::I64(values) => (values.as_ptr().addr(), values.len(), "<i8"),
             Slice::F64(values) => (values.as_ptr().addr(), values.len(), "<f8"),
         };
         Self { address, len, kind, _owner: owner }
@@ -49,6 +51,11 @@ impl Array {
     pub fn of_u64(values: Vec<u64>) -> Self {
         let values = Arc::new(values);
         Self::of(Slice::U64(&values), Arc::clone(&values) as _)
+    }
+
+    pub fn of_i64(values: Vec<i64>) -> Self {
+        let values = Arc::new(values);
+        Self::of(Slice::I64(&values), Arc::clone(&values) as _)
     }
 
     pub fn of_f64(values: Vec<f64>) -> Self {

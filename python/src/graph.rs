@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote::algorithm::Wcc;
 use cenote::export::EdgeBatches;
+use cenote::graph::Neighbors;
 use cenote::run::{Answer, Run};
 use cenote::{Direction, Error, Graph, Id, VertexId};
 use pyo3::prelude::*;
@@ -80,6 +81,25 @@ where
     }
     let answer = call.wait(py, progress, || Ok(Arc::new(run.run()?)))?;
     Ok(PyAnswer::new(answer, call))
+}
+
+/// Ids, how many of them were given, and the sources and targets of each layer.
+type Sampled = (Py<PyAny>, usize, Vec<(Array, Array)>);
+
+/// A look-up of the lists of vertices.
+fn lists<'g>(
+    graph: &'g Graph,
+    ids: &[String],
+    inward: bool,
+    call: &Arc<Call>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+) -> Neighbors<'g> {
+    let direction = if inward { Direction::In } else { Direction::Out };
+    let mut lists = graph.neighbors().direction(direction).cancel(call.canceller());
+    lists = memory.into_iter().fold(lists, Neighbors::memory);
+    lists = threads.into_iter().fold(lists, Neighbors::threads);
+    ids.iter().fold(lists, |lists, id| lists.of(id))
 }
 
 #[pymethods]
@@ -217,11 +237,7 @@ impl PyGraph {
             return Err(exception("Unsupported", &reason, None));
         }
         let call = Arc::new(Call::default());
-        let mut lists = graph.neighbors().cancel(call.canceller());
-        lists = lists.direction(if inward { Direction::In } else { Direction::Out });
-        lists = memory.into_iter().fold(lists, |lists, memory| lists.memory(memory));
-        lists = threads.into_iter().fold(lists, |lists, threads| lists.threads(threads));
-        lists = ids.iter().fold(lists, |lists, id| lists.of(id));
+        let lists = lists(&graph, &ids, inward, &call, memory, threads);
         let (degrees, ids, found) = call.wait(py, None, || {
             let (mut degrees, mut found) = (Vec::new(), Vec::new());
             let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
@@ -239,6 +255,37 @@ impl PyGraph {
         Ok((Array::of_u64(degrees), ids.into_python(py)?, found))
     }
 
+    /// Samples neighbours of vertices, layer by layer. Returns the ids of the sample, how many of
+    /// them were given, and the edges of each layer by the numbers of the sample.
+    #[pyo3(signature = (ids, fanouts, seed, inward=false, memory=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the options of the method of Python")]
+    fn sample_neighbors(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        fanouts: Vec<usize>,
+        seed: u64,
+        inward: bool,
+        memory: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<Sampled> {
+        let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        let call = Arc::new(Call::default());
+        let lists = lists(&graph, &ids, inward, &call, memory, threads);
+        let (ids, seeds, layers) = call.wait(py, None, || {
+            let sample = lists.sample(&fanouts, seed)?;
+            let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
+            sample.ids.iter().for_each(|id| ids.push(id.as_ref()));
+            let wide = |numbers: Vec<u32>| numbers.into_iter().map(i64::from).collect();
+            let layers = sample.layers.into_iter();
+            let layers = layers.map(|layer| (wide(layer.sources), wide(layer.targets)));
+            Ok((ids, sample.seeds, layers.collect::<Vec<(Vec<i64>, Vec<i64>)>>()))
+        })?;
+        let layers = layers.into_iter();
+        let layers = layers.map(|(from, to)| (Array::of_i64(from), Array::of_i64(to)));
+        Ok((ids.into_python(py)?, seeds, layers.collect()))
+    }
+
     /// The lengths of the lists of vertices; of all of them, by vertex, if none is given.
     #[pyo3(signature = (ids=None, inward=false))]
     fn degree(
@@ -253,8 +300,7 @@ impl PyGraph {
         let call = Arc::new(Call::default());
         let degrees = call.wait(py, None, || {
             if let Some(ids) = &ids {
-                let lists = graph.neighbors().direction(direction).cancel(call.canceller());
-                let lists = ids.iter().fold(lists, |lists, id| lists.of(id));
+                let lists = lists(&graph, ids, inward, &call, None, None);
                 let mut degrees = Vec::with_capacity(ids.len());
                 lists.for_each(|list| {
                     degrees.push(list.degree() as u64);

@@ -224,3 +224,47 @@ def test_a_graph_describes_itself(directed, random_graph):
     with pytest.raises(cenote.CenoteError):
         directed.id_of(10**6)
     assert os.fspath(directed.path).endswith("directed.cenote")
+
+
+def test_samples_are_neighbours_without_repeats(directed, random_graph):
+    sample = directed.sample_neighbors([3, 10, 3, 5000], fanouts=[4, 3, 2], seed=5)
+    assert sample.ids[: sample.seeds].tolist() == [3, 10, 5000]
+    assert len(set(sample.ids.tolist())) == len(sample.ids)
+    known, frontier = 3, {0, 1, 2}
+    for (sources, targets), fanout in zip(sample.layers, [4, 3, 2], strict=True):
+        edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
+        assert len(set(edges)) == len(edges)
+        assert set(targets.tolist()) <= frontier
+        for target in frontier:
+            found = [sample.ids[source] for source, to in edges if to == target]
+            neighbours = set(random_graph[sample.ids[target]])
+            assert set(found) <= neighbours
+            assert len(found) == min(fanout, len(neighbours))
+            assert found == sorted(found)
+        # The new vertices are numbered in the order in which they are found.
+        new = list(dict.fromkeys(s for s in sources.tolist() if s >= known))
+        assert new == list(range(known, known + len(new)))
+        frontier, known = set(new), known + len(new)
+    assert known == len(sample.ids)
+
+
+def test_samples_depend_on_the_seed_and_the_ids_alone(directed, random_graph, tmp_path):
+    everyone = sorted(random_graph)
+    cenote.import_graph(random_graph, "other.cenote", order="random", in_edges=True)
+
+    def sampled(graph, **options):
+        sample = graph.sample_neighbors(everyone, fanouts=[2, 2], **options)
+        return [(s.tolist(), d.tolist()) for s, d in sample.layers], sample.ids.tolist()
+
+    first = sampled(directed, seed=1)
+    assert sampled(directed, seed=1, threads=1, memory=8 << 20) == first
+    with cenote.open("other.cenote") as other:
+        assert sampled(other, seed=1) == first
+    assert sampled(directed, seed=2) != first
+    inward = directed.sample_neighbors(10, fanouts=[1000], direction="in")
+    assert inward.ids.tolist()[1:] == sorted(random_graph.predecessors(10))
+    for wrong in [[], [3, 0]]:
+        with pytest.raises(cenote.InvalidInput, match="fanouts"):
+            directed.sample_neighbors(3, fanouts=wrong)
+    with pytest.raises(cenote.UnknownVertex):
+        directed.sample_neighbors([3, 4], fanouts=[2])

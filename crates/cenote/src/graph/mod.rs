@@ -2,13 +2,14 @@
 //!
 //! - [`OpenOptions`]: options to open it
 //! - [`Info`]: its description
-//! - [`Neighbors`]: the lists of single vertices
+//! - [`Neighbors`]: the lists of single vertices; [`Sample`]: samples of them, layer by layer
 //! - [`Export`]: its edges; [`Diff`]: those that changed
 
 mod export;
 mod info;
 mod neighbors;
 mod open;
+mod sample;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use self::info::{Info, SectionInfo, SnapshotInfo, ValueInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
+pub use self::sample::{Sample, SampledLayer};
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;

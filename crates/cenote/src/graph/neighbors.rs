@@ -92,6 +92,13 @@ impl<'g> Neighbors<'g> {
         self
     }
 
+    /// The same look-up of other vertices.
+    pub(super) fn with_ids(&self, ids: impl Iterator<Item = String>) -> Self {
+        let Self { graph, direction, threads, memory_bytes, .. } = *self;
+        let watch = self.watch.clone();
+        Self { graph, direction, threads, memory_bytes, watch, ids: ids.collect(), file: None }
+    }
+
     /// Adds a vertex by its id.
     pub fn of(mut self, id: impl ToString) -> Self {
         self.ids.push(id.to_string());
@@ -418,6 +425,23 @@ impl<'a> NeighborList<'a> {
     /// Its length.
     pub fn degree(&self) -> usize {
         self.ranks.len()
+    }
+
+    /// The ids of the neighbours at some places of the list, which ascend.
+    ///
+    /// # Errors
+    /// Their ids cannot be read.
+    ///
+    /// # Panics
+    /// If the list has no such place.
+    pub fn ids_at(&self, places: &[usize]) -> Result<Vec<Id>> {
+        let ranks: Vec<VertexId> = places.iter().map(|&place| self.ranks[place]).collect();
+        let mut ids = Vec::with_capacity(ranks.len());
+        self.ids.for_each_of(&ranks, |id| {
+            ids.push(id.to_id());
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(ids)
     }
 
     /// The weights of the edges; empty if the graph has none.

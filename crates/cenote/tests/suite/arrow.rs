@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cenote::export::EdgeBatches;
 use cenote::import::arrow_array::cast::AsArray;
 use cenote::import::arrow_array::types::{Float32Type, Float64Type, UInt64Type};
-use cenote::import::arrow_array::{Array, RecordBatch, RecordBatchReader};
+use cenote::import::arrow_array::{RecordBatch, RecordBatchReader};
 use cenote::import::{Order, WeightType};
 use cenote::output::Batches;
 use cenote::{Direction, Error, Graph, Import, Update};
