@@ -7,6 +7,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 export CENOTE := $(abspath $(TARGET)/release/cenote)
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
+# The native part of the Python package, of the same build, where Python finds it beside its files.
+EXTENSION := python/cenote/_cenote.abi3.so
 
 .PHONY: help
 help:
@@ -21,6 +23,8 @@ help:
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
+	@echo 'make python  the Python package in place, for PYTHONPATH=python'
+	@echo 'make wheel  the Python package as a wheel: $(TARGET)/wheels'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
 
 .PHONY: demo
@@ -30,9 +34,11 @@ demo: build
 .PHONY: test
 test: toolchain venv
 	cargo test --workspace --locked
-	cargo build --workspace --locked --example hops --example mixing --example five_best
+	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
+	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	CENOTE=$(CHECKED) $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 tests/python
+	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest \
+	  -p no:cacheprovider -n 3 tests/python python/tests
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
@@ -52,9 +58,11 @@ crash: toolchain
 	$(TARGET)/debug/examples/crash $(CRASH_POINTS) $(CRASH_SEED)
 
 .PHONY: lint
-lint: toolchain
+lint: toolchain venv
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(VENV)/bin/ruff check python
+	$(VENV)/bin/ruff format --check python
 
 # One target folder for all archives, so that what they depend on is built once. Its name is new each
 # time: cargo keeps the unpacked archives by the name of that folder, and would build those of an
@@ -65,8 +73,8 @@ package: toolchain
 	rm -rf $(TARGET)/packaged.*
 	set -e; mkdir -p $(TARGET); packaged=$$(mktemp -d $(abspath $(TARGET))/packaged.XXXXXXXX); \
 	  trap 'rm -rf "$$packaged" "$(CARGO_HOME)"/registry/src/-*/cenote*' EXIT; \
-	  CARGO_TARGET_DIR=$$packaged cargo package --workspace --exclude cenote-sim --locked \
-	    --allow-dirty
+	  CARGO_TARGET_DIR=$$packaged cargo package --workspace --exclude cenote-sim \
+	    --exclude cenote-python --locked --allow-dirty
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 .PHONY: bench
@@ -93,6 +101,16 @@ drive-bench: build
 .PHONY: build
 build: toolchain
 	cargo build --release --locked -p cenote-cli
+
+.PHONY: python
+python: toolchain
+	cargo build --workspace --locked --lib --example five_best
+	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
+
+.PHONY: wheel
+wheel: toolchain venv
+	cd python && $(abspath $(VENV))/bin/maturin build --release --locked \
+	  --out $(abspath $(TARGET))/wheels
 
 .PHONY: toolchain
 toolchain:

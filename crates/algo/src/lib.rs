@@ -27,7 +27,7 @@ mod groups;
 pub mod kcore;
 pub mod lcc;
 pub mod mis;
-mod mix;
+pub mod mix;
 mod neighbourhood;
 pub mod pagerank;
 mod plain;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cenote_device::backend::file::{self, BackendChoice};
-use cenote_device::profile::{Profile, ProfileStore};
+use cenote_device::profile::{Profile, ProfileConfig, ProfileStore, profile_path};
 use cenote_device::wrapper::{BudgetDevice, IoBudget};
 use cenote_device::{Device, DeviceError, Op};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The request size whose k_r and k_w are a drive's budget.
 const PAGE_BYTES_USUAL: u64 = 4096;
@@ -77,6 +77,41 @@ impl fmt::Display for Warning {
             Self::NotLocked { path, reason } => {
                 write!(f, "{}: cannot lock it while it is read: {reason}", path.display())
             }
+        }
+    }
+}
+
+/// Measures the drive under `path`, a directory, in which a scratch file is written and removed
+/// afterwards, and saves its profile for later runs of this user; or a file or a device, which is
+/// only read. `quick` takes 20 seconds instead of minutes. A scratch file has `scratch_bytes` [1 GiB,
+/// or half of the free space]. `progress` is called with the steps done and all of them, as far as
+/// known, and ends the measurement by returning false. Returns the profile and where it was saved:
+/// not that of a file, whose writes were not measured.
+///
+/// # Errors
+/// [`Error::Cancelled`] if `progress` ended it; the profile cannot be saved, which is found before
+/// anything is measured; the drive fails.
+pub fn measure(
+    path: impl AsRef<Path>,
+    quick: bool,
+    scratch_bytes: Option<u64>,
+    progress: &mut dyn FnMut(u64, u64) -> bool,
+) -> Result<(Profile, Option<PathBuf>)> {
+    let path = path.as_ref();
+    let config = if quick { ProfileConfig::quick() } else { ProfileConfig::full() };
+    let store = if path.is_file() { None } else { Some(ProfileStore::of_user()?) };
+    store.iter().try_for_each(ProfileStore::check_writable)?;
+    let mut goes_on = true;
+    let measured = profile_path(path, &config, scratch_bytes, &mut |step| {
+        goes_on = goes_on && progress(step.done, step.total);
+        goes_on
+    });
+    match measured {
+        Err(_) if !goes_on => Err(Error::Cancelled),
+        measured => {
+            let profile = measured?;
+            let saved = store.map(|store| store.save(&profile)).transpose()?;
+            Ok((profile, saved))
         }
     }
 }

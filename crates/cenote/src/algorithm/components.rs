@@ -1,5 +1,6 @@
 //! [`Graph::wcc`](crate::Graph::wcc) and [`Graph::scc`](crate::Graph::scc).
 
+use std::fmt;
 use std::sync::Arc;
 
 use cenote_algo::{scc, wcc};
@@ -13,14 +14,17 @@ use crate::run::{Algorithm, Answer, Column, Job, Run};
 /// Weakly connected components; [`cenote_algo::wcc`].
 #[derive(Clone, Debug, Default)]
 pub struct Wcc {
-    since: Option<Arc<Earlier>>,
+    since: Option<Earlier>,
 }
 
 /// An answer for an earlier state of the graph.
-#[derive(Debug)]
-pub struct Earlier {
-    graph: Arc<StoredGraph>,
-    wcc: wcc::Wcc,
+#[derive(Clone)]
+pub struct Earlier(Arc<Answer<Wcc>>);
+
+impl fmt::Debug for Earlier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Earlier").finish_non_exhaustive()
+    }
 }
 
 impl Run<'_, Wcc> {
@@ -49,9 +53,8 @@ impl Run<'_, Wcc> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn since(mut self, answer: Answer<Wcc>) -> Self {
-        let (graph, wcc) = answer.into_parts();
-        self.algorithm.since = Some(Arc::new(Earlier { graph, wcc }));
+    pub fn since(mut self, answer: impl Into<Arc<Answer<Wcc>>>) -> Self {
+        self.algorithm.since = Some(Earlier(answer.into()));
         self
     }
 }
@@ -85,12 +88,12 @@ pub struct WccSince {
 impl Algorithm for Wcc {
     const NAME: &'static str = "wcc";
     /// The earlier answer. The run drops it.
-    type Config = Option<Arc<Earlier>>;
+    type Config = Option<Earlier>;
     type Output = wcc::Wcc;
     type Summary = WccSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<Self::Config> {
-        let is_state = |earlier: &&Arc<Earlier>| is_earlier(&earlier.graph, job.graph);
+        let is_state = |earlier: &&Earlier| is_earlier(earlier.0.graph(), job.graph);
         Ok(self.since.as_ref().filter(is_state).cloned())
     }
 
@@ -100,8 +103,8 @@ impl Algorithm for Wcc {
     }
 
     fn run(config: &mut Self::Config, job: &Job<'_>) -> Result<wcc::Wcc> {
-        if let Some(earlier) = config.take() {
-            let (before, labels) = (&earlier.graph, earlier.wcc.labels());
+        if let Some(Earlier(earlier)) = config.take() {
+            let (before, labels) = (earlier.graph(), earlier.labels());
             if let Some(wcc) = wcc::run_since(job.graph, job.engine.clone(), before, labels)? {
                 return Ok(wcc);
             }

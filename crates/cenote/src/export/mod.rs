@@ -5,11 +5,13 @@
 //! of all vertices are in memory: 8 bytes each for integers, the text for strings, and 4 more if
 //! the vertices are not in the order of their ids.
 
+mod arrow;
 mod parquet;
 mod vertices;
 
 use std::io::{self, Write};
 
+pub use self::arrow::EdgeBatches;
 pub use self::parquet::export_parquet;
 pub use self::vertices::export_vertices;
 use cenote_store::diff::{DiffReport, for_each_change};

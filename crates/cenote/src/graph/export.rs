@@ -149,6 +149,21 @@ impl<'g> Diff<'g> {
         Ok(export_changes(before, after, &mut out, progress)?)
     }
 
+    /// [`Diff::write_text`] to a file, which appears under its name when it is complete.
+    ///
+    /// # Errors
+    /// As [`Diff::write_text`], and [`Error::InvalidInput`] for a path that must not be replaced.
+    pub fn write(
+        &self,
+        path: impl AsRef<Path>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<DiffReport> {
+        let mut file = OutputFile::create(path.as_ref(), &[&self.after.path])?;
+        let report = self.write_text(&mut file, progress)?;
+        file.finish()?;
+        Ok(report)
+    }
+
     /// Counts the changes.
     ///
     /// # Errors

@@ -2,13 +2,14 @@
 //!
 //! - [`OpenOptions`]: options to open it
 //! - [`Info`]: its description
-//! - [`Neighbors`]: the lists of single vertices
+//! - [`Neighbors`]: the lists of single vertices; [`Sample`]: samples of them, layer by layer
 //! - [`Export`]: its edges; [`Diff`]: those that changed
 
 mod export;
 mod info;
 mod neighbors;
 mod open;
+mod sample;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +20,8 @@ use cenote_device::{Device, Op};
 use cenote_engine::{Engine, EngineConfig, Needs};
 pub use cenote_store::Snapshot;
 pub use cenote_store::check::{CheckReport, Fault};
-use cenote_store::{Ids, Value, VertexId, check_device, check_snapshot};
+use cenote_store::superblock::IdKind;
+use cenote_store::{Direction, Ids, Value, VertexId, check_device, check_snapshot};
 use cenote_tier::device::Refreshed;
 
 pub use self::export::{Diff, Export, Exported};
@@ -27,6 +29,7 @@ pub use self::info::{Info, SectionInfo, SnapshotInfo, ValueInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
+pub use self::sample::{Sample, SampledLayer};
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
@@ -44,6 +47,11 @@ const OPEN_RETRIES: u32 = 200;
 
 /// The graph for the engine and a caller's own kernels.
 pub use cenote_store::Graph as StoredGraph;
+
+/// Whether the user's ids are strings.
+pub fn has_names(graph: &StoredGraph) -> bool {
+    graph.superblock().ids == IdKind::Strings
+}
 
 /// An open graph. Dropping or [closing](Self::close) it releases its files, locks and threads; an
 /// answer keeps the files open as long as the answer lives.
@@ -189,6 +197,20 @@ impl Graph {
         visit: &mut dyn FnMut(VertexId, Value) -> cenote_store::Result<()>,
     ) -> Result<()> {
         Ok(self.stored.for_each_value(visit)?)
+    }
+
+    /// The lengths of all lists, by vertex: 8 bytes a vertex of memory.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the graph does not store the direction; its pages cannot be
+    /// read.
+    pub fn degrees(&self, direction: Direction) -> Result<Vec<u64>> {
+        neighbors::check_direction(self, direction)?;
+        let mut lengths = vec![0; self.stored.vertices()];
+        self.stored.degrees(direction, &mut |first, degrees| {
+            lengths[first as usize..][..degrees.len()].copy_from_slice(degrees);
+        })?;
+        Ok(lengths)
     }
 
     /// The graph for the engine.

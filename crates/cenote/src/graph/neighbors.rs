@@ -92,6 +92,13 @@ impl<'g> Neighbors<'g> {
         self
     }
 
+    /// The same look-up of other vertices.
+    pub(super) fn with_ids(&self, ids: impl Iterator<Item = String>) -> Self {
+        let Self { graph, direction, threads, memory_bytes, .. } = *self;
+        let watch = self.watch.clone();
+        Self { graph, direction, threads, memory_bytes, watch, ids: ids.collect(), file: None }
+    }
+
     /// Adds a vertex by its id.
     pub fn of(mut self, id: impl ToString) -> Self {
         self.ids.push(id.to_string());
@@ -114,14 +121,8 @@ impl<'g> Neighbors<'g> {
         &self,
         mut visit: impl FnMut(&NeighborList<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        check_direction(self.graph, self.direction)?;
         let graph = self.graph.stored();
-        if graph.adjacency(self.direction).is_none() {
-            let reason = format!(
-                "{}: the graph has no in-edges: import it with `in_edges`",
-                self.graph.path().display()
-            );
-            return Err(Error::Unsupported(reason.into()).into());
-        }
         let ids = graph.ids().map_err(Error::from)?;
         let mut requested = self.requested()?;
         std::thread::scope(|scope| {
@@ -237,6 +238,16 @@ impl<'g> Neighbors<'g> {
         }
         Ok(vertices)
     }
+}
+
+/// An error if the graph has no lists of a direction.
+pub(super) fn check_direction(graph: &Graph, direction: Direction) -> Result<()> {
+    if graph.stored().adjacency(direction).is_some() {
+        return Ok(());
+    }
+    let path = graph.path().display();
+    let reason = format!("{path}: the graph has no in-edges: import it with `in_edges`");
+    Err(Error::Unsupported(reason.into()))
 }
 
 /// The requested ids: those given, then the lines of a file.
@@ -414,6 +425,23 @@ impl<'a> NeighborList<'a> {
     /// Its length.
     pub fn degree(&self) -> usize {
         self.ranks.len()
+    }
+
+    /// The ids of the neighbours at some places of the list, which ascend.
+    ///
+    /// # Errors
+    /// Their ids cannot be read.
+    ///
+    /// # Panics
+    /// If the list has no such place.
+    pub fn ids_at(&self, places: &[usize]) -> Result<Vec<Id>> {
+        let ranks: Vec<VertexId> = places.iter().map(|&place| self.ranks[place]).collect();
+        let mut ids = Vec::with_capacity(ranks.len());
+        self.ids.for_each_of(&ranks, |id| {
+            ids.push(id.to_id());
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(ids)
     }
 
     /// The weights of the edges; empty if the graph has none.

@@ -9,8 +9,7 @@ pub use cenote_import::{
     ImportReport, Input, InputSpec, Phase, Vertices, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
-use cenote_store::hub_neighbours::HubNeighboursChoice;
-use cenote_store::{Codec, Order, WeightType};
+pub use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 
 use crate::lock::ReplacerLock;
 use crate::memory::MemorySize;

@@ -4,7 +4,9 @@
 //! - [`partial`]: a file that is renamed when it is complete
 //! - [`table`]: the values of all vertices, as Parquet, CSV or npy
 //! - [`corpus`]: walks, as text, Parquet or npy
+//! - [`Batches`]: the values of all vertices as Arrow batches
 
+pub(crate) mod arrow;
 pub(crate) mod corpus;
 pub mod partial;
 pub(crate) mod table;
@@ -15,6 +17,7 @@ use std::path::Path;
 
 use cenote_import::output::{Occupant, occupant};
 
+pub use self::arrow::Batches;
 use self::partial::PartialFile;
 use crate::error::{Error, Result};
 

@@ -25,7 +25,7 @@ use crate::graph::StoredGraph;
 use crate::watch::Watch;
 
 /// Rows formatted at a time.
-const BATCH: u32 = 1 << 16;
+pub(super) const BATCH: u32 = 1 << 16;
 
 type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
 
@@ -62,7 +62,8 @@ impl<'a> Column<'a> {
         Column::Measure(name, Box::new(get))
     }
 
-    fn name(&self) -> &'static str {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
         match self {
             Column::Count(name, _)
             | Column::Vertex(name, _)

@@ -34,8 +34,9 @@ impl<A: Algorithm> Deref for Answer<A> {
 }
 
 impl<A: Algorithm> Answer<A> {
-    pub(crate) fn into_parts(self) -> (Arc<StoredGraph>, A::Output) {
-        (self.graph, self.output)
+    /// The state of the graph that it is the answer for.
+    pub fn graph(&self) -> &Arc<StoredGraph> {
+        &self.graph
     }
 
     /// Statistics of the run.

@@ -360,3 +360,12 @@ fn a_graph_describes_and_checks_and_exports_itself() {
     let cancelled = graph.export().cancel(|| true).write(&out, &mut |_, _| {});
     assert!(matches!(cancelled, Err(Error::Cancelled)));
 }
+
+#[test]
+fn a_measurement_that_is_ended_is_cancelled() {
+    // Of a file, so that no profile of the user is replaced.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(16 << 20).unwrap();
+    let ended = cenote::drive::measure(file.path(), true, None, &mut |_, _| false);
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+}

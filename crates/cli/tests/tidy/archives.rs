@@ -60,7 +60,8 @@ fn unpublishable(packages: &[&Value]) -> Vec<String> {
 /// Packs all published packages without building them.
 fn pack(folder: &Path) {
     let output = Command::new(env!("CARGO"))
-        .args(["package", "--workspace", "--exclude", "cenote-sim", "--no-verify"])
+        .args(["package", "--workspace", "--exclude", "cenote-sim", "--exclude", "cenote-python"])
+        .arg("--no-verify")
         .args(["--locked", "--offline", "--allow-dirty", "--target-dir"])
         .arg(folder)
         .current_dir(root())

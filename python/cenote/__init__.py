@@ -1,0 +1,95 @@
+"""Graphs deeper than memory: import edges, open the graph, run algorithms within a budget.
+
+>>> report = cenote.import_graph("data/debian-depends.tsv.zst", "packages.cenote", overwrite=True)
+>>> with cenote.open("packages.cenote") as g:
+...     components = g.wcc(memory="64MiB")
+>>> components.components
+201
+"""
+
+from . import errors
+from ._cenote import Strings, __version__
+from ._graph import Edges, Graph, Sample, open
+from ._import import import_graph
+from ._options import Progress, RunOptions
+from ._results import (
+    UNREACHED,
+    Betweenness,
+    Bfs,
+    Communities,
+    Components,
+    Dfs,
+    Kcore,
+    Labels,
+    Lcc,
+    LexicographicDfs,
+    Mis,
+    PageRank,
+    Reach,
+    Result,
+    Sssp,
+    Triangles,
+    Walks,
+)
+from ._update import CheckReport, Snapshot, Update, check, compact, profile, update
+from .errors import (
+    CenoteError,
+    CenoteWarning,
+    CorruptGraph,
+    DeviceError,
+    FileError,
+    FileMissing,
+    GraphLocked,
+    InvalidInput,
+    MemoryBudget,
+    UnknownVertex,
+    Unsupported,
+)
+
+__all__ = [
+    "UNREACHED",
+    "Betweenness",
+    "Bfs",
+    "CenoteError",
+    "CenoteWarning",
+    "CheckReport",
+    "Communities",
+    "Components",
+    "CorruptGraph",
+    "DeviceError",
+    "Dfs",
+    "Edges",
+    "FileError",
+    "FileMissing",
+    "Graph",
+    "GraphLocked",
+    "InvalidInput",
+    "Kcore",
+    "Labels",
+    "Lcc",
+    "LexicographicDfs",
+    "MemoryBudget",
+    "Mis",
+    "PageRank",
+    "Progress",
+    "Reach",
+    "Result",
+    "RunOptions",
+    "Sample",
+    "Snapshot",
+    "Sssp",
+    "Strings",
+    "Triangles",
+    "UnknownVertex",
+    "Unsupported",
+    "Update",
+    "Walks",
+    "__version__",
+    "check",
+    "compact",
+    "errors",
+    "import_graph",
+    "open",
+    "profile",
+    "update",
+]

@@ -1,0 +1,386 @@
+"""Stored graphs: look-ups, description, states and changes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from . import _cenote, _results
+from ._options import (
+    Ids,
+    Memory,
+    OnProgress,
+    PathLike,
+    VertexId,
+    VertexIds,
+    listener,
+    warn,
+)
+from ._runs import Runs
+from ._update import Snapshot, Update
+from .errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+
+def open(
+    path: PathLike,
+    *,
+    at: str | None = None,
+    migration: bool = True,
+    memory: int | None = None,
+    threads: int | None = None,
+) -> Graph:
+    """Opens a graph: one file, or tiers.
+
+    Args:
+        path: the graph file.
+        at: the name of a snapshot [the present state].
+        migration: whether pages of a graph over tiers move while it is open.
+        memory: bytes to reserve for pages and lists of `neighbors` of `threads` threads.
+        threads: threads of `neighbors` [one per core].
+
+    Raises:
+        CorruptGraph: it is not a graph, or damaged.
+        FileMissing: there is no such file.
+        GraphLocked: another process moves its pages.
+
+    Example:
+        >>> with cenote.open("packages.cenote") as g:
+        ...     g.vertex_count, g.wcc().components
+        (64245, 201)
+    """
+    lookups = None if memory is None else (memory, threads or os.cpu_count() or 1)
+    native = _cenote.Graph.open(path, at, migration, lookups)
+    warn(native.warnings())
+    return Graph(native, path)
+
+
+class Graph(Runs):
+    """An open graph. It stays as it is when it was opened, whatever changes the file later.
+
+    Runs of several threads may go on at the same time. Close it, or use it in a `with` statement,
+    to release its files; answers can be used on.
+    """
+
+    def __init__(self, native: _cenote.Graph, path: PathLike) -> None:
+        super().__init__(native)
+        self.path = os.fspath(path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the files, locks and threads of the graph.
+
+        Raises:
+            GraphLocked: another thread works on it.
+        """
+        self._native.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._native.closed
+
+    @property
+    def vertex_count(self) -> int:
+        """Number of vertices."""
+        return self._native.vertices
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges, each undirected one once."""
+        return self._native.edges
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._native.directed
+
+    def info(self) -> dict[str, Any]:
+        """The description of the graph: sizes, kinds, log, snapshots, sections, tiers."""
+        info: dict[str, Any] = json.loads(self._native.info())
+        return info
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"Graph({self.path!r}, closed)"
+        kind = "directed" if self.directed else "undirected"
+        edges = f"{self.edge_count:,} {kind} edges"
+        return f"Graph({self.path!r}, {self.vertex_count:,} vertices, {edges})"
+
+    # Look-ups -----------------------------------------------------------------------------------
+
+    def ids(self) -> NDArray[np.uint64] | _cenote.Strings:
+        """The ids of all vertices, by vertex: a `uint64` array, or strings in Arrow's format."""
+        return _results._ids(self._native.ids())
+
+    def vertex_of(self, id: VertexId) -> int:
+        """The number of the vertex with an id: its place in the arrays of answers.
+
+        Raises:
+            UnknownVertex: there is none.
+        """
+        return self._native.vertex_of(id)
+
+    def id_of(self, vertex: int) -> int | str:
+        """The id of a vertex, by its number."""
+        return self._native.id_of(vertex)
+
+    @overload
+    def neighbors(  # type: ignore[overload-overlap]  # a string is one id, not several
+        self,
+        ids: VertexId,
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> Ids: ...
+
+    @overload
+    def neighbors(
+        self,
+        ids: Iterable[VertexId],
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> list[Ids]: ...
+
+    def neighbors(
+        self,
+        ids: VertexIds,
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> Ids | list[Ids]:
+        """The neighbours of a vertex, or of many, which are read with many requests in flight.
+
+        Args:
+            ids: an id, or ids.
+            direction: `"in"` for a directed graph that was imported with `in_edges`.
+            memory: bytes for pages and lists while they are read [256 MiB].
+            threads: reading threads [one per core].
+
+        Returns:
+            The ids of the neighbours, ascending: a `uint64` array or a list of strings; for many
+            vertices a list of these. They are all in memory.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+
+        Example:
+            >>> g.neighbors("bash")[:3]
+            ['backupninja', 'base-files', 'bash-builtins']
+            >>> [len(found) for found in g.neighbors(["bash", "vim"])]
+            [27, 50]
+        """
+        inward = _is_inward(direction)
+        degrees, found, _ = self._native.neighbors(ids, inward, False, memory, threads)
+        lists = self._split(degrees, _results.id_list(found))
+        return lists[0] if _is_one(ids) else lists
+
+    def weighted_neighbors(
+        self,
+        ids: VertexIds,
+        *,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> list[tuple[Ids, NDArray[np.float64]]]:
+        """The neighbours of vertices, each list with the weights of the edges as `float64`.
+
+        Raises:
+            Unsupported: the graph has no weights. As `neighbors`.
+        """
+        inward = _is_inward(direction)
+        degrees, found, weights = self._native.neighbors(ids, inward, True, memory, threads)
+        lists = self._split(degrees, _results.id_list(found))
+        parts = self._split(degrees, np.asarray(weights))
+        return list(zip(lists, parts, strict=True))
+
+    def sample_neighbors(
+        self,
+        seeds: VertexIds,
+        *,
+        fanouts: Sequence[int],
+        seed: int = 1,
+        direction: Literal["out", "in"] = "out",
+        memory: int | None = None,
+        threads: int | None = None,
+    ) -> Sample:
+        """Samples neighbours, layer by layer, without replacement: a mini-batch for training.
+
+        Of each of `seeds` at most `fanouts[0]` neighbours are sampled, of each vertex that is new
+        then at most `fanouts[1]`, and so on. The sample depends on `seed` and the ids alone.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            InvalidInput: no fanout, or one that is 0.
+
+        Example:
+            >>> sample = g.sample_neighbors(["bash", "vim"], fanouts=[15, 10], seed=7)
+            >>> sample.seeds, [len(src) for src, dst in sample.layers]
+            (2, [30, 148])
+        """
+        inward, fanouts = _is_inward(direction), list(fanouts)
+        ids, count, layers = self._native.sample_neighbors(
+            seeds, fanouts, seed, inward, memory, threads
+        )
+        parts = [(np.asarray(sources), np.asarray(targets)) for sources, targets in layers]
+        return Sample(_results.id_list(ids), count, parts)
+
+    @staticmethod
+    def _split(degrees: _cenote.Array, items: Any) -> list[Any]:
+        """Parts of an array or list, of given lengths."""
+        ends = np.cumsum(np.asarray(degrees), dtype=np.int64).tolist()
+        return [items[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+    def degree(
+        self, ids: VertexIds | None = None, *, direction: Literal["out", "in"] = "out"
+    ) -> int | NDArray[np.uint64]:
+        """The degree of a vertex, or an array of those of many; of all by vertex, if none is given.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+
+        Example:
+            >>> g.degree("bash"), g.degree(["bash", "vim"]).tolist(), int(g.degree().max())
+            (27, [27, 50], 21840)
+        """
+        degrees = np.asarray(self._native.degree(ids, _is_inward(direction)))
+        return int(degrees[0]) if ids is not None and _is_one(ids) else degrees
+
+    def edges(self) -> Edges:
+        """The edges as a stream of record batches, each edge once.
+
+        The batches are read as they are asked for, so a graph that is larger than memory can be
+        streamed; the ids of all vertices are in memory.
+
+        Example:
+            >>> g.edges().to_arrow().num_rows == g.edge_count
+            True
+        """
+        return Edges(self._native)
+
+    def export(self, path: PathLike, *, progress: OnProgress = False) -> dict[str, int]:
+        """Writes the edges to a file, `.txt`, `.el`, `.tsv` or `.parquet`, streamed.
+
+        Returns:
+            `edges`, `isolated` (vertices without an edge, which are not in it) and `file_bytes`.
+        """
+        edges, isolated, file_bytes = self._native.export(path, listener(progress))
+        return {"edges": edges, "isolated": isolated, "file_bytes": file_bytes}
+
+    # States and changes -------------------------------------------------------------------------
+
+    def diff(self, before: Graph, *, out: PathLike | None = None) -> dict[str, int]:
+        """Counts what changed since an earlier state of the graph, by the pages that differ.
+
+        Args:
+            before: the graph as it was opened at a snapshot, or before an update.
+            out: a file of the changes, one a line, as `cenote update --stdin` reads them.
+
+        Raises:
+            InvalidInput: the two are not states of one graph.
+        """
+        counts = self._native.diff(before._native, out)
+        names = ("added", "deleted", "reweighed", "new_vertices", "deleted_vertices")
+        return dict(zip((*names, "pages_read", "pages"), counts, strict=True))
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots, the oldest first; none if the graph was opened at one."""
+        return [Snapshot(**snapshot) for snapshot in self.info()["snapshots"]]
+
+    def update(
+        self,
+        *,
+        memory: Memory = "1GiB",
+        synced: bool = True,
+        values: Literal["u64", "i64", "f64"] | None = None,
+    ) -> Update:
+        """Opens the graph for changes: see `cenote.update`. This graph stays as it is."""
+        return Update(self.path, memory=memory, synced=synced, values=values)
+
+    def snapshot(self, name: str | None = None) -> Snapshot:
+        """Keeps the present state of the file under a name [`epoch-` and its number].
+
+        Raises:
+            InvalidInput: the name is taken, or not possible.
+            GraphLocked: a writer has the graph open.
+        """
+        with self.update() as update:
+            return update.snapshot(name)
+
+    def remove_snapshot(self, name: str) -> Snapshot:
+        """Removes a snapshot, and returns it as it was."""
+        with self.update() as update:
+            return update.remove_snapshot(name)
+
+    def merge(self) -> dict[str, Any]:
+        """Merges small commits from the log into the lists. Returns counts."""
+        with self.update() as update:
+            return update.merge()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of neighbourhoods. Its vertices have numbers of their own, from 0.
+
+    Attributes:
+        ids: the id of each vertex of the sample: first the given ones, each once.
+        seeds: how many were given.
+        layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
+            neighbours, and for each the vertex whose neighbour it is.
+    """
+
+    ids: Ids
+    seeds: int
+    layers: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+class Edges:
+    """The edges of a graph as a stream of record batches: `source`, `target` and `weight`."""
+
+    def __init__(self, native: _cenote.Graph) -> None:
+        self._native = native
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The edges as an Arrow stream, in batches of 65,536."""
+        return self._native.edge_stream()
+
+    def __iter__(self) -> Iterator[pyarrow.RecordBatch]:
+        """The batches in pyarrow."""
+        import pyarrow
+
+        yield from pyarrow.RecordBatchReader.from_stream(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All edges in pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+
+def _is_inward(direction: str) -> bool:
+    if direction not in ("out", "in"):
+        raise InvalidInput(f"direction is {direction!r}: expected 'out' or 'in'")
+    return direction == "in"
+
+
+def _is_one(ids: object) -> bool:
+    """Whether it is one id, not several."""
+    return isinstance(ids, str | int | np.integer)

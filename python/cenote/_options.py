@@ -1,0 +1,118 @@
+"""Options that several calls share."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from .errors import CenoteWarning
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+VertexId: TypeAlias = "int | str | np.integer[Any]"
+"""The id of a vertex as the user knows it."""
+VertexIds: TypeAlias = "VertexId | Iterable[VertexId]"
+Memory: TypeAlias = "int | str"
+"""Bytes, or text such as `"256MiB"` or `"10%"`."""
+Ids: TypeAlias = "NDArray[np.uint64] | list[str]"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a call is.
+
+    Attributes:
+        phase: what is done now.
+        done: bytes, or pages, done of the phase.
+        total: all of them, as far as known.
+        seconds: since the start of the call.
+    """
+
+    phase: str
+    done: int
+    total: int | None
+    seconds: float
+
+
+OnProgress: TypeAlias = "bool | Callable[[Progress], object]"
+"""A callable that is called up to 20 times a second, or True for a line on stderr."""
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of every run.
+
+    memory: the budget in bytes, or text such as `"256MiB"`, or `"10%"` of the pages of the graph
+    [half of the machine's]. cache: the most memory for cached pages, within the budget. threads:
+    1 to 512 [one per core]. strategy: how pages are read. depth: requests in flight. explain: keep
+    a record of each step in `stats["steps"]`. verify: check the result with a serial algorithm.
+    progress: see `OnProgress`.
+    """
+
+    memory: Memory
+    cache: Memory
+    threads: int
+    strategy: Literal["auto", "block", "vertex"]
+    depth: int
+    explain: bool
+    verify: bool
+    progress: OnProgress
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Warnings of the library as those of the caller of this package, with its names."""
+    for text in texts:
+        text = text.replace("`cenote profile --quick DIR`", "`cenote.profile(DIR, quick=True)`")
+        warnings.warn(text, CenoteWarning, stacklevel=3)
+
+
+Listener: TypeAlias = "Callable[[str, int, int | None, float], None]"
+
+
+def split(options: Mapping[str, Any]) -> tuple[dict[str, Any], Listener | None]:
+    """The options without `progress`, and what the native part calls for that."""
+    own = given(**options)
+    return own, listener(own.pop("progress", False))
+
+
+def listener(progress: OnProgress) -> Listener | None:
+    """What the native part calls with phase, done, total and seconds."""
+    if progress is False:
+        return None
+    hear = Line() if progress is True else progress
+
+    def call(phase: str, done: int, total: int | None, seconds: float) -> None:
+        hear(Progress(phase, done, total, seconds))
+
+    return call
+
+
+class Line:
+    """Writes progress to stderr: one line that is replaced, if it is a terminal."""
+
+    PERIOD_SECONDS = 0.5
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last < self.PERIOD_SECONDS:
+            return
+        self._last = now
+        share = f" {min(progress.done / progress.total, 1):.0%}" if progress.total else ""
+        end = "\r" if sys.stderr.isatty() else "\n"
+        text = f"cenote: {progress.phase}{share}, {progress.done:,}, {progress.seconds:.1f} s"
+        print(f"{text:<78}", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,330 @@
+"""Answers of runs.
+
+An array of an answer has one value for each vertex, by the number of the vertex: `ids()` are the
+ids in the same order. It is a read-only NumPy view of the memory of the answer where that has it,
+without a copy. As a table (`to_arrow()`, `to_pandas()`, `to_polars()`, `write()`) an answer has the
+ids themselves, ascending, and no deleted vertices.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _cenote
+from ._options import Ids, PathLike
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from numpy.typing import NDArray
+
+UNREACHED = 2**32 - 1
+"""In `levels`, of a vertex that was not reached, and in `parents`, of one without a parent."""
+
+
+class Result:
+    """The answer of a run."""
+
+    def __init__(self, native: _cenote.Answer) -> None:
+        self._native = native
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm."""
+        return self._native.algorithm
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """Statistics of the run: seconds, bytes read, requests, memory and others."""
+        stats: dict[str, Any] = json.loads(self._native.stats())
+        return stats
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """A summary of the result, as `cenote run --json` prints it."""
+        summary: dict[str, Any] = json.loads(self._native.summary())
+        return summary
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the values of each vertex."""
+        return self._native.columns()
+
+    def __len__(self) -> int:
+        """The length of each array: the number of vertices, deleted ones too."""
+        return len(self._native)
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        """The values of a column, by vertex."""
+        if column not in self.columns:
+            raise KeyError(column)
+        return np.asarray(self._native.values(column))
+
+    def ids(self) -> NDArray[np.uint64] | _cenote.Strings:
+        """The ids of all vertices: a `uint64` array, or strings in Arrow's format.
+
+        They are read from the graph, and in memory as long as the returned object.
+        """
+        return _ids(self._native.ids())
+
+    def deleted(self) -> NDArray[np.uint32]:
+        """The numbers of deleted vertices, whose values have no meaning."""
+        return np.asarray(self._native.deleted())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The table as an Arrow stream, in batches of 65,536 rows."""
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The table in pyarrow: `vertex`, then the columns; a missing value is null."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The table in pandas."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The table in Polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def write(self, path: PathLike) -> int:
+        """Writes the table as `.parquet`, `.csv` or `.npy`, streamed. Returns the bytes written.
+
+        The file appears under its name when it is complete.
+        """
+        return self._native.write(path)
+
+    def to_parquet(self, path: PathLike) -> int:
+        """Writes the table as Parquet, to a name that ends with `.parquet`."""
+        return self._write(path, ".parquet")
+
+    def to_csv(self, path: PathLike) -> int:
+        """Writes the table as CSV, to a name that ends with `.csv`."""
+        return self._write(path, ".csv")
+
+    def _write(self, path: PathLike, ending: str) -> int:
+        if not str(path).lower().endswith(ending):
+            from .errors import InvalidInput
+
+            raise InvalidInput(f"{path}: expected a name that ends with {ending}")
+        return self.write(path)
+
+    def _facts(self) -> dict[str, Any]:
+        """What the representation shows."""
+        facts = {key: value for key, value in self.summary.items() if not isinstance(value, list)}
+        return facts | {"seconds": round(self.stats["seconds"], 3)}
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{key}={value!r}" for key, value in self._facts().items())
+        return f"{type(self).__name__}({facts})"
+
+    def _repr_html_(self) -> str:
+        cells = (
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(str(value))}</td></tr>"
+            for key, value in self._facts().items()
+        )
+        caption = html.escape(f"{type(self).__name__}: {', '.join(self.columns)}")
+        return f"<table><caption>{caption}</caption>{''.join(cells)}</table>"
+
+
+def _ids(native: _cenote.Array | _cenote.Strings) -> NDArray[np.uint64] | _cenote.Strings:
+    return native if isinstance(native, _cenote.Strings) else np.asarray(native)
+
+
+def id_list(native: _cenote.Array | _cenote.Strings) -> Ids:
+    """Ids as an array of integers or a list of strings."""
+    found = _ids(native)
+    return found.to_pylist() if isinstance(found, _cenote.Strings) else found
+
+
+class Betweenness(Result):
+    """Betweenness centrality."""
+
+    @property
+    def betweenness(self) -> NDArray[np.float64]:
+        """The betweenness of each vertex; computed when it is first read, 8 bytes a vertex."""
+        return self["betweenness"]
+
+
+class Bfs(Result):
+    """Levels and parents of a breadth-first search."""
+
+    @property
+    def levels(self) -> NDArray[np.uint32]:
+        """The least number of edges from a source, `UNREACHED` where there is no path."""
+        return self["level"]
+
+    @property
+    def parents(self) -> NDArray[np.uint32]:
+        """The number of the vertex before, `UNREACHED` where there is none."""
+        return self["parent"]
+
+    @property
+    def reached(self) -> int:
+        """Vertices reached, with the sources."""
+        return int(self.summary["reached"])
+
+    @property
+    def depth(self) -> int:
+        """The largest level."""
+        return int(self.summary["depth"])
+
+
+class Labels(Result):
+    """A label of each vertex: a vertex whose id names the group."""
+
+    @property
+    def labels(self) -> NDArray[np.uint32]:
+        """The number of the vertex that names the group of each vertex."""
+        return self[self.columns[0]]
+
+
+class Components(Labels):
+    """Components, named by their smallest id."""
+
+    @property
+    def components(self) -> int:
+        """Number of components."""
+        return int(self.summary["components"])
+
+    @property
+    def largest(self) -> int:
+        """Vertices in the largest."""
+        return int(self.summary["largest"])
+
+
+class Communities(Labels):
+    """Communities by label propagation."""
+
+    @property
+    def communities(self) -> int:
+        """Number of communities."""
+        return int(self.summary["communities"])
+
+
+class Dfs(Result):
+    """What a pseudo-DFS reached."""
+
+    @property
+    def reached(self) -> NDArray[np.uint64]:
+        """1 for each vertex that can be reached, else 0."""
+        return self["reached"]
+
+
+class LexicographicDfs(Result):
+    """The order of a lexicographic depth-first search."""
+
+    @property
+    def orders(self) -> NDArray[np.uint32]:
+        """Preorder numbers, `UNREACHED` where a vertex was not visited."""
+        return self["order"]
+
+    @property
+    def parents(self) -> NDArray[np.uint32]:
+        """The number of the vertex before, `UNREACHED` where there is none."""
+        return self["parent"]
+
+    @property
+    def finishes(self) -> NDArray[np.uint32]:
+        """Postorder numbers, `UNREACHED` where there is none."""
+        return self["finish"]
+
+
+class Kcore(Result):
+    """Core numbers, or the members of one k-core."""
+
+    @property
+    def cores(self) -> NDArray[np.uint32]:
+        """The core number of each vertex; not if `k` was given."""
+        return self["core"]
+
+    @property
+    def members(self) -> NDArray[np.uint64]:
+        """1 for each vertex of the k-core, else 0; only if `k` was given."""
+        return self["member"]
+
+
+class Lcc(Result):
+    """Local clustering coefficients."""
+
+    @property
+    def coefficients(self) -> NDArray[np.float64]:
+        """The coefficient of each vertex, 0 to 1; computed when it is first read."""
+        return self["lcc"]
+
+
+class Mis(Result):
+    """A maximal independent set."""
+
+    @property
+    def members(self) -> NDArray[np.uint64]:
+        """1 for each vertex of the set, else 0."""
+        return self["member"]
+
+    @property
+    def size(self) -> int:
+        """Vertices in the set."""
+        return int(self.summary["size"])
+
+
+class PageRank(Result):
+    """Ranks."""
+
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """The rank of each vertex; they sum to 1."""
+        return self["rank"]
+
+
+class Reach(Result):
+    """Whether targets can be reached; no value per vertex."""
+
+    def __bool__(self) -> bool:
+        """Whether all targets can be reached."""
+        return bool(self.summary["reachable"])
+
+
+class Sssp(Result):
+    """Distances over weighted edges."""
+
+    @property
+    def distances(self) -> NDArray[np.uint64] | NDArray[np.float64]:
+        """The distance of each vertex in the unit of the weights.
+
+        Of integer weights `uint64`, 2**64 - 1 where there is no path; else `float64`, NaN where
+        there is none.
+        """
+        return self["distance"]
+
+    @property
+    def parents(self) -> NDArray[np.uint32]:
+        """The number of the vertex before, `UNREACHED` where there is none."""
+        return self["parent"]
+
+
+class Triangles(Result):
+    """The number of triangles."""
+
+    @property
+    def triangles(self) -> int:
+        """Triangles of the graph."""
+        return int(self.summary["triangles"])
+
+    @property
+    def counts(self) -> NDArray[np.uint64]:
+        """Triangles of each vertex; only with `per_vertex=True`."""
+        return self["triangles"]
+
+
+class Walks(Result):
+    """What random walks did; the walks themselves are in the file that was given as `out`."""

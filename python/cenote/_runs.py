@@ -1,0 +1,395 @@
+"""The algorithms: a method each."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _cenote, _results
+from ._options import PathLike, RunOptions, VertexId, VertexIds, given, split
+from .errors import InvalidInput
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Runs:
+    """The runs of a graph."""
+
+    def __init__(self, native: _cenote.Graph) -> None:
+        self._native = native
+
+    def _run(self, algorithm: str, options: RunOptions, **own: Any) -> _cenote.Answer:
+        common, progress = split(options)
+        return self._native.run(algorithm, given(**own) | common, None, progress)
+
+    def estimate(self, algorithm: str, **options: Any) -> dict[str, Any]:
+        """Memory, bytes and seconds that a run will need, without running it.
+
+        Args:
+            algorithm: the name of the method, such as `"pagerank"`.
+            options: those of the method.
+
+        Example:
+            >>> g.estimate("pagerank", memory="64MiB")["memory_budget_bytes"]
+            67108864
+        """
+        own, _ = split(options)
+        if algorithm == "betweenness":
+            own = _sampled(own)
+        estimate: dict[str, Any] = json.loads(self._native.estimate(algorithm, own))
+        return estimate
+
+    def betweenness(
+        self,
+        source: VertexIds | None = None,
+        *,
+        sources_file: PathLike | None = None,
+        samples: int | None = None,
+        seed: int = 1,
+        scale: Literal["sum", "full", "normalized"] = "sum",
+        **options: Unpack[RunOptions],
+    ) -> _results.Betweenness:
+        """Betweenness centrality from sources, or from `samples` random vertices.
+
+        Args:
+            source: ids [the vertex of largest degree].
+            sources_file: a file of ids, one a line.
+            samples, seed: search from so many random vertices instead.
+            scale: `"full"` and `"normalized"` are NetworkX's `betweenness_centrality` with
+                `normalized=False` and `True`, estimated from the sources.
+            options: see `RunOptions`.
+
+        Example:
+            >>> g.betweenness(["bash", "apt"], memory="64MiB").summary["sources"]
+            2
+        """
+        own = given(source=source, sources_file=sources_file, samples=samples, scale=scale)
+        own = _sampled(own | {"seed": seed})
+        return _results.Betweenness(self._run("betweenness", options, **own))
+
+    def bfs(
+        self,
+        source: VertexIds | None = None,
+        *,
+        sources_file: PathLike | None = None,
+        target: VertexIds | None = None,
+        targets_file: PathLike | None = None,
+        parents: bool = False,
+        **options: Unpack[RunOptions],
+    ) -> _results.Bfs:
+        """Breadth-first search: levels and, with `parents`, parents.
+
+        Args:
+            source: ids [the vertex of largest degree].
+            sources_file: a file of ids, one a line.
+            target, targets_file: the search ends when all of them are reached; `summary["targets"]`
+                has their levels and paths.
+            parents: whether to find parents: of the level before, the smallest id.
+            options: see `RunOptions`.
+
+        Raises:
+            UnknownVertex: there is no vertex of an id.
+            MemoryBudget: the budget is too small; the message says what would do.
+
+        Example:
+            >>> search = g.bfs("bash")
+            >>> search.levels[g.vertex_of("bash")]
+            np.uint32(0)
+        """
+        own = given(
+            source=source,
+            sources_file=sources_file,
+            target=target,
+            targets_file=targets_file,
+            parents=parents,
+        )
+        return _results.Bfs(self._run("bfs", options, **own))
+
+    def cdlp(self, *, iterations: int = 10, **options: Unpack[RunOptions]) -> _results.Communities:
+        """Communities by label propagation, as LDBC Graphalytics defines it.
+
+        Args:
+            iterations: the most; fewer if nothing changes any more.
+            options: see `RunOptions`.
+
+        Example:
+            >>> g.cdlp(iterations=3).communities > 1
+            True
+        """
+        return _results.Communities(self._run("cdlp", options, iterations=iterations))
+
+    def dfs(
+        self,
+        source: VertexId | None = None,
+        *,
+        target: VertexIds | None = None,
+        targets_file: PathLike | None = None,
+        threshold: int | None = None,
+        stacks: int | None = None,
+        **options: Unpack[RunOptions],
+    ) -> _results.Dfs:
+        """Pseudo-DFS: what can be reached, by many stacks in parallel.
+
+        Args:
+            source: an id [the vertex of largest degree].
+            target, targets_file: the search ends when all of them are reached.
+            threshold: a stack of more entries is split.
+            stacks: the most, each with one request in flight.
+            options: see `RunOptions`.
+
+        Example:
+            >>> g.dfs("bash").reached.sum() > 1
+            np.True_
+        """
+        own = given(
+            source=source,
+            target=target,
+            targets_file=targets_file,
+            threshold=threshold,
+            stacks=stacks,
+        )
+        return _results.Dfs(self._run("dfs", options, **own))
+
+    def lexicographic_dfs(
+        self,
+        source: VertexId | None = None,
+        *,
+        target: VertexIds | None = None,
+        targets_file: PathLike | None = None,
+        **options: Unpack[RunOptions],
+    ) -> _results.LexicographicDfs:
+        """Depth-first search that goes on with the smallest unvisited neighbour.
+
+        Args:
+            source: an id [the vertex of largest degree].
+            target, targets_file: the search ends when all of them are reached.
+            options: see `RunOptions`.
+
+        Example:
+            >>> g.lexicographic_dfs("bash").orders.min()
+            np.uint32(0)
+        """
+        own = given(source=source, target=target, targets_file=targets_file)
+        return _results.LexicographicDfs(self._run("lexicographic_dfs", options, **own))
+
+    def kcore(self, *, k: int | None = None, **options: Unpack[RunOptions]) -> _results.Kcore:
+        """Core numbers, or with `k` the members of that k-core alone.
+
+        Example:
+            >>> g.kcore().summary["degeneracy"] == g.kcore().cores.max()
+            np.True_
+        """
+        return _results.Kcore(self._run("kcore", options, k=k))
+
+    def lcc(self, **options: Unpack[RunOptions]) -> _results.Lcc:
+        """Local clustering coefficient of every vertex.
+
+        Example:
+            >>> 0 < g.lcc().summary["mean"] < 1
+            True
+        """
+        return _results.Lcc(self._run("lcc", options))
+
+    def mis(self, *, seed: int = 1, **options: Unpack[RunOptions]) -> _results.Mis:
+        """A maximal independent set, which `seed` chooses.
+
+        Example:
+            >>> chosen = g.mis(seed=7)
+            >>> chosen.size == chosen.members.sum()
+            np.True_
+        """
+        return _results.Mis(self._run("mis", options, seed=seed))
+
+    def pagerank(
+        self,
+        *,
+        iterations: int | None = None,
+        tolerance: float | None = None,
+        damping: float = 0.85,
+        personalize: VertexIds | None = None,
+        personalize_file: PathLike | None = None,
+        variant: Literal["standard", "cave"] = "standard",
+        **options: Unpack[RunOptions],
+    ) -> _results.PageRank:
+        """PageRank by power iteration.
+
+        Args:
+            iterations: the most [10, with a tolerance 1000].
+            tolerance: stop when the ranks change by less, summed over all vertices.
+            damping: probability to follow an edge.
+            personalize, personalize_file: ids where the surfer starts and to which it returns.
+            variant: the definition; `"cave"` is that of the CAVE paper.
+            options: see `RunOptions`.
+
+        Example:
+            >>> bool(abs(g.pagerank(tolerance=1e-6).ranks.sum() - 1) < 1e-6)
+            True
+        """
+        own = given(
+            iterations=iterations,
+            tolerance=tolerance,
+            damping=damping,
+            personalize=personalize,
+            personalize_file=personalize_file,
+            variant=variant,
+        )
+        return _results.PageRank(self._run("pagerank", options, **own))
+
+    def reach(
+        self,
+        source: VertexId | None = None,
+        target: VertexIds | None = None,
+        *,
+        targets_file: PathLike | None = None,
+        **options: Unpack[RunOptions],
+    ) -> _results.Reach:
+        """Whether all targets can be reached; from both ends where in-edges are stored.
+
+        Example:
+            >>> bool(g.reach("bash", "libc6"))
+            True
+        """
+        own = given(source=source, target=target, targets_file=targets_file)
+        return _results.Reach(self._run("reach", options, **own))
+
+    def scc(self, **options: Unpack[RunOptions]) -> _results.Components:
+        """Strongly connected components.
+
+        Example:
+            >>> g.scc().components >= g.wcc().components
+            True
+        """
+        return _results.Components(self._run("scc", options))
+
+    def sssp(
+        self,
+        source: VertexIds | None = None,
+        *,
+        sources_file: PathLike | None = None,
+        target: VertexIds | None = None,
+        targets_file: PathLike | None = None,
+        parents: bool = False,
+        delta: float | None = None,
+        **options: Unpack[RunOptions],
+    ) -> _results.Sssp:
+        """Shortest paths over weighted edges; an edge without a weight counts 1.
+
+        Args:
+            source: ids [the vertex of largest degree].
+            sources_file: a file of ids, one a line.
+            target, targets_file: the search ends when all of them are reached.
+            parents: whether to find parents.
+            delta: the width of a bucket, in the unit of the weights [from the weights].
+            options: see `RunOptions`.
+
+        Example:
+            >>> bool((g.sssp("bash").distances[g.bfs("bash").levels == 2] == 2).all())
+            True
+        """
+        own = given(
+            source=source,
+            sources_file=sources_file,
+            target=target,
+            targets_file=targets_file,
+            parents=parents,
+            delta=delta,
+        )
+        return _results.Sssp(self._run("sssp", options, **own))
+
+    def triangles(
+        self, *, per_vertex: bool = False, **options: Unpack[RunOptions]
+    ) -> _results.Triangles:
+        """Triangles of the graph and, with `per_vertex`, of each vertex.
+
+        Example:
+            >>> found = g.triangles(per_vertex=True)
+            >>> found.counts.sum() == 3 * found.triangles
+            np.True_
+        """
+        return _results.Triangles(self._run("triangles", options, per_vertex=per_vertex))
+
+    def walk(
+        self,
+        *,
+        out: PathLike | None = None,
+        starts: Literal["all", "random"] | None = None,
+        starts_file: PathLike | None = None,
+        source: VertexId | None = None,
+        walkers: int | None = None,
+        per_vertex: int | None = None,
+        steps: int = 10,
+        restart: float = 0.0,
+        p: float = 1.0,
+        q: float = 1.0,
+        dead_ends: Literal["end", "restart"] = "end",
+        weighted: bool = False,
+        seed: int = 1,
+        **options: Unpack[RunOptions],
+    ) -> _results.Walks:
+        """Random walks: uniform, node2vec, with restart.
+
+        Args:
+            out: the file of the walks, one a row: `.txt`, `.txt.zst`, `.parquet` or `.npy`.
+            starts, starts_file, source: where walks start [all vertices]; one of them.
+            walkers: how many walks [one from each start]; `per_vertex`: how many from each start.
+            steps: of each walk.
+            restart: probability of going back to the start.
+            p, q: of node2vec.
+            dead_ends: what a walk does at a vertex without an out-neighbour.
+            weighted: choose neighbours in proportion to the weights of the edges.
+            seed: of the random numbers: the same seed, the same walks.
+            options: see `RunOptions`.
+
+        Example:
+            >>> g.walk(source="bash", walkers=100, steps=5, out="walks.parquet").summary["walkers"]
+            100
+        """
+        if sum(start is not None for start in (starts, starts_file, source)) > 1:
+            raise InvalidInput("starts, starts_file and source say the same: give one of them")
+        own = given(
+            out=out,
+            starts=starts,
+            starts_file=starts_file,
+            source=source,
+            walkers=walkers,
+            per_vertex=per_vertex,
+            steps=steps,
+            restart=restart,
+            p=p,
+            q=q,
+            dead_ends=dead_ends,
+            weighted=weighted,
+            seed=seed,
+        )
+        return _results.Walks(self._run("walk", options, **own))
+
+    def wcc(
+        self, *, since: _results.Components | None = None, **options: Unpack[RunOptions]
+    ) -> _results.Components:
+        """Weakly connected components.
+
+        Args:
+            since: the answer for an earlier state of the graph: if edges were only added since,
+                only the pages of lists that changed are read.
+            options: see `RunOptions`.
+
+        Example:
+            >>> components = g.wcc()
+            >>> components.components
+            201
+            >>> ids = components.ids()
+            >>> ids[components.labels[g.vertex_of("bash")]]
+            '0ad'
+        """
+        common, progress = split(options)
+        earlier = None if since is None else since._native
+        return _results.Components(self._native.run("wcc", common, earlier, progress))
+
+
+def _sampled(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of betweenness, with samples and their seed as one."""
+    seed = options.pop("seed", 1)
+    if "samples" in options:
+        options["samples"] = (options["samples"], seed)
+    return options

@@ -1,0 +1,268 @@
+"""Changes of stored graphs, snapshots, compaction and check; profiles of drives."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import _cenote
+from ._options import Memory, OnProgress, PathLike, VertexId, given, listener, warn
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state of a graph that is kept under a name.
+
+    Attributes:
+        name: its name, for `cenote.open(path, at=name)`.
+        epoch: the number of its commit.
+        created: seconds since 1970.
+        vertices: how many vertices it has.
+        edges: how many edges.
+        pages_held: pages of the file that only this snapshot needs.
+    """
+
+    name: str
+    epoch: int
+    created: int
+    vertices: int
+    edges: int
+    pages_held: int
+
+
+class Update:
+    """A graph that is open for changes.
+
+    Changes are collected, and made as one by `commit`, or at the end of a `with` statement; if that
+    ends with an exception, they are dropped. There is one update of a graph at a time, in any
+    process; readers go on beside it.
+
+    Args:
+        path: the graph file.
+        memory: for the indexes of the graph and the changes of a batch.
+        synced: whether a commit returns only when its changes are on stable storage.
+        values: type of the values of vertices, where none has one yet.
+
+    Raises:
+        GraphLocked: another writer has the graph open.
+        MemoryBudget: the memory does not hold the graph's indexes.
+
+    Example:
+        >>> with cenote.update("friends.cenote") as u:
+        ...     u.add("cem", "dil")
+        ...     u.delete("ada", "bob")
+        >>> u.report["added"], u.report["deleted"], u.report["new_vertices"]
+        (1, 1, 1)
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        memory: Memory = "1GiB",
+        synced: bool = True,
+        values: Literal["u64", "i64", "f64"] | None = None,
+    ) -> None:
+        self.path = os.fspath(path)
+        self._native = _cenote.Update.open(path, memory, synced, values)
+        self._closed = False
+        self.report: dict[str, Any] = {}
+        """What the last commit did."""
+        warn(self._native.warnings())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None and not self._closed and len(self) > 0:
+                self.commit()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the update; changes that were not committed are dropped."""
+        self._closed = True
+        self._native.close()
+
+    def __len__(self) -> int:
+        """Number of changes for the next commit."""
+        return len(self._native)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"Update({self.path!r})"
+
+    def add(self, source: VertexId, target: VertexId, weight: float | None = None) -> None:
+        """Adds an edge. Ids that the graph does not have become vertices.
+
+        Raises:
+            InvalidInput: the graph cannot have the id or the weight.
+            MemoryBudget: the batch does not fit the memory: commit more often.
+        """
+        self._native.add(source, target, weight)
+
+    def add_all(self, edges: Iterable[tuple[Any, ...]]) -> None:
+        """Adds edges `(source, target)` or `(source, target, weight)`."""
+        for edge in edges:
+            self.add(*edge)
+
+    def delete(self, source: VertexId, target: VertexId) -> None:
+        """Deletes an edge."""
+        self._native.delete(source, target)
+
+    def set_weight(self, source: VertexId, target: VertexId, weight: float) -> None:
+        """Sets the weight of an edge."""
+        self._native.set_weight(source, target, weight)
+
+    def add_vertex(self, id: VertexId) -> None:
+        """Adds a vertex without edges."""
+        self._native.add_vertex(id)
+
+    def delete_vertex(self, id: VertexId) -> None:
+        """Deletes a vertex with all its edges."""
+        self._native.delete_vertex(id)
+
+    def set_value(self, id: VertexId, value: float) -> None:
+        """Sets the value of a vertex."""
+        self._native.set_value(id, value)
+
+    def remove_value(self, id: VertexId) -> None:
+        """Removes the value of a vertex."""
+        self._native.remove_value(id)
+
+    def commit(self) -> dict[str, Any]:
+        """Makes all changes durable, as one. Returns counts, which are `report` then.
+
+        Ctrl-C is heard when the commit has ended: it is never left half done.
+        """
+        self.report = json.loads(self._native.commit())
+        return self.report
+
+    def merge(self) -> dict[str, Any]:
+        """Merges small commits from the log into the lists. Returns counts."""
+        report: dict[str, Any] = json.loads(self._native.merge())
+        return report
+
+    def snapshot(self, name: str | None = None) -> Snapshot:
+        """Keeps the present state under a name; changes that wait for a commit are not in it."""
+        return Snapshot(**json.loads(self._native.snapshot(name)))
+
+    def remove_snapshot(self, name: str) -> Snapshot:
+        """Removes a snapshot, and returns it as it was."""
+        return Snapshot(**json.loads(self._native.remove_snapshot(name)))
+
+
+update = Update
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a check found.
+
+    Attributes:
+        pages: pages of the file.
+        faults: the first faults, each a line.
+        faults_total: how many there are.
+    """
+
+    pages: int
+    faults: list[str]
+    faults_total: int
+
+    def __bool__(self) -> bool:
+        """Whether the graph has no fault."""
+        return self.faults_total == 0
+
+
+def check(path: PathLike, *, at: str | None = None, progress: OnProgress = False) -> CheckReport:
+    """Verifies every byte of a graph, or of one snapshot; only reads.
+
+    Raises:
+        FileError: the file cannot be read. Faults of the graph are in the report.
+
+    Example:
+        >>> bool(cenote.check("packages.cenote"))
+        True
+    """
+    return CheckReport(*_cenote.check(path, at, listener(progress)))
+
+
+def compact(
+    path: PathLike,
+    *,
+    out: PathLike | None = None,
+    at: str | None = None,
+    overwrite: bool = False,
+    order: Literal["natural", "degree", "bfs", "random"] | None = None,
+    seed: int = 1,
+    hub_neighbours: bool | Literal["auto"] | None = None,
+    memory: Memory = "1GiB",
+    threads: int | None = None,
+    temp_dir: PathLike | None = None,
+    progress: OnProgress = False,
+) -> dict[str, Any]:
+    """Writes a changed graph as an import of its edges would, and puts it in its place.
+
+    Args:
+        path: the graph file.
+        out: another file to write instead.
+        at: the snapshot to write, with `out`.
+        overwrite: replace the file of `out` if it exists.
+        order: of the vertices [the graph's]; `seed` is that of `"random"`.
+        hub_neighbours: whether to store them [if the graph has them].
+        memory: the budget.
+        threads: worker threads [one per core].
+        temp_dir: folder of temporary files.
+        progress: see `cenote.Progress`.
+
+    Raises:
+        GraphLocked: a writer has the graph open. After any error the graph is as it was.
+    """
+    options = given(
+        out=out,
+        at=at,
+        overwrite=overwrite,
+        order=order,
+        seed=seed,
+        hub_neighbours=hub_neighbours,
+        memory=memory,
+        threads=threads,
+        temp_dir=temp_dir,
+    )
+    text, warnings = _cenote.compact(path, options, listener(progress))
+    warn(warnings)
+    report: dict[str, Any] = json.loads(text)
+    return report
+
+
+def profile(
+    path: PathLike,
+    *,
+    quick: bool = False,
+    scratch: int | None = None,
+    progress: OnProgress = False,
+) -> dict[str, Any]:
+    """Measures the drive under a folder, and saves its profile, from which runs plan their reads.
+
+    Args:
+        path: a folder, in which a scratch file is written and removed; or a file or a drive,
+            which is only read, and whose profile is not saved.
+        quick: 20 seconds instead of minutes.
+        scratch: bytes of the scratch file [1 GiB, or half of the free space].
+        progress: see `cenote.Progress`.
+
+    Returns:
+        The profile: latency, bandwidth and parallelism by request size, and `saved`, its file.
+    """
+    text, saved = _cenote.profile(path, quick, scratch, listener(progress))
+    found: dict[str, Any] = json.loads(text)
+    return found | {"saved": None if saved is None else os.fspath(saved)}

@@ -1,0 +1,238 @@
+//! Rows of a Python iterator as Arrow batches, for an import.
+//!
+//! The iterator yields chunks: a list of rows `(source, target)` or `(source, target, weight)`, or
+//! a tuple of columns, each the code of a NumPy type (`u8`, `i8`, `f8`) and its bytes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::builder::{Float64Builder, Int64Builder, LargeStringBuilder, UInt64Builder};
+use arrow_array::{
+    ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchReader, UInt64Array,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+use cenote::import::WeightType;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use crate::errors::invalid;
+
+const NAMES: [&str; 3] = ["source", "target", "weight"];
+
+/// The exception that ended an import, since the library's error has only its text.
+pub type Raised = Arc<Mutex<Option<PyErr>>>;
+
+/// Chunks of a Python iterator.
+pub struct PyBatches {
+    chunks: Py<PyAny>,
+    weights: Option<WeightType>,
+    schema: SchemaRef,
+    first: Option<RecordBatch>,
+    /// Rows of the chunks before.
+    rows: u64,
+    raised: Raised,
+}
+
+impl PyBatches {
+    /// Reads the first chunk, whose types all have; `None` if there is none.
+    pub fn new(
+        chunks: &Bound<'_, PyAny>,
+        weights: Option<WeightType>,
+        raised: Raised,
+    ) -> PyResult<Option<Self>> {
+        let chunks = chunks.try_iter()?;
+        let mut rows = 0;
+        let Some(first) = read(chunks.as_any(), weights, &mut rows)? else { return Ok(None) };
+        let (chunks, schema) = (chunks.into_any().unbind(), first.schema());
+        Ok(Some(Self { chunks, weights, schema, first: Some(first), rows, raised }))
+    }
+
+    fn read(&mut self) -> PyResult<Option<RecordBatch>> {
+        Python::attach(|py| {
+            let batch = read(self.chunks.bind(py), self.weights, &mut self.rows)?;
+            match batch {
+                Some(batch) if batch.schema() != self.schema => {
+                    Err(invalid("edges: some ids are integers and others strings: use one kind"))
+                }
+                batch => Ok(batch),
+            }
+        })
+    }
+}
+
+impl Iterator for PyBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        self.read().transpose().map(|batch| {
+            batch.map_err(|error| {
+                let message = error.to_string();
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                ArrowError::ExternalError(message.into())
+            })
+        })
+    }
+}
+
+impl RecordBatchReader for PyBatches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// The next chunk that has rows; none at the end.
+fn read(
+    chunks: &Bound<'_, PyAny>,
+    weights: Option<WeightType>,
+    rows: &mut u64,
+) -> PyResult<Option<RecordBatch>> {
+    loop {
+        let next = chunks.try_iter()?.next().transpose()?;
+        let Some(chunk) = next else { return Ok(None) };
+        let columns = if let Ok(chunk) = chunk.cast::<PyTuple>() {
+            chunk.iter().map(|column| numbers(&column)).collect::<PyResult<Vec<_>>>()?
+        } else {
+            of_rows(chunk.cast::<PyList>()?, weights, *rows)?
+        };
+        let named = NAMES.into_iter().zip(columns);
+        let batch = RecordBatch::try_from_iter(named);
+        let batch = batch.map_err(|error| invalid(error.to_string()))?;
+        *rows += batch.num_rows() as u64;
+        if batch.num_rows() > 0 {
+            return Ok(Some(batch));
+        }
+    }
+}
+
+/// A column of NumPy: the code of its type and its bytes.
+fn numbers(column: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
+    let (code, bytes): (String, Bound<'_, PyBytes>) = column.extract()?;
+    let words = bytes.as_bytes().chunks_exact(8);
+    let words = words.map(|word| <[u8; 8]>::try_from(word).expect("chunks of 8 bytes"));
+    Ok(match code.as_str() {
+        "u8" => Arc::new(UInt64Array::from_iter_values(words.map(u64::from_le_bytes))),
+        "i8" => Arc::new(Int64Array::from_iter_values(words.map(i64::from_le_bytes))),
+        "f8" => Arc::new(Float64Array::from_iter_values(words.map(f64::from_le_bytes))),
+        other => return Err(invalid(format!("edges: no numbers of type `{other}`"))),
+    })
+}
+
+enum Ids {
+    Integers(UInt64Builder),
+    Strings(LargeStringBuilder),
+}
+
+impl Ids {
+    fn like(id: &Bound<'_, PyAny>) -> Self {
+        match id.is_instance_of::<PyString>() {
+            true => Self::Strings(LargeStringBuilder::new()),
+            false => Self::Integers(UInt64Builder::new()),
+        }
+    }
+
+    fn push(&mut self, id: &Bound<'_, PyAny>) -> Result<(), &'static str> {
+        match self {
+            Self::Integers(ids) => {
+                let integer = "expected an integer from 0 to 2^64 - 1";
+                ids.append_value(id.extract().map_err(|_| integer)?);
+            }
+            Self::Strings(ids) => {
+                let string = "expected a string, as the ids before";
+                let id = id.cast::<PyString>().map_err(|_| string)?;
+                ids.append_value(id.to_cow().map_err(|_| "it is not UTF-8")?);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Integers(mut ids) => Arc::new(ids.finish()),
+            Self::Strings(mut ids) => Arc::new(ids.finish()),
+        }
+    }
+}
+
+enum Weights {
+    Integers(Int64Builder),
+    Floats(Float64Builder),
+}
+
+impl Weights {
+    fn push(&mut self, weight: &Bound<'_, PyAny>) -> Result<(), &'static str> {
+        match self {
+            Self::Integers(weights) => {
+                weights.append_value(weight.extract().map_err(|_| "expected a 64-bit integer")?);
+            }
+            Self::Floats(weights) => {
+                weights.append_value(weight.extract().map_err(|_| "expected a number")?);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Integers(mut weights) => Arc::new(weights.finish()),
+            Self::Floats(mut weights) => Arc::new(weights.finish()),
+        }
+    }
+}
+
+/// The columns of a list of rows; `before` counts the rows of the chunks before.
+fn of_rows(
+    rows: &Bound<'_, PyList>,
+    weights: Option<WeightType>,
+    before: u64,
+) -> PyResult<Vec<ArrayRef>> {
+    let Some(first) = rows.iter().next() else { return Ok(Vec::new()) };
+    let wrong = |at: usize, reason: String| {
+        invalid(format!("edges: row {}: {reason}", before + at as u64 + 1))
+    };
+    let expected = match weights {
+        None => "(source, target)",
+        Some(_) => "(source, target, weight)",
+    };
+    let row = |at: usize, row: &Bound<'_, PyAny>| {
+        let needed = if weights.is_some() { 3 } else { 2 };
+        // A string is a sequence of strings, and no edge.
+        let len = if row.is_instance_of::<PyString>() { None } else { row.len().ok() };
+        match len {
+            Some(len) if len == needed || weights.is_none() && len == 3 => Ok(()),
+            _ => Err(wrong(at, format!("{}: expected {expected}", shown(row)))),
+        }
+    };
+    row(0, &first)?;
+    let mut ids = [Ids::like(&first.get_item(0)?), Ids::like(&first.get_item(1)?)];
+    let mut values = weights.map(|kind| match kind {
+        WeightType::F32 | WeightType::F64 => Weights::Floats(Float64Builder::new()),
+        _ => Weights::Integers(Int64Builder::new()),
+    });
+    for (at, edge) in rows.iter().enumerate() {
+        row(at, &edge)?;
+        for (end, ids) in ids.iter_mut().enumerate() {
+            let id = edge.get_item(end)?;
+            ids.push(&id)
+                .map_err(|reason| wrong(at, format!("the id {}: {reason}", shown(&id))))?;
+        }
+        if let Some(values) = &mut values {
+            let weight = edge.get_item(2)?;
+            let pushed = values.push(&weight);
+            pushed
+                .map_err(|reason| wrong(at, format!("the weight {}: {reason}", shown(&weight))))?;
+        }
+    }
+    let columns = ids.into_iter().map(Ids::finish);
+    Ok(columns.chain(values.map(Weights::finish)).collect())
+}
+
+/// A value in a message, shortened.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

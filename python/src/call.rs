@@ -1,0 +1,91 @@
+//! Long calls: without the interpreter's lock, ended by Ctrl-C, with progress.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::errors::Failure;
+
+/// The time between two looks at signals and progress.
+const PERIOD: Duration = Duration::from_millis(50);
+
+/// The progress of a call: its phase, what is done of it, all of it if known, and seconds.
+pub type Report = (&'static str, u64, Option<u64>, f64);
+
+/// What a call and the thread that works for it tell each other.
+#[derive(Default)]
+pub struct Call {
+    is_cancelled: AtomicBool,
+    report: Mutex<Option<Report>>,
+}
+
+impl Call {
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    pub fn report(&self, report: Report) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+    }
+
+    fn take_report(&self) -> Option<Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Closures for the library's builders.
+    pub fn canceller(self: &Arc<Self>) -> impl Fn() -> bool + Send + Sync + 'static {
+        let call = Arc::clone(self);
+        move || call.is_cancelled()
+    }
+
+    /// Runs `work` on a thread without the interpreter's lock. Meanwhile this thread, which alone
+    /// may run handlers of signals, hears of Ctrl-C and calls `progress` with reports. If a handler
+    /// or `progress` raises an exception, the work is cancelled, and that is raised when it ends.
+    pub fn wait<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce() -> Result<T, Failure> + Send,
+    ) -> PyResult<T> {
+        self.is_cancelled.store(false, Ordering::Relaxed);
+        let (result, raised) = py.detach(|| {
+            thread::scope(|scope| {
+                let (sender, ended) = sync_channel(1);
+                let worker = scope.spawn(move || {
+                    let result = work();
+                    let _ = sender.send(());
+                    result
+                });
+                let mut raised = None;
+                while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(PERIOD) {
+                    if raised.is_none() {
+                        raised = Python::attach(|py| self.hear(py, progress)).err();
+                        self.is_cancelled.store(raised.is_some(), Ordering::Relaxed);
+                    }
+                }
+                (worker.join(), raised)
+            })
+        });
+        let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match raised {
+            Some(raised) => Err(raised),
+            None => {
+                let value = result?;
+                self.hear(py, progress)?;
+                Ok(value)
+            }
+        }
+    }
+
+    fn hear(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<()> {
+        py.check_signals()?;
+        if let (Some(progress), Some(report)) = (progress, self.take_report()) {
+            progress.call1(py, report)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Errors as exceptions of `cenote.errors`, with the library's messages.
+
+use arrow_schema::ArrowError;
+use cenote::Error;
+use cenote::import::ImportError;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// Why a call failed.
+pub enum Failure {
+    /// The library refused or could not do it.
+    Library(Error),
+    /// An import failed.
+    Import(ImportError),
+    /// Python code that was called raised an exception.
+    Python(PyErr),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::Import(error)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl From<ArrowError> for Failure {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::ExternalError(cause) => match cause.downcast::<Error>() {
+                Ok(own) => Self::Library(*own),
+                Err(other) => Self::Library(Error::InvalidInput(other.to_string())),
+            },
+            other => Self::Library(Error::InvalidInput(other.to_string())),
+        }
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Python(error) => error,
+            // The library's conversion calls it a compaction's.
+            Failure::Import(error @ ImportError::Memory { .. }) => {
+                exception("MemoryBudget", &error.to_string(), None)
+            }
+            // An input that is no list of edges is no corrupt graph.
+            Failure::Import(error @ ImportError::Format { .. }) => invalid(named(&error)),
+            Failure::Import(error) => match Error::from(error) {
+                Error::InvalidInput(message) => invalid(named(&message)),
+                other => of(&other),
+            },
+            Failure::Library(error) => of(&error),
+        }
+    }
+}
+
+/// A message with the names that the columns of an import have in Python.
+fn named(message: &impl ToString) -> String {
+    let columns = ["source", "target", "weight"];
+    columns.iter().fold(message.to_string(), |message, column| {
+        message.replace(&format!("`{column}_column`"), &format!("`{column}`"))
+    })
+}
+
+fn of(error: &Error) -> PyErr {
+    let message = error.to_string();
+    let name = match error {
+        Error::Corrupt(_) => "CorruptGraph",
+        Error::MemoryBudget { .. } => "MemoryBudget",
+        Error::Parameter { .. } | Error::InvalidInput(_) => "InvalidInput",
+        Error::UnknownVertex { .. } => "UnknownVertex",
+        Error::Locked { .. } => "GraphLocked",
+        Error::Unsupported(_) => "Unsupported",
+        Error::Cancelled => return PyKeyboardInterrupt::new_err(message),
+        Error::Io { source, .. } => {
+            let name = match source.kind() {
+                std::io::ErrorKind::NotFound => "FileMissing",
+                _ => "FileError",
+            };
+            return exception(name, &message, source.raw_os_error());
+        }
+        Error::Device(_) => "DeviceError",
+        _ => "CenoteError",
+    };
+    exception(name, &message, None)
+}
+
+/// An exception of `cenote.errors`.
+pub fn exception(name: &str, message: &str, errno: Option<i32>) -> PyErr {
+    Python::attach(|py| {
+        let made = || {
+            let value = py.import("cenote.errors")?.getattr(name)?.call1((message,))?;
+            if let Some(errno) = errno {
+                value.setattr("errno", errno)?;
+            }
+            PyResult::Ok(PyErr::from_value(value))
+        };
+        made().unwrap_or_else(|error| error)
+    })
+}
+
+/// An exception for an input or option that cannot be used.
+pub fn invalid(message: impl AsRef<str>) -> PyErr {
+    exception("InvalidInput", message.as_ref(), None)
+}

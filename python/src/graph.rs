@@ -1,0 +1,379 @@
+//! Graphs: opening, running, looking up, describing.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cenote::algorithm::Wcc;
+use cenote::export::EdgeBatches;
+use cenote::graph::Neighbors;
+use cenote::run::{Answer, Run};
+use cenote::{Direction, Error, Graph, Id, VertexId};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use crate::answer::{PyAnswer, ids_of, json};
+use crate::array::{Array, IdList};
+use crate::arrow::stream_capsule;
+use crate::call::Call;
+use crate::errors::{Failure, exception, invalid};
+use crate::options::{Options, apply, id_texts};
+
+/// An open graph.
+#[pyclass(frozen, module = "cenote._cenote", name = "Graph")]
+pub struct PyGraph {
+    graph: Mutex<Option<Arc<Graph>>>,
+    path: PathBuf,
+}
+
+/// Calls a macro with the run of an algorithm, by its name.
+macro_rules! with_run {
+    ($graph:expr, $algorithm:expr, $call:ident) => {
+        match $algorithm {
+            "betweenness" => $call!($graph.betweenness()),
+            "bfs" => $call!($graph.bfs()),
+            "cdlp" => $call!($graph.cdlp()),
+            "dfs" => $call!($graph.dfs()),
+            "lexicographic_dfs" => $call!($graph.lexicographic_dfs()),
+            "kcore" => $call!($graph.kcore()),
+            "lcc" => $call!($graph.lcc()),
+            "mis" => $call!($graph.mis()),
+            "pagerank" => $call!($graph.pagerank()),
+            "reach" => $call!($graph.reach()),
+            "scc" => $call!($graph.scc()),
+            "sssp" => $call!($graph.sssp()),
+            "triangles" => $call!($graph.triangles()),
+            "walk" => $call!($graph.walk()),
+            "wcc" => $call!($graph.wcc()),
+            other => Err(invalid(format!("there is no algorithm `{other}`"))),
+        }
+    };
+}
+
+impl PyGraph {
+    /// The graph, which stays open while a thread works on it.
+    pub fn open_graph(&self) -> PyResult<Arc<Graph>> {
+        let graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        graph.clone().ok_or_else(|| {
+            let reason = format!("{}: the graph is closed: open it again", self.path.display());
+            exception("InvalidInput", &reason, None)
+        })
+    }
+}
+
+fn run<A: Options>(
+    py: Python<'_>,
+    run: Run<'_, A>,
+    options: &Bound<'_, PyDict>,
+    progress: Option<&Py<PyAny>>,
+) -> PyResult<PyAnswer>
+where
+    Answer<A>: Send + Sync,
+{
+    let call = Arc::new(Call::default());
+    let mut run = apply(run, options)?.cancel(call.canceller());
+    if progress.is_some() {
+        let call = Arc::clone(&call);
+        run = run.progress(move |progress| {
+            let expected = Some(progress.bytes_expected);
+            let seconds = progress.elapsed.as_secs_f64();
+            call.report(("reading", progress.bytes_read, expected, seconds));
+        });
+    }
+    let answer = call.wait(py, progress, || Ok(Arc::new(run.run()?)))?;
+    Ok(PyAnswer::new(answer, call))
+}
+
+/// Ids, how many of them were given, and the sources and targets of each layer.
+type Sampled = (Py<PyAny>, usize, Vec<(Array, Array)>);
+
+/// A look-up of the lists of vertices.
+fn lists<'g>(
+    graph: &'g Graph,
+    ids: &[String],
+    inward: bool,
+    call: &Arc<Call>,
+    memory: Option<u64>,
+    threads: Option<usize>,
+) -> Neighbors<'g> {
+    let direction = if inward { Direction::In } else { Direction::Out };
+    let mut lists = graph.neighbors().direction(direction).cancel(call.canceller());
+    lists = memory.into_iter().fold(lists, Neighbors::memory);
+    lists = threads.into_iter().fold(lists, Neighbors::threads);
+    ids.iter().fold(lists, |lists, id| lists.of(id))
+}
+
+#[pymethods]
+impl PyGraph {
+    /// Opens a graph.
+    #[staticmethod]
+    #[pyo3(signature = (path, at=None, migration=true, lookups=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        at: Option<String>,
+        migration: bool,
+        lookups: Option<(u64, usize)>,
+    ) -> PyResult<Self> {
+        let mut options = Graph::options().migration(migration);
+        if let Some(name) = at {
+            options = options.at(name);
+        }
+        if let Some((memory_bytes, threads)) = lookups {
+            options = options.lookups(memory_bytes, threads);
+        }
+        let graph = Call::default().wait(py, None, || Ok(options.open(&path)?))?;
+        Ok(Self { graph: Mutex::new(Some(Arc::new(graph))), path })
+    }
+
+    /// Releases the graph's files, locks and threads.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let mut held = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(graph) = held.take() else { return Ok(()) };
+        match Arc::try_unwrap(graph) {
+            Ok(graph) => {
+                drop(held);
+                Call::default().wait(py, None, || Ok(graph.close()?))
+            }
+            Err(graph) => {
+                *held = Some(graph);
+                let path = self.path.display();
+                let reason = format!("{path}: another thread works on the graph: wait for it");
+                Err(exception("GraphLocked", &reason, None))
+            }
+        }
+    }
+
+    #[getter]
+    fn closed(&self) -> bool {
+        self.graph.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Warnings from opening it.
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        Ok(self.open_graph()?.warnings().iter().map(ToString::to_string).collect())
+    }
+
+    /// Its description, as JSON.
+    fn info(&self, py: Python<'_>) -> PyResult<String> {
+        let graph = self.open_graph()?;
+        Call::default().wait(py, None, || Ok(json(&graph.info()?)))
+    }
+
+    #[getter]
+    fn vertices(&self) -> PyResult<u64> {
+        Ok(self.open_graph()?.vertices())
+    }
+
+    #[getter]
+    fn edges(&self) -> PyResult<u64> {
+        Ok(self.open_graph()?.edges())
+    }
+
+    /// Whether edges have a direction.
+    #[getter]
+    fn directed(&self) -> PyResult<bool> {
+        Ok(self.open_graph()?.stored().is_directed())
+    }
+
+    /// Runs an algorithm.
+    #[pyo3(signature = (algorithm, options, since=None, progress=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        algorithm: &str,
+        options: &Bound<'_, PyDict>,
+        since: Option<&PyAnswer>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<PyAnswer> {
+        let graph = self.open_graph()?;
+        if let Some(since) = since {
+            let answer = Arc::clone(&since.answer).into_any().downcast::<Answer<Wcc>>();
+            let answer = answer.map_err(|_| {
+                invalid(format!("since is an answer of {}, not of wcc", since.answer.algorithm()))
+            })?;
+            return run(py, graph.wcc().since(answer), options, progress.as_ref());
+        }
+        macro_rules! run_it {
+            ($run:expr) => {
+                run(py, $run, options, progress.as_ref())
+            };
+        }
+        with_run!(graph, algorithm, run_it)
+    }
+
+    /// Estimates a run, as JSON.
+    fn estimate(
+        &self,
+        py: Python<'_>,
+        algorithm: &str,
+        options: &Bound<'_, PyDict>,
+    ) -> PyResult<String> {
+        let graph = self.open_graph()?;
+        macro_rules! estimate {
+            ($run:expr) => {{
+                let run = apply($run, options)?;
+                Call::default().wait(py, None, || Ok(json(&run.estimate()?)))
+            }};
+        }
+        with_run!(graph, algorithm, estimate)
+    }
+
+    /// The neighbours of vertices: the lengths of their lists, the ids of all lists, and the
+    /// weights if they are asked for.
+    #[pyo3(signature = (ids, inward=false, weights=false, memory=None, threads=None))]
+    fn neighbors(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        inward: bool,
+        weights: bool,
+        memory: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<(Array, Py<PyAny>, Option<Array>)> {
+        let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        if weights && !graph.stored().is_weighted() {
+            let path = self.path.display();
+            let reason = format!("{path}: the edges have no weights: import it with `weights`");
+            return Err(exception("Unsupported", &reason, None));
+        }
+        let call = Arc::new(Call::default());
+        let lists = lists(&graph, &ids, inward, &call, memory, threads);
+        let (degrees, ids, found) = call.wait(py, None, || {
+            let (mut degrees, mut found) = (Vec::new(), Vec::new());
+            let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
+            lists.for_each(|list| {
+                degrees.push(list.degree() as u64);
+                list.for_each(|id, weight| {
+                    ids.push(id);
+                    found.extend(weight.filter(|_| weights).map(|weight| weight.to_f64()));
+                    Ok::<_, Error>(())
+                })
+            })?;
+            Ok((degrees, ids, found))
+        })?;
+        let found = weights.then(|| Array::of_f64(found));
+        Ok((Array::of_u64(degrees), ids.into_python(py)?, found))
+    }
+
+    /// Samples neighbours of vertices, layer by layer. Returns the ids of the sample, how many of
+    /// them were given, and the edges of each layer by the numbers of the sample.
+    #[pyo3(signature = (ids, fanouts, seed, inward=false, memory=None, threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "the options of the method of Python")]
+    fn sample_neighbors(
+        &self,
+        py: Python<'_>,
+        ids: &Bound<'_, PyAny>,
+        fanouts: Vec<usize>,
+        seed: u64,
+        inward: bool,
+        memory: Option<u64>,
+        threads: Option<usize>,
+    ) -> PyResult<Sampled> {
+        let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
+        let call = Arc::new(Call::default());
+        let lists = lists(&graph, &ids, inward, &call, memory, threads);
+        let (ids, seeds, layers) = call.wait(py, None, || {
+            let sample = lists.sample(&fanouts, seed)?;
+            let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
+            sample.ids.iter().for_each(|id| ids.push(id.as_ref()));
+            let wide = |numbers: Vec<u32>| numbers.into_iter().map(i64::from).collect();
+            let layers = sample.layers.into_iter();
+            let layers = layers.map(|layer| (wide(layer.sources), wide(layer.targets)));
+            Ok((ids, sample.seeds, layers.collect::<Vec<(Vec<i64>, Vec<i64>)>>()))
+        })?;
+        let layers = layers.into_iter();
+        let layers = layers.map(|(from, to)| (Array::of_i64(from), Array::of_i64(to)));
+        Ok((ids.into_python(py)?, seeds, layers.collect()))
+    }
+
+    /// The lengths of the lists of vertices; of all of them, by vertex, if none is given.
+    #[pyo3(signature = (ids=None, inward=false))]
+    fn degree(
+        &self,
+        py: Python<'_>,
+        ids: Option<&Bound<'_, PyAny>>,
+        inward: bool,
+    ) -> PyResult<Array> {
+        let graph = self.open_graph()?;
+        let ids = ids.map(id_texts).transpose()?;
+        let direction = if inward { Direction::In } else { Direction::Out };
+        let call = Arc::new(Call::default());
+        let degrees = call.wait(py, None, || {
+            if let Some(ids) = &ids {
+                let lists = lists(&graph, ids, inward, &call, None, None);
+                let mut degrees = Vec::with_capacity(ids.len());
+                lists.for_each(|list| {
+                    degrees.push(list.degree() as u64);
+                    Ok::<_, Error>(())
+                })?;
+                return Ok(degrees);
+            }
+            Ok(graph.degrees(direction)?)
+        })?;
+        Ok(Array::of_u64(degrees))
+    }
+
+    /// The ids of all vertices, deleted ones too, by vertex.
+    fn ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let graph = self.open_graph()?;
+        Call::default().wait(py, None, || ids_of(graph.stored()))?.into_python(py)
+    }
+
+    /// The number of the vertex with an id.
+    fn vertex_of(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<VertexId> {
+        let (graph, id) = (self.open_graph()?, crate::options::id_text(id)?);
+        Ok(py.detach(|| graph.vertex_of(id)).map_err(Failure::from)?)
+    }
+
+    /// The id of a vertex, by its number.
+    fn id_of(&self, py: Python<'_>, vertex: VertexId) -> PyResult<Py<PyAny>> {
+        let graph = self.open_graph()?;
+        let id = py.detach(|| -> Result<Id, Error> { Ok(graph.ids()?.id_of(vertex)?) });
+        crate::array::id_object(py, &id.map_err(Failure::from)?)
+    }
+
+    /// The edges as a stream of batches.
+    fn edge_stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let graph = self.open_graph()?;
+        let stored = Arc::clone(graph.stored());
+        let batches = Call::default().wait(py, None, || Ok(EdgeBatches::new(stored)?))?;
+        stream_capsule(py, Box::new(batches))
+    }
+
+    /// Writes the edges to a file. Returns edges, isolated vertices and bytes.
+    #[pyo3(signature = (path, progress=None))]
+    fn export(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(u64, u64, u64)> {
+        let graph = self.open_graph()?;
+        let call = Arc::new(Call::default());
+        let export = graph.export().cancel(call.canceller());
+        call.wait(py, progress.as_ref(), || {
+            let report = export.write(&path, &mut |done, total| {
+                call.report(("exporting pages", done, Some(total), 0.0));
+            })?;
+            Ok((report.edges, report.isolated, report.file_bytes))
+        })
+    }
+
+    /// Counts the changes since an earlier state, as JSON; writes them to `out` if it is given.
+    #[pyo3(signature = (before, out=None))]
+    fn diff(&self, py: Python<'_>, before: &Self, out: Option<PathBuf>) -> PyResult<[u64; 7]> {
+        let (graph, before) = (self.open_graph()?, before.open_graph()?);
+        let call = Arc::new(Call::default());
+        let diff = graph.diff(&before).cancel(call.canceller());
+        let report = call.wait(py, None, || {
+            Ok(match out {
+                Some(path) => diff.write(&path, &mut |_, _| {})?,
+                None => diff.count(&mut |_, _| {})?,
+            })
+        })?;
+        let vertices = [report.new_vertices, report.deleted_vertices];
+        let [new, gone] = vertices;
+        let pages = [report.pages_read, report.pages];
+        Ok([report.added, report.deleted, report.reweighed, new, gone, pages[0], pages[1]])
+    }
+}

@@ -1,0 +1,270 @@
+//! Imports of files and of Python objects.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use cenote::Import;
+use cenote::import::{
+    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, InputSpec, Order, WeightType,
+};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::answer::json;
+use crate::arrow::reader_of;
+use crate::batches::{PyBatches, Raised};
+use crate::call::Call;
+use crate::errors::{Failure, invalid};
+
+/// A step of building an import, on the thread that runs it.
+type Step = Box<dyn FnOnce(Import<'static>) -> Import<'static> + Send>;
+
+/// The columns of the edges, and how files have them.
+#[derive(Clone, Default)]
+struct Columns {
+    source: Option<String>,
+    target: Option<String>,
+    weight: Option<String>,
+    format: Option<Format>,
+    header: Header,
+}
+
+fn step(step: impl FnOnce(Import<'static>) -> Import<'static> + Send + 'static) -> Step {
+    Box::new(step)
+}
+
+fn one_of<T: Copy>(name: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
+    let text: String = value.extract()?;
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        invalid(format!("{name} is {text}: expected {}", words.join(", ")))
+    })
+}
+
+/// The orders, with the seed of a shuffle.
+pub fn order(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Order> {
+    let orders = [
+        ("natural", Order::Natural),
+        ("degree", Order::Degree),
+        ("bfs", Order::Bfs),
+        ("random", Order::Random { seed }),
+    ];
+    one_of(name, value, &orders)
+}
+
+/// Whether to store hub neighbours.
+pub fn hub_neighbours(name: &str, value: &Bound<'_, PyAny>) -> PyResult<HubNeighboursChoice> {
+    use HubNeighboursChoice::{Auto, No, Yes};
+    match value.extract::<bool>() {
+        Ok(true) => Ok(Yes),
+        Ok(false) => Ok(No),
+        Err(_) => one_of(name, value, &[("auto", Auto)]),
+    }
+}
+
+/// A size as text for the library: bytes, or text such as `1GiB`.
+pub fn size_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(value.str()?.to_cow()?.into_owned())
+}
+
+/// The steps of all options but those of columns and weights.
+fn options(options: &Bound<'_, PyDict>, seed: u64) -> PyResult<Vec<Step>> {
+    let mut steps = Vec::new();
+    for (name, value) in options {
+        let name: String = name.extract()?;
+        if let Ok(is_set @ (true | false)) = value.extract::<bool>() {
+            let flag: Option<fn(Import<'static>) -> Import<'static>> = match name.as_str() {
+                "directed" => Some(Import::directed),
+                "in_edges" => Some(Import::in_edges),
+                "keep_duplicates" => Some(Import::keep_duplicates),
+                "keep_self_loops" => Some(Import::keep_self_loops),
+                "overwrite" => Some(Import::overwrite),
+                _ => None,
+            };
+            if let Some(flag) = flag {
+                steps.extend(is_set.then(|| step(flag)));
+                continue;
+            }
+        }
+        steps.push(option(&name, &value, seed)?);
+    }
+    Ok(steps)
+}
+
+fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
+    Ok(match name {
+        "ids" => {
+            use IdKind::{Auto, Integer, String};
+            let kinds = [("auto", Auto), ("integer", Integer), ("string", String)];
+            let kind = one_of(name, value, &kinds)?;
+            step(move |import| import.ids(kind))
+        }
+        "order" => {
+            let order = order(name, value, seed)?;
+            step(move |import| import.order(order))
+        }
+        "codec" => {
+            let codec = one_of(name, value, &[("raw", Codec::Raw), ("packed", Codec::Packed)])?;
+            step(move |import| import.codec(codec))
+        }
+        "hub_neighbours" => {
+            let choice = hub_neighbours(name, value)?;
+            step(move |import| import.hub_neighbours(choice))
+        }
+        "memory" => {
+            let memory = size_text(value)?;
+            step(move |import| import.memory(memory))
+        }
+        "page_bytes" => {
+            let bytes = value.extract()?;
+            step(move |import| import.page_bytes(bytes))
+        }
+        "threads" => {
+            let threads = value.extract()?;
+            step(move |import| import.threads(threads))
+        }
+        "temp_dir" => {
+            let folder: PathBuf = value.extract()?;
+            step(move |import| import.temp_dir(folder))
+        }
+        "tiers" => {
+            let tiers: Vec<String> = value.extract()?;
+            step(move |import| tiers.iter().fold(import, |import, tier| import.tier(tier)))
+        }
+        "tier_policy" => {
+            let policy: String = value.extract()?;
+            step(move |import| import.tier_policy(policy))
+        }
+        "tier_block" => {
+            let block = size_text(value)?;
+            step(move |import| import.tier_block(block))
+        }
+        _ => return Err(PyTypeError::new_err(format!("import_graph has no option `{name}`"))),
+    })
+}
+
+/// The step that adds an input: its kind, and what it is.
+fn input(
+    (kind, value): &(String, Bound<'_, PyAny>),
+    columns: &Columns,
+    weights: Option<WeightType>,
+    raised: &Raised,
+) -> PyResult<Option<Step>> {
+    let columns = columns.clone();
+    Ok(Some(match kind.as_str() {
+        "path" => {
+            let spec = InputSpec {
+                format: columns.format,
+                source_column: columns.source,
+                target_column: columns.target,
+                weight_column: columns.weight,
+                header: columns.header,
+                ..InputSpec::new(value.extract::<PathBuf>()?)
+            };
+            step(move |import| import.input(spec))
+        }
+        "vertices_path" => {
+            let path: PathBuf = value.extract()?;
+            step(move |import| import.vertices_path(path))
+        }
+        "vertices" => match value.extract::<Vec<u64>>() {
+            Ok(ids) => step(move |import| import.vertices(ids)),
+            Err(_) => {
+                let ids: Vec<String> = value.extract().map_err(|_| {
+                    invalid("vertices: expected integers from 0 to 2^64 - 1, or strings")
+                })?;
+                step(move |import| import.vertices(ids))
+            }
+        },
+        "range" => {
+            let end: u64 = value.extract()?;
+            step(move |import| import.vertices(0..end))
+        }
+        "rows" => {
+            let batches = PyBatches::new(value, weights, Arc::clone(raised))?;
+            return Ok(batches.map(|batches| step(move |import| import.arrow(batches))));
+        }
+        _ => {
+            let Some(reader) = reader_of(value)? else {
+                let kind = value.get_type().name()?;
+                return Err(PyTypeError::new_err(format!("a {kind} is no source of edges")));
+            };
+            let mut batches = ArrowBatches::new(reader);
+            if let Some(source) = columns.source {
+                batches = batches.source_column(source);
+            }
+            if let Some(target) = columns.target {
+                batches = batches.target_column(target);
+            }
+            if let Some(weight) = columns.weight {
+                batches = batches.weight_column(weight);
+            }
+            step(move |import| import.input(batches))
+        }
+    }))
+}
+
+/// Takes an option out of the options; `None` if it is not there or `None`.
+fn taken<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(value) = options.get_item(name)? else { return Ok(None) };
+    options.del_item(name)?;
+    Ok(Some(value).filter(|value| !value.is_none()))
+}
+
+fn columns(options: &Bound<'_, PyDict>) -> PyResult<Columns> {
+    let column = |name: &str| -> PyResult<Option<String>> {
+        taken(options, name)?.map(|value| size_text(&value)).transpose()
+    };
+    let headers = [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
+    let format = taken(options, "format")?;
+    let format = format.map(|value| one_of("format", &value, &Format::NAMES)).transpose()?;
+    let header = match taken(options, "header")? {
+        None => Header::Auto,
+        Some(value) if value.is_instance_of::<PyString>() => one_of("header", &value, &headers)?,
+        Some(value) if value.extract()? => Header::Yes,
+        Some(_) => Header::No,
+    };
+    let (source, target) = (column("source")?, column("target")?);
+    Ok(Columns { source, target, weight: column("weight")?, format, header })
+}
+
+/// Imports edges into the graph file `out`. Returns the report as JSON.
+#[pyfunction]
+#[pyo3(signature = (inputs, out, options, progress=None))]
+pub fn import_graph(
+    py: Python<'_>,
+    inputs: Vec<(String, Bound<'_, PyAny>)>,
+    out: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let columns = columns(options)?;
+    let weights = taken(options, "weights")?;
+    let weights = weights.map(|kind| one_of("weights", &kind, &WeightType::NAMES)).transpose()?;
+    let seed = taken(options, "seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let mut steps = self::options(options, seed)?;
+    steps.extend(weights.map(|kind| step(move |import: Import<'static>| import.weights(kind))));
+    let raised: Raised = Arc::new(Mutex::new(None));
+    let without_inputs = steps.len();
+    for given in &inputs {
+        steps.extend(input(given, &columns, weights, &raised)?);
+    }
+    if steps.len() == without_inputs {
+        return Err(invalid("edges: no edges and no vertices found"));
+    }
+    let call = Arc::new(Call::default());
+    let (reports, started) = (Arc::clone(&call), Instant::now());
+    let done = call.wait(py, progress.as_ref(), || {
+        let import = steps.into_iter().fold(Import::new(), |import, step| step(import));
+        let import = import.cancel(call.canceller()).progress(move |phase, done, total| {
+            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+        });
+        import.run(&out).map_err(Failure::from)
+    });
+    match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(error) => Err(error),
+        None => Ok(json(&done?)),
+    }
+}

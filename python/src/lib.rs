@@ -1,0 +1,37 @@
+//! The native part of the Python package `cenote`.
+//!
+//! - `graph`: open graphs, runs and look-ups
+//! - `answer`, `array`, `arrow`: answers, and their values in NumPy and Arrow
+//! - `import`, `batches`: imports of files and of Python objects
+//! - `update`: changes, snapshots, compaction, check, profiles of drives
+//! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
+//! - `options`, `errors`: options by their names, exceptions
+
+mod answer;
+mod array;
+mod arrow;
+mod batches;
+mod call;
+mod errors;
+mod graph;
+mod import;
+mod options;
+mod update;
+
+use pyo3::prelude::*;
+
+/// The native part of `cenote`.
+#[pymodule]
+fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<array::Array>()?;
+    module.add_class::<array::Strings>()?;
+    module.add_class::<answer::PyAnswer>()?;
+    module.add_class::<graph::PyGraph>()?;
+    module.add_class::<update::PyUpdate>()?;
+    module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
+    module.add_function(wrap_pyfunction!(update::check, module)?)?;
+    module.add_function(wrap_pyfunction!(update::compact, module)?)?;
+    module.add_function(wrap_pyfunction!(update::profile, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    Ok(())
+}

@@ -1,0 +1,332 @@
+//! Options of runs by their names, and the values of their answers that NumPy can read in place.
+
+use cenote::algo::betweenness::Scale;
+use cenote::algo::pagerank::Variant;
+use cenote::algo::sssp::Distances;
+use cenote::algo::walk::DeadEnds;
+use cenote::algorithm::{
+    Betweenness, Bfs, Cdlp, Kcore, Lcc, LexicographicDfs, Mis, PageRank, PseudoDfs, Reach, Scc,
+    Sssp, StartsAt, Triangles, Walk, Wcc,
+};
+use cenote::run::{Algorithm, Run};
+use cenote::{MemorySize, Strategy};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString};
+
+use crate::array::Slice;
+use crate::errors::{Failure, invalid};
+
+/// An algorithm that Python can run.
+pub trait Options: Algorithm + Send + Sync + 'static {
+    /// Sets an option; `None` if there is none of this name.
+    fn set<'g>(
+        run: Run<'g, Self>,
+        name: &str,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Run<'g, Self>>>;
+
+    /// The values of a column, if they are in memory as such.
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        let _ = (output, column);
+        None
+    }
+}
+
+/// Sets all options.
+pub fn apply<'g, A: Options>(
+    mut run: Run<'g, A>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Run<'g, A>> {
+    for (name, value) in options {
+        let name: String = name.extract()?;
+        run = match name.as_str() {
+            "memory" => run.memory(memory(&value)?),
+            "cache" => run.cache(memory(&value)?),
+            "threads" => run.threads(at_least_one(&name, &value)?),
+            "strategy" => {
+                let text: String = value.extract()?;
+                run.strategy(
+                    text.parse::<Strategy>()
+                        .map_err(|reason| invalid(format!("strategy is {text}: {reason}")))?,
+                )
+            }
+            "depth" => run.depth(at_least_one(&name, &value)?),
+            "explain" => run.explain(value.extract()?),
+            "verify" => run.verify(value.extract()?),
+            "out" => run.out(value.extract::<std::path::PathBuf>()?),
+            _ => A::set(run, &name, &value)?.ok_or_else(|| {
+                PyTypeError::new_err(format!("{} has no option `{name}`", A::NAME))
+            })?,
+        };
+    }
+    Ok(run)
+}
+
+fn at_least_one(name: &str, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match value.extract()? {
+        0 => Err(invalid(format!("{name} is 0: at least 1 is needed"))),
+        number => Ok(number),
+    }
+}
+
+/// A size in bytes or as text.
+pub fn memory(value: &Bound<'_, PyAny>) -> PyResult<MemorySize> {
+    if let Ok(bytes) = value.extract::<u64>() {
+        return Ok(MemorySize::Bytes(bytes));
+    }
+    let text: String = value.extract()?;
+    Ok(MemorySize::try_from(text.as_str()).map_err(Failure::from)?)
+}
+
+/// An id of a vertex as text: a string, or an integer of Python or NumPy.
+pub fn id_text(id: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = id.cast::<PyString>() {
+        return Ok(text.to_cow()?.into_owned());
+    }
+    match id.call_method0("__index__") {
+        Ok(number) if number.is_instance_of::<PyInt>() => Ok(number.str()?.to_cow()?.into_owned()),
+        _ => Err(PyTypeError::new_err(format!(
+            "the id {}: expected an integer or a string, not {}",
+            id.repr()?,
+            id.get_type().name()?
+        ))),
+    }
+}
+
+/// One id, or an iterable of ids.
+pub fn id_texts(value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if value.is_instance_of::<PyString>() || value.hasattr("__index__")? && !is_array(value)? {
+        return Ok(vec![id_text(value)?]);
+    }
+    value.try_iter()?.map(|id| id_text(&id?)).collect()
+}
+
+/// NumPy's arrays have `__index__`, which works for those of one item.
+fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.hasattr("ndim")? && value.getattr("ndim")?.extract::<usize>()? > 0)
+}
+
+fn one_of<T: Copy>(name: &str, value: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
+    let text: String = value.extract()?;
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        invalid(format!("{name} is {text}: expected {}", words.join(", ")))
+    })
+}
+
+/// The options of searches: from one source, and from several.
+macro_rules! ends {
+    ($run:ident, $name:ident, $value:ident) => {
+        match $name {
+            "source" => {
+                let ids = id_texts($value)?;
+                if ids.len() != 1 {
+                    return Err(invalid(format!("source has {} ids: expected one", ids.len())));
+                }
+                $run.source(&ids[0])
+            }
+            "target" => id_texts($value)?.iter().fold($run, |run, id| run.target(id)),
+            "targets_file" => $run.targets_file($value.extract::<std::path::PathBuf>()?),
+            _ => return Ok(None),
+        }
+    };
+    (several: $run:ident, $name:ident, $value:ident) => {
+        match $name {
+            "source" => id_texts($value)?.iter().fold($run, |run, id| run.source(id)),
+            "sources_file" => $run.sources_file($value.extract::<std::path::PathBuf>()?),
+            _ => ends!($run, $name, $value),
+        }
+    };
+}
+
+type Set<'g, A> = PyResult<Option<Run<'g, A>>>;
+
+impl Options for Bfs {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(match name {
+            "parents" => run.parents(value.extract()?),
+            _ => ends!(several: run, name, value),
+        }))
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        match column {
+            "level" => Some(Slice::U32(output.levels())),
+            "parent" => output.parents().map(Slice::U32),
+            _ => None,
+        }
+    }
+}
+
+impl Options for Sssp {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(match name {
+            "delta" => run.delta(value.extract()?),
+            "parents" => run.parents(value.extract()?),
+            _ => ends!(several: run, name, value),
+        }))
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        match (column, output.distances()) {
+            ("distance", Distances::Integers(distances)) => Some(Slice::U64(distances)),
+            // Bits of unreached vertices are no infinity: these are computed.
+            ("parent", _) => output.parents().map(Slice::U32),
+            _ => None,
+        }
+    }
+}
+
+impl Options for PseudoDfs {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(match name {
+            "threshold" => run.threshold(at_least_one(name, value)? as u64),
+            "stacks" => run.stacks(at_least_one(name, value)?),
+            _ => ends!(run, name, value),
+        }))
+    }
+}
+
+impl Options for LexicographicDfs {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(ends!(run, name, value)))
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        Some(Slice::U32(match column {
+            "order" => output.orders(),
+            "parent" => output.parents(),
+            "finish" => output.finishes(),
+            _ => return None,
+        }))
+    }
+}
+
+impl Options for Reach {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(Some(ends!(run, name, value)))
+    }
+}
+
+impl Options for Betweenness {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        let scales =
+            [("sum", Scale::Sum), ("full", Scale::Full), ("normalized", Scale::Normalized)];
+        Ok(Some(match name {
+            "source" => id_texts(value)?.iter().fold(run, |run, id| run.source(id)),
+            "sources_file" => run.sources_file(value.extract::<std::path::PathBuf>()?),
+            "samples" => {
+                let (samples, seed) = value.extract()?;
+                run.samples(samples, seed)
+            }
+            "scale" => run.scale(one_of(name, value, &scales)?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+impl Options for Cdlp {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(match name {
+            "iterations" => Some(run.iterations(value.extract()?)),
+            _ => None,
+        })
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        (column == "label").then(|| Slice::U32(output.labels()))
+    }
+}
+
+impl Options for Kcore {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(if name == "k" { Some(run.k(value.extract()?)) } else { None })
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        (column == "core").then(|| Slice::U32(output.cores()))
+    }
+}
+
+impl Options for Lcc {
+    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(None)
+    }
+}
+
+impl Options for Mis {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(if name == "seed" { Some(run.seed(value.extract()?)) } else { None })
+    }
+}
+
+impl Options for PageRank {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        let variants = [("standard", Variant::Standard), ("cave", Variant::Cave)];
+        Ok(Some(match name {
+            "iterations" => run.iterations(value.extract()?),
+            "tolerance" => run.tolerance(value.extract()?),
+            "damping" => run.damping(value.extract()?),
+            "personalize" => id_texts(value)?.iter().fold(run, |run, id| run.personalize(id)),
+            "personalize_file" => run.personalize_file(value.extract::<std::path::PathBuf>()?),
+            "variant" => run.variant(one_of(name, value, &variants)?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        (column == "rank").then(|| Slice::F64(output.ranks()))
+    }
+}
+
+impl Options for Scc {
+    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(None)
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        (column == "component").then(|| Slice::U32(output.labels()))
+    }
+}
+
+impl Options for Wcc {
+    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(None)
+    }
+
+    fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {
+        (column == "component").then(|| Slice::U32(output.labels()))
+    }
+}
+
+impl Options for Triangles {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(if name == "per_vertex" { Some(run.per_vertex(value.extract()?)) } else { None })
+    }
+}
+
+impl Options for Walk {
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        let dead_ends = [("end", DeadEnds::End), ("restart", DeadEnds::Restart)];
+        Ok(Some(match name {
+            "starts" => {
+                let starts = [("all", false), ("random", true)];
+                let is_random = one_of(name, value, &starts)?;
+                run.starts(if is_random { StartsAt::Random } else { StartsAt::All })
+            }
+            "starts_file" => run.starts(StartsAt::File(value.extract()?)),
+            "source" => run.starts(StartsAt::Vertex(id_text(value)?)),
+            "walkers" => run.walkers(value.extract()?),
+            "per_vertex" => run.per_vertex(value.extract()?),
+            "steps" => run.steps(value.extract()?),
+            "restart" => run.restart(value.extract()?),
+            "p" => run.p(value.extract()?),
+            "q" => run.q(value.extract()?),
+            "dead_ends" => run.dead_ends(one_of(name, value, &dead_ends)?),
+            "weighted" => run.weighted(value.extract()?),
+            "seed" => run.seed(value.extract()?),
+            _ => return Ok(None),
+        }))
+    }
+}

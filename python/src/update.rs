@@ -1,0 +1,278 @@
+//! Changes of stored graphs, snapshots, compaction and check; profiles of drives.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
+
+use cenote::drive::measure;
+use cenote::graph::SnapshotInfo;
+use cenote::update::UpdateReport;
+use cenote::{Compact, Graph, Update, ValueType};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::answer::json;
+use crate::call::Call;
+use crate::errors::{Failure, exception, invalid};
+use crate::import::{hub_neighbours, order, size_text};
+use crate::options::id_text;
+
+/// A graph that is open for changes.
+#[pyclass(frozen, module = "cenote._cenote", name = "Update")]
+pub struct PyUpdate {
+    update: Mutex<Option<Update>>,
+    path: PathBuf,
+}
+
+impl PyUpdate {
+    /// Changes the batch, which takes no time; an error while another thread commits.
+    fn change<T>(&self, change: impl FnOnce(&mut Update) -> cenote::Result<T>) -> PyResult<T> {
+        let mut held = match self.update.try_lock() {
+            Ok(held) => held,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let reason = "another thread works on this update: wait for it";
+                let reason = format!("{}: {reason}", self.path.display());
+                return Err(exception("GraphLocked", &reason, None));
+            }
+        };
+        let update = self.opened(&mut held)?;
+        Ok(change(update).map_err(Failure::from)?)
+    }
+
+    fn opened<'a>(&self, held: &'a mut MutexGuard<'_, Option<Update>>) -> PyResult<&'a mut Update> {
+        held.as_mut().ok_or_else(|| {
+            invalid(format!("{}: the update has ended: begin another", self.path.display()))
+        })
+    }
+
+    /// Does what takes time, on another thread.
+    fn work<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Update) -> cenote::Result<T> + Send,
+    ) -> PyResult<T> {
+        Call::default().wait(py, None, || {
+            let mut held = self.update.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(work(self.opened(&mut held)?)?)
+        })
+    }
+}
+
+fn text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(value.str()?.to_cow()?.into_owned())
+}
+
+fn report(report: &UpdateReport) -> String {
+    json(report)
+}
+
+#[pymethods]
+impl PyUpdate {
+    /// Opens a graph for changes.
+    #[staticmethod]
+    #[pyo3(signature = (path, memory=None, synced=true, values=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        memory: Option<&Bound<'_, PyAny>>,
+        synced: bool,
+        values: Option<&str>,
+    ) -> PyResult<Self> {
+        let mut options = Update::options().synced(synced);
+        if let Some(memory) = memory {
+            options = options.memory(size_text(memory)?);
+        }
+        if let Some(name) = values {
+            let kinds = [ValueType::U64, ValueType::I64, ValueType::F64];
+            let kind = kinds.into_iter().find(|kind| kind.name() == name);
+            let wrong = || invalid(format!("values is {name}: expected u64, i64, f64"));
+            options = options.values(kind.ok_or_else(wrong)?);
+        }
+        let update = Call::default().wait(py, None, || Ok(options.open(&path)?))?;
+        Ok(Self { update: Mutex::new(Some(update)), path })
+    }
+
+    /// Ends the update: other writers may begin. Changes that were not committed are dropped.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            drop(self.update.lock().unwrap_or_else(PoisonError::into_inner).take());
+        });
+    }
+
+    /// Warnings from opening it.
+    fn warnings(&self) -> PyResult<Vec<String>> {
+        self.change(|update| Ok(update.warnings().iter().map(ToString::to_string).collect()))
+    }
+
+    /// Number of changes for the next commit.
+    fn __len__(&self) -> PyResult<usize> {
+        self.change(|update| Ok(update.len()))
+    }
+
+    #[pyo3(signature = (source, target, weight=None))]
+    fn add(
+        &self,
+        source: &Bound<'_, PyAny>,
+        target: &Bound<'_, PyAny>,
+        weight: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let (source, target) = (id_text(source)?, id_text(target)?);
+        let weight = weight.map(text).transpose()?;
+        self.change(|update| match weight {
+            Some(weight) => update.add_weighted(source, target, weight),
+            None => update.add(source, target),
+        })
+    }
+
+    fn delete(&self, source: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (source, target) = (id_text(source)?, id_text(target)?);
+        self.change(|update| update.delete(source, target))
+    }
+
+    fn set_weight(
+        &self,
+        source: &Bound<'_, PyAny>,
+        target: &Bound<'_, PyAny>,
+        weight: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (source, target, weight) = (id_text(source)?, id_text(target)?, text(weight)?);
+        self.change(|update| update.set_weight(source, target, weight))
+    }
+
+    fn add_vertex(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let id = id_text(id)?;
+        self.change(|update| update.add_vertex(id))
+    }
+
+    fn delete_vertex(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let id = id_text(id)?;
+        self.change(|update| update.delete_vertex(id))
+    }
+
+    fn set_value(&self, id: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (id, value) = (id_text(id)?, text(value)?);
+        self.change(|update| update.set_value(id, value))
+    }
+
+    fn remove_value(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let id = id_text(id)?;
+        self.change(|update| update.remove_value(id))
+    }
+
+    /// Makes the changes durable. Returns the report as JSON.
+    fn commit(&self, py: Python<'_>) -> PyResult<String> {
+        self.work(py, |update| Ok(report(&update.commit()?)))
+    }
+
+    /// Merges log and delta runs into the lists. Returns the report as JSON.
+    fn merge(&self, py: Python<'_>) -> PyResult<String> {
+        self.work(py, |update| Ok(report(&update.merge()?)))
+    }
+
+    /// Keeps the present state under a name. Returns the snapshot as JSON.
+    #[pyo3(signature = (name=None))]
+    fn snapshot(&self, py: Python<'_>, name: Option<String>) -> PyResult<String> {
+        self.work(py, |update| {
+            let made = match name {
+                Some(name) => update.snapshot(&name),
+                None => update.snapshot_of_epoch(),
+            };
+            Ok(json(&SnapshotInfo::from(made?)))
+        })
+    }
+
+    /// Removes a snapshot. Returns it as it was, as JSON.
+    fn remove_snapshot(&self, py: Python<'_>, name: String) -> PyResult<String> {
+        self.work(py, |update| Ok(json(&SnapshotInfo::from(update.remove_snapshot(&name)?))))
+    }
+}
+
+/// Verifies every byte of a graph, or of a snapshot. Returns the pages, the first faults and how
+/// many there are.
+#[pyfunction]
+#[pyo3(signature = (path, at=None, progress=None))]
+pub fn check(
+    py: Python<'_>,
+    path: PathBuf,
+    at: Option<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(u64, Vec<String>, u64)> {
+    let (call, started) = (Arc::new(Call::default()), Instant::now());
+    call.wait(py, progress.as_ref(), || {
+        let mut hear = |done, total| {
+            let seconds = started.elapsed().as_secs_f64();
+            call.report(("checking pages", done, Some(total), seconds));
+        };
+        let report = match &at {
+            Some(name) => Graph::check_at(&path, name, &mut hear)?,
+            None => Graph::check(&path, &mut hear)?,
+        };
+        let faults = report.faults.iter().map(ToString::to_string).collect();
+        Ok((report.pages, faults, report.faults_total))
+    })
+}
+
+/// Writes a graph as an import of its edges would. Returns the report as JSON, and warnings.
+#[pyfunction]
+#[pyo3(signature = (path, options, progress=None))]
+pub fn compact(
+    py: Python<'_>,
+    path: PathBuf,
+    options: &Bound<'_, PyDict>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Vec<String>)> {
+    let get = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        Ok(options.get_item(name)?.filter(|value| !value.is_none()))
+    };
+    let path_of = |name: &str| -> PyResult<Option<PathBuf>> {
+        get(name)?.map(|path| path.extract()).transpose()
+    };
+    let (out, temp_dir) = (path_of("out")?, path_of("temp_dir")?);
+    let at: Option<String> = get("at")?.map(|name| name.extract()).transpose()?;
+    let memory = get("memory")?.map(|memory| size_text(&memory)).transpose()?;
+    let threads: Option<usize> = get("threads")?.map(|threads| threads.extract()).transpose()?;
+    let overwrite: bool = get("overwrite")?.map_or(Ok(false), |value| value.extract())?;
+    let seed: u64 = get("seed")?.map_or(Ok(1), |seed| seed.extract())?;
+    let order = get("order")?.map(|value| order("order", &value, seed)).transpose()?;
+    let hubs = get("hub_neighbours")?;
+    let hubs = hubs.map(|value| hub_neighbours("hub_neighbours", &value)).transpose()?;
+    let (call, started) = (Arc::new(Call::default()), Instant::now());
+    let reports = Arc::clone(&call);
+    call.wait(py, progress.as_ref(), || {
+        let mut compact = Compact::new(path).cancel(call.canceller());
+        compact = compact.progress(move |phase, done, total| {
+            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+        });
+        compact = out.into_iter().fold(compact, Compact::out);
+        compact = at.into_iter().fold(compact, Compact::at);
+        compact = memory.into_iter().fold(compact, Compact::memory);
+        compact = threads.into_iter().fold(compact, Compact::threads);
+        compact = temp_dir.into_iter().fold(compact, Compact::temp_dir);
+        compact = order.into_iter().fold(compact, Compact::order);
+        compact = hubs.into_iter().fold(compact, Compact::hub_neighbours);
+        compact = if overwrite { compact.overwrite() } else { compact };
+        let report = compact.run()?;
+        Ok((json(&report), report.warnings.iter().map(ToString::to_string).collect()))
+    })
+}
+
+/// Measures a drive and saves its profile. Returns it as JSON, and where it was saved.
+#[pyfunction]
+#[pyo3(signature = (path, quick=false, scratch=None, progress=None))]
+pub fn profile(
+    py: Python<'_>,
+    path: PathBuf,
+    quick: bool,
+    scratch: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, Option<PathBuf>)> {
+    let (call, started) = (Call::default(), Instant::now());
+    call.wait(py, progress.as_ref(), || {
+        let (profile, saved) = measure(&path, quick, scratch, &mut |done, total| {
+            call.report(("measuring", done, Some(total), started.elapsed().as_secs_f64()));
+            !call.is_cancelled()
+        })?;
+        Ok((json(&profile), saved))
+    })
+}

@@ -1,0 +1,270 @@
+"""Look-ups, edges, states and changes of graphs."""
+
+import os
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import cenote
+
+
+@pytest.fixture
+def friends():
+    """A small graph file with string ids."""
+    cenote.import_graph([("ada", "bob"), ("bob", "cem")], "friends.cenote", memory="64MiB")
+    return "friends.cenote"
+
+
+def rows(graph):
+    return {tuple(edge.values()) for edge in graph.edges().to_arrow().to_pylist()}
+
+
+def test_neighbours_and_degrees_are_those_of_networkx(directed, random_graph):
+    everyone = list(random_graph)
+    lists = directed.neighbors(everyone)
+    assert all(found.dtype == np.uint64 for found in lists)
+    assert [found.tolist() for found in lists] == [sorted(random_graph[v]) for v in everyone]
+    inward = directed.neighbors(np.array(everyone), direction="in", threads=1, memory=8 << 20)
+    assert [found.tolist() for found in inward] == [
+        sorted(random_graph.predecessors(v)) for v in everyone
+    ]
+    assert directed.neighbors(3).tolist() == sorted(random_graph[3])
+    assert directed.neighbors([]) == []
+    assert directed.degree(3) == random_graph.out_degree(3)
+    assert directed.degree([10, 5000, 10], direction="in").tolist() == [
+        random_graph.in_degree(v) for v in (10, 5000, 10)
+    ]
+    ids = directed.ids().tolist()
+    assert directed.degree().tolist() == [random_graph.out_degree(v) for v in ids]
+    assert directed.degree(direction="in").tolist() == [random_graph.in_degree(v) for v in ids]
+
+
+def test_neighbours_have_weights(directed, undirected, random_graph, packages):
+    found = directed.weighted_neighbors([3, 10])
+    for vertex, (ids, weights) in zip([3, 10], found, strict=True):
+        expected = {v: random_graph[vertex][v]["weight"] for v in random_graph[vertex]}
+        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected
+    with cenote.open(packages) as graph, pytest.raises(cenote.Unsupported, match="no weights"):
+        graph.weighted_neighbors("bash")
+    assert undirected.degree(3, direction="in") == undirected.degree(3)
+
+
+def test_a_direction_that_is_not_stored_is_refused():
+    cenote.import_graph([(1, 2)], "g.cenote", directed=True)
+    with cenote.open("g.cenote") as graph:
+        for call in (graph.neighbors, graph.degree):
+            with pytest.raises(cenote.Unsupported, match="in_edges"):
+                call([1], direction="in")
+        with pytest.raises(cenote.Unsupported, match="in_edges"):
+            graph.degree(direction="in")
+
+
+def test_edges_are_streamed_once_each(directed, undirected, random_graph, packages):
+    expected = {(u, v, w) for u, v, w in random_graph.edges(data="weight")}
+    assert rows(directed) == expected
+    found = nx.Graph()
+    found.add_weighted_edges_from(rows(undirected))
+    plain = random_graph.to_undirected()
+    assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in plain.edges}
+    with cenote.open(packages) as graph:
+        batches = list(graph.edges())
+        assert sum(batch.num_rows for batch in batches) == graph.edge_count
+        assert {batch.num_rows for batch in batches[:-1]} == {65536}
+        frame = pl.DataFrame(graph.edges())
+        graph.export("edges.parquet")
+        # A reader that stops in the middle lets the thread of the edges end.
+        next(iter(graph.edges()))
+    assert frame.equals(pl.read_parquet("edges.parquet").select(frame.columns))
+
+
+def test_an_export_is_imported_to_the_same_graph(packages):
+    with cenote.open(packages) as graph:
+        report = graph.export("edges.parquet")
+        assert report["edges"] == graph.edge_count
+        assert report["file_bytes"] == Path("edges.parquet").stat().st_size
+        with pytest.raises(cenote.InvalidInput, match="ending"):
+            graph.export("edges.docx")
+    assert pq.read_metadata("edges.parquet").num_rows == report["edges"]
+    cenote.import_graph("edges.parquet", "again.cenote")
+    with cenote.open("again.cenote") as again, cenote.open(packages) as graph:
+        assert again.edges().to_arrow().equals(graph.edges().to_arrow())
+
+
+def test_an_update_commits_at_its_end_and_not_after_an_exception(friends):
+    with cenote.update(friends) as update:
+        update.add("cem", "dil")
+        update.delete("ada", "bob")
+        update.add_vertex("eve")
+        assert len(update) == 3
+    assert (update.report["added"], update.report["deleted"]) == (1, 1)
+    with cenote.open(friends) as graph:
+        assert rows(graph) == {("bob", "cem"), ("cem", "dil")}
+        assert set(graph.ids().to_pylist()) == {"ada", "bob", "cem", "dil", "eve"}
+    with pytest.raises(RuntimeError, match="no"), cenote.update(friends) as update:  # noqa: PT012
+        update.add("x", "y")
+        raise RuntimeError("no")
+    with cenote.update(friends):
+        pass
+    with cenote.open(friends) as graph:
+        assert rows(graph) == {("bob", "cem"), ("cem", "dil")}
+    with pytest.raises(cenote.InvalidInput, match="begin another"):
+        update.add("x", "y")
+
+
+def test_there_is_one_update_at_a_time(friends):
+    with cenote.open(friends) as graph, graph.update() as update:
+        update.add("cem", "dil")
+        with pytest.raises(cenote.GraphLocked, match="another writer"):
+            cenote.update(friends)
+        # The open graph is as it was.
+        update.commit()
+        assert graph.vertex_count == 3
+    assert cenote.check(friends)
+
+
+def test_updates_of_weights_and_values():
+    cenote.import_graph([(1, 2, 0.5), (2, 3, 4)], "w.cenote", weights="f64")
+    with cenote.update("w.cenote") as update:
+        update.add(3, 4, np.float64(2.25))
+        update.add_all([(4, 5, 1), (5, 6, 1.5)])
+        update.set_weight(1, 2, 9)
+        update.delete(2, 3)
+        update.set_value(1, 7)
+        update.set_value(2, 8)
+        update.remove_value(2)
+        update.delete_vertex(6)
+    assert update.report["reweighted"] == 1
+    assert update.report["values_set"] == 2
+    with cenote.open("w.cenote") as graph:
+        assert rows(graph) == {(1, 2, 9.0), (3, 4, 2.25), (4, 5, 1.0)}
+        assert graph.info()["values"] == {"type": "u64", "count": 1}
+    with cenote.update("w.cenote") as update:
+        for call, words in [
+            (lambda: update.add(1, 2), "weight"),
+            (lambda: update.add(1, 2, "much"), "the weight `much`"),
+            (lambda: update.add("a", 2, 1), "the ids of this graph are integers"),
+            (lambda: update.set_value(1, "x"), "the value `x`"),
+        ]:
+            with pytest.raises(cenote.InvalidInput, match=words):
+                call()
+        assert len(update) == 0
+    with pytest.raises(cenote.MemoryBudget):
+        cenote.update("w.cenote", memory=1000)
+
+
+def test_snapshots_are_states_that_stay(friends):
+    with cenote.open(friends) as graph:
+        first = graph.snapshot("two friends")
+        assert (first.name, first.vertices, first.edges) == ("two friends", 3, 2)
+    with cenote.update(friends) as update:
+        update.add("cem", "dil")
+        update.delete("ada", "bob")
+    with cenote.open(friends) as now, cenote.open(friends, at="two friends") as before:
+        assert rows(before) == {("ada", "bob"), ("bob", "cem")}
+        assert [snapshot.name for snapshot in now.snapshots()] == ["two friends"]
+        changes = now.diff(before, out="changes.txt")
+        assert (changes["added"], changes["deleted"], changes["new_vertices"]) == (1, 1, 1)
+        assert now.diff(before) == changes
+        assert set(Path("changes.txt").read_text().splitlines()) == {"+ cem dil", "- ada bob"}
+        with pytest.raises(cenote.InvalidInput):
+            before.diff(now)
+    assert cenote.check(friends, at="two friends")
+    with cenote.open(friends) as graph:
+        with pytest.raises(cenote.InvalidInput, match="two friends"):
+            graph.snapshot("two friends")
+        assert graph.remove_snapshot("two friends").epoch == first.epoch
+    with cenote.open(friends) as graph:
+        assert graph.snapshots() == []
+
+
+def test_merging_and_compacting_keep_the_edges(friends):
+    with cenote.update(friends) as update:
+        update.add("cem", "dil")
+    with cenote.open(friends) as graph:
+        assert graph.info()["logged_changes"] == 1
+        expected = rows(graph)
+        assert graph.merge()["merged"] == 1
+    report = cenote.compact(friends, memory="64MiB", threads=1)
+    assert report["bytes_after"] < report["bytes_before"]
+    cenote.compact(friends, out="copy.cenote", order="degree")
+    for path, order in [(friends, "natural"), ("copy.cenote", "degree")]:
+        with cenote.open(path) as graph:
+            assert rows(graph) == expected
+            assert graph.info()["order"] == order
+            assert graph.info()["logged_changes"] == 0
+    with pytest.raises(cenote.InvalidInput, match="exists"):
+        cenote.compact(friends, out="copy.cenote")
+
+
+def test_a_check_finds_a_flipped_byte(friends):
+    report = cenote.check(friends)
+    assert report.pages > 2
+    assert (report.faults, bool(report)) == ([], True)
+    data = bytearray(Path(friends).read_bytes())
+    data[-2000] ^= 1
+    Path("bad.cenote").write_bytes(data)
+    report = cenote.check("bad.cenote")
+    assert not report
+    assert len(report.faults) == report.faults_total >= 1
+    assert "bad.cenote" in report.faults[0]
+    with pytest.raises(FileNotFoundError):
+        cenote.check("absent.cenote")
+
+
+def test_a_graph_describes_itself(directed, random_graph):
+    info = directed.info()
+    assert (info["vertices"], info["edges"]) == (len(random_graph), random_graph.size())
+    assert (directed.vertex_count, directed.edge_count) == (info["vertices"], info["edges"])
+    assert info["weights"]["type"] == "u32"
+    assert directed.id_of(directed.vertex_of(17)) == 17
+    with pytest.raises(cenote.CenoteError):
+        directed.id_of(10**6)
+    assert os.fspath(directed.path).endswith("directed.cenote")
+
+
+def test_samples_are_neighbours_without_repeats(directed, random_graph):
+    sample = directed.sample_neighbors([3, 10, 3, 5000], fanouts=[4, 3, 2], seed=5)
+    assert sample.ids[: sample.seeds].tolist() == [3, 10, 5000]
+    assert len(set(sample.ids.tolist())) == len(sample.ids)
+    known, frontier = 3, {0, 1, 2}
+    for (sources, targets), fanout in zip(sample.layers, [4, 3, 2], strict=True):
+        edges = list(zip(sources.tolist(), targets.tolist(), strict=True))
+        assert len(set(edges)) == len(edges)
+        assert set(targets.tolist()) <= frontier
+        for target in frontier:
+            found = [sample.ids[source] for source, to in edges if to == target]
+            neighbours = set(random_graph[sample.ids[target]])
+            assert set(found) <= neighbours
+            assert len(found) == min(fanout, len(neighbours))
+            assert found == sorted(found)
+        # The new vertices are numbered in the order in which they are found.
+        new = list(dict.fromkeys(s for s in sources.tolist() if s >= known))
+        assert new == list(range(known, known + len(new)))
+        frontier, known = set(new), known + len(new)
+    assert known == len(sample.ids)
+
+
+def test_samples_depend_on_the_seed_and_the_ids_alone(directed, random_graph, tmp_path):
+    everyone = sorted(random_graph)
+    cenote.import_graph(random_graph, "other.cenote", order="random", in_edges=True)
+
+    def sampled(graph, **options):
+        sample = graph.sample_neighbors(everyone, fanouts=[2, 2], **options)
+        return [(s.tolist(), d.tolist()) for s, d in sample.layers], sample.ids.tolist()
+
+    first = sampled(directed, seed=1)
+    assert sampled(directed, seed=1, threads=1, memory=8 << 20) == first
+    with cenote.open("other.cenote") as other:
+        assert sampled(other, seed=1) == first
+    assert sampled(directed, seed=2) != first
+    inward = directed.sample_neighbors(10, fanouts=[1000], direction="in")
+    assert inward.ids.tolist()[1:] == sorted(random_graph.predecessors(10))
+    for wrong in [[], [3, 0]]:
+        with pytest.raises(cenote.InvalidInput, match="fanouts"):
+            directed.sample_neighbors(3, fanouts=wrong)
+    with pytest.raises(cenote.UnknownVertex):
+        directed.sample_neighbors([3, 4], fanouts=[2])

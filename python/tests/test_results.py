@@ -1,0 +1,130 @@
+"""Answers as arrays and tables."""
+
+import gc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cenote
+
+
+def address(array):
+    return array.__array_interface__["data"]
+
+
+def test_arrays_are_views_that_outlive_the_graph(packages):
+    with cenote.open(packages) as graph:
+        ranks = graph.pagerank()
+        components = graph.wcc()
+    first, second = ranks.ranks, ranks.ranks
+    # The memory of the library, not copied: the same both times, and read-only.
+    assert address(first) == address(second) and address(first)[1] is True
+    assert not first.flags.owndata and not first.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1
+    labels, copied = components.labels, components.labels.copy()
+    del ranks, second, components
+    gc.collect()
+    spoil = [np.full(1 << 20, 7.0) for _ in range(8)]
+    assert abs(first.sum() - 1) < 1e-9 and (labels == copied).all()
+    del spoil
+
+
+def test_every_kind_of_table_has_the_same_rows(packages):
+    with cenote.open(packages) as graph:
+        search = graph.bfs("bash", parents=True)
+        assert graph.vertex_count == len(search)
+    arrow = search.to_arrow()
+    assert arrow.column_names == ["vertex", "level", "parent"]
+    assert arrow.schema.field("vertex").type == pa.large_string()
+    ids, levels = search.ids(), search.levels
+    expected = sorted(zip(ids.to_pylist(), levels.tolist(), strict=True))
+    found = zip(arrow["vertex"].to_pylist(), arrow["level"].to_pylist(), strict=True)
+    none = cenote.UNREACHED
+    assert [(v, none if level is None else level) for v, level in found] == expected
+    assert levels.tolist().count(none) == arrow["level"].null_count > 0
+    frame = pl.DataFrame(search)
+    assert frame.equals(search.to_polars()) and frame.to_arrow().num_rows == len(search)
+    assert pl.from_arrow(arrow).equals(frame)
+    assert search.to_pandas()["vertex"].tolist() == arrow["vertex"].to_pylist()
+    assert search.to_parquet("levels.parquet") > 0
+    file = pq.read_table("levels.parquet")
+    for column in arrow.column_names:
+        assert file[column].to_pylist() == arrow[column].to_pylist()
+    search.to_csv("levels.csv")
+    csv = pd.read_csv("levels.csv", keep_default_na=False, na_values=[""])
+    assert csv["vertex"].tolist() == arrow["vertex"].to_pylist()
+    assert search.write("levels2.parquet") > 0
+
+
+def test_batches_are_streamed():
+    cenote.import_graph(np.column_stack([np.arange(70_000), np.arange(70_000)[::-1]]), "g.cenote")
+    with cenote.open("g.cenote") as graph:
+        ranks = graph.pagerank(iterations=2)
+    reader = pa.RecordBatchReader.from_stream(ranks)
+    sizes = [batch.num_rows for batch in reader]
+    assert sizes == [65536, len(ranks) - 65536]
+
+
+def test_ids_are_arrays(packages, directed, random_graph):
+    ids = directed.wcc().ids()
+    assert ids.dtype == np.uint64 and ids.tolist() == sorted(random_graph)
+    with cenote.open(packages) as graph:
+        names = graph.ids()
+        assert names[graph.vertex_of("bash")] == "bash"
+        assert graph.id_of(graph.vertex_of("vim")) == "vim"
+    assert names[-1] == names[len(names) - 1] == names.to_pylist()[-1]
+    assert pa.array(names).to_pylist() == list(names) == sorted(names, key=str.encode)
+    assert pl.Series(names).len() == len(names)
+    with pytest.raises(IndexError):
+        names[len(names)]
+    with pytest.raises(IndexError):
+        names[-len(names) - 1]
+
+
+def test_deleted_vertices_are_in_no_table():
+    cenote.import_graph([(1, 2), (2, 3), (3, 9)], "few.cenote")
+    with cenote.update("few.cenote") as update:
+        update.delete_vertex(2)
+        update.add(9, 4)
+    with cenote.open("few.cenote") as graph:
+        components = graph.wcc()
+        assert graph.vertex_count == 4 and len(components) == 5
+    rows = components.to_pandas()
+    assert dict(zip(rows["vertex"], rows["component"], strict=True)) == {1: 1, 3: 3, 4: 3, 9: 3}
+    assert rows["vertex"].tolist() == [1, 3, 4, 9]
+    assert components.ids()[components.deleted()].tolist() == [2]
+    assert components.ids().tolist() == [1, 2, 3, 9, 4]
+
+
+def test_what_has_no_values_says_so(directed):
+    reach = directed.reach(3, 10)
+    assert reach.columns == []
+    with pytest.raises(cenote.InvalidInput, match="no value per vertex"):
+        reach.to_arrow()
+    with pytest.raises(cenote.InvalidInput, match="no answer of every vertex"):
+        reach.write("reach.csv")
+    with pytest.raises(KeyError):
+        directed.bfs(3)["distance"]
+    with pytest.raises(KeyError):
+        _ = directed.bfs(3).parents
+    with pytest.raises(cenote.InvalidInput, match="parquet"):
+        directed.bfs(3).to_parquet("levels.csv")
+
+
+def test_answers_show_their_summary(undirected):
+    components = undirected.wcc()
+    assert repr(components).startswith("Components(components=2, largest=200")
+    html = components._repr_html_()
+    assert html.startswith("<table>") and "<th>components</th><td>2</td>" in html
+    assert "5 nodes" not in html and "undirected edges" in repr(undirected)
+
+
+def test_ids_in_a_page_are_escaped():
+    cenote.import_graph([("<b>", "&")], "markup.cenote")
+    with cenote.open("markup.cenote") as graph:
+        assert "<td>&amp;</td>" in graph.wcc()._repr_html_()

@@ -1,0 +1,209 @@
+"""Every algorithm, against NetworkX."""
+
+import inspect
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import cenote
+from cenote import Graph
+
+MEMORY = "32MiB"
+
+
+def by_id(result, values):
+    return dict(zip(result.ids().tolist(), values.tolist(), strict=True))
+
+
+def groups(labels):
+    found = {}
+    for vertex, label in labels.items():
+        found.setdefault(label, set()).add(vertex)
+    return sorted(map(sorted, found.values()))
+
+
+@pytest.fixture(scope="module")
+def plain(random_graph):
+    return random_graph.to_undirected()
+
+
+def test_levels_and_parents_are_those_of_networkx(directed, random_graph):
+    search = directed.bfs(3, parents=True, memory=MEMORY)
+    levels = nx.single_source_shortest_path_length(random_graph, 3)
+    found = by_id(search, search.levels)
+    assert {v: level for v, level in found.items() if level != cenote.UNREACHED} == levels
+    assert found[5000] == cenote.UNREACHED
+    assert (search.reached, search.depth) == (len(levels), max(levels.values()))
+    ids = search.ids()
+    for vertex, parent in enumerate(search.parents.tolist()):
+        if parent != cenote.UNREACHED and search.levels[vertex] > 0:
+            assert random_graph.has_edge(ids[parent], ids[vertex])
+            assert levels[ids[parent]] + 1 == levels[ids[vertex]]
+
+
+def test_sources_and_targets_may_be_several(directed, random_graph):
+    search = directed.bfs([3, np.int64(10)], target=[17], parents=True)
+    expected = min(nx.shortest_path_length(random_graph, source, 17) for source in (3, 10))
+    (target,) = search.summary["targets"]
+    assert target["level"] == expected and len(target["path"]) == expected + 1
+    assert search.summary["sources"] == 2
+
+
+@pytest.mark.parametrize("strategy", ["auto", "block", "vertex"])
+def test_components_are_those_of_networkx(directed, random_graph, strategy):
+    weak = directed.wcc(strategy=strategy, threads=2, memory=MEMORY)
+    assert groups(by_id(weak, weak.labels)) == sorted(
+        map(sorted, nx.weakly_connected_components(random_graph))
+    )
+    assert weak.components == nx.number_weakly_connected_components(random_graph)
+    strong = directed.scc(memory=MEMORY)
+    assert groups(by_id(strong, strong.labels)) == sorted(
+        map(sorted, nx.strongly_connected_components(random_graph))
+    )
+    # A label is the smallest id.
+    assert all(strong.labels <= np.arange(len(strong)))
+
+
+def test_ranks_are_those_of_networkx(directed, random_graph):
+    result = directed.pagerank(tolerance=1e-12, damping=0.8, memory=MEMORY)
+    expected = nx.pagerank(random_graph, alpha=0.8, tol=1e-14, max_iter=1000, weight=None)
+    found = by_id(result, result.ranks)
+    assert found == pytest.approx(expected, abs=1e-9)
+    personal = directed.pagerank(tolerance=1e-12, personalize=[3, 10])
+    expected = nx.pagerank(
+        random_graph, tol=1e-14, max_iter=1000, weight=None, personalization={3: 1, 10: 1}
+    )
+    assert by_id(personal, personal.ranks) == pytest.approx(expected, abs=1e-9)
+
+
+def test_distances_are_those_of_networkx(directed, undirected, random_graph, plain):
+    for graph, oracle, missing in [(directed, random_graph, 2**64 - 1), (undirected, plain, None)]:
+        result = graph.sssp(3, parents=True, memory=MEMORY)
+        expected = nx.single_source_dijkstra_path_length(oracle, 3)
+        found = by_id(result, result.distances)
+        none = {v for v, d in found.items() if d == missing or math.isnan(d)}
+        assert none == set(oracle) - set(expected)
+        assert {v: d for v, d in found.items() if v not in none} == expected
+        assert result.parents.dtype == np.uint32
+
+
+def test_centrality_is_that_of_networkx(directed, random_graph):
+    every = list(random_graph)
+    result = directed.betweenness(every, scale="normalized", memory=MEMORY)
+    expected = nx.betweenness_centrality(random_graph)
+    assert by_id(result, result.betweenness) == pytest.approx(expected, abs=1e-12)
+    sampled = directed.betweenness(samples=7, seed=3)
+    assert sampled.summary["sources"] == 7
+
+
+def test_cores_and_triangles_are_those_of_networkx(undirected, plain):
+    cores = undirected.kcore(memory=MEMORY)
+    assert by_id(cores, cores.cores) == nx.core_number(plain)
+    members = undirected.kcore(k=5)
+    assert by_id(members, members.members) == {
+        v: int(core >= 5) for v, core in nx.core_number(plain).items()
+    }
+    triangles = undirected.triangles(per_vertex=True, memory=MEMORY)
+    assert by_id(triangles, triangles.counts) == nx.triangles(plain)
+    assert triangles.triangles == sum(nx.triangles(plain).values()) // 3
+    clustering = undirected.lcc(memory=MEMORY)
+    assert by_id(clustering, clustering.coefficients) == pytest.approx(nx.clustering(plain))
+
+
+def test_searches_reach_what_networkx_reaches(directed, random_graph):
+    reached = nx.descendants(random_graph, 10) | {10}
+    pseudo = directed.dfs(10, memory=MEMORY)
+    assert {v for v, is_in in by_id(pseudo, pseudo.reached).items() if is_in} == reached
+    ordered = directed.lexicographic_dfs(10, memory=MEMORY)
+    sorted_graph = nx.DiGraph()
+    sorted_graph.add_nodes_from(sorted(random_graph))
+    sorted_graph.add_edges_from(sorted(random_graph.edges))
+    expected = list(nx.dfs_preorder_nodes(sorted_graph, 10))
+    orders = by_id(ordered, ordered.orders)
+    assert sorted((v for v in orders if orders[v] != cenote.UNREACHED), key=orders.get) == expected
+    assert bool(directed.reach(10, sorted(reached))) is True
+    assert bool(directed.reach(10, [10, 5000])) is False
+
+
+def test_a_set_is_independent_and_maximal(undirected, plain):
+    chosen = undirected.mis(seed=9, memory=MEMORY)
+    members = {v for v, is_in in by_id(chosen, chosen.members).items() if is_in}
+    assert len(members) == chosen.size > 10
+    assert not any(plain.has_edge(u, v) for u in members for v in members if u != v)
+    assert all(v in members or members & set(plain[v]) for v in plain)
+
+
+def test_communities_follow_their_definition(undirected, plain):
+    result = undirected.cdlp(iterations=1, memory=MEMORY)
+    ids = result.ids()
+    found = {v: ids[label] for v, label in by_id(result, result.labels).items()}
+    # After one iteration: the smallest neighbour, since all labels are different.
+    assert found == {v: min(plain[v], default=v) for v in plain}
+    assert result.communities == len(set(found.values()))
+
+
+def test_walks_go_along_edges(directed, random_graph):
+    result = directed.walk(source=3, walkers=50, steps=6, seed=4, out="walks.npy", memory=MEMORY)
+    walks = np.load("walks.npy")
+    assert walks.shape == (50, 7) and (walks[:, 0] == 3).all()
+    steps = [(u, v) for walk in walks for u, v in itertools.pairwise(walk) if v != -1]
+    assert len(steps) == result.summary["steps"] > 100
+    assert all(random_graph.has_edge(u, v) for u, v in steps)
+    again = directed.walk(source=3, walkers=50, steps=6, seed=4, threads=1)
+    assert again.summary["fingerprint"] == result.summary["fingerprint"]
+    with pytest.raises(cenote.InvalidInput, match="one of them"):
+        directed.walk(source=3, starts="random")
+
+
+def test_options_of_every_run_reach_the_library(directed):
+    result = directed.pagerank(
+        memory="4MiB",
+        cache=1 << 16,
+        threads=1,
+        strategy="block",
+        depth=3,
+        explain=True,
+        verify=True,
+    )
+    stats = result.stats
+    assert stats["memory_budget_bytes"] == 4 << 20
+    assert (stats["threads"], stats["strategy"], stats["depth"]) == (1, "block", 3)
+    assert stats["verified"] is True and len(stats["steps"]) > 0
+
+
+def test_components_go_on_from_an_earlier_answer():
+    cenote.import_graph([(1, 2), (3, 4), (5, 6)], "pairs.cenote")
+    with cenote.open("pairs.cenote") as graph:
+        before = graph.wcc()
+    with cenote.update("pairs.cenote") as update:
+        update.add(2, 3)
+    with cenote.open("pairs.cenote") as graph:
+        after = graph.wcc(since=before)
+        assert after.components == 2 and after.summary["since"]["added"] == 1
+        with pytest.raises(cenote.InvalidInput, match="not of wcc"):
+            graph.wcc(since=graph.scc())
+    assert before.components == 3
+
+
+def test_every_run_has_an_estimate(directed):
+    names = [
+        name
+        for name, method in inspect.getmembers(Graph, inspect.isfunction)
+        if "options" in inspect.signature(method).parameters and name != "estimate"
+    ]
+    names = [name for name in names if not name.startswith("_")]
+    assert len(names) == 15
+    assert directed.estimate("betweenness", samples=5)["memory_bytes"] > 0
+    for name in names:
+        options = {"target": [10]} if name == "reach" else {}
+        estimate = directed.estimate(name, memory="16MiB", **options)
+        assert estimate["memory_budget_bytes"] == 16 << 20
+        assert estimate["memory_bytes"] > 0
+
+
+def test_answers_do_not_depend_on_threads(undirected):
+    one = undirected.pagerank(threads=1).ranks
+    assert (one == undirected.pagerank(threads=2).ranks).all()
