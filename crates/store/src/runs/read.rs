@@ -2,7 +2,7 @@
 //!
 //! A pass over the lists asks for their pages in about ascending order on each thread, so it needs
 //! each page of a run about once: a thread that goes on a little behind the page that it had last
-//! reads many pages at once. Any other look-up reads one page.
+//! reads many pages at once, of all runs at the same time. Any other look-up reads one page.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cenote_device::{Buffer, Device, Queue, QueueConfig};
+use cenote_device::{Buffer, Device, Op, Queue, QueueConfig, Request};
 
 use super::page::{RunGroup, RunPage};
 use super::run::RunPages;
@@ -26,8 +26,12 @@ const CHUNK_BYTES_MAX: usize = 256 << 10;
 /// A thread that goes on at most so many chunks behind its last one is in a pass.
 const AHEAD_CHUNKS: u64 = 8;
 
-/// So many chunks of a run are kept where not all of it is, for threads that are not equally far.
-const CHUNKS_KEPT: usize = 4;
+/// So many chunks of a run are kept for each thread where not all of it is: one that is used, and
+/// one that was read ahead.
+const CHUNKS_OF_THREAD: usize = 2;
+
+/// Threads of a pass, if the machine has as many cores.
+const THREADS: std::ops::RangeInclusive<usize> = 2..=16;
 
 thread_local! {
     /// Requests and bytes that the thread has read.
@@ -83,9 +87,51 @@ pub(crate) struct RunChunk {
     bytes: Buffer,
 }
 
+impl Kept {
+    fn chunk(&self, page: u64) -> Option<&Arc<RunChunk>> {
+        let (_, before) = self.chunks.range(..=page).next_back()?;
+        Some(before).filter(|chunk| chunk.holds(page))
+    }
+
+    /// The first page of the chunk behind a page that none holds.
+    fn next(&self, page: u64) -> Option<u64> {
+        self.chunks.range(page..).next().map(|(first, _)| *first)
+    }
+
+    fn insert(&mut self, chunk: &Arc<RunChunk>, kept_bytes: usize) {
+        self.bytes += chunk.bytes.len();
+        self.oldest.push_back(chunk.first);
+        self.chunks.insert(chunk.first, Arc::clone(chunk));
+        while self.bytes > kept_bytes && self.oldest.len() > 1 {
+            let oldest = self.oldest.pop_front().expect("there are several");
+            let dropped = self.chunks.remove(&oldest).expect("each chunk is in both");
+            self.bytes -= dropped.bytes.len();
+        }
+    }
+
+    /// A queue without a request in flight.
+    fn open(&mut self, device: &dyn Device) -> Result<&mut dyn Queue> {
+        let open = match self.queue.take() {
+            Some(open) => open,
+            None => device.queue(&QueueConfig::with_depth(1).any_thread(true))?,
+        };
+        Ok(self.queue.insert(open).as_mut())
+    }
+}
+
+fn count_read(len: usize) {
+    let (requests, read) = READS.get();
+    READS.set((requests + 1, read + len as u64));
+}
+
 impl RunChunk {
     fn holds(&self, page: u64) -> bool {
         page.wrapping_sub(self.first) < self.pages
+    }
+
+    /// The page behind it.
+    fn end(&self) -> u64 {
+        self.first + self.pages
     }
 }
 
@@ -111,8 +157,10 @@ impl ListRuns {
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let page_bytes = section.page_bytes;
-        let kept_bytes = (bytes as usize / runs.len().max(1)).max(CHUNKS_KEPT * page_bytes);
-        let chunk = (kept_bytes / CHUNKS_KEPT).clamp(page_bytes, CHUNK_BYTES_MAX);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let chunks = CHUNKS_OF_THREAD * cores.clamp(*THREADS.start(), *THREADS.end());
+        let kept_bytes = (bytes as usize / runs.len().max(1)).max(chunks * page_bytes);
+        let chunk = (kept_bytes / chunks).clamp(page_bytes, CHUNK_BYTES_MAX);
         let run = |pages| Run { pages, kept: Mutex::default() };
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -175,10 +223,15 @@ impl ListRuns {
         if cursors.len() < self.runs.len() {
             cursors.resize_with(self.runs.len(), RunCursor::default);
         }
-        for (run, cursor) in self.runs.iter().zip(cursors).skip(from) {
+        for at in from..self.runs.len() {
+            let (run, cursor) = (&self.runs[at], &cursors[at]);
             let last = self.is_at(cursor, cursor.number).then_some(cursor.number);
             for number in run.pages.holding(page, last) {
-                if let Some(group) = self.group(run, cursor, number, page)? {
+                if !self.is_at(&cursors[at], number) {
+                    cursors[at].chunk = Some(self.go_to(at, number, cursors)?);
+                    cursors[at].at = 0;
+                }
+                if let Some(group) = self.group(&mut cursors[at], number, page) {
                     visit(&group).map_err(|fault| self.section.fault(number, fault))?;
                 }
             }
@@ -186,92 +239,111 @@ impl ListRuns {
         Ok(())
     }
 
-    /// The changes of a page of lists in a page of a run, which a cursor is moved to.
-    fn group<'c>(
-        &self,
-        run: &Run,
-        cursor: &'c mut RunCursor,
-        number: u64,
-        page: u64,
-    ) -> Result<Option<RunGroup<'c>>> {
-        if !self.is_at(cursor, number) {
-            cursor.at = 0;
-            let pages = self.pages_from(cursor.chunk.as_deref(), number);
-            cursor.chunk = Some(self.chunk(run, number, pages)?);
-        }
+    /// The changes of a page of lists in a page of a run, which the cursor's chunk holds.
+    fn group<'c>(&self, cursor: &'c mut RunCursor, number: u64, page: u64) -> Option<RunGroup<'c>> {
         if cursor.number != number || page < cursor.asked {
             cursor.at = 0;
         }
         (cursor.number, cursor.asked) = (number, page);
-        let chunk = cursor.chunk.as_ref().expect("it was just set");
+        let chunk = cursor.chunk.as_ref().expect("the cursor is there");
         let at = (number - chunk.first) as usize * self.section.page_bytes;
         let of_page = RunPage::reparse(&chunk.bytes[at..at + self.section.page_bytes]);
-        Ok(of_page.group_of(page, &mut cursor.at))
+        of_page.group_of(page, &mut cursor.at)
     }
 
     fn is_at(&self, cursor: &RunCursor, number: u64) -> bool {
         cursor.chunk.as_ref().is_some_and(|chunk| chunk.of == self.id && chunk.holds(number))
     }
 
-    /// How many pages to read from one on, for a thread that had a chunk last.
-    fn pages_from(&self, last: Option<&RunChunk>, number: u64) -> u64 {
-        let goes_on = last.is_some_and(|last| {
-            let end = last.first + last.pages;
-            last.of == self.id && (end..end + AHEAD_CHUNKS * self.chunk_pages_max).contains(&number)
-        });
-        if goes_on { self.chunk_pages_max } else { 1 }
+    /// The chunk with a page of a run. A thread that goes on behind the chunk that it had last reads
+    /// a large one, and those that come next of the other runs, all at the same time.
+    fn go_to(&self, at: usize, number: u64, cursors: &[RunCursor]) -> Result<Arc<RunChunk>> {
+        let last = |at: usize| {
+            cursors[at].chunk.as_deref().filter(|chunk| chunk.of == self.id).map(RunChunk::end)
+        };
+        let goes_on = last(at)
+            .is_some_and(|end| (end..end + AHEAD_CHUNKS * self.chunk_pages_max).contains(&number));
+        if !goes_on {
+            return self.chunk(at, number, 1);
+        }
+        let next = |other: usize| if other == at { Some(number) } else { last(other) };
+        let wanted = (0..self.runs.len()).filter_map(|other| Some((other, next(other)?)));
+        self.read_together(wanted);
+        self.chunk(at, number, self.chunk_pages_max)
     }
 
     /// The chunk with a page of a run, from memory or from the device: then of up to so many pages.
-    fn chunk(&self, run: &Run, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
+    fn chunk(&self, at: usize, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
+        let run = &self.runs[at];
         let mut kept = lock(&run.kept);
-        let at = kept.chunks.range(..=number).next_back().map(|(_, chunk)| chunk);
-        if let Some(chunk) = at.filter(|chunk| chunk.holds(number)) {
+        if let Some(chunk) = kept.chunk(number) {
             return Ok(Arc::clone(chunk));
         }
-        let next =
-            kept.chunks.range(number..).next().map_or(run.pages.pages.end, |(first, _)| *first);
-        let chunk = Arc::new(self.read(run, &mut kept.queue, number..next.min(number + pages))?);
-        kept.bytes += chunk.bytes.len();
-        kept.oldest.push_back(number);
-        kept.chunks.insert(number, Arc::clone(&chunk));
-        while kept.bytes > self.kept_bytes && kept.oldest.len() > 1 {
-            let oldest = kept.oldest.pop_front().expect("there are several");
-            let dropped = kept.chunks.remove(&oldest).expect("each chunk is in both");
-            kept.bytes -= dropped.bytes.len();
-        }
+        let (offset, len) = self.place(run, &kept, number, pages);
+        let device = self.device.as_ref();
+        let buffer = Buffer::new(len)?;
+        let queue = kept.open(device)?;
+        let read = cenote_device::read_exact_on(queue, device, offset, len, buffer);
+        count_read(len);
+        // After an error the queue may not be idle.
+        let bytes = read.inspect_err(|_| kept.queue = None)?;
+        let chunk = self.verified(run, number, bytes)?;
+        kept.insert(&chunk, self.kept_bytes);
         Ok(chunk)
     }
 
-    /// Reads and verifies pages from the first of a range on, as far as they are adjacent.
-    fn read(
-        &self,
-        run: &Run,
-        queue: &mut Option<Box<dyn Queue>>,
-        pages: std::ops::Range<u64>,
-    ) -> Result<RunChunk> {
+    /// Reads chunks of runs, which ascend, at the same time, each from a page on, unless they are
+    /// in memory. What cannot be read is left to [`ListRuns::chunk`], which tells why.
+    fn read_together(&self, wanted: impl Iterator<Item = (usize, u64)>) {
+        let mut reading = Vec::new();
+        for (at, number) in wanted {
+            let run = &self.runs[at];
+            let mut kept = lock(&run.kept);
+            if number >= run.pages.pages.end || kept.chunk(number).is_some() {
+                continue;
+            }
+            let (offset, len) = self.place(run, &kept, number, self.chunk_pages_max);
+            let Ok(buffer) = Buffer::new(len) else { break };
+            let Ok(queue) = kept.open(self.device.as_ref()) else { break };
+            queue.push(Request { tag: number, op: Op::Read, offset, len, buffer });
+            if queue.submit().is_err() {
+                kept.queue = None;
+                break;
+            }
+            count_read(len);
+            reading.push((run, kept, number));
+        }
+        for (run, mut kept, number) in reading {
+            let mut done = Vec::with_capacity(1);
+            let queue = kept.queue.as_mut().expect("it was opened");
+            let reaped = queue.reap(1, &mut done);
+            let Some(done) =
+                done.pop().filter(|done| reaped.is_ok() && done.result == Ok(done.len))
+            else {
+                kept.queue = None;
+                continue;
+            };
+            if let Ok(chunk) = self.verified(run, number, done.buffer) {
+                kept.insert(&chunk, self.kept_bytes);
+            }
+        }
+    }
+
+    /// Offset and bytes of up to so many pages of a run that lie together and are not in memory.
+    fn place(&self, run: &Run, kept: &Kept, number: u64, pages: u64) -> (u64, usize) {
         let SectionPages { section, table, page_bytes, .. } = &self.section;
-        let logical = section.first_page + pages.start..section.first_page + pages.end;
-        let place = table.run(logical);
-        let len = place.pages as usize * page_bytes;
-        let device = self.device.as_ref();
-        let open = match queue {
-            Some(open) => open,
-            None => queue.insert(device.queue(&QueueConfig::with_depth(1).any_thread(true))?),
-        };
-        let offset = place.physical * *page_bytes as u64;
-        let read =
-            cenote_device::read_exact_on(open.as_mut(), device, offset, len, Buffer::new(len)?);
-        // After an error the queue may not be idle.
-        let bytes = read.inspect_err(|_| *queue = None)?;
-        READS.set({
-            let (requests, read) = READS.get();
-            (requests + 1, read + len as u64)
-        });
-        for (number, page) in (pages.start..).zip(bytes.chunks_exact(*page_bytes)) {
+        let end = kept.next(number).unwrap_or(run.pages.pages.end).min(number + pages);
+        let place = table.run(section.first_page + number..section.first_page + end);
+        (place.physical * *page_bytes as u64, place.pages as usize * page_bytes)
+    }
+
+    fn verified(&self, run: &Run, number: u64, bytes: Buffer) -> Result<Arc<RunChunk>> {
+        let page_bytes = self.section.page_bytes;
+        for (number, page) in (number..).zip(bytes.chunks_exact(page_bytes)) {
             self.check(run, number, page).map_err(|fault| self.section.fault(number, fault))?;
         }
-        Ok(RunChunk { of: self.id, first: pages.start, pages: place.pages, bytes })
+        let pages = (bytes.len() / page_bytes) as u64;
+        Ok(Arc::new(RunChunk { of: self.id, first: number, pages, bytes }))
     }
 
     fn check(&self, run: &Run, number: u64, bytes: &[u8]) -> Result<(), PageFault> {
