@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use cenote::Error;
 use pyo3::prelude::*;
 
 use crate::errors::Failure;
@@ -55,11 +56,15 @@ impl Call {
         let (result, raised) = py.detach(|| {
             thread::scope(|scope| {
                 let (sender, ended) = sync_channel(1);
-                let worker = scope.spawn(move || {
+                let worker = thread::Builder::new().spawn_scoped(scope, move || {
                     let result = work();
                     let _ = sender.send(());
                     result
                 });
+                let worker = worker.map_err(|source| Error::Io {
+                    context: "cannot start the thread that works for this call".to_owned(),
+                    source,
+                })?;
                 let mut raised = None;
                 while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(PERIOD) {
                     if raised.is_none() {
@@ -67,9 +72,9 @@ impl Call {
                         self.is_cancelled.store(raised.is_some(), Ordering::Relaxed);
                     }
                 }
-                (worker.join(), raised)
+                Ok::<_, Failure>((worker.join(), raised))
             })
-        });
+        })?;
         let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match raised {
             Some(raised) => Err(raised),

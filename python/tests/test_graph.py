@@ -268,3 +268,30 @@ def test_samples_depend_on_the_seed_and_the_ids_alone(directed, random_graph, tm
             directed.sample_neighbors(3, fanouts=wrong)
     with pytest.raises(cenote.UnknownVertex):
         directed.sample_neighbors([3, 4], fanouts=[2])
+
+
+def test_a_graph_over_tiers_is_one_graph():
+    edges = [(v, v * 7 % 1009) for v in range(1009)]
+    for folder in ("fast", "slow"):
+        Path(folder).mkdir()
+    tiers = ["fast=fast:8MiB", "slow=slow:64MiB"]
+    cenote.import_graph(edges, "tiered.cenote", tiers=tiers, tier_block="16KiB", memory="64MiB")
+    cenote.import_graph(edges, "plain.cenote", memory="64MiB")
+    with cenote.open("tiered.cenote") as graph, cenote.open("plain.cenote") as plain:
+        assert [tier["name"] for tier in graph.info()["tiers"]] == ["fast", "slow"]
+        assert (graph.wcc().labels == plain.wcc().labels).all()
+        # Its pages move while it is open.
+        with pytest.raises(cenote.GraphLocked):
+            cenote.open("tiered.cenote")
+    assert cenote.check("tiered.cenote")
+
+
+def test_ids_that_no_graph_has_are_errors_of_python(packages):
+    with cenote.open(packages) as graph:
+        with pytest.raises(ValueError, match="surrogates"):
+            graph.bfs("a\udcff")
+        for text in ["", "no such", "bash\0", "b" * 100_000]:
+            with pytest.raises(cenote.UnknownVertex):
+                graph.neighbors(text)
+        with pytest.raises(cenote.UnknownVertex):
+            graph.neighbors([*["bash"] * 3, 7])

@@ -128,3 +128,40 @@ def test_ids_in_a_page_are_escaped():
     cenote.import_graph([("<b>", "&")], "markup.cenote")
     with cenote.open("markup.cenote") as graph:
         assert "<td>&amp;</td>" in graph.wcc()._repr_html_()
+
+
+RUNS = {
+    "betweenness": {"source": [3, 10]},
+    "bfs": {"source": 10, "parents": True},
+    "cdlp": {},
+    "dfs": {"source": 10},
+    "kcore": {},
+    "lcc": {},
+    "lexicographic_dfs": {"source": 10},
+    "mis": {},
+    "pagerank": {},
+    "scc": {},
+    "sssp": {"source": 10, "parents": True},
+    "triangles": {"per_vertex": True},
+    "wcc": {},
+}
+VERTICES = {"parent", "component", "label"}
+MISSING = {np.dtype(np.uint32): 2**32 - 1, np.dtype(np.uint64): 2**64 - 1}
+
+
+@pytest.mark.parametrize("graph", ["directed", "undirected"])
+@pytest.mark.parametrize("name", RUNS)
+def test_arrays_and_tables_of_every_run_agree(name, graph, request):
+    answer = getattr(request.getfixturevalue(graph), name)(**RUNS[name])
+    ids, table = answer.ids(), answer.to_arrow()
+    assert table["vertex"].to_pylist() == ids.tolist()
+    assert table.column_names[1:] == answer.columns
+    for column in answer.columns:
+        array, found = answer[column], table[column].to_pylist()
+        assert len(array) == len(answer) == len(found)
+        missing = MISSING.get(array.dtype)
+        for value, other in zip(array.tolist(), found, strict=True):
+            if other is None:
+                assert value == missing or value != value
+            else:
+                assert other == (ids[value] if column in VERTICES else value)

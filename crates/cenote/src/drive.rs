@@ -83,10 +83,10 @@ impl fmt::Display for Warning {
 
 /// Measures the drive under `path`, a directory, in which a scratch file is written and removed
 /// afterwards, and saves its profile for later runs of this user; or a file or a device, which is
-/// only read. `quick` takes 20 seconds instead of minutes. A scratch file has `scratch_bytes` [1 GiB,
-/// or half of the free space]. `progress` is called with the steps done and all of them, as far as
-/// known, and ends the measurement by returning false. Returns the profile and where it was saved:
-/// not that of a file, whose writes were not measured.
+/// only read. `quick` takes 20 seconds instead of minutes. A scratch file has `scratch_bytes`
+/// [1 GiB, or half of the free space]. `progress` is called with the steps done and all of them,
+/// as far as known, and ends the measurement by returning false. Returns the profile and where it
+/// was saved: not that of a file, whose writes were not measured.
 ///
 /// # Errors
 /// [`Error::Cancelled`] if `progress` ended it; the profile cannot be saved, which is found before

@@ -1,5 +1,5 @@
-//! Samples of neighbourhoods, layer by layer: mini-batches for the training of graph neural networks
-//! (Hamilton, Ying and Leskovec, NIPS 2017).
+//! Samples of neighbourhoods, layer by layer: mini-batches for the training of graph neural
+//! networks (Hamilton, Ying and Leskovec, NIPS 2017).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,8 +10,8 @@ use super::Neighbors;
 use crate::error::{Error, Result};
 
 /// A sample of the neighbourhoods of vertices. Its vertices have numbers of their own: first those
-/// that were given, in that order and each once, then those that were sampled, in the order in which
-/// they were found.
+/// that were given, in that order and each once, then those that were sampled, in the order in
+/// which they were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
