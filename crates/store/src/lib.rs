@@ -71,7 +71,7 @@ pub use format::Codec;
 pub use graph::Graph;
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
-pub use index::Adjacency;
+pub use index::{Adjacency, RunReads};
 pub use lookup::Lookup;
 pub use order::Order;
 pub use packed::decode::Decoded;
