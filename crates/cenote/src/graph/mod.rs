@@ -50,6 +50,8 @@ pub use cenote_store::Graph as StoredGraph;
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) path: PathBuf,
+    /// Distinguishes its file from all others, copies of it too, where the system can.
+    pub(crate) file_identity: Option<String>,
     stored: Arc<StoredGraph>,
     profile: Profile,
     warnings: Vec<Warning>,

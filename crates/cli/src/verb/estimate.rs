@@ -67,7 +67,7 @@ enum Algorithm {
     Sssp(EstimateOf<sssp::Params>),
     /// Weakly connected components
     #[command(after_help = components::WCC_ESTIMATE_EXAMPLES)]
-    Wcc(EstimateOf<components::Weak>),
+    Wcc(EstimateOf<components::WeakAlone>),
 }
 
 /// Flags of `cenote estimate` for one algorithm.
