@@ -83,7 +83,7 @@ pub use store::{LogLimits, Store, Transaction};
 pub use superblock::Superblock;
 pub use table::PageRun;
 pub use update::{Answer, Batch, Change, Op, Updated};
-pub use values::{Value, ValueType};
+pub use values::{Value, ValueType, for_each_changed_value};
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 
