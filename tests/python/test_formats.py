@@ -224,3 +224,23 @@ def test_formats_without_a_place_for_weights_say_so(cenote, name):
     error = cenote.error("import", name, "--weights", "f32", "--out", "graph.cenote")
     assert name in error and "weights" in error
     assert not (cenote.folder / "graph.cenote").exists()
+
+
+@pytest.mark.parametrize(
+    "kind, values", [("u64", [2**64 - 1, 0]), ("i64", [-(2**63), 5]), ("f64", [-0.25, 1e300])]
+)
+@pytest.mark.parametrize("prefix", ["", "v"])
+def test_vertices_are_parquet_with_a_column_of_values(cenote, kind, values, prefix):
+    names = [f"{prefix}{i}" for i in range(1, 6)]
+    (cenote.folder / "edges.txt").write_text("".join(f"{names[0]} {name}\n" for name in names))
+    cenote("import", "edges.txt", "--out", "graph.cenote")
+    expected = dict.fromkeys(names) | dict(zip(names[1:], values, strict=False))
+    lines = "".join(f"= {name} {value}\n" for name, value in expected.items() if value is not None)
+    cenote("update", "graph.cenote", "--stdin", "--values", kind, stdin=lines.encode())
+    cenote("export", "graph.cenote", "--vertices", "vertices.parquet")
+    table = pq.read_table(cenote.folder / "vertices.parquet")
+    types = {"u64": pa.uint64(), "i64": pa.int64(), "f64": pa.float64()}
+    assert table.schema.field("value").type == types[kind]
+    assert table.schema.field("vertex").type == (pa.string() if prefix else pa.uint64())
+    found = dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
+    assert {str(name): value for name, value in found.items()} == expected

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use cenote_engine::{
-    Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, Schedule, Strategy,
+    Adjacency, Direction, Engine, EngineConfig, EngineError, Graph, MemoryPlan, Needs, Schedule,
+    Strategy,
 };
 use serde::Serialize;
 
@@ -23,8 +24,10 @@ pub struct Estimate {
     /// Bytes in use at the peak if the run reads as little as possible.
     #[serde(skip)]
     pub used_bytes_at_least: u64,
-    /// Bytes read; the most if the algorithm may stop early.
+    /// Bytes read, with those of delta runs; the most if the algorithm may stop early.
     pub bytes_read: u64,
+    /// Requests for them, about.
+    pub read_requests: u64,
     /// Usual minimum of the bytes read.
     pub bytes_read_at_least: u64,
     /// Usual maximum of the bytes read.
@@ -49,6 +52,8 @@ pub(crate) struct Reads {
     idle_bytes: u64,
     caches: bool,
     takes_all_frames: bool,
+    /// Pages of lists that are visited, with those in memory; as many as are read if 0.
+    visited: f64,
 }
 
 impl Reads {
@@ -69,6 +74,7 @@ impl Reads {
             idle_bytes: 0,
             caches: true,
             takes_all_frames: false,
+            visited: 0.0,
         }
     }
 
@@ -85,6 +91,12 @@ impl Reads {
     /// Sets the bytes of the state that are not used if the run reads as little as possible.
     pub fn idling(self, idle_bytes: u64) -> Self {
         Self { idle_bytes, ..self }
+    }
+
+    /// Sets the pages of lists that are visited, with those in memory: delta runs are read for them
+    /// too.
+    pub fn visiting(self, visited: f64) -> Self {
+        Self { visited, ..self }
     }
 
     /// Reads without caching.
@@ -126,19 +138,43 @@ impl Estimate {
         reads: Reads,
         because: impl Into<String>,
     ) -> Self {
-        let bytes = |pages: f64| (pages * graph.page_bytes() as f64) as u64;
-        let (at_least, likely) = (bytes(reads.at_least), bytes(reads.likely));
+        let page_bytes = graph.page_bytes() as f64;
+        let bytes = |pages: f64| (pages * page_bytes) as u64;
+        let runs = |pages: f64| of_runs(graph, pages);
+        // Pages in memory are as many for each of the three.
+        let in_memory = (reads.visited - reads.likely).max(0.0);
+        let with_runs = |pages: f64| bytes(pages + runs(pages + in_memory).0);
+        let (at_least, likely) = (with_runs(reads.at_least), with_runs(reads.likely));
+        let lists = schedule.requests_for_bytes(bytes(reads.likely));
+        let read_requests = lists + runs(reads.likely + in_memory).1 as u64;
         Self {
             memory,
             used_bytes: reads.used_bytes(&memory, likely, reads.scratch.1),
             used_bytes_at_least: reads.used_bytes_at_least(&memory, at_least),
             bytes_read: likely,
             bytes_read_at_least: at_least,
-            bytes_read_at_most: bytes(reads.at_most),
+            bytes_read_at_most: with_runs(reads.at_most),
+            read_requests,
             because: because.into(),
-            device_seconds: schedule.seconds_for_bytes(likely),
+            device_seconds: schedule.seconds_predicted(read_requests, likely),
         }
     }
+}
+
+/// Pages of delta runs that visits of so many pages of lists read, and requests for them: all in
+/// the first pass, and in further ones those that do not stay in memory.
+fn of_runs(graph: &Graph, visited: f64) -> (f64, f64) {
+    let directions = [Direction::Out, Direction::In].map(|direction| graph.adjacency(direction));
+    let lists = graph_pages(graph);
+    let inward = if graph.is_directed() { 2 } else { 1 };
+    let (mut pages, mut requests) = (0.0, 0.0);
+    let passes = visited / lists.max(1) as f64;
+    let (first, more) = (passes.min(1.0), (passes - 1.0).max(0.0));
+    for reads in directions.into_iter().take(inward).flatten().map(Adjacency::run_reads) {
+        pages += first * reads.pages as f64 + more * reads.pages_again as f64;
+        requests += first * reads.requests as f64 + more * reads.requests_again as f64;
+    }
+    (pages, requests)
 }
 
 /// Fraction of `pages` that the cache can hold, 0 to 1.

@@ -126,6 +126,22 @@ pub fn needs_since(before: &Graph) -> u64 {
     4 * before.vertices() as u64 + before.memory_bytes() as u64
 }
 
+/// All that [`run_since`] needs.
+fn all_needs_since(graph: &Graph, config: &EngineConfig, before: &Graph) -> Needs {
+    let mut needs = needs(graph, config);
+    needs.state_bytes += needs_since(before);
+    // Those that are new, and whether an edge was added to each.
+    needs.state_bytes += 5 * (graph.vertices() - before.vertices().min(graph.vertices())) as u64;
+    needs
+}
+
+/// Bytes of the budget that [`run_since`] leaves for buffers and pages, which are free before it
+/// begins.
+pub fn free_bytes_since(graph: &Graph, config: &EngineConfig, before: &Graph) -> Result<u64> {
+    let (_, plan) = Engine::plan(graph, config, &all_needs_since(graph, config, before))?;
+    Ok(config.memory_bytes.saturating_sub(plan.index_bytes + plan.state_bytes))
+}
+
 /// Computes the components from those of an earlier state of the graph, given by the labels of its
 /// vertices, and from the edges that were added since: only the pages of lists that changed are
 /// read. `None` if an edge was deleted since, after which components may have come apart.
@@ -136,10 +152,7 @@ pub fn run_since(
     labels: &[VertexId],
 ) -> Result<Option<Wcc>> {
     assert_eq!(labels.len(), before.vertices(), "a label for each vertex of the earlier state");
-    let mut needs = needs(graph, &config);
-    needs.state_bytes += needs_since(before);
-    // Those that are new, and whether an edge was added to each.
-    needs.state_bytes += 5 * (graph.vertices() - before.vertices().min(graph.vertices())) as u64;
+    let needs = all_needs_since(graph, &config, before);
     let engine = Engine::new(Arc::clone(graph), config, &needs)?;
     engine.install(|| {
         let forest = Forest::new(graph.vertices())?;

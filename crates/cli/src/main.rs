@@ -70,7 +70,10 @@ fn main() -> ExitCode {
     let result = cancel::listen().and_then(|()| cli.verb.run());
     progress::clear();
     if cancel::cancelled() {
-        eprintln!("cenote: interrupted");
+        // A verb may say how far it came.
+        let cancelled = result.err().filter(|error| error.is::<cancel::Cancelled>());
+        let message = cancelled.map_or_else(|| "interrupted".into(), |error| message(&error));
+        eprintln!("cenote: {}", one_line(&message));
         return INTERRUPTED.into();
     }
     match result {

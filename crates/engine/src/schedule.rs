@@ -154,9 +154,9 @@ impl Schedule {
         self.planner.predicted_seconds(requests, bytes)
     }
 
-    /// Seconds that the profile predicts for `bytes` in full requests.
-    pub fn seconds_for_bytes(&self, bytes: u64) -> f64 {
-        self.seconds_predicted(bytes.div_ceil(self.request_bytes as u64), bytes)
+    /// Full requests for `bytes`.
+    pub fn requests_for_bytes(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.request_bytes as u64)
     }
 
     /// Bytes per second that the profile predicts for full requests of `auto`, whatever the

@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use cenote_device::setters;
-use cenote_store::WeightType;
 use cenote_store::format::Codec;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
 use cenote_store::order::Order;
+use cenote_store::{ValueType, WeightType};
 
 use crate::edges::Edges;
 use crate::vertices::Vertices;
@@ -158,7 +158,8 @@ impl InputSpec {
         }
     }
 
-    /// A file of vertices: an id a line, or `.u32` and `.u64` little-endian integers.
+    /// A file of vertices: an id a line, with its value behind it if it has one, or `.u32` and
+    /// `.u64` little-endian integers. Values need a file that can be read twice.
     pub fn vertices(path: impl Into<PathBuf>) -> Self {
         Self { is_vertices: true, ..Self::new(path) }
     }
@@ -255,6 +256,9 @@ pub struct ImportConfig {
     /// Type of the stored weights; `None`: weights are ignored. Of repeated edges that are not kept
     /// the smallest weight is stored.
     pub weights: Option<WeightType>,
+    /// Type of the values of vertices; `None`: of `u64`, `i64` and `f64` the first that holds the
+    /// first value.
+    pub values: Option<ValueType>,
     /// Whether repeated edges are stored as often as they occur.
     pub keep_duplicates: bool,
     /// Whether edges from a vertex to itself are stored.
@@ -285,6 +289,7 @@ impl Default for ImportConfig {
             directed: false,
             in_edges: false,
             weights: None,
+            values: None,
             keep_duplicates: false,
             keep_self_loops: false,
             ids: IdKind::Auto,
@@ -305,6 +310,7 @@ impl ImportConfig {
         directed: bool,
         in_edges: bool,
         weights: Option<WeightType>,
+        values: Option<ValueType>,
         keep_duplicates: bool,
         keep_self_loops: bool,
         ids: IdKind,

@@ -44,6 +44,38 @@ pub fn for_each_edge(
             return Err(ImportError::Format { input, reason });
         }
     }
+    let visit = Visit { visit: Mutex::new(visit), weights };
+    read(files, (has_names, directed), memory_bytes, progress, &visit)
+}
+
+/// Called with the id of a vertex and the text of its value; an error says what was expected.
+pub(crate) type VisitValue<'v> =
+    dyn FnMut(IdRef<'_>, &str) -> std::result::Result<(), String> + Send + 'v;
+
+/// Reads files of vertices as text and calls `visit` with each id that has a value. As
+/// [`for_each_edge`].
+pub(crate) fn for_each_value(
+    files: &[InputSpec],
+    has_names: bool,
+    memory_bytes: usize,
+    progress: &dyn Progress,
+    visit: &mut VisitValue<'_>,
+) -> Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let visit = Values(Mutex::new(visit));
+    read(files, (has_names, false), memory_bytes, progress, &visit)
+}
+
+/// Reads files, in their order, on one thread.
+fn read<V: Visitor>(
+    files: &[InputSpec],
+    (has_names, directed): (bool, bool),
+    memory_bytes: usize,
+    progress: &dyn Progress,
+    visitor: &V,
+) -> Result<()> {
     let inputs: Vec<Input<'_>> = files.iter().cloned().map(Input::File).collect();
     let (budget, meter, unchanged) =
         (Budget::new(memory_bytes), Meter::default(), Unchanged::new(&inputs));
@@ -55,20 +87,62 @@ pub fn for_each_edge(
         workers: 1,
         block_bytes: block_bytes(memory_bytes, 1),
         directed,
-        weights,
+        weights: visitor.weights(),
         copies: &NoCopies,
         again: false,
         edges_only: false,
         meter: &meter,
     };
-    progress.begin(Phase::Read, input::total_bytes(&inputs, weights));
-    let visit = Mutex::new(visit);
+    progress.begin(Phase::Read, input::total_bytes(&inputs, visitor.weights()));
     let done = match has_names {
-        true => blocks::run(&pass, || Ok(NameVisitor::new(&visit, weights))).map(drop),
-        false => blocks::run(&pass, || Ok(IntegerVisitor { visit: &visit, weights })).map(drop),
+        true => blocks::run(&pass, || Ok(NameVisitor::new(visitor))).map(drop),
+        false => blocks::run(&pass, || Ok(IntegerVisitor(visitor))).map(drop),
     };
     done.map_err(PassError::into_import)?;
     unchanged.check()
+}
+
+/// What is called with what is read.
+trait Visitor: Sync {
+    fn weights(&self) -> Option<WeightType> {
+        None
+    }
+
+    fn edge(&self, _: [IdRef<'_>; 2], _: u64) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+
+    fn value(&self, _: IdRef<'_>, _: &[u8]) -> std::result::Result<(), Fault> {
+        Ok(())
+    }
+}
+
+struct Visit<'v, 'f> {
+    visit: Mutex<&'v mut VisitEdge<'f>>,
+    weights: Option<WeightType>,
+}
+
+impl Visitor for Visit<'_, '_> {
+    fn weights(&self) -> Option<WeightType> {
+        self.weights
+    }
+
+    fn edge(&self, pair: [IdRef<'_>; 2], weight: u64) -> std::result::Result<(), Fault> {
+        let weight = self.weights.map(|kind| kind.weight(weight));
+        let mut visit = self.visit.lock().unwrap_or_else(PoisonError::into_inner);
+        if visit(pair, weight) { Ok(()) } else { Err(Fault::Import(ImportError::Cancelled)) }
+    }
+}
+
+struct Values<'v, 'f>(Mutex<&'v mut VisitValue<'f>>);
+
+impl Visitor for Values<'_, '_> {
+    fn value(&self, id: IdRef<'_>, text: &[u8]) -> std::result::Result<(), Fault> {
+        let mut visit = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is no text is no number either.
+        let text = std::str::from_utf8(text).unwrap_or("?");
+        visit(id, text).map_err(|expected| Fault::Token { expected })
+    }
 }
 
 /// No input is read twice.
@@ -80,23 +154,9 @@ impl OpenCopies for NoCopies {
     }
 }
 
-type Shared<'v, 'f> = Mutex<&'v mut VisitEdge<'f>>;
+struct IntegerVisitor<'s, V>(&'s V);
 
-fn pass_on(
-    visit: &Shared<'_, '_>,
-    pair: [IdRef<'_>; 2],
-    weight: Option<Weight>,
-) -> std::result::Result<(), Fault> {
-    let mut visit = visit.lock().unwrap_or_else(PoisonError::into_inner);
-    if visit(pair, weight) { Ok(()) } else { Err(Fault::Import(ImportError::Cancelled)) }
-}
-
-struct IntegerVisitor<'s, 'v, 'f> {
-    visit: &'s Shared<'v, 'f>,
-    weights: Option<WeightType>,
-}
-
-impl Sink for IntegerVisitor<'_, '_, '_> {
+impl<V: Visitor> Sink for IntegerVisitor<'_, V> {
     const INTEGERS: bool = true;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -108,16 +168,19 @@ impl Sink for IntegerVisitor<'_, '_, '_> {
     }
 
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
-        let weight = self.weights.map(|kind| kind.weight(weight));
-        pass_on(self.visit, [source, target].map(IdRef::Integer), weight)
+        self.0.edge([source, target].map(IdRef::Integer), weight)
     }
 
     fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
         Ok(())
     }
+
+    fn value(&mut self, id: u64, text: &[u8]) -> std::result::Result<(), Fault> {
+        self.0.value(IdRef::Integer(id), text)
+    }
 }
 
-impl Worker for IntegerVisitor<'_, '_, '_> {
+impl<V: Visitor> Worker for IntegerVisitor<'_, V> {
     type Output = ();
 
     fn finish(self) -> Result<()> {
@@ -126,17 +189,16 @@ impl Worker for IntegerVisitor<'_, '_, '_> {
 }
 
 /// Numbers the names of a block by their places.
-struct NameVisitor<'s, 'v, 'f> {
-    visit: &'s Shared<'v, 'f>,
-    weights: Option<WeightType>,
+struct NameVisitor<'s, V> {
+    visitor: &'s V,
     text: String,
     /// Ends of the names in the text.
     ends: Vec<usize>,
 }
 
-impl<'s, 'v, 'f> NameVisitor<'s, 'v, 'f> {
-    fn new(visit: &'s Shared<'v, 'f>, weights: Option<WeightType>) -> Self {
-        Self { visit, weights, text: String::new(), ends: Vec::new() }
+impl<'s, V> NameVisitor<'s, V> {
+    fn new(visitor: &'s V) -> Self {
+        Self { visitor, text: String::new(), ends: Vec::new() }
     }
 
     fn name(&self, number: u64) -> IdRef<'_> {
@@ -146,7 +208,7 @@ impl<'s, 'v, 'f> NameVisitor<'s, 'v, 'f> {
     }
 }
 
-impl Sink for NameVisitor<'_, '_, '_> {
+impl<V: Visitor> Sink for NameVisitor<'_, V> {
     const INTEGERS: bool = false;
 
     fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
@@ -164,12 +226,15 @@ impl Sink for NameVisitor<'_, '_, '_> {
     }
 
     fn edge(&mut self, source: u64, target: u64, weight: u64) -> std::result::Result<(), Fault> {
-        let weight = self.weights.map(|kind| kind.weight(weight));
-        pass_on(self.visit, [self.name(source), self.name(target)], weight)
+        self.visitor.edge([self.name(source), self.name(target)], weight)
     }
 
     fn vertex(&mut self, _: u64) -> std::result::Result<(), Fault> {
         Ok(())
+    }
+
+    fn value(&mut self, id: u64, text: &[u8]) -> std::result::Result<(), Fault> {
+        self.visitor.value(self.name(id), text)
     }
 
     fn end_block(&mut self) {
@@ -178,7 +243,7 @@ impl Sink for NameVisitor<'_, '_, '_> {
     }
 }
 
-impl Worker for NameVisitor<'_, '_, '_> {
+impl<V: Visitor> Worker for NameVisitor<'_, V> {
     type Output = ();
 
     fn finish(self) -> Result<()> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{Format, InputSpec};
 use crate::error::{ImportError, Result, excerpt};
+use crate::input;
 use crate::parse::Problem;
 use crate::parse::delimited::Layout;
 use crate::parse::lists::MetisHeader;
@@ -16,7 +17,10 @@ use cenote_store::WeightType;
 pub(super) enum Content {
     Edges,
     WeightedEdges(Arc<WeightPlace>),
-    Vertices,
+    /// A word behind an id is its value, or an error where `only_ids`.
+    Vertices {
+        only_ids: bool,
+    },
     Adjacency,
     Delimited(Arc<Layout>),
     Metis {
@@ -91,7 +95,10 @@ impl<'a> Head<'a> {
                 }
                 None => Content::Edges,
             }),
-            Format::Vertices => Some(Content::Vertices),
+            Format::Vertices => {
+                let only_ids = spec.is_vertices && input::is_read_once(spec);
+                Some(Content::Vertices { only_ids })
+            }
             Format::Adjacency => Some(Content::Adjacency),
             _ => None,
         };

@@ -120,6 +120,11 @@ pub(super) fn format_of(spec: &InputSpec) -> Result<Format> {
     })
 }
 
+/// Whether it is no regular file.
+pub(super) fn is_read_once(spec: &InputSpec) -> bool {
+    spec.is_stdin() || State::of(spec).is_none()
+}
+
 fn is_vertex_file(spec: &InputSpec) -> bool {
     spec.is_vertices || format_of(spec).is_ok_and(|format| format == Format::Vertices)
 }
@@ -283,7 +288,7 @@ impl Input<'_> {
             Input::Vertices(vertices) => !vertices.rows().can_reread(),
             // Opening a Parquet file reports that it needs a regular file.
             Input::File(spec) if matches!(format_of(spec), Ok(Format::Parquet)) => false,
-            Input::File(spec) => spec.is_stdin() || State::of(spec).is_none(),
+            Input::File(spec) => is_read_once(spec),
         }
     }
 

@@ -13,6 +13,8 @@
 //!    which fits into memory
 //! 7. `sort`, `build`: sort one range after the other and stream its lists to the graph writer
 //!
+//! `values`: files of vertices may have values, which the graph gets at last.
+//!
 //! `driver` runs the steps; `rewrite` imports a graph again that is `stored`, which `thread_rows`
 //! streams; `each` only reads, and passes the edges on. `spill` moves spilled blocks through
 //! `cenote-device`; `budget` counts every buffer against the memory budget; [`output`] checks what
@@ -34,6 +36,7 @@ pub mod edges;
 mod error;
 mod head;
 mod ids;
+mod import;
 mod input;
 mod long_list;
 mod mapper;
@@ -49,6 +52,7 @@ mod sort;
 mod spill;
 mod stored;
 mod thread_rows;
+mod values;
 mod vertices;
 mod workers;
 pub mod workspace;
@@ -57,10 +61,11 @@ pub use arrow::ArrowBatches;
 /// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
-pub use driver::{import, import_edges, import_into};
+
 pub use each::{VisitEdge, for_each_edge};
 pub use edges::{Edge, EdgeId, EdgeWeight, Edges};
 pub use error::{ImportError, Result};
+pub use import::{import, import_edges, import_into};
 pub use report::{ImportReport, NoProgress, Phase, Progress};
 pub use rewrite::rewrite;
 pub use vertices::Vertices;

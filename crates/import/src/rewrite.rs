@@ -4,11 +4,11 @@
 //! edge are ranks, and at the end the ids are streamed from the stored graph to the new one. Before
 //! the new graph gets its name, commits give it the values of the vertices.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use cenote_device::Device;
 use cenote_store::hub_neighbours::HubNeighboursChoice;
-use cenote_store::{Batch, Change, Graph, Id, IdRef, Op, Store, Value, VertexId};
+use cenote_store::{Graph, Id, Store, Value, VertexId};
 
 use crate::config::{IdKind, ImportConfig, Input};
 use crate::driver::{Run, run};
@@ -16,6 +16,7 @@ use crate::edges::Edges;
 use crate::error::Result;
 use crate::report::{ImportReport, Progress};
 use crate::stored::{StoredEdges, StoredIds, StoredSource};
+use crate::values::{self, VALUES_TOGETHER, WithValues};
 use crate::vertices::Vertices;
 use crate::workspace::Workspace;
 
@@ -68,7 +69,8 @@ pub fn rewrite(
     let ranks_bytes = if ranks.is_some() { graph.vertices() * size_of::<VertexId>() } else { 0 };
     let held_bytes = graph.memory_bytes() + stored.ids.memory_bytes() + ranks_bytes;
     let rows = StoredEdges { graph: Arc::clone(graph), ranks };
-    let with_values = WithValues { workspace, graph, output: Mutex::new(None) };
+    let set = |store: &Store| set_all(graph, store);
+    let with_values = WithValues::new(workspace, &set);
     let has_values = graph.superblock().value_type.is_some();
     let inputs = [
         Input::Edges(Edges::of(&name, rows)),
@@ -78,68 +80,35 @@ pub fn rewrite(
     let mut job = Run::new(&inputs, workspace, config, progress);
     job.stored = Some(StoredSource { ids: &stored, held_bytes });
     let mut report = run(&job)?;
-    if let Some(output) = with_values.output.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        report.output_bytes = output.len_bytes()?;
+    if has_values {
+        report.output_bytes = with_values.output_bytes()?;
     }
     Ok(report)
 }
 
-/// Values that one commit sets: some 10 MiB, with ids that are numbers.
-const VALUES_TOGETHER: usize = 1 << 16;
-
-/// The workspace of a graph that gets the values of another before it is published.
-struct WithValues<'a> {
-    workspace: &'a dyn Workspace,
-    graph: &'a Graph,
-    output: Mutex<Option<Arc<dyn Device>>>,
-}
-
-impl Workspace for WithValues<'_> {
-    fn spill(&self) -> Result<Arc<dyn Device>> {
-        self.workspace.spill()
-    }
-
-    fn output(&self) -> Result<Arc<dyn Device>> {
-        let output = self.workspace.output()?;
-        let mut kept = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(Arc::clone(&output));
-        Ok(output)
-    }
-
-    fn publish(&self) -> Result<()> {
-        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(output) = output {
-            let store = Store::open(output)?;
-            let mut some = Vec::with_capacity(VALUES_TOGETHER);
-            self.graph.for_each_value(&mut |vertex, value| {
-                some.push((vertex, value));
-                if some.len() == VALUES_TOGETHER {
-                    set_values(self.graph, &store, &mut some)?;
-                }
-                Ok(())
-            })?;
-            set_values(self.graph, &store, &mut some)?;
+/// Sets the values of a graph in another with the same ids.
+fn set_all(from: &Graph, to: &Store) -> Result<()> {
+    let mut some = Vec::with_capacity(VALUES_TOGETHER);
+    from.for_each_value(&mut |vertex, value| {
+        some.push((vertex, value));
+        if some.len() == VALUES_TOGETHER {
+            set_some(from, to, &mut some)?;
         }
-        self.workspace.publish()
-    }
+        Ok(())
+    })?;
+    set_some(from, to, &mut some)?;
+    Ok(())
 }
 
-/// Sets some values of a graph in another with the same ids.
-fn set_values(
+fn set_some(
     from: &Graph,
     to: &Store,
     values: &mut Vec<(VertexId, Value)>,
 ) -> cenote_store::Result<()> {
     let ids = from.ids()?;
     let with_ids = values.drain(..).map(|(vertex, value)| Ok((ids.id_of(vertex)?, value)));
-    let mut with_ids: Vec<(Id, Value)> = with_ids.collect::<cenote_store::Result<_>>()?;
-    with_ids.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    let ascending: Vec<IdRef<'_>> = with_ids.iter().map(|(id, _)| id.as_ref()).collect();
-    let mut batch = Batch::default();
-    for (vertex, (_, value)) in to.vertices_of(&ascending)?.into_iter().zip(&with_ids) {
-        let vertex = vertex.expect("the new graph has the ids of the old one");
-        batch.changes.push(Change::of_vertex(Op::SetValue, vertex));
-        batch.values.push(*value);
-    }
+    let with_ids: BTreeMap<Id, Value> = with_ids.collect::<cenote_store::Result<_>>()?;
+    let batch = values::batch_of(to, &with_ids)?;
+    let batch = batch.expect("the new graph has the ids of the old one");
     to.update(&batch).map(drop)
 }

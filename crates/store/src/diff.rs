@@ -31,6 +31,11 @@ pub struct DiffReport {
     pub new_vertices: u64,
     /// Vertices that only the earlier state has.
     pub deleted_vertices: u64,
+    /// Vertices that have another value; 0 where they were not compared, which
+    /// [`for_each_changed_value`](crate::for_each_changed_value) does.
+    pub values_set: u64,
+    /// Vertices that have no value any more.
+    pub values_removed: u64,
     /// Pages of lists that were read, of both states.
     pub pages_read: u64,
     /// Pages of lists of both states.
@@ -55,13 +60,8 @@ pub fn for_each_change<E: From<StoreError>>(
     progress: &mut dyn FnMut(u64, u64),
     visit: &mut dyn FnMut(Change, Option<Weight>) -> Result<(), E>,
 ) -> Result<DiffReport, E> {
-    let (earlier, later) = (before.superblock(), after.superblock());
-    // A graph that is written anew is another file, even where it has the same salt and epochs.
-    let is_one_file = before.device().file_id() == after.device().file_id();
-    if !is_one_file || earlier.salt != later.salt || earlier.vertices > later.vertices {
-        let [before, after] = [before, after].map(|graph| graph.file().to_string());
-        return Err(StoreError::NotComparable { before, after }.into());
-    }
+    check_comparable(before, after)?;
+    let later = after.superblock();
     let mut vertices = Vertices::of(before, after);
     let mut report = DiffReport {
         new_vertices: vertices.new.len() as u64,
@@ -111,6 +111,18 @@ pub fn for_each_change<E: From<StoreError>>(
     progress(report.pages, report.pages);
     report.pages_read = sides.iter().map(|side| side.pages_read).sum();
     Ok(report)
+}
+
+/// Checks that two graphs are states of one.
+pub(crate) fn check_comparable(before: &Graph, after: &Graph) -> Result<()> {
+    let (earlier, later) = (before.superblock(), after.superblock());
+    // A graph that is written anew is another file, even where it has the same salt and epochs.
+    let is_one_file = before.device().file_id() == after.device().file_id();
+    if !is_one_file || earlier.salt != later.salt || earlier.vertices > later.vertices {
+        let [before, after] = [before, after].map(|graph| graph.file().to_string());
+        return Err(StoreError::NotComparable { before, after });
+    }
+    Ok(())
 }
 
 /// The vertices that only one of two states has, ascending.

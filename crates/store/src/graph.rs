@@ -60,7 +60,7 @@ impl Graph {
     }
 
     /// Opens a graph as of its last commit, without the changes of its log.
-    pub(crate) fn open_committed(device: Arc<dyn Device>) -> Result<Self> {
+    pub fn open_committed(device: Arc<dyn Device>) -> Result<Self> {
         let file: Arc<str> = device.name().into();
         let commit = Commit::read(device.as_ref(), &file)?;
         Self::of(device, file, Latest::without_log(commit), |_| LookupConfig::default(), None)

@@ -54,6 +54,20 @@ pub struct Adjacency {
     lists_max: u64,
     /// Changes of the delta runs and of the log.
     delta: Option<Box<ListDelta>>,
+    run_reads: RunReads,
+}
+
+/// What a pass over the lists of a direction reads of delta runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunReads {
+    /// Pages of all runs, which the first pass reads.
+    pub pages: u64,
+    /// Requests for them, about.
+    pub requests: u64,
+    /// Pages of runs that do not stay in memory, which further passes read again.
+    pub pages_again: u64,
+    /// Requests for them, about.
+    pub requests_again: u64,
 }
 
 impl Adjacency {
@@ -72,6 +86,7 @@ impl Adjacency {
             entries_max: 0,
             lists_max: 0,
             delta: None,
+            run_reads: RunReads::default(),
         };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
@@ -226,6 +241,15 @@ impl Adjacency {
             Codec::Raw => merged,
             Codec::Packed => Decoded::bytes_for(entries, lists) + merged,
         }
+    }
+
+    /// What a pass over the lists reads of delta runs, beside the pages of the lists.
+    pub fn run_reads(&self) -> RunReads {
+        self.run_reads
+    }
+
+    pub(crate) fn set_run_reads(&mut self, reads: RunReads) {
+        self.run_reads = reads;
     }
 
     /// Bytes of memory for delta runs that are kept.

@@ -71,7 +71,7 @@ pub use format::Codec;
 pub use graph::Graph;
 pub use hub_neighbours::{HubNeighbours, HubNeighboursChoice, HubNeighboursSection};
 pub use ids::{Id, IdRef, IdTable, Ids};
-pub use index::Adjacency;
+pub use index::{Adjacency, RunReads};
 pub use lookup::Lookup;
 pub use order::Order;
 pub use packed::decode::Decoded;
@@ -83,7 +83,7 @@ pub use store::{LogLimits, Store, Transaction};
 pub use superblock::Superblock;
 pub use table::PageRun;
 pub use update::{Answer, Batch, Change, Op, Updated};
-pub use values::{Value, ValueType};
+pub use values::{Value, ValueType, for_each_changed_value};
 pub use weights::{Weight, WeightColumn, WeightSummary, WeightType, Weights};
 pub use writer::{Counts, GraphSpec, GraphWriter, IdsSource};
 

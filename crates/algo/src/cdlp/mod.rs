@@ -111,7 +111,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, cdlp: &CdlpConfig) -> Resu
     let iterations = f64::from(cdlp.iterations);
     // How soon neighbourhoods converge depends on the graph.
     let passes = |share: f64| iterations.min(1.0) + share * (iterations - 1.0).max(0.0) * uncached;
-    let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0));
+    let reads = Reads::between(pass * passes(0.5), pass * passes(0.75), pass * passes(1.0))
+        .visiting(pass * (1.0 + 0.75 * (iterations - 1.0).max(0.0)));
     let because = "at most a pass over the pages per iteration, less what is cached; later ones \
                    skip vertices whose neighbours did not change";
     let reads = neighbourhood::using(graph, config, &plan.1, reads);

@@ -96,7 +96,8 @@ pub fn estimate(graph: &Graph, config: &EngineConfig, kcore: &KcoreConfig) -> Re
     let more = if kcore.k.is_some_and(|k| k < 8) { 2.0 } else { 10.0 };
     let missing = 1.0 - plan.1.cached_fraction(graph);
     let passes = |more: f64| pass * (1.0 + more * missing);
-    let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more));
+    let reads = Reads::between(passes(more / 5.0), passes(more), passes(5.0 * more))
+        .visiting(pass * (1.0 + more));
     let because = "a pass over the pages and about the equivalent of ten more, less what is \
                    cached; many more if cores are chains";
     let reads = neighbourhood::using(graph, config, &plan.1, reads);

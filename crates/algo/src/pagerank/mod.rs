@@ -211,7 +211,8 @@ pub fn estimate(
         ),
         _ => (iterations, format!("{iterations} passes")),
     };
-    Ok(Estimate::new(graph, plan, Reads::about(pass as f64 * passes), because))
+    let reads = Reads::about(pass as f64 * passes).visiting(pass as f64 * iterations);
+    Ok(Estimate::new(graph, plan, reads, because))
 }
 
 /// Computes the ranks.

@@ -7,6 +7,7 @@ mod bfs_many_levels;
 mod budgets;
 mod cdlp;
 mod depth;
+mod estimates;
 mod hub_neighbours;
 mod kcore;
 mod mis;

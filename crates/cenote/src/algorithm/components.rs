@@ -1,12 +1,14 @@
 //! [`Graph::wcc`](crate::Graph::wcc) and [`Graph::scc`](crate::Graph::scc).
 
-use std::fmt;
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use cenote_algo::{scc, wcc};
 use cenote_store::{Id, Ids};
 use serde::Serialize;
 
+use super::earlier::{self, Earlier};
 use crate::error::Result;
 use crate::graph::StoredGraph;
 use crate::run::{Algorithm, Answer, Column, Job, Run};
@@ -14,17 +16,33 @@ use crate::run::{Algorithm, Answer, Column, Job, Run};
 /// Weakly connected components; [`cenote_algo::wcc`].
 #[derive(Clone, Debug, Default)]
 pub struct Wcc {
-    since: Option<Earlier>,
+    since: Option<Since>,
 }
 
-/// An answer for an earlier state of the graph.
-#[derive(Clone)]
-pub struct Earlier(Arc<Answer<Wcc>>);
+/// What a run goes on from.
+#[derive(Clone, Debug)]
+enum Since {
+    Answer(Arc<Earlier>),
+    File(PathBuf),
+}
 
-impl fmt::Debug for Earlier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Earlier").finish_non_exhaustive()
+/// The answer of a run, which its owner may share.
+struct OfRun(Arc<Answer<Wcc>>);
+
+impl Deref for OfRun {
+    type Target = wcc::Wcc;
+
+    fn deref(&self) -> &wcc::Wcc {
+        &self.0
     }
+}
+
+/// The earlier answer, until the run drops it, and why everything is computed although one was
+/// given.
+#[derive(Debug, Default)]
+pub struct WccConfig {
+    earlier: Option<Arc<Earlier>>,
+    everything_because: Option<String>,
 }
 
 impl Run<'_, Wcc> {
@@ -54,7 +72,21 @@ impl Run<'_, Wcc> {
     /// # }
     /// ```
     pub fn since(mut self, answer: impl Into<Arc<Answer<Wcc>>>) -> Self {
-        self.algorithm.since = Some(Earlier(answer.into()));
+        let answer = answer.into();
+        let graph = Arc::clone(answer.graph());
+        let earlier = Earlier::of_answer(graph, Box::new(OfRun(answer)));
+        self.algorithm.since = Some(Since::Answer(Arc::new(earlier)));
+        self
+    }
+
+    /// As [`since`](Self::since), with an answer that [`out`](Self::out) has written as `.parquet`.
+    /// The state that it belongs to has to be there: a snapshot, or the newest commit. Else, or if
+    /// the file is of another graph or of a copy, everything is computed, and
+    /// [`WccSummary::everything_because`] tells why. An error where the file is no such answer, or
+    /// its rows are not the vertices of that state; that its components are those of the state is
+    /// trusted.
+    pub fn since_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.algorithm.since = Some(Since::File(path.into()));
         self
     }
 }
@@ -73,6 +105,9 @@ pub struct WccSummary {
     /// that were read to find them; `None` if everything was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<WccSince>,
+    /// Why everything was computed although an earlier answer was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub everything_because: Option<String>,
 }
 
 /// What an answer for components followed from, beside an earlier one.
@@ -87,14 +122,24 @@ pub struct WccSince {
 
 impl Algorithm for Wcc {
     const NAME: &'static str = "wcc";
-    /// The earlier answer. The run drops it.
-    type Config = Option<Earlier>;
+    type Config = WccConfig;
     type Output = wcc::Wcc;
     type Summary = WccSummary;
 
     fn config(&self, job: &Job<'_>) -> Result<Self::Config> {
-        let is_state = |earlier: &&Earlier| is_earlier(earlier.0.graph(), job.graph);
-        Ok(self.since.as_ref().filter(is_state).cloned())
+        let earlier = match &self.since {
+            None => return Ok(WccConfig::default()),
+            Some(Since::Answer(earlier)) => Ok(Arc::clone(earlier)),
+            Some(Since::File(path)) => earlier::read(path, job)?.map(Arc::new),
+        };
+        let earlier = earlier.and_then(|earlier| match is_earlier(&earlier.graph, job.graph) {
+            true => Ok(earlier),
+            false => Err("the answer is of another graph".to_owned()),
+        });
+        Ok(match earlier {
+            Ok(earlier) => WccConfig { earlier: Some(earlier), everything_because: None },
+            Err(reason) => WccConfig { earlier: None, everything_because: Some(reason) },
+        })
     }
 
     /// That of a run without an earlier answer.
@@ -103,11 +148,12 @@ impl Algorithm for Wcc {
     }
 
     fn run(config: &mut Self::Config, job: &Job<'_>) -> Result<wcc::Wcc> {
-        if let Some(Earlier(earlier)) = config.take() {
-            let (before, labels) = (earlier.graph(), earlier.labels());
+        if let Some(earlier) = config.earlier.take() {
+            let (before, labels) = (&earlier.graph, earlier.labels());
             if let Some(wcc) = wcc::run_since(job.graph, job.engine.clone(), before, labels)? {
                 return Ok(wcc);
             }
+            config.everything_because = Some("an edge was deleted since".to_owned());
         }
         Ok(wcc::run(job.graph, job.engine.clone())?)
     }
@@ -120,15 +166,32 @@ impl Algorithm for Wcc {
         &wcc.run
     }
 
-    fn summary(_: &Self::Config, ids: &Ids, wcc: &wcc::Wcc) -> Result<WccSummary> {
+    fn summary(config: &Self::Config, ids: &Ids, wcc: &wcc::Wcc) -> Result<WccSummary> {
         let largest_label = wcc.largest_label.map(|v| ids.id_of(v)).transpose()?;
         let since =
             wcc.since.map(|since| WccSince { added: since.added, pages_read: since.pages_read });
-        Ok(WccSummary { components: wcc.components, largest: wcc.largest, largest_label, since })
+        let (components, largest) = (wcc.components, wcc.largest);
+        let everything_because = config.everything_because.clone();
+        Ok(WccSummary { components, largest, largest_label, since, everything_because })
     }
 
     fn columns(wcc: &wcc::Wcc) -> Vec<Column<'_>> {
         vec![Column::vertex("component", |v| Some(wcc.label(v)))]
+    }
+
+    fn metadata(
+        wcc: &wcc::Wcc,
+        graph: &StoredGraph,
+        file: Option<&str>,
+    ) -> Vec<(&'static str, String)> {
+        earlier::metadata(wcc, graph, file)
+    }
+
+    fn inputs(&self) -> Vec<PathBuf> {
+        match &self.since {
+            Some(Since::File(path)) => vec![path.clone()],
+            _ => Vec::new(),
+        }
     }
 }
 

@@ -49,6 +49,7 @@ mod bfs;
 mod cdlp;
 mod components;
 mod dfs;
+mod earlier;
 mod ends;
 mod kcore;
 mod lcc;

@@ -1,4 +1,4 @@
-//! Writes the edges of a graph as text or Parquet.
+//! Writes the edges or the vertices of a graph as text or Parquet.
 //!
 //! Each edge is written once: on an undirected graph from its smaller end (by the user's ids).
 //! Edges are in the order of the lists and their entries, so the output is deterministic. The ids
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 
 pub use self::arrow::EdgeBatches;
 pub use self::parquet::export_parquet;
-pub use self::vertices::export_vertices;
+pub use self::vertices::{export_vertices, export_vertices_parquet};
 use cenote_store::diff::{DiffReport, for_each_change};
 pub use cenote_store::edges::ExportReport;
 use cenote_store::edges::{Progress, for_each_edge};
 use cenote_store::error::{Result, StoreError};
 use cenote_store::graph::Graph;
 use cenote_store::ids::{IdRef, IdTable};
-use cenote_store::{Op, VertexId};
+use cenote_store::{Op, VertexId, for_each_changed_value};
 
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -58,7 +58,8 @@ pub fn export_text(
 /// Writes the changes that make one state of a graph the other, one a line as `cenote update
 /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one, in a graph with
 /// weights `+ u v w` and `= u v w`; then `+ u` for each new vertex without an edge and `- u` for
-/// each deleted one. An id with white space, or one that looks like a comment, is an error.
+/// each deleted one; then `= u` for each that has no value any more and `= u value` for each that
+/// has another one. An id with white space, or one that looks like a comment, is an error.
 pub fn export_changes(
     before: &Graph,
     after: &Graph,
@@ -67,32 +68,47 @@ pub fn export_changes(
 ) -> Result<DiffReport> {
     let ids = after.ids()?.load()?;
     let mut buffer = Vec::with_capacity(BUFFER_BYTES + 256);
-    let report = for_each_change(before, after, progress, &mut |change, weight| -> Result<()> {
-        let ends = [change.source, change.target];
-        let ends = if after.is_directed() { ends } else { ids.in_order(ends) };
-        buffer.push(match change.op {
-            Op::Add | Op::AddVertex => b'+',
-            Op::Delete | Op::DeleteVertex => b'-',
-            _ => b'=',
-        });
-        let ends = if change.op.is_of_vertex() { &ends[..1] } else { &ends[..] };
-        for &end in ends {
-            check_text_id(ids.get(end), "compare graphs whose ids are words")?;
-            buffer.push(b' ');
-            put_id(&mut buffer, ids.get(end));
+    let mut report =
+        for_each_change(before, after, progress, &mut |change, weight| -> Result<()> {
+            let ends = [change.source, change.target];
+            let ends = if after.is_directed() { ends } else { ids.in_order(ends) };
+            buffer.push(match change.op {
+                Op::Add | Op::AddVertex => b'+',
+                Op::Delete | Op::DeleteVertex => b'-',
+                _ => b'=',
+            });
+            let ends = if change.op.is_of_vertex() { &ends[..1] } else { &ends[..] };
+            for &end in ends {
+                check_text_id(ids.get(end), "compare graphs whose ids are words")?;
+                buffer.push(b' ');
+                put_id(&mut buffer, ids.get(end));
+            }
+            if let Some(weight) = weight.filter(|_| change.op != Op::Delete) {
+                write!(buffer, " {weight}").map_err(write_error)?;
+            }
+            end_line(&mut buffer, out)
+        })?;
+    let counts = for_each_changed_value(before, after, &mut |vertex, value| -> Result<()> {
+        check_text_id(ids.get(vertex), "compare graphs whose ids are words")?;
+        buffer.extend_from_slice(b"= ");
+        put_id(&mut buffer, ids.get(vertex));
+        if let Some(value) = value {
+            write!(buffer, " {value}").map_err(write_error)?;
         }
-        if let Some(weight) = weight.filter(|_| change.op != Op::Delete) {
-            write!(buffer, " {weight}").map_err(write_error)?;
-        }
-        buffer.push(b'\n');
-        if buffer.len() >= BUFFER_BYTES {
-            out.write_all(&buffer).map_err(write_error)?;
-            buffer.clear();
-        }
-        Ok(())
+        end_line(&mut buffer, out)
     })?;
+    (report.values_set, report.values_removed) = counts;
     out.write_all(&buffer).and_then(|()| out.flush()).map_err(write_error)?;
     Ok(report)
+}
+
+fn end_line(buffer: &mut Vec<u8>, out: &mut dyn Write) -> Result<()> {
+    buffer.push(b'\n');
+    if buffer.len() >= BUFFER_BYTES {
+        out.write_all(buffer).map_err(write_error)?;
+        buffer.clear();
+    }
+    Ok(())
 }
 
 /// Checks that every id can be read again from a line of text.

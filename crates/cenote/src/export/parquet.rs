@@ -154,7 +154,7 @@ fn write_column<T: DataType, W: Write + Send>(
 }
 
 /// Keeps the cause of a failed write, such as a full disk or a closed pipe.
-fn parquet_error(error: ParquetError) -> StoreError {
+pub(super) fn parquet_error(error: ParquetError) -> StoreError {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
             Ok(source) => write_error(*source),

@@ -5,9 +5,13 @@ use std::path::Path;
 
 use super::Graph;
 use cenote_store::diff::{DiffReport, for_each_change};
+use cenote_store::for_each_changed_value;
 
 use crate::error::{Error, Result};
-use crate::export::{ExportReport, export_changes, export_parquet, export_text, export_vertices};
+use crate::export::{
+    ExportReport, export_changes, export_parquet, export_text, export_vertices,
+    export_vertices_parquet,
+};
 use crate::output::OutputFile;
 use crate::watch::Watch;
 
@@ -85,23 +89,29 @@ impl<'g> Export<'g> {
         Ok(export_text(self.graph.stored(), &mut self.cancellable(out), progress)?)
     }
 
-    /// Writes the vertices as text, one a line by ascending id: the id and, if it has one, its
-    /// value behind a tab. The file, `.txt` or `.tsv`, appears under its name when it is complete.
-    /// Returns how many there are, and how many have a value, which are in memory.
+    /// Writes the vertices by ascending id to a file, which appears under its name when it is
+    /// complete: `.txt` or `.tsv` text with one a line, the id and, if it has one, its value behind
+    /// a tab, or `.parquet` with columns `vertex` and `value`. Returns how many there are, and how
+    /// many have a value, which are in memory.
     ///
     /// # Errors
     /// As [`Export::write`].
     pub fn write_vertices(&self, path: impl AsRef<Path>) -> Result<(u64, u64)> {
         let path = path.as_ref();
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if !["txt", "tsv"].contains(&ending.to_ascii_lowercase().as_str()) {
-            return Err(Error::input(
-                path,
-                "cannot export vertices to this ending: use .txt or .tsv",
-            ));
-        }
+        let is_parquet = match ending.to_ascii_lowercase().as_str() {
+            "parquet" => true,
+            "txt" | "tsv" => false,
+            _ => {
+                let reason = "cannot export vertices to this ending: use .txt, .tsv or .parquet";
+                return Err(Error::input(path, reason));
+            }
+        };
         let mut sink = self.cancellable(OutputFile::create(path, &[&self.graph.path])?);
-        let counts = export_vertices(self.graph.stored(), &mut sink)?;
+        let counts = match is_parquet {
+            true => export_vertices_parquet(self.graph.stored(), &mut sink)?,
+            false => export_vertices(self.graph.stored(), &mut sink)?,
+        };
         sink.to.finish()?;
         Ok(counts)
     }
@@ -133,8 +143,9 @@ impl<'g> Diff<'g> {
     /// Writes the changes that make the earlier state the later one, a line each as `cenote update
     /// --stdin` reads them: `+ u v` for an added edge, `- u v` for a deleted one; in a graph with
     /// weights `+ u v w`, and `= u v w` where the weight changed; then `+ u` for a new vertex
-    /// without an edge, and `- u` for a deleted one. `progress` is called with the pages that were
-    /// compared, and all of them. The ids of all vertices are in memory.
+    /// without an edge, and `- u` for a deleted one; then `= u` for a vertex that has no value any
+    /// more, and `= u value` for one that has another. `progress` is called with the pages that
+    /// were compared, and all of them. The ids of all vertices are in memory.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] if the two are not states of one graph; an id that cannot be read
@@ -170,7 +181,10 @@ impl<'g> Diff<'g> {
     /// As [`Diff::write_text`].
     pub fn count(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<DiffReport> {
         let (before, after) = (self.before.stored(), self.after.stored());
-        for_each_change(before, after, progress, &mut |_, _| self.watch.check())
+        let mut report = for_each_change(before, after, progress, &mut |_, _| self.watch.check())?;
+        let counts = for_each_changed_value(before, after, &mut |_, _| self.watch.check())?;
+        (report.values_set, report.values_removed) = counts;
+        Ok(report)
     }
 }
 

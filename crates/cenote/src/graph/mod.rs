@@ -58,6 +58,8 @@ pub fn has_names(graph: &StoredGraph) -> bool {
 #[derive(Debug)]
 pub struct Graph {
     pub(crate) path: PathBuf,
+    /// Distinguishes its file from all others, copies of it too, where the system can.
+    pub(crate) file_identity: Option<String>,
     stored: Arc<StoredGraph>,
     profile: Profile,
     warnings: Vec<Warning>,

@@ -1,8 +1,9 @@
 //! Options for opening a graph.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
@@ -126,6 +127,9 @@ impl OpenOptions {
             (_, stored) => stored?,
         };
         let Opening { profile, mut warnings, budgets, lock, .. } = opening;
+        let file_identity = file_identity(path);
+        let file_identity =
+            file_identity.filter(|_| lock.as_ref().is_none_or(|lock| lock.is_of(path)));
         // What a writer is about to write is not cut off.
         let cut =
             stored.cut_flush_fault().filter(|_| !lock.as_ref().is_some_and(|l| l.has_writer()));
@@ -138,7 +142,7 @@ impl OpenOptions {
         }));
         warnings.extend(cut.map(|fault| Warning::CutLog { fault: fault.to_string() }));
         let (path, stored) = (path.to_owned(), Arc::new(stored));
-        Ok(Some(Graph { path, stored, profile, warnings, budgets }))
+        Ok(Some(Graph { path, file_identity, stored, profile, warnings, budgets }))
     }
 }
 
@@ -211,6 +215,14 @@ impl Opening {
         let tiers = TieredGraph::of_device(self.device.as_ref());
         tiers.map_or(Ok(Refreshed::Newest), TieredGraph::refresh)
     }
+}
+
+/// The number and the time of creation of a file; a copy has others. `None` where the system does
+/// not know them, and for a drive.
+fn file_identity(path: &Path) -> Option<String> {
+    let metadata = path.metadata().ok()?;
+    let created = metadata.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    metadata.is_file().then(|| format!("{:x}-{:x}", metadata.ino(), created.as_nanos()))
 }
 
 /// Opens a graph, again where a writer replaced a superblock while it was read.

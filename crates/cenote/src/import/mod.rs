@@ -9,6 +9,7 @@ pub use cenote_import::{
     ImportReport, Input, InputSpec, Phase, Vertices, arrow_array,
 };
 use cenote_import::{FileWorkspace, ImportConfig, Progress, Result, Workspace};
+use cenote_store::ValueType;
 pub use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
 
 use crate::lock::ReplacerLock;
@@ -92,8 +93,9 @@ impl<'a> Import<'a> {
         self.input(Vertices::iter(ids))
     }
 
-    /// Adds the vertices of a file: text with an id a line, or `.u32` and `.u64` little-endian
-    /// integers.
+    /// Adds the vertices of a file: text with an id a line, and its value behind it if it has one,
+    /// or `.u32` and `.u64` little-endian integers. Values need a file that can be read twice; a
+    /// vertex with several has the last one.
     pub fn vertices_path(self, path: impl Into<PathBuf>) -> Self {
         self.input(InputSpec::vertices(path))
     }
@@ -129,6 +131,13 @@ impl<'a> Import<'a> {
     /// Stores weights as this type; a repeated edge keeps its smallest weight.
     pub fn weights(mut self, kind: WeightType) -> Self {
         self.config.weights = Some(kind);
+        self
+    }
+
+    /// Type of the values of vertices [default: of `u64`, `i64` and `f64` the first that holds the
+    /// first value].
+    pub fn values(mut self, kind: ValueType) -> Self {
+        self.config.values = Some(kind);
         self
     }
 

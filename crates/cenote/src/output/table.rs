@@ -15,6 +15,7 @@ use npyz::{DType, WriteOptions, WriterBuilder};
 use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
@@ -102,13 +103,13 @@ fn writer_of(path: &Path) -> Result<Format> {
     })
 }
 
-/// Writes the columns for every vertex; the format is the extension of `path`, CSV for a stream
-/// without one. Returns the bytes written.
+/// Writes the columns for every vertex, in a Parquet file with the metadata; the format is the
+/// extension of `path`, CSV for a stream without one. Returns the bytes written.
 pub fn write(
     path: &Path,
     inputs: &[impl AsRef<Path>],
     graph: &StoredGraph,
-    columns: &[Column<'_>],
+    (columns, metadata): (&[Column<'_>], Vec<(&'static str, String)>),
     watch: &Watch,
 ) -> Result<u64> {
     let format = writer_of(path)?;
@@ -119,7 +120,7 @@ pub fn write(
         false => None,
     };
     let vertices = u32::try_from(graph.vertices()).expect("vertex ids are u32");
-    let table = Table { ids: &ids, names, vertices, columns, watch };
+    let table = Table { ids: &ids, names, vertices, columns, metadata, watch };
     let written = format(OutputFile::create(path, inputs)?, &table);
     written.map_err(|failure| failed(path, failure))?.finish()
 }
@@ -155,6 +156,8 @@ struct Table<'a> {
     /// With the deleted ones, which are not written.
     vertices: u32,
     columns: &'a [Column<'a>],
+    /// Of a Parquet file.
+    metadata: Vec<(&'static str, String)>,
     watch: &'a Watch,
 }
 
@@ -229,6 +232,9 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     let schema = Type::group_type_builder("result").with_fields(fields).build()?;
     let mut writer =
         SerializedFileWriter::new(file, Arc::new(schema), Arc::new(WriterProperties::default()))?;
+    for (key, value) in &table.metadata {
+        writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
+    }
     for batch in table.batches() {
         let batch = batch?;
         let mut group = writer.next_row_group()?;

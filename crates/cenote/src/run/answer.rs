@@ -23,6 +23,8 @@ pub struct Answer<A: Algorithm> {
     pub(super) stats: Stats,
     pub(super) watch: Watch,
     pub(super) inputs: Vec<PathBuf>,
+    /// Distinguishes the file of the graph from all others, where that is possible.
+    pub(super) file: Option<String>,
 }
 
 impl<A: Algorithm> Deref for Answer<A> {
@@ -98,7 +100,8 @@ impl<A: Algorithm> Answer<A> {
             let reason = format!("{} has no answer of every vertex to write", A::NAME);
             return Err(crate::Error::input(path, reason));
         }
-        table::write(path, &self.inputs, &self.graph, &columns, &self.watch)
+        let metadata = A::metadata(&self.output, &self.graph, self.file.as_deref());
+        table::write(path, &self.inputs, &self.graph, (&columns, metadata), &self.watch)
     }
 
     /// As [`write`](Self::write), unless the algorithm itself has written its output.

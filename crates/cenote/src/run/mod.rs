@@ -83,6 +83,16 @@ pub trait Algorithm: fmt::Debug + Sized {
     /// The values of all vertices; empty if there are none, or if the run has written its output.
     fn columns(output: &Self::Output) -> Vec<Column<'_>>;
 
+    /// What a Parquet file says about the answer beside its rows: keys with values. `file`
+    /// distinguishes the file of the graph from all others, where that is possible.
+    fn metadata(
+        _: &Self::Output,
+        _: &StoredGraph,
+        _file: Option<&str>,
+    ) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// Prepares for writing the output to `path`, before the run.
     ///
     /// # Errors
@@ -124,6 +134,8 @@ pub struct Job<'r> {
     pub(crate) out: Option<&'r Path>,
     pub(crate) inputs: Vec<PathBuf>,
     pub(crate) verify: bool,
+    /// Distinguishes the file of the graph from all others, where that is possible.
+    pub(crate) file: Option<String>,
 }
 
 impl Job<'_> {
@@ -255,7 +267,8 @@ impl<'g, A: Algorithm> Run<'g, A> {
         }
         let inputs = job.inputs;
         let graph = Arc::clone(self.graph.stored());
-        let answer: Answer<A> = Answer { graph, config, output, stats, watch: self.watch, inputs };
+        let (watch, file) = (self.watch, self.graph.file_identity.clone());
+        let answer: Answer<A> = Answer { graph, config, output, stats, watch, inputs, file };
         if let Some(path) = &self.out {
             answer.write_prepared(path)?;
         }
@@ -297,7 +310,8 @@ impl<'g, A: Algorithm> Run<'g, A> {
             .explain(self.explain)
             .cancel(self.watch.for_engine());
         let inputs = inputs(self.graph, &self.algorithm);
-        Ok(Job { graph, engine, out: self.out.as_deref(), inputs, verify: self.verify })
+        let file = self.graph.file_identity.clone();
+        Ok(Job { graph, engine, out: self.out.as_deref(), inputs, verify: self.verify, file })
     }
 }
 

@@ -23,9 +23,9 @@ const PAGES_BYTES: u64 = 32 << 20;
 ///
 /// One change a line, as `cenote update --stdin` reads them: `+ u v` for an added edge, `- u v` for
 /// a deleted one, in a graph with weights `+ u v w`, and `= u v w` where the weight changed; then
-/// `+ u` for a new vertex without an edge, and `- u` for a deleted one. Only the pages that the two
-/// states do not share are read. With --json the changes are counted, not
-/// printed.
+/// `+ u` for a new vertex without an edge, and `- u` for a deleted one; then `= u` for a vertex
+/// that has no value any more, and `= u value` for one that has another. Only the pages that the
+/// two states do not share are read. With --json the changes are counted, not printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -54,6 +54,8 @@ struct Summary<'a> {
     reweighed: u64,
     new_vertices: u64,
     deleted_vertices: u64,
+    values_set: u64,
+    values_removed: u64,
     pages_read: u64,
     pages: u64,
     seconds: f64,
@@ -76,7 +78,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let report = diff.count(&mut progress)?;
     drop(bar);
     let DiffReport { added, deleted, reweighed, new_vertices, .. } = report;
-    let DiffReport { deleted_vertices, pages_read, pages, .. } = report;
+    let DiffReport { deleted_vertices, values_set, values_removed, .. } = report;
+    let DiffReport { pages_read, pages, .. } = report;
     output::json(&Summary {
         graph: &args.graph.graph,
         since: &args.since,
@@ -85,6 +88,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         reweighed,
         new_vertices,
         deleted_vertices,
+        values_set,
+        values_removed,
         pages_read,
         pages,
         seconds: start.elapsed().as_secs_f64(),

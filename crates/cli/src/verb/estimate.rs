@@ -5,7 +5,7 @@ use cenote::run::Estimate;
 use clap::Subcommand;
 
 use crate::cancel::Guard;
-use crate::output::{self, size};
+use crate::output::{self, count, size};
 use crate::verb::Outcome;
 use crate::verb::run::plan::PlanArgs;
 use crate::verb::run::{
@@ -67,7 +67,7 @@ enum Algorithm {
     Sssp(EstimateOf<sssp::Params>),
     /// Weakly connected components
     #[command(after_help = components::WCC_ESTIMATE_EXAMPLES)]
-    Wcc(EstimateOf<components::Weak>),
+    Wcc(EstimateOf<components::WeakAlone>),
 }
 
 /// Flags of `cenote estimate` for one algorithm.
@@ -151,6 +151,7 @@ fn print(estimate: &Estimate) -> Result<()> {
         ("  program", size(estimate.program_bytes)),
         ("budget", format!("{} at least", size(estimate.memory_bytes_min))),
         ("read", format!("{read}: {}", plan.because)),
+        ("requests", format!("about {}", count(plan.read_requests))),
         ("device time", format!("{:.2} s", plan.device_seconds)),
     ])
 }

@@ -1,4 +1,4 @@
-//! `cenote export`: writes the edges of a graph.
+//! `cenote export`: writes the edges of a graph, or its vertices.
 
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,8 @@ pub struct Args {
     /// File to write: .txt or .tsv text, .parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the vertices instead, .txt or .tsv: an id a line, and its value, if it has one
+    /// Write the vertices instead: .txt or .tsv, an id a line with its value, if it has one, or
+    /// .parquet with columns `vertex` and `value`
     #[arg(long, value_name = "FILE", conflicts_with = "out")]
     vertices: Option<PathBuf>,
     #[command(flatten)]

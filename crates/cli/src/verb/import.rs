@@ -9,7 +9,7 @@ use cenote::import::{Format, Header, IdKind, ImportError, ImportReport, InputSpe
 use cenote::memory::{self, MemorySize};
 use cenote::tiers::kept;
 use cenote::tiers::spec::TierArg;
-use cenote_store::{Codec, HubNeighboursChoice, Order, WeightType};
+use cenote_store::{Codec, HubNeighboursChoice, Order, ValueType, WeightType};
 use serde::Serialize;
 
 use crate::args::{Report, Threads};
@@ -38,10 +38,14 @@ pub struct Args {
     /// Files to read, or - for standard input
     #[arg(value_name = "INPUT", required_unless_present = "vertices")]
     inputs: Vec<PathBuf>,
-    /// File of vertices, which may have no edge: an id a line, or .u32 and .u64 integers; - is
-    /// standard input
+    /// File of vertices, which may have no edge: an id a line, with its value behind it if it has
+    /// one, or .u32 and .u64 integers; - is standard input, without values
     #[arg(long, value_name = "FILE")]
     vertices: Vec<PathBuf>,
+    /// Type of the values of vertices [default: of these the first that holds the first value]
+    #[arg(long, value_name = "u64|i64|f64", value_parser = named(&ValueType::NAMES))]
+    #[arg(requires = "vertices")]
+    values: Option<ValueType>,
     /// Graph file to write
     #[arg(long, value_name = "GRAPH")]
     out: PathBuf,
@@ -178,7 +182,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
 
 /// The message of a library error, with flags in place of its parameters.
 pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
-    const PARAMETERS: [&str; 17] = [
+    const PARAMETERS: [&str; 18] = [
         "memory",
         "temp_dir",
         "out",
@@ -188,6 +192,7 @@ pub(super) fn with_flags(error: ImportError) -> anyhow::Error {
         "directed",
         "in_edges",
         "hub_neighbours",
+        "keep_duplicates",
         "source_column",
         "target_column",
         "weight_column",
@@ -229,6 +234,9 @@ impl Args {
         import = set(import, self.overwrite, Import::overwrite);
         if let Some(kind) = self.weights {
             import = import.weights(kind);
+        }
+        if let Some(kind) = self.values {
+            import = import.values(kind);
         }
         if let Some(folder) = &self.temp_dir {
             import = import.temp_dir(folder);

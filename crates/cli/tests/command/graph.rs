@@ -1,5 +1,7 @@
 //! `cenote import`, `info`, `check`, `neighbors`, `export`: a graph in and out again.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::{Bench, parse, text};
@@ -361,4 +363,114 @@ fn without_io_uring_the_answer_is_the_same_and_a_warning_says_so() {
     let warning = text(&output.stderr);
     assert!(warning.starts_with("cenote: warning: "), "{warning}");
     crate::assert_one_line(&warning);
+}
+
+fn file(bench: &Bench, name: &str, content: &[u8]) {
+    std::fs::write(bench.path(name), content).unwrap();
+}
+
+/// The vertices of a graph with their values.
+fn vertices(bench: &Bench, graph: &str) -> String {
+    bench.succeed(&format!("check {graph}"));
+    bench.succeed(&format!("export {graph} --vertices found.tsv"));
+    std::fs::read_to_string(bench.path("found.tsv")).unwrap()
+}
+
+#[test]
+fn an_import_takes_the_values_of_vertices() {
+    for (prefix, flags) in [
+        ("", ""),
+        ("v", "--order degree --directed --codec packed"),
+        ("", "--order random --keep-self-loops --ids string"),
+        ("", "--weights u32 --memory 64MiB"),
+        ("", "--tier fast=fast:100KiB --tier slow=slow:9MiB --tier-block 4KiB"),
+    ] {
+        let bench = Bench::new();
+        for folder in ["fast", "slow"] {
+            std::fs::create_dir(bench.path(folder)).unwrap();
+        }
+        let edge = |i: u64| format!("{prefix}{} {prefix}{} 1\n", 100 + i, 100 + i * 7 % 900);
+        file(&bench, "edges.txt", (0..900).map(edge).collect::<String>().as_bytes());
+        // More than a page and a commit hold; the last value of a vertex counts.
+        let value = |i: u64| format!("{prefix}{}\t{}\n", 500 + i, i as i64 - 40);
+        let mut first = format!("# no value\n{prefix}7\n{prefix}500 13\n");
+        first.extend((0..70_000).map(value));
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut packed, first.as_bytes()).unwrap();
+        file(&bench, "first.txt.gz", &packed.finish().unwrap());
+        file(&bench, "second.txt", format!("{prefix}100 9\n{prefix}501, -1\n").as_bytes());
+        let files = "--vertices first.txt.gz --vertices second.txt --values i64";
+        bench.succeed(&format!("import edges.txt {files} {flags} --out g.cenote"));
+        let mut expected: Vec<(String, String)> = (0..70_000i64)
+            .map(|i| (format!("{prefix}{}", 500 + i), (i - 40).to_string()))
+            .collect();
+        expected[1].1 = "-1".into();
+        expected.push((format!("{prefix}100"), "9".into()));
+        let found = vertices(&bench, "g.cenote");
+        let found_values = found.lines().filter_map(|line| line.split_once('\t'));
+        let mut found_values: Vec<(String, String)> =
+            found_values.map(|(id, value)| (id.into(), value.into())).collect();
+        found_values.sort();
+        expected.sort();
+        assert!(found_values == expected, "{flags}");
+        assert!(found.lines().any(|line| line == format!("{prefix}7")), "{flags}");
+        // What is exported is imported again.
+        std::fs::rename(bench.path("found.tsv"), bench.path("again.txt")).unwrap();
+        bench.succeed("import edges.txt --vertices again.txt --values i64 --out again.cenote");
+        let [original, again] = [found, vertices(&bench, "again.cenote")].map(|text| {
+            let mut lines: Vec<String> = text.lines().map(Into::into).collect();
+            lines.sort();
+            lines
+        });
+        assert!(original == again, "{flags}");
+    }
+}
+
+#[test]
+fn wrong_values_of_vertices_are_named_and_leave_no_graph() {
+    let bench = Bench::new();
+    file(&bench, "edges.txt", b"1 2\n2 3\n");
+    for (lines, flags, words) in [
+        (
+            "1 5\n2 x\n",
+            "",
+            "values.txt: line 2: expected behind the id nothing or its value, an int",
+        ),
+        ("1 x\n", "", "line 1: expected behind the id nothing or its value, a finite number"),
+        ("1 5\n2 -5\n", "", "line 2: expected"),
+        ("1 5\n2 0.5\n", "--values i64", "line 2: expected"),
+        ("1 nan\n", "--values f64", "line 1: expected"),
+        ("1 inf\n", "", "line 1: expected"),
+        ("1 18446744073709551616\n", "--values u64", "line 1: expected"),
+        ("one 5\n", "--ids integer", "one"),
+        ("1 5\n", "--keep-duplicates", "import without --keep-duplicates"),
+    ] {
+        file(&bench, "values.txt", lines.as_bytes());
+        let import = format!("import edges.txt --vertices values.txt --out g.cenote {flags}");
+        let printed = bench.fail(&import);
+        assert!(printed.contains(words), "{lines}: {printed}");
+        let names = bench.names();
+        assert_eq!(names, ["edges.txt", "values.txt"], "{lines}");
+    }
+    file(&bench, "values.txt", &[b'1', b' ', 0xff, b'\n']);
+    bench.fail("import edges.txt --vertices values.txt --out g.cenote");
+    // Of a pipe values are refused; ids alone are not.
+    let through = |lines: &str| {
+        file(&bench, "values.txt", lines.as_bytes());
+        let mut child = bench
+            .command("import edges.txt --vertices - --out g.cenote")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), lines.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let refused = through("1\n2 5\n");
+    assert_eq!(refused.status.code(), Some(2));
+    let message = text(&refused.stderr);
+    assert!(message.contains("values need a file that can be read twice"), "{message}");
+    assert!(through("1\n9\n").status.success());
+    assert!(bench.fail("import edges.txt --values u64 --out h.cenote").contains("--vertices"));
 }

@@ -8,6 +8,7 @@
 //! - [`outputs`]: paths that are no plain files
 //! - [`peaks`]: memory over several drives against the budgets
 //! - [`pool`]: page loads through the buffer pool
+//! - [`since`]: components that go on from the file of an earlier answer
 //! - [`snapshot`]: states of a graph that are kept under a name
 //! - [`tiers`]: graphs over several drives; [`tiered_updates`]: changes of them
 //! - [`update`]: changes from files and from standard input
@@ -24,6 +25,7 @@ mod manners;
 mod outputs;
 mod peaks;
 mod pool;
+mod since;
 mod snapshot;
 mod tiered_updates;
 mod tiers;

@@ -229,3 +229,36 @@ fn a_difference_is_what_makes_the_later_state_of_the_earlier_one() {
         assert!(unknown.contains("sunday") && unknown.contains("`monday`"), "{unknown}");
     }
 }
+
+#[test]
+fn a_difference_has_the_values_that_changed_so_that_a_copy_follows_them() {
+    for (values, some) in [("i64", ["-5", "7", "0"]), ("f64", ["0.5", "3", "-1e300"])] {
+        let bench = Bench::new();
+        std::fs::write(bench.path("edges.txt"), "a b\nb c\nc d\n").unwrap();
+        bench.succeed("import edges.txt --out g.cenote");
+        let [x, y, z] = some;
+        update(&bench, &format!("= a {x}\n= b {y}\n= c {z}\n= d {x}\n"));
+        std::fs::copy(bench.path("g.cenote"), bench.path("copy.cenote")).unwrap();
+        bench.succeed("snapshot g.cenote --name monday");
+        assert_eq!(bench.succeed("diff g.cenote --since monday"), "");
+        update(&bench, &format!("= a\n= b {z}\n- d\n+ e f\n= f {y}\n+ h\n= h {x}\n"));
+        let lines = bench.succeed("diff g.cenote --since monday");
+        let behind = lines.split_once("- d\n").unwrap().1;
+        // 1e300 is printed with all its digits.
+        let printed = |text: &str| text.parse::<f64>().unwrap().to_string();
+        let [x, y, z] = [x, y, z].map(printed);
+        assert_eq!(behind, format!("= a\n= b {z}\n= f {y}\n= h {x}\n"), "{values}");
+        let counts = parse(&bench.succeed("diff g.cenote --since monday --json"));
+        assert_eq!((&counts["values_set"], &counts["values_removed"]), (&3.into(), &1.into()));
+        let mut command = bench.command("update copy.cenote --stdin");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        let [copy, original] = ["copy", "g"].map(|graph| {
+            bench.succeed(&format!("export {graph}.cenote --vertices {graph}.tsv"));
+            std::fs::read_to_string(bench.path(&format!("{graph}.tsv"))).unwrap()
+        });
+        assert_eq!(copy, original);
+        assert!(original.contains(&format!("h\t{x}\n")), "{original}");
+    }
+}

@@ -244,7 +244,7 @@ fn full_tiers_are_one_line_and_the_graph_is_read_on() {
     bench.succeed(&format!("import kron.u32 --out g.cenote {tiers}"));
     let lines: String = (0..40_000).map(|i| format!("+ {} {}\n", i, 200_000 + i)).collect();
     let edges = bench.succeed("export g.cenote");
-    let output = fed(&bench, "update g.cenote --stdin", &lines);
+    let output = fed(&bench, "update g.cenote --stdin --durability sync", &lines);
     let message = text(&output.stderr);
     assert_eq!((output.status.code(), message.lines().count()), (Some(2), 1), "{message}");
     for words in ["g.cenote: no room for the new pages on its tiers (fast has", "slow has", "again"]

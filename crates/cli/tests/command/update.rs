@@ -40,7 +40,7 @@ fn exported(bench: &Bench) -> Vec<String> {
 fn lines_add_and_delete_in_their_order() {
     let bench = imported("a b\nb c\n", "--directed --in-edges");
     let lines = "# changes\n\n+ a c\n- b c\n\t+ c\u{e9} a \r\n- a x\n- c a\n+ a b\n+ a a\n- a c\n";
-    let output = fed(&bench, "update g.cenote --stdin --json", lines);
+    let output = fed(&bench, "update g.cenote --stdin --json --durability sync", lines);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let printed = parse(&text(&output.stdout));
     for (field, value) in [
@@ -128,7 +128,8 @@ fn lines_set_and_remove_values() {
     let wrong = fed(&bench, "update g.cenote --stdin --values u64", "");
     assert!(text(&wrong.stderr).contains("its values are of type i64, not u64"), "{wrong:?}");
     assert!(bench.succeed("info g.cenote").contains("i64, of 2 vertices\n"));
-    assert!(bench.fail("export g.cenote --vertices v.parquet").contains("use .txt or .tsv"));
+    let refused = bench.fail("export g.cenote --vertices v.csv");
+    assert!(refused.contains("use .txt, .tsv or .parquet"), "{refused}");
     bench.succeed("check g.cenote");
 }
 
@@ -152,14 +153,18 @@ fn a_wrong_line_is_named_and_nothing_is_changed() {
         ("+ 1 bob", "line 2: g.cenote: the id `bob`"),
         ("- -1 2", "line 2: g.cenote: the id `-1`"),
     ] {
-        let output = fed(&bench, "update g.cenote --stdin", &format!("+ 1 3\n{wrong}\n+ 7 8\n"));
-        let printed = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{wrong}: {printed}");
-        assert!(
-            printed.contains(words) && printed.matches('\n').count() == 1,
-            "{wrong}: {printed}"
-        );
-        assert_eq!(std::fs::read(bench.path("g.cenote")).unwrap(), before, "{wrong}");
+        for durability in ["group", "sync"] {
+            let args = format!("update g.cenote --stdin --durability {durability}");
+            let output = fed(&bench, &args, &format!("+ 1 3\n{wrong}\n+ 7 8\n"));
+            let printed = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{wrong}: {printed}");
+            let words = format!("after no commit: standard input: {words}");
+            assert!(
+                printed.contains(&words) && printed.matches('\n').count() == 1,
+                "{wrong}: {printed}"
+            );
+            assert_eq!(std::fs::read(bench.path("g.cenote")).unwrap(), before, "{wrong}");
+        }
     }
 }
 
@@ -311,7 +316,11 @@ fn a_killed_update_leaves_whole_commits() {
         child.wait().unwrap();
         bench.succeed("check g.cenote");
         // The lines of whole commits are a path from 0 on.
-        let edges = exported(&bench).len();
+        let found = exported(&bench);
+        let edges = found.len();
+        let mut prefix: Vec<String> = (0..edges).map(|i| format!("{i}\t{}", i + 1)).collect();
+        prefix.sort();
+        assert!(found == prefix, "{edges} edges: they are not those of the first lines");
         let info = parse(&bench.succeed("info g.cenote --json"));
         assert_eq!(info["vertices"], edges + 1, "{info}");
         assert!(edges >= before, "{edges} edges, {before} before");
@@ -366,72 +375,128 @@ fn a_log_that_was_cut_off_is_read_to_its_last_whole_batch_with_a_warning() {
     assert!(text(&output.stdout).contains("flush 1 is damaged"), "{}", text(&output.stdout));
 }
 
+/// An update whose lines come through the pipe.
+fn fed_slowly(bench: &Bench, args: &str) -> (std::process::Child, std::process::ChildStdin) {
+    let mut command = bench.command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines = child.stdin.take().unwrap();
+    (child, lines)
+}
+
+/// Waits until the graph has these edges.
+fn await_edges(bench: &Bench, edges: &[&str]) {
+    let start = std::time::Instant::now();
+    while exported(bench) != edges {
+        assert!(start.elapsed().as_secs() < 60, "the lines are in the graph soon");
+    }
+}
+
 #[test]
 fn lines_are_committed_in_groups_as_they_come() {
     let bench = imported("1 2\n", "");
-    for durability in ["group", "none"] {
-        let mut child = bench
-            .command(&format!("update g.cenote --stdin --json --durability {durability}"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = child.stdin.take().unwrap();
-        writeln!(lines, "+ 2 3\n\n# nothing\n- 1 2").unwrap();
-        let start = std::time::Instant::now();
-        while exported(&bench) != ["2\t3"] {
-            assert!(start.elapsed().as_secs() < 60, "the lines are in the graph soon");
-        }
-        let more: String = (10..500).map(|i| format!("+ {i} {}\n", i + 1)).collect();
-        lines.write_all(more.as_bytes()).unwrap();
+    for durability in ["", "--durability group", "--durability none"] {
+        let (child, mut lines) =
+            fed_slowly(&bench, &format!("update g.cenote --stdin --json {durability}"));
+        // The last line has no end yet.
+        write!(lines, "+ 2 3\n\n# nothing\n- 1 2\n+ 10 1").unwrap();
+        await_edges(&bench, &["2\t3"]);
+        let more: String = (11..500).map(|i| format!("+ {i} {}\n", i + 1)).collect();
+        lines.write_all(format!("1\n{more}").as_bytes()).unwrap();
         writeln!(lines, "- 2 3\n+ 1 2").unwrap();
         for i in 10..500 {
             writeln!(lines, "- {i} {}", i + 1).unwrap();
         }
+        write!(lines, "+ 2 9").unwrap();
         drop(lines);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0));
         let printed = parse(&text(&output.stdout));
         assert!(printed["commits"].as_u64().unwrap() > 1, "{printed}");
-        assert_eq!((&printed["added"], &printed["deleted"]), (&492.into(), &492.into()));
-        assert_eq!(exported(&bench), ["1\t2"]);
+        assert_eq!((&printed["added"], &printed["deleted"]), (&493.into(), &492.into()));
+        assert_eq!(exported(&bench), ["1\t2", "2\t9"]);
+        assert!(fed(&bench, "update g.cenote --stdin", "- 2 9\n").status.success());
     }
-    let output = fed(&bench, "update g.cenote --stdin --durability group", "+ 7 8\n* 7 9\n");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("line 2: expected"), "{}", text(&output.stderr));
     bench.succeed("check g.cenote");
 }
 
 #[test]
-fn an_interrupted_update_makes_no_batch_of_what_it_has_read() {
+fn before_a_wrong_line_the_commits_stay_and_the_message_counts_them() {
     let bench = imported("1 2\n", "");
-    let mut child = bench
-        .command("update g.cenote --stdin")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = child.stdin.take().unwrap();
-    writeln!(lines, "+ 2 3").unwrap();
-    let a_while = std::time::Duration::from_millis(300);
-    std::thread::sleep(a_while);
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    std::thread::sleep(a_while);
-    let _ = writeln!(lines, "+ 3 4");
+    let (child, mut lines) = fed_slowly(&bench, "update g.cenote --stdin");
+    write!(lines, "# one\n+ 2 3\n+ 3 4\n").unwrap();
+    await_edges(&bench, &["1\t2", "2\t3", "3\t4"]);
+    write!(lines, "+ 7 8\n* 7 9\n+ 8 9\n").unwrap();
     drop(lines);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(exported(&bench), ["1\t2"]);
+    let output = child.wait_with_output().unwrap();
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    let words = "after 1 commit with the first 2 changes, up to line 3 of standard input: standard \
+                 input: line 5: expected";
+    assert!(message.contains(words), "{message}");
+    assert_eq!(exported(&bench), ["1\t2", "2\t3", "3\t4"]);
+    bench.succeed("check g.cenote");
+}
+
+#[test]
+fn many_lines_at_once_are_few_commits_within_a_small_memory() {
+    let bench = imported("0 1\n", "");
+    let lines: String = (1..200_000).map(|i| format!("+ {i} {}\n", i + 1)).collect();
+    let output = fed(&bench, "update g.cenote --stdin --memory 64MiB --json", &lines);
+    let printed = parse(&text(&output.stdout));
+    assert_eq!(printed["added"], 199_999, "{printed}");
+    assert!((1..40).contains(&printed["commits"].as_u64().unwrap()), "{printed}");
+    assert!(printed["peak_rss_bytes"].as_u64().unwrap() < 76 << 20, "{printed}");
+    assert_eq!(exported(&bench).len(), 200_000);
+    bench.succeed("check g.cenote");
+}
+
+#[test]
+fn an_interrupted_update_keeps_its_commits_and_drops_the_lines_that_wait() {
+    let bench = imported("1 2\n", "");
+    for (durability, kept) in [("sync", false), ("group", true)] {
+        let (child, mut lines) =
+            fed_slowly(&bench, &format!("update g.cenote --stdin --durability {durability}"));
+        writeln!(lines, "+ 2 3").unwrap();
+        let a_while = std::time::Duration::from_millis(300);
+        match kept {
+            true => await_edges(&bench, &["1\t2", "2\t3"]),
+            false => std::thread::sleep(a_while),
+        }
+        write!(lines, "+ 3 4").unwrap();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        std::thread::sleep(a_while);
+        let _ = writeln!(lines);
+        drop(lines);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        if kept {
+            let message = "cenote: after 1 commit with the first 1 changes, up to line 1 of \
+                           standard input: interrupted\n";
+            assert_eq!(text(&output.stderr), message);
+            assert_eq!(exported(&bench), ["1\t2", "2\t3"]);
+        } else {
+            assert_eq!(exported(&bench), ["1\t2"]);
+        }
+    }
 }
 
 #[test]
 fn a_line_that_is_too_long_is_not_cut_in_two() {
     let bench = imported("1 2\n", "");
-    let line = format!("#{}+ 1 99\n", "x".repeat((1 << 18) - 1));
-    let output = fed(&bench, "update g.cenote --stdin", &line);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("line 1: longer than"), "{}", text(&output.stderr));
-    assert_eq!(exported(&bench), ["1\t2"]);
+    for durability in ["sync", "group"] {
+        let args = format!("update g.cenote --stdin --durability {durability}");
+        for more in [1, 1 << 20] {
+            let line = format!("#{}+ 1 99\n", "x".repeat((1 << 18) - 1 + more));
+            let output = fed(&bench, &args, &line);
+            let message = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2));
+            assert!(message.contains("line 1: longer than 262144 bytes"), "{message}");
+        }
+        let output = fed(&bench, &args, &format!("#{}\n", "x".repeat((1 << 18) - 2)));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert_eq!(exported(&bench), ["1\t2"]);
+    }
 }
 
 #[test]

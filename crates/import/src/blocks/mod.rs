@@ -295,7 +295,7 @@ fn parse_block<S: Sink>(
     match &block.content {
         Content::Edges => edges::parse(bytes, sink),
         Content::WeightedEdges(place) => weighted::parse(bytes, place, sink),
-        Content::Vertices => edges::parse_vertices(bytes, sink),
+        Content::Vertices { only_ids } => edges::parse_vertices(bytes, *only_ids, sink),
         Content::Adjacency => lists::parse_adjacency(bytes, sink),
         Content::Delimited(layout) => delimited::parse(bytes, layout, sink),
         Content::Metis { header, first_row } => {

@@ -10,7 +10,6 @@ mod hint;
 mod partition;
 mod write;
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use cenote_device::DeviceError;
@@ -29,42 +28,9 @@ use crate::report::{ImportReport, Progress};
 use crate::rows::STREAM_MEMORY;
 use crate::spill::{SpillFile, full_disk};
 use crate::stored::StoredSource;
-use crate::workspace::{FileWorkspace, Workspace};
+use crate::workspace::Workspace;
 
 pub(super) use self::gather::{Gathered, block_bytes};
-
-/// Imports the files `inputs` into the graph file `out`. An error leaves no file behind.
-pub fn import(
-    inputs: &[InputSpec],
-    out: &Path,
-    config: &ImportConfig,
-    progress: &dyn Progress,
-) -> Result<ImportReport> {
-    let paths: Vec<&Path> = inputs.iter().map(|spec| spec.path.as_path()).collect();
-    let workspace = FileWorkspace::new(out, &paths, config.temp_dir.as_deref(), config.overwrite)?;
-    import_into(inputs, &workspace, config, progress)
-}
-
-/// Imports files into the output of a workspace.
-pub fn import_into(
-    inputs: &[InputSpec],
-    workspace: &dyn Workspace,
-    config: &ImportConfig,
-    progress: &dyn Progress,
-) -> Result<ImportReport> {
-    let inputs: Vec<Input<'_>> = inputs.iter().cloned().map(Input::File).collect();
-    import_edges(&inputs, workspace, config, progress)
-}
-
-/// Imports files, edges and vertices in memory into the output of a workspace.
-pub fn import_edges(
-    inputs: &[Input<'_>],
-    workspace: &dyn Workspace,
-    config: &ImportConfig,
-    progress: &dyn Progress,
-) -> Result<ImportReport> {
-    run(&Run::new(inputs, workspace, config, progress))
-}
 
 /// What an import is given.
 #[derive(Clone, Copy)]

@@ -69,14 +69,26 @@ fn any_line<S: Sink>(line: &[u8], sink: &mut S, stats: &mut BlockStats) -> Resul
     sink.edge(source, target, 0)
 }
 
-/// Parses a block of a vertex list: the first id of each line.
-pub fn parse_vertices<S: Sink>(block: &[u8], sink: &mut S) -> Result<BlockStats, Fault> {
+/// Parses a block of a vertex list: the id of each line, and its value, if it has one.
+pub fn parse_vertices<S: Sink>(
+    block: &[u8],
+    only_ids: bool,
+    sink: &mut S,
+) -> Result<BlockStats, Fault> {
     let lines = for_each_line(block, |index, line| {
         if is_blank_or_comment(line) {
             return Ok(());
         }
-        let first = tokens(line).next().unwrap_or_default();
+        let mut words = tokens(line);
+        let first = words.next().unwrap_or_default();
         let id = sink.id(first).map_err(|fault| fault.at(index, line))?;
+        if let Some(value) = words.next() {
+            if only_ids {
+                let expected = "an id alone, since values need a file that can be read twice";
+                return Err(Fault::line(index, line, expected));
+            }
+            sink.value(id, value).map_err(|fault| fault.at(index, line))?;
+        }
         sink.vertex(id)
     })?;
     Ok(BlockStats { lines, ..BlockStats::default() })

@@ -44,6 +44,11 @@ pub trait Sink {
     /// Adds a vertex, which may have no edge.
     fn vertex(&mut self, id: u64) -> Result<(), Fault>;
 
+    /// Receives the word behind the id of a vertex in a list of vertices, its value.
+    fn value(&mut self, _: u64, _: &[u8]) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Ends a block: no number from it occurs again.
     fn end_block(&mut self) {}
 }

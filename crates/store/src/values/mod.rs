@@ -3,9 +3,12 @@
 //!
 //! - [`Value`], [`ValueType`]: a value and its type
 //! - `stored`: the pages
+//! - [`for_each_changed_value`]: those that differ between two states
 
+mod diff;
 mod stored;
 mod value;
 
+pub use diff::for_each_changed_value;
 pub(crate) use stored::{StoredValues, ValuePage, fill, per_page};
 pub use value::{Value, ValueType};

@@ -68,7 +68,7 @@ impl<'a> ValuePage<'a> {
     }
 
     /// Its vertices and values.
-    fn values(&self) -> impl Iterator<Item = (VertexId, Value)> {
+    pub fn values(&self) -> impl Iterator<Item = (VertexId, Value)> {
         let value = |bits| self.kind.value(bits).expect("it was checked");
         self.items().map(move |(vertex, bits)| (vertex, value(bits)))
     }

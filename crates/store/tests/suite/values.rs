@@ -8,8 +8,8 @@ use crate::graphs::{MemoryDevice, Random, TestGraph};
 use cenote_store::header::PageHeader;
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Answer, Batch, Change, Graph, Id, LookupConfig, Op, Store, Value, ValueType, check,
-    check_device,
+    Answer, Batch, Change, Graph, Id, LookupConfig, Op, Store, StoreError, Value, ValueType, check,
+    check_device, for_each_changed_value,
 };
 
 const VERTICES: u32 = 3000;
@@ -57,6 +57,22 @@ fn assert_same(graph: &Graph, model: &Model) {
     assert_eq!(graph.superblock().value_type, kind);
     let report = check(graph, &mut |_, _| {}).unwrap();
     assert!(report.is_whole(), "{report:?}");
+}
+
+/// The values that differ between two states: those that are gone, then the others.
+fn assert_changed((before, old): (&Graph, &Model), (after, new): (&Graph, &Model)) {
+    let mut found = Vec::new();
+    let counts = for_each_changed_value::<StoreError>(before, after, &mut |vertex, value| {
+        found.push((vertex, value));
+        Ok(())
+    });
+    let gone = old.keys().filter(|vertex| !new.contains_key(vertex) && !after.is_deleted(**vertex));
+    let mut expected: Vec<_> = gone.map(|vertex| (*vertex, None)).collect();
+    let removed = expected.len() as u64;
+    let set = new.iter().filter(|(vertex, value)| old.get(vertex) != Some(value));
+    expected.extend(set.map(|(vertex, value)| (*vertex, Some(*value))));
+    assert_eq!(found, expected);
+    assert_eq!(counts.unwrap(), (expected.len() as u64 - removed, removed));
 }
 
 #[test]
@@ -117,8 +133,9 @@ fn random_batches_leave_the_values_of_a_map() {
             };
             assert_eq!(updated.answers, expected, "seed {seed}, round {round}");
             readers.push((newest(&store), model.clone()));
-            for (reader, model) in &readers {
-                assert_same(reader, model);
+            for (reader, before) in &readers {
+                assert_same(reader, before);
+                assert_changed((reader, before), (&newest(&store), &model));
             }
             if random.below(3) == 0 {
                 readers.clear();

@@ -1,7 +1,9 @@
 //! `cenote run wcc` and `cenote run scc`.
 
+use std::path::PathBuf;
+
 use cenote::Graph;
-use cenote::algorithm::{Scc, SccSummary, Wcc, WccSummary};
+use cenote::algorithm::{Scc, SccSummary, Wcc, WccSince, WccSummary};
 use cenote::run::{Run, Stats};
 
 use super::{Line, Params};
@@ -11,7 +13,8 @@ use crate::verb::Outcome;
 pub const WCC_RUN_EXAMPLES: &str = "\
 Examples:
   cenote run wcc kron.cenote --memory 256MiB
-  cenote run wcc pairs.cenote --out components.parquet";
+  cenote run wcc pairs.cenote --out components.parquet
+  cenote run wcc pairs.cenote --since components.parquet --out newer.parquet";
 
 pub const WCC_ESTIMATE_EXAMPLES: &str = "\
 Examples:
@@ -26,9 +29,19 @@ pub const SCC_ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate scc web.cenote --memory 256MiB";
 
-/// Weak components have no parameters.
+/// Weak components.
 #[derive(Debug, clap::Args)]
-pub struct Weak {}
+pub struct Weak {
+    /// Go on from an earlier answer, a .parquet file that --out has written, if edges were only
+    /// added since and the state that it belongs to is there, as a snapshot or the last commit;
+    /// else everything is computed
+    #[arg(long, value_name = "FILE")]
+    since: Option<PathBuf>,
+}
+
+/// An estimate is that of a run without an earlier answer.
+#[derive(Debug, clap::Args)]
+pub struct WeakAlone {}
 
 /// Strong components have no parameters.
 #[derive(Debug, clap::Args)]
@@ -38,12 +51,35 @@ impl Params for Weak {
     type Algorithm = Wcc;
 
     fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Wcc> {
-        graph.wcc()
+        match &self.since {
+            Some(path) => graph.wcc().since_file(path),
+            None => graph.wcc(),
+        }
     }
 
     fn answer(&self, found: &WccSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
         let components = ("components", count(found.components));
-        (vec![components, largest(found.largest, stats)], Outcome::Done)
+        let mut lines = vec![components, largest(found.largest, stats)];
+        if let Some(WccSince { added, pages_read, .. }) = found.since {
+            let (added, pages) = (count(added), count(pages_read));
+            lines.push(("since", format!("{added} edges added, {pages} pages compared")));
+        }
+        if let Some(reason) = &found.everything_because {
+            lines.push(("since", format!("everything was computed: {reason}")));
+        }
+        (lines, Outcome::Done)
+    }
+}
+
+impl Params for WeakAlone {
+    type Algorithm = Wcc;
+
+    fn start<'g>(&self, graph: &'g Graph) -> Run<'g, Wcc> {
+        graph.wcc()
+    }
+
+    fn answer(&self, found: &WccSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
+        Weak { since: None }.answer(found, stats)
     }
 }
 

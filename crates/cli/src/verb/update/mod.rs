@@ -1,9 +1,12 @@
 //! `cenote update`: adds and deletes edges and vertices of a stored graph and sets weights.
+//!
+//! - `lines`: the lines of standard input
 
-use std::io::{self, BufRead, Read};
+mod lines;
+
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use cenote::import::{Format, InputSpec, Phase};
@@ -26,16 +29,6 @@ use crate::verb::Outcome;
 const READ_SHARE: u64 = 4;
 const READ_BYTES_MAX: u64 = 256 << 20;
 
-/// Changes that fill a page of the log.
-const GROUP_CHANGES: usize = 168;
-/// How long a change waits for others.
-const GROUP_INTERVAL: Duration = Duration::from_millis(100);
-/// Lines that are read ahead while a group is committed.
-const LINES_AHEAD: usize = 4096;
-
-/// The most bytes of a line of standard input.
-const LINE_BYTES_MAX: u64 = 1 << 18;
-
 /// Add and delete edges and vertices of a graph
 ///
 /// First the edges of --add files are added, then those of --delete files deleted, then the lines
@@ -45,9 +38,11 @@ const LINE_BYTES_MAX: u64 = 1 << 18;
 /// of one. Ids are those of your edges; new ones become vertices. Files have the formats of `cenote
 /// import`.
 ///
-/// All changes are one commit if they fit the memory, else as few as possible. Each commit is made
-/// as a whole or not at all, and is durable when the next one begins; after an error or a power cut
-/// the graph has the commits before it. Readers of the graph keep the state that they opened.
+/// Lines are committed as they come: what came within 100 ms, or during the commit before. The
+/// changes of files, and with --durability sync those of all lines, are one commit if they fit the
+/// memory, else as few as possible. Each commit is made as a whole or not at all, and is durable
+/// when the next one begins; after an error or a power cut the graph has the commits before it.
+/// Readers of the graph keep the state that they opened.
 ///
 /// A small commit goes to the log of the graph. A log that is full, or a large commit, becomes a
 /// sorted run of changes in the file; lists are read with the runs and the log. When the runs are 4%
@@ -76,10 +71,10 @@ pub struct Args {
     /// Format of the files, if their extensions do not give it
     #[arg(long, value_name = "FORMAT", value_parser = named(&Format::NAMES))]
     format: Option<Format>,
-    /// When changes are on stable storage: `sync` at the end of each commit; `group` lines of
-    /// --stdin are committed as they come, when they fill a page of the log or 100 ms after the
-    /// first; `none` as group, but the system may write the last commits later
-    #[arg(long, value_enum, default_value = "sync")]
+    /// When lines of --stdin are on stable storage: `group` as they come, those of 100 ms in one
+    /// commit; `sync` at the end, all in one commit if they fit the memory; `none` as group, but
+    /// the system may write the last commits of lines or files later
+    #[arg(long, value_enum, default_value = "group")]
     durability: Durability,
     /// Type of the values of vertices, if none has one yet [default: of these the first that holds
     /// the first value]
@@ -95,8 +90,8 @@ pub struct Args {
 /// When changes are durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Durability {
-    Sync,
     Group,
+    Sync,
     None,
 }
 
@@ -128,7 +123,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     };
     let update = options.open(path).map_err(|error| of_whole(error, memory_bytes))?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    let mut commits = Commits { update, total: UpdateReport::default(), count: 0, changes: 0 };
+    let mut commits = Commits::new(update);
     let made =
         args.make(&mut commits, read_bytes).map_err(|error| match error.downcast_ref::<Error>() {
             Some(Error::MemoryBudget { .. }) => error
@@ -197,7 +192,9 @@ impl Args {
         if self.stdin {
             match self.durability {
                 Durability::Sync => commits.follow_lines(io::stdin().lock())?,
-                Durability::Group | Durability::None => commits.follow_groups()?,
+                Durability::Group | Durability::None => {
+                    commits.follow_groups(io::stdin(), read_bytes)?;
+                }
             }
         }
         if !commits.update.is_empty() || commits.count == 0 {
@@ -215,9 +212,17 @@ struct Commits {
     total: UpdateReport,
     count: u64,
     changes: u64,
+    /// Lines of standard input that were followed, and those that are committed.
+    lines: u64,
+    lines_committed: u64,
 }
 
 impl Commits {
+    fn new(update: Update) -> Self {
+        let total = UpdateReport::default();
+        Self { update, total, count: 0, changes: 0, lines: 0, lines_committed: 0 }
+    }
+
     /// Adds the edges of files, or deletes them.
     fn follow_files(&mut self, op: Op, files: &[InputSpec], read_bytes: u64) -> Result<()> {
         let directed = self.update.is_directed();
@@ -237,104 +242,6 @@ impl Commits {
         }
     }
 
-    /// Follows lines `+ u v [w]`, `- u v`, `= u v w`, `+ u` and `- u`.
-    fn follow_lines(&mut self, mut lines: impl BufRead) -> Result<()> {
-        for number in 1.. {
-            let line = read_line(&mut lines, number)?;
-            crate::cancel::check()?;
-            match line {
-                Some(line) => self.follow_line(number, &line)?,
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    /// Follows the lines of standard input as they come. Commits when no line waits and the changes
-    /// fill a page of the log, or when the first of them is old enough.
-    fn follow_groups(&mut self) -> Result<()> {
-        let (sender, receiver) = mpsc::sync_channel(LINES_AHEAD);
-        // It waits for a line at the end of the process, at most.
-        std::thread::spawn(move || {
-            let mut lines = io::stdin().lock();
-            for number in 1.. {
-                let line = read_line(&mut lines, number).transpose();
-                let is_last = !matches!(line, Some(Ok(_)));
-                if line.is_none_or(|line| sender.send((number, line)).is_err()) || is_last {
-                    break;
-                }
-            }
-        });
-        let mut due: Option<Instant> = None;
-        loop {
-            let wait =
-                due.map_or(GROUP_INTERVAL, |due| due.saturating_duration_since(Instant::now()));
-            let received = match receiver.try_recv() {
-                Err(TryRecvError::Empty) if self.update.len() >= GROUP_CHANGES => {
-                    Err(RecvTimeoutError::Timeout)
-                }
-                Err(_) => receiver.recv_timeout(wait),
-                Ok(line) => Ok(line),
-            };
-            crate::cancel::check()?;
-            match received {
-                Ok((number, line)) => {
-                    self.follow_line(number, &line?)?;
-                    due = due.or_else(|| Some(Instant::now() + GROUP_INTERVAL));
-                }
-                Err(RecvTimeoutError::Timeout) if self.update.is_empty() => due = None,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.commit()?;
-                    due = None;
-                }
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            }
-        }
-    }
-
-    fn follow_line(&mut self, number: u64, line: &[u8]) -> Result<()> {
-        let text = String::from_utf8_lossy(line);
-        let words: Vec<&str> = text.split_whitespace().take(5).collect();
-        let (op, source, target, weight) = match words[..] {
-            [] => return Ok(()),
-            [first, ..] if first.starts_with('#') => return Ok(()),
-            ["+", source, target] => (Op::Add, source, target, None),
-            ["+", source, target, weight] => (Op::Add, source, target, Some(weight)),
-            ["-", source, target] => (Op::Delete, source, target, None),
-            ["+", vertex] => (Op::AddVertex, vertex, vertex, None),
-            ["-", vertex] => (Op::DeleteVertex, vertex, vertex, None),
-            ["=", source, target, weight] => (Op::Set, source, target, Some(weight)),
-            ["=", vertex] => return self.follow_value(number, vertex, None),
-            ["=", vertex, value] => return self.follow_value(number, vertex, Some(value)),
-            _ => bail!(
-                "standard input: line {number}: expected `+ u v [w]`, `- u v`, `= u v w`, `+ u`, \
-                 `- u` or `= u [value]`, found `{}`",
-                text.trim().chars().take(80).collect::<String>()
-            ),
-        };
-        let place = || format!("standard input: line {number}");
-        if matches!(text, std::borrow::Cow::Owned(_)) {
-            bail!("{}: ids have to be UTF-8", place());
-        }
-        let id = |text| self.update.id(text).with_context(place);
-        let pair = [id(source)?, id(target)?];
-        let weight = weight.map(|weight| self.update.weight(weight)).transpose();
-        let weight = weight.with_context(place)?;
-        self.push(op, pair, weight).with_context(place)
-    }
-
-    /// Follows a line `= u [value]`.
-    fn follow_value(&mut self, number: u64, vertex: &str, value: Option<&str>) -> Result<()> {
-        let place = || format!("standard input: line {number}");
-        let id = self.update.id(vertex).with_context(place)?;
-        let value = value.map(|value| self.update.value(value)).transpose();
-        let value = value.with_context(place)?;
-        if !self.update.has_room([id; 2]) && !self.update.is_empty() {
-            self.commit()?;
-        }
-        self.update.push_value(id, value).with_context(place)
-    }
-
     /// Adds a change, after a commit if the memory is full.
     fn push(&mut self, op: Op, pair: [IdRef<'_>; 2], weight: Option<Weight>) -> Result<()> {
         if !self.update.has_room(pair) && !self.update.is_empty() {
@@ -348,6 +255,7 @@ impl Commits {
         let report = self.update.commit()?;
         self.total.merge(&report);
         self.changes += changes;
+        self.lines_committed = self.lines;
         self.count += 1;
         Ok(())
     }
@@ -355,29 +263,19 @@ impl Commits {
     /// An error after the commits that were made.
     fn before(&self, error: anyhow::Error) -> anyhow::Error {
         if self.count == 0 {
-            return error;
+            return if self.lines == 0 { error } else { error.context("after no commit") };
         }
-        error.context(format!(
-            "after {} with the first {} changes",
-            commits_of(self.count),
-            count(self.changes)
-        ))
+        let (commits, changes) = (commits_of(self.count), count(self.changes));
+        let lines = match self.lines_committed {
+            0 => String::new(),
+            lines => format!(", up to line {} of standard input", count(lines)),
+        };
+        error.context(format!("after {commits} with the first {changes} changes{lines}"))
     }
 }
 
 fn commits_of(number: u64) -> String {
     format!("{} commit{}", count(number), if number == 1 { "" } else { "s" })
-}
-
-/// The next line, with its end; `None` after the last.
-fn read_line(lines: &mut impl BufRead, number: u64) -> Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    let read = lines.take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-    let read = read.with_context(|| format!("standard input: line {number}"))?;
-    if read as u64 == LINE_BYTES_MAX && line.last() != Some(&b'\n') {
-        bail!("standard input: line {number}: longer than {LINE_BYTES_MAX} bytes");
-    }
-    Ok((read > 0).then_some(line))
 }
 
 /// The progress of reading.
