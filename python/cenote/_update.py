@@ -81,8 +81,10 @@ class Update:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            if kind is None and not self._closed and len(self) > 0:
-                self.commit()
+            if kind is None and not self._closed:
+                if len(self) > 0:
+                    self.commit()
+                self._native.settle()
         finally:
             self.close()
 
@@ -148,8 +150,17 @@ class Update:
         return self.report
 
     def merge(self) -> dict[str, Any]:
-        """Merges small commits from the log into the lists. Returns counts."""
+        """Merges commits from delta runs and log into the lists. Returns counts."""
         report: dict[str, Any] = json.loads(self._native.merge())
+        return report
+
+    def settle(self) -> dict[str, Any]:
+        """Merges what large commits leave in delta runs, if runs would read much more for it.
+
+        The end of a `with` statement does that; call it at the end of a series of large commits
+        otherwise. Returns counts.
+        """
+        report: dict[str, Any] = json.loads(self._native.settle())
         return report
 
     def snapshot(self, name: str | None = None) -> Snapshot:

@@ -170,6 +170,11 @@ impl PyUpdate {
         self.work(py, |update| Ok(report(&update.merge()?)))
     }
 
+    /// Merges what large commits leave in delta runs, if it is much. Returns the report as JSON.
+    fn settle(&self, py: Python<'_>) -> PyResult<String> {
+        self.work(py, |update| Ok(report(&update.settle()?)))
+    }
+
     /// Keeps the present state under a name. Returns the snapshot as JSON.
     #[pyo3(signature = (name=None))]
     fn snapshot(&self, py: Python<'_>, name: Option<String>) -> PyResult<String> {

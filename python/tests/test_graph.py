@@ -181,6 +181,24 @@ def test_snapshots_are_states_that_stay(friends):
         assert graph.snapshots() == []
 
 
+def test_large_commits_leave_no_runs_behind_at_the_end():
+    ring = np.arange(160_000, dtype=np.uint64)
+    cenote.import_graph((ring, (ring + 1) % 160_000), "ring.cenote", memory="64MiB")
+    more = [(v * 7, v * 7 + 3) for v in range(20_000)]
+    update = cenote.update("ring.cenote")
+    update.add_all(more)
+    update.commit()
+    update.close()
+    with cenote.open("ring.cenote") as graph:
+        assert graph.info()["delta_changes"] == 40_000
+        assert graph.edge_count == 180_000
+    with cenote.update("ring.cenote"):
+        pass
+    with cenote.open("ring.cenote") as graph:
+        assert graph.info()["delta_changes"] == 0
+        assert graph.edge_count == 180_000
+
+
 def test_merging_and_compacting_keep_the_edges(friends):
     with cenote.update(friends) as update:
         update.add("cem", "dil")
