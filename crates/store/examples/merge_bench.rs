@@ -9,16 +9,16 @@ use std::path::Path;
 use std::time::Instant;
 
 use cenote_device::backend::file::{OpenOptions, open};
-use cenote_store::{LogLimits, Store};
+use cenote_store::{Store, WriteLimits};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [file, depth, bytes] = arguments.as_slice() else {
         return Err("usage: merge_bench GRAPH DEPTH BYTES".into());
     };
-    let limits = LogLimits::default().write_depth(depth.parse()?).write_bytes(bytes.parse()?);
+    let limits = WriteLimits::default().write_depth(depth.parse()?).write_bytes(bytes.parse()?);
     let store = Store::open(open(Path::new(file), &OpenOptions::default())?)?;
-    let store = store.with_log_limits(limits);
+    let store = store.with_limits(limits);
     let started = Instant::now();
     let merged = store.merge()?;
     println!(

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use cenote_device::backend::file::{OpenOptions, open};
-use cenote_store::{Batch, Change, LogLimits, LookupConfig, Op, Store};
+use cenote_store::{Batch, Change, LookupConfig, Op, Store, WriteLimits};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (edges, changes): (usize, usize) = (edges.parse()?, changes.parse()?);
     let batch_max: usize = batch.parse()?;
-    let limits = LogLimits::default().changes(changes).run_percent(percent.parse()?);
+    let limits = WriteLimits::default().changes(changes).run_percent(percent.parse()?);
     let limits = limits.bulk_run_percent(percent.parse()?);
     let store = Store::open(open(Path::new(file), &OpenOptions::default())?)?;
-    let store = store.with_log_limits(limits.run_bytes(256 << 20).page_bytes(256 << 20));
+    let store = store.with_limits(limits.run_bytes(256 << 20).page_bytes(256 << 20));
     let vertices = store.vertices();
     let mut state = 1u64;
     let mut vertex = || {

@@ -16,6 +16,7 @@ use crate::format::{self, Codec};
 use crate::log::Pending;
 use crate::packed::decode::Decoded;
 use crate::page::{self, Expected, List, Page};
+use crate::runs::read::RunReads;
 use crate::stream::{Ahead, PageStream};
 use crate::superblock::{Section, SectionKind};
 use crate::table::SectionPages;
@@ -54,20 +55,6 @@ pub struct Adjacency {
     lists_max: u64,
     /// Changes of the delta runs and of the log.
     delta: Option<Box<ListDelta>>,
-    run_reads: RunReads,
-}
-
-/// What a pass over the lists of a direction reads of delta runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunReads {
-    /// Pages of all runs, which the first pass reads.
-    pub pages: u64,
-    /// Requests for them, about.
-    pub requests: u64,
-    /// Pages of runs that do not stay in memory, which further passes read again.
-    pub pages_again: u64,
-    /// Requests for them, about.
-    pub requests_again: u64,
 }
 
 impl Adjacency {
@@ -86,7 +73,6 @@ impl Adjacency {
             entries_max: 0,
             lists_max: 0,
             delta: None,
-            run_reads: RunReads::default(),
         };
         IndexLoad { adjacency, entries: 0, last_word: None }
     }
@@ -245,11 +231,7 @@ impl Adjacency {
 
     /// What a pass over the lists reads of delta runs, beside the pages of the lists.
     pub fn run_reads(&self) -> RunReads {
-        self.run_reads
-    }
-
-    pub(crate) fn set_run_reads(&mut self, reads: RunReads) {
-        self.run_reads = reads;
+        self.runs_from(0).map_or_else(RunReads::default, |runs| runs.runs.reads())
     }
 
     /// Bytes of memory for delta runs that are kept.

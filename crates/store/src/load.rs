@@ -8,7 +8,7 @@ use crate::delta::gather::RunsFrom;
 use crate::error::{Result, equal};
 use crate::format::PageKind;
 use crate::header;
-use crate::index::{Adjacency, RunReads};
+use crate::index::Adjacency;
 use crate::log::{Pending, log_fault};
 use crate::runs::index::RunIndex;
 use crate::runs::read::ListRuns;
@@ -18,11 +18,6 @@ use crate::superblock::{SectionKind, Superblock};
 use crate::table::SectionPages;
 use crate::words::words;
 use crate::{Direction, VertexId};
-
-/// Runs are read in requests of at most so many bytes, and of at most a part of what is kept of
-/// each: see [`ListRuns`].
-const RUN_REQUEST_BYTES_MAX: u64 = 256 << 10;
-const RUN_SHARE_REQUESTS: u64 = 4;
 
 /// The lists of a graph, as they are read.
 pub(crate) struct Lists {
@@ -60,7 +55,6 @@ impl LoadLists<'_> {
         }
         let bytes = run_bytes / if back.is_some() { 2 } else { 1 };
         let set = |direction, lists: &mut Adjacency, runs: &[RunPages], entries| {
-            lists.set_run_reads(run_reads(runs, bytes, u64::from(committed.page_bytes)));
             let of_runs = self.list_runs(runs, bytes).map(|runs| (runs, entries));
             let set = lists.set_delta(of_runs, pending, direction, committed.directed);
             set.map_err(|fault| log_fault(self.file, committed, fault))
@@ -85,25 +79,6 @@ impl LoadLists<'_> {
         let runs = ListRuns::new(Arc::clone(self.device), pages, runs.to_vec(), bytes);
         Some(RunsFrom { runs: Arc::new(runs), from: 0 })
     }
-}
-
-/// What passes read of runs of which so many bytes are kept, each its share. Of those that are
-/// larger than that the next pass finds none, since it needs them in the same order.
-fn run_reads(runs: &[RunPages], bytes: u64, page_bytes: u64) -> RunReads {
-    let share = bytes / (runs.len() as u64).max(1);
-    let request_bytes = (share / RUN_SHARE_REQUESTS).clamp(page_bytes, RUN_REQUEST_BYTES_MAX);
-    let mut reads = RunReads::default();
-    for run in runs {
-        let pages = run.pages.end - run.pages.start;
-        let requests = (pages * page_bytes).div_ceil(request_bytes);
-        reads.pages += pages;
-        reads.requests += requests;
-        if pages * page_bytes > share {
-            reads.pages_again += pages;
-            reads.requests_again += requests;
-        }
-    }
-    reads
 }
 
 fn load_index(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cenote_algo::pagerank::{self, PageRankConfig};
 use cenote_algo::{Estimate, wcc};
 use cenote_engine::{EngineConfig, RunStats, Strategy};
-use cenote_store::{Batch, Change, LogLimits, LookupConfig, Op, Store};
+use cenote_store::{Batch, Change, LookupConfig, Op, Store, WriteLimits};
 
 use crate::plain::{Plain, Random};
 
@@ -20,8 +20,8 @@ fn with_runs(directed: bool) -> Store {
     let graph = Plain::of(VERTICES, &pairs, directed).stored();
     let store = Store::open(Arc::clone(graph.device())).unwrap();
     let batch_changes = 12_000;
-    let limits = LogLimits::default().bytes(1 << 20).changes(batch_changes).run_percent(10_000);
-    let store = store.with_log_limits(limits);
+    let limits = WriteLimits::default().bytes(1 << 20).changes(batch_changes).run_percent(10_000);
+    let store = store.with_limits(limits);
     // The last one stays in the log.
     for _ in 0..=RUNS {
         let mut end = || random.below(VERTICES);

@@ -1,6 +1,6 @@
 //! The memory of a batch, and errors where it is not enough.
 
-use cenote_store::{LogLimits, StoreError};
+use cenote_store::{StoreError, WriteLimits};
 
 use super::{LOG_SHARE, PAGES_SHARE, RUNS_SHARE, Update, held_bytes};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ impl Update {
         // all pages: together half of the memory.
         let log_max = match self.weights {
             Some(_) => 0,
-            None => (LogLimits::default().changes * LogLimits::CHANGE_BYTES) as u64,
+            None => (WriteLimits::default().changes * WriteLimits::CHANGE_BYTES) as u64,
         };
         let most = log_max.saturating_add(self.kept_max);
         let needed = own.saturating_add(own.min(most));

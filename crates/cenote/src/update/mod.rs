@@ -24,7 +24,7 @@ use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
 use cenote_device::{Device, DeviceError};
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, LogLimits, Op, Store, StoreError, ValueType, Weight, WeightType};
+use cenote_store::{IdRef, Op, Store, StoreError, ValueType, Weight, WeightType, WriteLimits};
 
 use self::changes::Changes;
 use self::map::Mapped;
@@ -137,12 +137,12 @@ impl UpdateOptions {
         };
         let readers = Readers { lock: Arc::clone(&lock), file: device.name() };
         let store = Store::open_shared(Arc::clone(&device), move || readers.oldest())?;
-        let logged = usize::try_from(memory_bytes / LOG_SHARE / LogLimits::CHANGE_BYTES as u64);
-        let limits = LogLimits::default();
+        let logged = usize::try_from(memory_bytes / LOG_SHARE / WriteLimits::CHANGE_BYTES as u64);
+        let limits = WriteLimits::default();
         let changes = logged.unwrap_or(usize::MAX).min(limits.changes);
         let limits = limits.changes(changes).run_bytes(memory_bytes / RUNS_SHARE);
         let limits = limits.page_bytes(memory_bytes / PAGES_SHARE);
-        let store = store.with_log_limits(limits.synced(self.is_synced));
+        let store = store.with_limits(limits.synced(self.is_synced));
         let superblock = store.superblock();
         if superblock.duplicates_kept {
             let reason = format!(
@@ -177,7 +177,7 @@ impl UpdateOptions {
             kept_max: superblock.file_bytes().saturating_mul(2),
             log_bytes: match superblock.weights {
                 Some(_) => 0,
-                None => (changes * LogLimits::CHANGE_BYTES) as u64,
+                None => (changes * WriteLimits::CHANGE_BYTES) as u64,
             },
             device,
             store,

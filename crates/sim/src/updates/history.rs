@@ -10,8 +10,8 @@ use cenote_device::Device;
 use cenote_device::backend::sim::{FaultPlan, SimConfig};
 use cenote_import::{Format, ImportConfig};
 use cenote_store::{
-    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LogLimits,
-    LookupConfig, Op, Order, StoreError, VertexId,
+    Answer, Batch, Change, Codec, Direction, Graph, HubNeighboursChoice, Id, LookupConfig, Op,
+    Order, StoreError, VertexId, WriteLimits,
 };
 
 use super::algorithms::{self, Answers, View};
@@ -39,7 +39,7 @@ pub struct History {
     /// The imported graph.
     pub contents: Vec<u8>,
     /// Limits of the log at first.
-    pub limits: LogLimits,
+    pub limits: WriteLimits,
     /// The graph before the first step, and after each.
     pub states: Vec<State>,
     /// The epochs that the graph of each state may have; none before [`History::points`].
@@ -66,7 +66,7 @@ pub enum Step {
     /// `Store::remove_snapshot`.
     Remove(String),
     /// The graph is opened again, with other limits of the log.
-    Open(LogLimits),
+    Open(WriteLimits),
 }
 
 impl Step {
@@ -156,7 +156,7 @@ impl History {
     }
 
     /// The limits of the log with which a step is made.
-    pub fn limits_at(&self, step: usize) -> LogLimits {
+    pub fn limits_at(&self, step: usize) -> WriteLimits {
         let opened = self.steps[..step].iter().rev().find_map(|step| match step {
             Step::Open(limits) => Some(*limits),
             _ => None,
@@ -197,7 +197,7 @@ impl History {
 
     /// Small batches to a log that is soon full, so that it becomes delta runs.
     fn push_series(&mut self, random: &mut Random) {
-        let limits = LogLimits::default().bytes(16 << 10).changes(4).run_percent(5000);
+        let limits = WriteLimits::default().bytes(16 << 10).changes(4).run_percent(5000);
         self.push(Step::Open(limits), Vec::new());
         for _ in 0..3 + random.below(8) {
             let n = self.last().numbers.len() as u64;
@@ -457,13 +457,13 @@ fn longest_of(lists: &[Vec<VertexId>]) -> (u64, VertexId) {
     longest.filter(|(length, _)| *length > 0).unwrap_or_default()
 }
 
-fn limits(random: &mut Random) -> LogLimits {
+fn limits(random: &mut Random) -> WriteLimits {
     let bytes = match random.below(8) {
         0 => 0,
         1 => 64 << 10,
         _ => (8 + 4 * random.below(5)) << 10,
     };
-    let limits = LogLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]));
+    let limits = WriteLimits::default().bytes(bytes).changes(random.pick(&[3, 10, 40, 1000, 1000]));
     // Of a small graph runs are more than a share of the lists.
     limits.run_percent(random.pick(&[0, 12, 100, 5000, 5000]))
 }

@@ -77,7 +77,7 @@ pub(super) fn newest(store: &Store) -> Result<Graph, StoreError> {
 /// The graph of a store, with the limits of a step.
 fn open(history: &History, device: &Arc<dyn Device>, step: usize) -> Result<Store, StoreError> {
     let store = Store::open(Arc::clone(device))?;
-    Ok(store.with_log_limits(history.limits_at(step)))
+    Ok(store.with_limits(history.limits_at(step)))
 }
 
 fn steps(

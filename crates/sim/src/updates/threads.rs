@@ -9,8 +9,8 @@ use cenote_device::backend::sim::{Effect, FaultPlan, SimDevice, Unsynced, When};
 use cenote_device::{Clock, Device, Queue, QueueConfig, Result as DeviceResult};
 use cenote_import::{Format, ImportConfig};
 use cenote_store::{
-    Answer, Batch, Change, Direction, Graph, LogLimits, LookupConfig, Op, Store, StoreError,
-    VertexId, check,
+    Answer, Batch, Change, Direction, Graph, LookupConfig, Op, Store, StoreError, VertexId,
+    WriteLimits, check,
 };
 
 use crate::disk::{SimWorkspace, drive_with, random_drive};
@@ -186,11 +186,11 @@ pub fn cut_among_threads(random: &mut Random) -> Outcome {
     let cut = When::Change(random.below(150));
     let plan = FaultPlan { unsynced, ..FaultPlan::seeded(random.bits()) };
     let device = drive_with(&random_drive(random), plan.with(cut, Effect::PowerCut), &contents);
-    let limits = LogLimits::default().bytes((8 + random.below(57)) << 10);
+    let limits = WriteLimits::default().bytes((8 + random.below(57)) << 10);
     let limits = limits.changes(random.pick(&[8, 40, 1000])).run_percent(random.pick(&[12, 5000]));
     let slow = Arc::new(SlowSync(Arc::clone(&device))) as Arc<dyn Device>;
     let threads = match Store::open(slow) {
-        Ok(store) => commit_all(&store.with_log_limits(limits), random)?,
+        Ok(store) => commit_all(&store.with_limits(limits), random)?,
         Err(error) => {
             clean(&error)?;
             Vec::new()

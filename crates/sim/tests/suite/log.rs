@@ -6,7 +6,7 @@ use cenote_device::Device;
 use cenote_device::backend::sim::SimDevice;
 use cenote_sim::updates::History;
 use cenote_store::format::LOG_BLOCK_BYTES;
-use cenote_store::{Batch, Change, Graph, LogLimits, Op, Store, VertexId};
+use cenote_store::{Batch, Change, Graph, Op, Store, VertexId, WriteLimits};
 
 /// A batch that adds and deletes an edge so often that it takes two blocks.
 fn toggles(source: VertexId, target: VertexId) -> Batch {
@@ -21,7 +21,7 @@ fn device_of(history: &History, image: &[u8]) -> Arc<SimDevice> {
 
 fn open(device: &Arc<SimDevice>) -> Store {
     let store = Store::open(Arc::clone(device) as Arc<dyn Device>).expect("it opens");
-    store.with_log_limits(LogLimits::default().bytes(64 << 10))
+    store.with_limits(WriteLimits::default().bytes(64 << 10))
 }
 
 /// The blocks that differ, by their numbers.

@@ -43,6 +43,19 @@ pub fn take_run_reads() -> (u64, u64) {
     READS.take()
 }
 
+/// What a pass over the lists of a direction reads of delta runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunReads {
+    /// Pages of all runs, which the first pass reads.
+    pub pages: u64,
+    /// Requests for them, about.
+    pub requests: u64,
+    /// Pages of runs that do not stay in memory, which further passes read again.
+    pub pages_again: u64,
+    /// Requests for them, about.
+    pub requests_again: u64,
+}
+
 /// The runs of the lists of one direction.
 pub(crate) struct ListRuns {
     /// Distinguishes their chunks from others.
@@ -195,6 +208,23 @@ impl ListRuns {
             kept + run.pages.firsts.capacity() * 8 + pages * size_of::<(u64, Arc<RunChunk>, u64)>()
         };
         self.runs.iter().map(of_run).sum()
+    }
+
+    /// What passes read. Of runs that do not stay in memory the next pass finds nothing, since it
+    /// needs them in the same order.
+    pub fn reads(&self) -> RunReads {
+        let mut reads = RunReads::default();
+        for Run { pages, .. } in &self.runs {
+            let pages = pages.pages.end - pages.pages.start;
+            let requests = pages.div_ceil(self.chunk_pages_max);
+            reads.pages += pages;
+            reads.requests += requests;
+            if pages as usize * self.section.page_bytes > self.kept_bytes {
+                reads.pages_again += pages;
+                reads.requests_again += requests;
+            }
+        }
+        reads
     }
 
     /// Bytes of a reader's own chunks, which may be kept no longer by the runs.

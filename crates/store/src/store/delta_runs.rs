@@ -22,7 +22,7 @@ pub(super) const NEW_IDS_BYTES_MAX: usize = 16 << 20;
 
 impl Store {
     /// Merges delta runs and log into the lists if the runs are more than passes over the lists
-    /// should read ([`LogLimits::run_percent`]); for the end of a series of large batches.
+    /// should read ([`WriteLimits::run_percent`]); for the end of a series of large batches.
     ///
     /// # Errors
     /// As [`Store::update`].

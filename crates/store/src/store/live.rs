@@ -12,7 +12,7 @@ use cenote_pool::Handle;
 
 use super::delta_runs::{NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, is_for_commit};
 use super::places::{Finder, Nets, Place};
-use super::{LogLimits, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS};
+use super::{READ_DEPTH, Store, WINDOW_PAGES, WINDOWS, WriteLimits};
 use crate::degrees::longer;
 use crate::error::Result;
 use crate::format::LOG_BLOCK_BYTES;
@@ -141,10 +141,10 @@ impl Live {
     }
 
     /// Bytes of memory for as many changes as the log may have, and for the new ids that it has.
-    pub fn memory_bytes(&self, limits: &LogLimits) -> usize {
+    pub fn memory_bytes(&self, limits: &WriteLimits) -> usize {
         let Pending { logged_changes, ref new_ids, id_bytes, .. } = self.pending;
         let most = if limits.bytes == 0 { 0 } else { limits.changes };
-        let changes = logged_changes.max(most).saturating_mul(LogLimits::CHANGE_BYTES);
+        let changes = logged_changes.max(most).saturating_mul(WriteLimits::CHANGE_BYTES);
         changes.saturating_add(NEW_ID_COPIES * (new_ids.len() * size_of::<Id>() + id_bytes))
     }
 
@@ -172,7 +172,7 @@ impl Live {
         }
     }
 
-    fn has_room(&self, area: &LogArea, limits: &LogLimits, batch: &Batch) -> bool {
+    fn has_room(&self, area: &LogArea, limits: &WriteLimits, batch: &Batch) -> bool {
         let bytes = LoggedBatch::encoded_bytes(&batch.new_ids, batch.changes.len());
         let blocks = LogArea::blocks_for(self.queued_bytes + bytes);
         // A graph without vertices has no page to read new lists with.
@@ -357,7 +357,7 @@ impl Live {
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
-    /// ([`LogLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes
+    /// ([`WriteLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes
     /// of runs and log. So is a batch that deletes vertices, changes their values or concerns
     /// deleted ones, and each of a graph with weights. Threads that commit at the same time share a
     /// write; those of them that have new ids must not run at the same time.

@@ -68,21 +68,21 @@ pub struct Store {
     live: Mutex<Live>,
     /// Notified after each flush.
     flushed: Condvar,
-    limits: LogLimits,
+    limits: WriteLimits,
     readers: Arc<Readers>,
     elsewhere: Elsewhere,
     cut_flush: Option<PageError>,
 }
 
-/// How large the log may become before its changes are merged into the lists.
+/// What a writer may let grow before it merges changes into the lists, and how it writes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct LogLimits {
+pub struct WriteLimits {
     /// Most bytes of a log that is made; it takes a quarter of the graph, but at least 1 MiB. For 0
     /// none is made.
     pub bytes: u64,
     /// Most changes of edges in the log, with those that cancel each other out. Each takes
-    /// [`LogLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
+    /// [`WriteLimits::CHANGE_BYTES`] of memory, and 32 bytes of a reader's.
     pub changes: usize,
     /// Most bytes of delta runs, in percent of those of the lists: a full log becomes a run while
     /// there is room, else it is merged into the lists with all runs. For 0 none does. Passes over
@@ -105,7 +105,7 @@ pub struct LogLimits {
     pub synced: bool,
 }
 
-impl Default for LogLimits {
+impl Default for WriteLimits {
     /// 64 MiB and 262,144 changes, synced, and runs of 4% of the lists, of 25% during a series of
     /// large batches.
     fn default() -> Self {
@@ -123,7 +123,7 @@ impl Default for LogLimits {
     }
 }
 
-impl LogLimits {
+impl WriteLimits {
     setters! { bytes: u64, changes: usize, run_percent: u64, run_bytes: u64 }
     setters! { bulk_run_percent: u64, page_bytes: u64, synced: bool }
     setters! { write_depth: usize, write_bytes: usize }
@@ -212,15 +212,15 @@ impl Store {
             state: Mutex::new(State { commit, snapshots, pending, poisoned: false }),
             live,
             flushed: Condvar::new(),
-            limits: LogLimits::default(),
+            limits: WriteLimits::default(),
             readers: Arc::default(),
             elsewhere: Elsewhere(Box::new(oldest)),
             cut_flush,
         })
     }
 
-    /// Limits of the log; those of [`LogLimits::default`] otherwise.
-    pub fn with_log_limits(mut self, limits: LogLimits) -> Self {
+    /// Sets the limits; they are those of [`WriteLimits::default`] otherwise.
+    pub fn with_limits(mut self, limits: WriteLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -259,7 +259,7 @@ impl Store {
     }
 
     /// Bytes of [`Store::memory_bytes`] for pages and delta runs that are kept, which
-    /// [`LogLimits::page_bytes`] and [`LogLimits::run_bytes`] limit.
+    /// [`WriteLimits::page_bytes`] and [`WriteLimits::run_bytes`] limit.
     pub fn kept_bytes(&self) -> Result<u64> {
         let graph = self.base_graph(&mut lock(&self.live))?;
         let pages = self.frames(graph.superblock()) * Pool::frame_bytes(graph.page_bytes());

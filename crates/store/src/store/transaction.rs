@@ -11,7 +11,7 @@ use cenote_pool::PageId;
 use super::allocator::Allocator;
 use super::live::Live;
 use super::page_writer::PageWriter;
-use super::{LogLimits, Store, write_zeros};
+use super::{Store, WriteLimits, write_zeros};
 use crate::commit::Commit;
 use crate::error::{Result, StoreError};
 use crate::format::{Codec, HEADER_BYTES, PageKind};
@@ -67,7 +67,7 @@ impl<'s> Transaction<'s> {
         let allocator =
             Allocator::new(&extents.free, superblock.pages_total, reusable, &snapshots.pages);
         superblock.epoch += 1;
-        let LogLimits { write_depth, write_bytes, .. } = store.limits;
+        let WriteLimits { write_depth, write_bytes, .. } = store.limits;
         let page_bytes = superblock.page_bytes as usize;
         let pages = PageWriter::new(store.device.as_ref(), page_bytes, write_depth, write_bytes)?;
         Ok(Self {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use crate::graphs::{MemoryDevice, TestGraph, TestIds, assert_same};
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Batch, Change, Codec, Direction, Graph, Id, LogLimits, LookupConfig, Op, Store, Value,
+    Batch, Change, Codec, Direction, Graph, Id, LookupConfig, Op, Store, Value, WriteLimits,
     check_device,
 };
 
@@ -123,8 +123,8 @@ fn an_updated_graph_is_read_as_ever_and_written_as_ever() {
 fn logged_star() -> Vec<u8> {
     let star = TestGraph { duplicates_kept: false, ..star() };
     let device = MemoryDevice::with_bytes(star.stored_bytes());
-    let limits = LogLimits::default().bytes(16 << 10);
-    let store = Store::open(device.shared()).unwrap().with_log_limits(limits);
+    let limits = WriteLimits::default().bytes(16 << 10);
+    let store = Store::open(device.shared()).unwrap().with_limits(limits);
     store.commit(&appended()).unwrap();
     store.commit(&without(1000..1200)).unwrap();
     device.bytes()
@@ -158,8 +158,8 @@ fn a_graph_with_a_log_is_read_as_ever_and_written_as_ever() {
 fn star_with_runs() -> Vec<u8> {
     let star = TestGraph { duplicates_kept: false, ..star() };
     let device = MemoryDevice::with_bytes(star.stored_bytes());
-    let limits = LogLimits::default().bytes(16 << 10).changes(200).run_percent(10_000);
-    let store = Store::open(device.shared()).unwrap().with_log_limits(limits);
+    let limits = WriteLimits::default().bytes(16 << 10).changes(200).run_percent(10_000);
+    let store = Store::open(device.shared()).unwrap().with_limits(limits);
     store.commit(&appended()).unwrap();
     store.commit(&without(1000..1200)).unwrap();
     store.commit(&without(1500..1520)).unwrap();

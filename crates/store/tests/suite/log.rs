@@ -9,11 +9,11 @@ use crate::graphs::{MemoryDevice, Random, TestGraph, TestIds};
 use crate::live::{Live, assert_same};
 use cenote_store::format::{HEADER_BYTES, LOG_BLOCK_BYTES};
 use cenote_store::header::checksum;
-use cenote_store::{Batch, Codec, Direction, Graph, LogLimits, Store, check_device};
+use cenote_store::{Batch, Codec, Direction, Graph, Store, WriteLimits, check_device};
 
-fn limits(random: &mut Random) -> LogLimits {
+fn limits(random: &mut Random) -> WriteLimits {
     let bytes = [16 << 10, 64 << 10, 1 << 20][random.below(3) as usize];
-    let limits = LogLimits::default().bytes(bytes);
+    let limits = WriteLimits::default().bytes(bytes);
     let limits = limits.run_percent([0, 200, 100_000][random.below(3) as usize]);
     limits.changes([10, 500, 100_000][random.below(3) as usize])
 }
@@ -24,7 +24,7 @@ fn play(seed: u64) -> u64 {
     let mut random = Random(seed);
     let mut live = Live::new(random_graph(&mut random));
     let limits = limits(&mut random);
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
     let mut readers: Vec<(Graph, Model)> = Vec::new();
     let mut logged = 0;
     for round in 0..12 {
@@ -41,7 +41,7 @@ fn play(seed: u64) -> u64 {
             0 => drop(live.store.merge().unwrap()),
             1 => {
                 readers.clear();
-                live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+                live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
             }
             2 => {
                 let (reader, model) = readers.remove(0);
@@ -77,8 +77,8 @@ fn more_random_batches_in_the_log_are_read_as_if_they_were_in_the_lists() {
 fn a_full_log_is_merged_and_begins_again() {
     let graph = TestGraph { duplicates_kept: false, ..TestGraph::directed(300, &[(0, 1)]) };
     let mut live = Live::new(graph);
-    let limits = LogLimits::default().bytes(4 * LOG_BLOCK_BYTES as u64);
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+    let limits = WriteLimits::default().bytes(4 * LOG_BLOCK_BYTES as u64);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
     let mut merged = Vec::new();
     for v in 2..20 {
         merged.push(live.commit(&changes([add(0, v)])).merged);
@@ -87,7 +87,7 @@ fn a_full_log_is_merged_and_begins_again() {
     assert_eq!(merged, expected, "four flushes fit, and the fifth batch takes them along");
     live.assert_same();
     // Few changes are kept in memory.
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits.changes(2));
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits.changes(2));
     live.commit(&changes([add(1, 2), add(1, 3), add(1, 4)]));
     assert_eq!(live.store.logged_changes(), 0);
     live.commit(&changes([add(1, 5), delete(1, 2)]));
@@ -97,7 +97,7 @@ fn a_full_log_is_merged_and_begins_again() {
     let none = limits.bytes(0);
     let device = MemoryDevice::default();
     TestGraph::undirected(3, &[(0, 1)]).write(&device, usize::MAX).unwrap();
-    let store = Store::open(device.shared()).unwrap().with_log_limits(none);
+    let store = Store::open(device.shared()).unwrap().with_limits(none);
     assert!(store.commit(&changes([add(1, 2)])).is_err(), "it keeps repeated edges");
     assert!(store.superblock().log.is_empty());
 }
@@ -159,8 +159,8 @@ fn more_threads_than_the_pool_serves_at_once_commit_all_the_same() {
 fn threads_that_commit_at_the_same_time_all_become_durable() {
     let graph = TestGraph { duplicates_kept: false, ..TestGraph::undirected(500, &[(0, 1)]) };
     let mut live = Live::new(graph);
-    let limits = LogLimits::default().changes(150);
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+    let limits = WriteLimits::default().changes(150);
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let store = &live.store;

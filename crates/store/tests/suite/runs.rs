@@ -9,16 +9,16 @@ use cenote_store::format::HEADER_BYTES;
 use cenote_store::header::checksum;
 use cenote_store::superblock::SectionKind;
 use cenote_store::{
-    Batch, Codec, Graph, Id, LogLimits, LookupConfig, Store, StoreError, check_device,
+    Batch, Codec, Graph, Id, LookupConfig, Store, StoreError, WriteLimits, check_device,
 };
 
 /// Limits with which every few changes become a run.
-fn limits(changes: usize) -> LogLimits {
-    LogLimits::default().bytes(64 << 10).changes(changes).run_percent(100_000)
+fn limits(changes: usize) -> WriteLimits {
+    WriteLimits::default().bytes(64 << 10).changes(changes).run_percent(100_000)
 }
 
-fn open(live: &mut Live, limits: LogLimits) {
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+fn open(live: &mut Live, limits: WriteLimits) {
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(limits);
 }
 
 /// Batches of every kind, most of which become runs. Returns the largest number of runs, and how

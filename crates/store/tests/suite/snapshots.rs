@@ -7,7 +7,7 @@ use crate::live::{Live, assert_same};
 use cenote_store::format::HEADER_BYTES;
 use cenote_store::header::PageHeader;
 use cenote_store::{
-    CheckReport, Graph, LogLimits, LookupConfig, Snapshot, Store, StoreError, WeightType, check,
+    CheckReport, Graph, LookupConfig, Snapshot, Store, StoreError, WeightType, WriteLimits, check,
     check_device, check_snapshot,
 };
 
@@ -50,8 +50,8 @@ fn assert_snapshots(live: &Live, expected: &[(String, Model)]) {
 fn play(seed: u64, weights: Option<WeightType>) {
     let mut random = Random(seed);
     let mut live = Live::new(TestGraph { weights, ..random_graph(&mut random) });
-    let limits = LogLimits::default().bytes(64 << 10).changes(500);
-    let open = |live: &Live| Store::open(live.device.shared()).unwrap().with_log_limits(limits);
+    let limits = WriteLimits::default().bytes(64 << 10).changes(500);
+    let open = |live: &Live| Store::open(live.device.shared()).unwrap().with_limits(limits);
     live.store = open(&live);
     let mut snapshots: Vec<(String, Model)> = Vec::new();
     let mut readers: Vec<(Graph, Model)> = Vec::new();
@@ -112,7 +112,7 @@ fn wide() -> Live {
     lists.iter_mut().for_each(Vec::dedup);
     let mut live = Live::new(TestGraph { duplicates_kept: false, ..TestGraph::with_lists(lists) });
     live.store =
-        Store::open(live.device.shared()).unwrap().with_log_limits(LogLimits::default().bytes(0));
+        Store::open(live.device.shared()).unwrap().with_limits(WriteLimits::default().bytes(0));
     live
 }
 
@@ -243,7 +243,7 @@ fn snapshots_that_are_made_while_threads_commit_have_the_first_batches_of_each()
         duplicates_kept: false,
         ..TestGraph::with_lists(vec![Vec::new(); 400])
     });
-    let store = store.with_log_limits(LogLimits::default().bytes(64 << 10).changes(40));
+    let store = store.with_limits(WriteLimits::default().bytes(64 << 10).changes(40));
     let (done, store) = (std::sync::atomic::AtomicU32::new(0), &store);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {

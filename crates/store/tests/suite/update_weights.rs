@@ -10,8 +10,8 @@ use cenote_store::format::HEADER_BYTES;
 use cenote_store::header::PageHeader;
 use cenote_store::superblock::{Section, SectionKind};
 use cenote_store::{
-    Answer, Batch, Change, Codec, Direction, Graph, LogLimits, Op, Store, StoreError, Weight,
-    WeightType, check_device,
+    Answer, Batch, Change, Codec, Direction, Graph, Op, Store, StoreError, Weight, WeightType,
+    WriteLimits, check_device,
 };
 
 /// A random graph of so many vertices and about so many edges, with weights.
@@ -162,7 +162,7 @@ fn a_file_does_not_grow_when_the_same_weighted_edges_come_and_go() {
 #[test]
 fn a_batch_for_a_graph_with_weights_goes_to_the_lists_and_no_log_is_made() {
     let mut live = Live::new(weighted(WeightType::F64, true, (100, 300)));
-    live.store = Store::open(live.device.shared()).unwrap().with_log_limits(LogLimits::default());
+    live.store = Store::open(live.device.shared()).unwrap().with_limits(WriteLimits::default());
     let mut random = Random(9);
     for _ in 0..4 {
         let batch = random_batch(&live.model, Kind::Few, &mut random);
