@@ -2,7 +2,7 @@
 //!
 //! A pass over the lists asks for their pages in about ascending order on each thread, so it needs
 //! each page of a run about once: a thread that goes on a little behind the page that it had last
-//! reads many pages at once, of all runs at the same time. Any other look-up reads one page.
+//! reads many pages at once. Any other look-up reads one page.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cenote_device::{Buffer, Device, Op, Queue, QueueConfig, Request};
+use cenote_device::{Buffer, Device, Queue, QueueConfig};
 
 use super::page::{RunGroup, RunPage};
 use super::run::RunPages;
@@ -26,12 +26,8 @@ const CHUNK_BYTES_MAX: usize = 256 << 10;
 /// A thread that goes on at most so many chunks behind its last one is in a pass.
 const AHEAD_CHUNKS: u64 = 8;
 
-/// So many chunks of a run are kept for each thread where not all of it is: one that is used, and
-/// one that was read ahead.
-const CHUNKS_OF_THREAD: usize = 2;
-
-/// Threads of a pass, if the machine has as many cores.
-const THREADS: std::ops::RangeInclusive<usize> = 2..=16;
+/// So many chunks of a run are kept where not all of it is, for threads that are not equally far.
+const CHUNKS_KEPT: usize = 4;
 
 thread_local! {
     /// Requests and bytes that the thread has read.
@@ -141,11 +137,6 @@ impl RunChunk {
     fn holds(&self, page: u64) -> bool {
         page.wrapping_sub(self.first) < self.pages
     }
-
-    /// The page behind it.
-    fn end(&self) -> u64 {
-        self.first + self.pages
-    }
 }
 
 /// The place in a run at which a reader was last.
@@ -170,10 +161,8 @@ impl ListRuns {
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let page_bytes = section.page_bytes;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let chunks = CHUNKS_OF_THREAD * cores.clamp(*THREADS.start(), *THREADS.end());
-        let kept_bytes = (bytes as usize / runs.len().max(1)).max(chunks * page_bytes);
-        let chunk = (kept_bytes / chunks).clamp(page_bytes, CHUNK_BYTES_MAX);
+        let kept_bytes = (bytes as usize / runs.len().max(1)).max(CHUNKS_KEPT * page_bytes);
+        let chunk = (kept_bytes / CHUNKS_KEPT).clamp(page_bytes, CHUNK_BYTES_MAX);
         let run = |pages| Run { pages, kept: Mutex::default() };
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -253,15 +242,15 @@ impl ListRuns {
         if cursors.len() < self.runs.len() {
             cursors.resize_with(self.runs.len(), RunCursor::default);
         }
-        for at in from..self.runs.len() {
-            let (run, cursor) = (&self.runs[at], &cursors[at]);
+        for (run, cursor) in self.runs.iter().zip(cursors).skip(from) {
             let last = self.is_at(cursor, cursor.number).then_some(cursor.number);
             for number in run.pages.holding(page, last) {
-                if !self.is_at(&cursors[at], number) {
-                    cursors[at].chunk = Some(self.go_to(at, number, cursors)?);
-                    cursors[at].at = 0;
+                if !self.is_at(cursor, number) {
+                    let pages = self.pages_from(cursor.chunk.as_deref(), number);
+                    cursor.chunk = Some(self.chunk(run, number, pages)?);
+                    cursor.at = 0;
                 }
-                if let Some(group) = self.group(&mut cursors[at], number, page) {
+                if let Some(group) = self.group(cursor, number, page) {
                     visit(&group).map_err(|fault| self.section.fault(number, fault))?;
                 }
             }
@@ -285,26 +274,17 @@ impl ListRuns {
         cursor.chunk.as_ref().is_some_and(|chunk| chunk.of == self.id && chunk.holds(number))
     }
 
-    /// The chunk with a page of a run. A thread that goes on behind the chunk that it had last reads
-    /// a large one, and those that come next of the other runs, all at the same time.
-    fn go_to(&self, at: usize, number: u64, cursors: &[RunCursor]) -> Result<Arc<RunChunk>> {
-        let last = |at: usize| {
-            cursors[at].chunk.as_deref().filter(|chunk| chunk.of == self.id).map(RunChunk::end)
-        };
-        let goes_on = last(at)
-            .is_some_and(|end| (end..end + AHEAD_CHUNKS * self.chunk_pages_max).contains(&number));
-        if !goes_on {
-            return self.chunk(at, number, 1);
-        }
-        let next = |other: usize| if other == at { Some(number) } else { last(other) };
-        let wanted = (0..self.runs.len()).filter_map(|other| Some((other, next(other)?)));
-        self.read_together(wanted);
-        self.chunk(at, number, self.chunk_pages_max)
+    /// How many pages to read from one on, for a thread that had a chunk last.
+    fn pages_from(&self, last: Option<&RunChunk>, number: u64) -> u64 {
+        let goes_on = last.filter(|last| last.of == self.id).is_some_and(|last| {
+            let end = last.first + last.pages;
+            (end..end + AHEAD_CHUNKS * self.chunk_pages_max).contains(&number)
+        });
+        if goes_on { self.chunk_pages_max } else { 1 }
     }
 
     /// The chunk with a page of a run, from memory or from the device: then of up to so many pages.
-    fn chunk(&self, at: usize, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
-        let run = &self.runs[at];
+    fn chunk(&self, run: &Run, number: u64, pages: u64) -> Result<Arc<RunChunk>> {
         let mut kept = lock(&run.kept);
         if let Some(chunk) = kept.chunk(number) {
             return Ok(Arc::clone(chunk));
@@ -320,43 +300,6 @@ impl ListRuns {
         let chunk = self.verified(run, number, bytes)?;
         kept.insert(&chunk, self.kept_bytes);
         Ok(chunk)
-    }
-
-    /// Reads chunks of runs, which ascend, at the same time, each from a page on, unless they are
-    /// in memory. What cannot be read is left to [`ListRuns::chunk`], which tells why.
-    fn read_together(&self, wanted: impl Iterator<Item = (usize, u64)>) {
-        let mut reading = Vec::new();
-        for (at, number) in wanted {
-            let run = &self.runs[at];
-            let mut kept = lock(&run.kept);
-            if number >= run.pages.pages.end || kept.chunk(number).is_some() {
-                continue;
-            }
-            let (offset, len) = self.place(run, &kept, number, self.chunk_pages_max);
-            let Ok(buffer) = Buffer::new(len) else { break };
-            let Ok(queue) = kept.open(self.device.as_ref()) else { break };
-            queue.push(Request { tag: number, op: Op::Read, offset, len, buffer });
-            if queue.submit().is_err() {
-                kept.queue = None;
-                break;
-            }
-            count_read(len);
-            reading.push((run, kept, number));
-        }
-        for (run, mut kept, number) in reading {
-            let mut done = Vec::with_capacity(1);
-            let queue = kept.queue.as_mut().expect("it was opened");
-            let reaped = queue.reap(1, &mut done);
-            let Some(done) =
-                done.pop().filter(|done| reaped.is_ok() && done.result == Ok(done.len))
-            else {
-                kept.queue = None;
-                continue;
-            };
-            if let Ok(chunk) = self.verified(run, number, done.buffer) {
-                kept.insert(&chunk, self.kept_bytes);
-            }
-        }
     }
 
     /// Offset and bytes of up to so many pages of a run that lie together and are not in memory.
