@@ -254,3 +254,17 @@ def test_a_stored_graph_runs_without_a_conversion(tmp_path):
             assert {frozenset(e) if not directed else e for e in copy.edges} == {
                 frozenset(e) if not directed else e for e in plain.edges
             }
+
+
+def test_a_cached_conversion_with_weights_serves_functions_without():
+    graph = nx.gnm_random_graph(40, 90, seed=3)
+    for at, (_, _, data) in enumerate(graph.edges(data=True)):
+        data["weight"] = at % 7 / 4
+    nx.single_source_dijkstra_path_length(graph, 0, backend="cenote")
+    given = {"pagerank": {"weight": None}, "shortest_path_length": {"source": 0}}
+    for name in ("betweenness_centrality", "clustering", "core_number", *given):
+        arguments = given.get(name, {})
+        ours = getattr(nx, name)(graph, **arguments, backend="cenote")
+        theirs = getattr(nx, name)(graph, **arguments, backend="networkx")
+        assert same(name, ours, theirs), name
+    assert len(graph.__networkx_cache__["backends"]["cenote"]) == 1
