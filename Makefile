@@ -37,8 +37,11 @@ test: toolchain venv
 	cargo build --workspace --locked --lib --example hops --example mixing --example five_best
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
 	cargo test --workspace --locked --features cenote-pool/model --test model
-	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python) $(VENV)/bin/python -m pytest \
-	  -p no:cacheprovider -n 3 tests/python python/tests
+	$(PYTHON) python/nx-cenote/develop.py
+	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 tests/python python/tests
+	PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 python/nx-cenote/tests
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
@@ -106,6 +109,7 @@ build: toolchain
 python: toolchain
 	cargo build --workspace --locked --lib --example five_best
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
+	$(PYTHON) python/nx-cenote/develop.py
 
 .PHONY: wheel
 wheel: toolchain venv

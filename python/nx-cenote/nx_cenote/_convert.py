@@ -1,0 +1,170 @@
+"""Conversions between NetworkX's graphs and stored ones."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import networkx as nx
+import numpy as np
+
+import cenote
+
+from ._graph import LISTS_PER_READ, Graph
+
+LARGEST_SUM = 2**62
+"""Integer weights sum to less, so that no distance overflows."""
+
+_warned: set[str] = set()
+
+
+def memory() -> Any:
+    """The budget of conversions and runs, of the configuration."""
+    return nx.config.backends.cenote.memory
+
+
+def weight_kind(graph: nx.Graph, attribute: str, default: Any = 1) -> str | None:
+    """The type in which an attribute of the edges is stored, None if it is the integer 1 of all.
+
+    Raises:
+        NotImplementedError: a value that no type holds, with the value.
+    """
+    total, all_one, has_float = 0, True, False
+    for source, target, value in graph.edges(data=attribute, default=default):
+        where = f"the weight of the edge {source!r}, {target!r} is {value!r}"
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise NotImplementedError(f"{where}: expected an integer or a float")
+        if not math.isfinite(value) or value < 0:
+            raise NotImplementedError(f"{where}: expected a finite number that is not negative")
+        if isinstance(value, int | np.integer):
+            total += int(value)
+            all_one = all_one and value == 1
+        else:
+            all_one, has_float = False, True
+    if all_one:
+        return None
+    if total >= LARGEST_SUM:
+        raise NotImplementedError(f"the weights sum to {total}: expected less than 2**62")
+    if has_float and total >= 2**53:
+        raise NotImplementedError("integer weights beyond 2**53 beside floats would be rounded")
+    return "f64" if has_float else "i64"
+
+
+def from_networkx(graph: nx.Graph, edge_attrs: dict[str, Any] | None) -> Graph:
+    """Writes a graph of NetworkX to a temporary file, which is removed with the returned graph.
+
+    Args:
+        graph: the graph. Its nodes become vertices 0 to n - 1, in their order; parallel edges
+            become one, with the smallest weight.
+        edge_attrs: the attribute of weights and its default, if they are needed.
+
+    Raises:
+        CenoteError: the file cannot be written, or the memory does not suffice.
+        NotImplementedError: the weights cannot be stored.
+    """
+    nodes = list(graph)
+    kinds = {(False, False): nx.Graph, (False, True): nx.MultiGraph}
+    kinds |= {(True, False): nx.DiGraph, (True, True): nx.MultiDiGraph}
+    empty = kinds[graph.is_directed(), graph.is_multigraph()]()
+    if not nodes:
+        return Graph(None, empty=empty, nodes=nodes)
+    attribute, default = next(iter((edge_attrs or {}).items()), (None, 1))
+    kind: Any = None if attribute is None else weight_kind(graph, attribute, default)
+    loops = nx.number_of_selfloops(graph, backend="networkx")
+    directory = Path(tempfile.mkdtemp(prefix="nx-cenote-", dir=nx.config.backends.cenote.directory))
+    try:
+        path = directory / "graph.cenote"
+        _import(graph, nodes, path, kind, (attribute, default))
+        stored = _open(path)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    found = Graph(stored, stored.info(), empty=empty, nodes=nodes, loops=loops)
+    weakref.finalize(found, _remove, stored, directory)
+    return found
+
+
+def _import(
+    graph: nx.Graph,
+    nodes: list[Any],
+    path: Path,
+    kind: Literal["i64", "f64"] | None,
+    weight: tuple[str | None, Any],
+) -> None:
+    number = {node: at for at, node in enumerate(nodes)}
+    attribute, default = weight
+    rows: Iterator[tuple[Any, ...]]
+    if kind is None:
+        rows = ((number[u], number[v]) for u, v in graph.edges())
+    else:
+        cast = int if kind == "i64" else float
+        weighted = graph.edges(data=attribute, default=default)
+        rows = ((number[u], number[v], cast(value)) for u, v, value in weighted)
+    cenote.import_graph(
+        rows,
+        path,
+        directed=graph.is_directed(),
+        in_edges=graph.is_directed(),
+        weights=kind,
+        vertices=[number[node] for node, degree in graph.degree() if degree == 0],
+        keep_self_loops=True,
+        **({} if memory() is None else {"memory": memory()}),
+    )
+
+
+def _open(path: Path) -> cenote.Graph:
+    """Opens a temporary graph; what the library warns of its folder is said once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stored = cenote.open(path)
+    for warning in caught:
+        text = str(warning.message).replace(str(path), str(path.parents[1]))
+        if text not in _warned:
+            _warned.add(text)
+            warnings.warn(text, warning.category, stacklevel=2)
+    return stored
+
+
+def _remove(stored: cenote.Graph, directory: Path) -> None:
+    stored.close()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def to_networkx(graph: Graph) -> nx.Graph:
+    """A copy in memory: nodes, edges, and weights as the attribute `weight`.
+
+    Raises:
+        CenoteError: the graph cannot be read.
+    """
+    copy = graph.empty.copy()
+    copy.add_nodes_from(graph.nodes)
+    stored = graph.stored
+    if stored is None:
+        return copy
+    for start in range(0, len(graph), LISTS_PER_READ):
+        end = min(start + LISTS_PER_READ, len(graph))
+        ids = graph.ids_of(np.arange(start, end))
+        lists: Any
+        if graph.is_weighted:
+            lists = stored.weighted_neighbors(ids)
+        else:
+            lists = [(found, None) for found in stored.neighbors(ids)]
+        for number, (found, weights) in zip(range(start, end), lists, strict=True):
+            numbers = graph.numbers_of(found)
+            # Each undirected edge is in two lists: it is added from that of its smaller end.
+            chosen = np.full(len(numbers), True) if copy.is_directed() else numbers >= number
+            targets, source = graph.picked(numbers[chosen]), graph.nodes[number]
+            if weights is None:
+                copy.add_edges_from((source, target) for target in targets)
+            else:
+                values = weights[chosen].tolist()
+                copy.add_weighted_edges_from(
+                    (source, target, value) for target, value in zip(targets, values, strict=True)
+                )
+    return copy

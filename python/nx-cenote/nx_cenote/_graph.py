@@ -1,0 +1,219 @@
+"""Stored graphs as NetworkX's functions take them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+import cenote
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+LISTS_PER_READ = 4096
+"""Lists of neighbours that are read, and in memory, at a time."""
+
+
+def open(path: str | os.PathLike[str], *, at: str | None = None) -> Graph:
+    """Opens a graph file for NetworkX's functions, which run on it without a conversion.
+
+    Its nodes are the ids of the graph. Runs use the memory of `nx.config.backends.cenote.memory`.
+
+    Args:
+        path: the graph file.
+        at: the name of a snapshot [the present state].
+
+    Raises:
+        CenoteError: as `cenote.open`.
+        InvalidInput: the graph has deleted vertices.
+
+    Example:
+        >>> with nx_cenote.open("packages.cenote") as G:
+        ...     nx.has_path(G, "bash", "libc6")
+        True
+    """
+    stored = cenote.open(path, at=at)
+    info = stored.info()
+    if deleted := info["deleted_vertices"]:
+        stored.close()
+        raise cenote.InvalidInput(
+            f"{os.fspath(path)}: the graph has {deleted} deleted vertices, which NetworkX's "
+            "functions would see: write it again with cenote.compact"
+        )
+    return Graph(stored, info)
+
+
+class Graph:
+    """A stored graph that can be passed to the functions of NetworkX that the backend has.
+
+    Other functions raise `NotImplementedError`, or, with `nx.config.fallback_to_nx`, run on a copy
+    in memory. A node has the number of its vertex.
+    """
+
+    __networkx_backend__ = "cenote"
+
+    def __init__(
+        self,
+        stored: cenote.Graph | None,
+        info: dict[str, Any] | None = None,
+        *,
+        empty: nx.Graph | None = None,
+        nodes: list[Hashable] | None = None,
+        loops: int | None = None,
+    ) -> None:
+        """Wraps an open graph, or none if there are no nodes.
+
+        Args:
+            stored: the graph.
+            info: its description.
+            empty: a graph of NetworkX without nodes, of the same kind [by `info`].
+            nodes: the node of each vertex [its id].
+            loops: how many self-loops it has [None: not known].
+        """
+        self.stored = stored
+        self.info = info or {}
+        self.loops = loops if self.info.get("self_loops_kept") or empty is not None else 0
+        if empty is None:
+            directed, multiple = self.info["directed"], self.info["duplicates_kept"]
+            kinds = (nx.Graph, nx.MultiGraph), (nx.DiGraph, nx.MultiDiGraph)
+            empty = kinds[directed][multiple]()
+        self.empty = empty
+        self._nodes = nodes
+        self._numbers = None if nodes is None else {node: at for at, node in enumerate(nodes)}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Releases the files of the graph."""
+        if self.stored is not None:
+            self.stored.close()
+
+    def is_directed(self) -> bool:
+        """Whether edges have a direction."""
+        return bool(self.empty.is_directed())
+
+    def is_multigraph(self) -> bool:
+        """Whether there may be several edges between two nodes."""
+        return bool(self.empty.is_multigraph())
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether it is the temporary file of a graph of NetworkX."""
+        return self._numbers is not None
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether the file has weights of edges."""
+        return bool(self.info.get("weighted"))
+
+    @property
+    def has_in_edges(self) -> bool:
+        """Whether the edges to a node can be read: of an undirected graph always."""
+        return self.stored is None or not self.is_directed() or bool(self.info["in_edges"])
+
+    def __len__(self) -> int:
+        return 0 if self.stored is None else self.stored.vertex_count
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        return self.number(node) is not None
+
+    def __repr__(self) -> str:
+        return f"nx_cenote.Graph({self.stored!r})"
+
+    def number_of_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self)
+
+    def number_of_edges(self) -> int:
+        """Number of stored edges; parallel edges of a converted graph are stored once."""
+        return 0 if self.stored is None else self.stored.edge_count
+
+    @cached_property
+    def nodes(self) -> list[Any]:
+        """The node of each vertex, by its number."""
+        if self._nodes is not None:
+            return self._nodes
+        assert self.stored is not None
+        ids = self.stored.ids()
+        return ids.to_pylist() if isinstance(ids, cenote.Strings) else ids.tolist()
+
+    def number(self, node: object) -> int | None:
+        """The number of a node's vertex, None if there is no such node."""
+        try:
+            if self._numbers is not None:
+                return self._numbers.get(node)
+            if self.stored is None or not isinstance(node, self._kind_of_ids):
+                return None
+            return self.stored.vertex_of(node)
+        except (TypeError, cenote.UnknownVertex):
+            return None
+
+    @cached_property
+    def _kind_of_ids(self) -> Any:
+        """The types of the nodes: integers, or strings."""
+        assert self.stored is not None
+        return str if isinstance(self.stored.id_of(0), str) else (int, np.integer)
+
+    def id_of(self, node: Any) -> Any:
+        """The id of a node in the file."""
+        return node if self._numbers is None else self._numbers[node]
+
+    def ids_of(self, numbers: NDArray[Any]) -> list[Any]:
+        """The ids in the file of vertices."""
+        found = numbers.tolist()
+        return found if self._numbers is not None else [self.nodes[at] for at in found]
+
+    def keyed(self, values: NDArray[Any]) -> dict[Any, Any]:
+        """Values by vertex as a dict by node, in the order of the nodes."""
+        return dict(zip(self.nodes, values.tolist(), strict=True))
+
+    def picked(self, numbers: NDArray[Any]) -> list[Any]:
+        """The nodes of vertices."""
+        return [self.nodes[at] for at in numbers.tolist()]
+
+    def in_levels(self, target: int) -> NDArray[np.uint32]:
+        """The least number of edges from each vertex to one, against the edges' direction.
+
+        Reads the in-edges of each level with many requests in flight. The lists of up to 4,096
+        vertices are in memory at a time, and 4 bytes a vertex.
+        """
+        assert self.stored is not None
+        levels = np.full(len(self), cenote.UNREACHED, dtype=np.uint32)
+        levels[target] = 0
+        frontier, level = np.array([target]), 0
+        while len(frontier):
+            level += 1
+            found = [np.empty(0, dtype=np.int64)]
+            for start in range(0, len(frontier), LISTS_PER_READ):
+                part = self.ids_of(frontier[start : start + LISTS_PER_READ])
+                for ids in self.stored.neighbors(part, direction="in"):
+                    numbers = self.numbers_of(ids)
+                    new = np.unique(numbers[levels[numbers] == cenote.UNREACHED])
+                    levels[new] = level
+                    found.append(new)
+            frontier = np.concatenate(found)
+        return levels
+
+    def numbers_of(self, ids: Any) -> NDArray[np.int64]:
+        """The numbers of vertices by their ids in the file."""
+        if self._numbers is not None:
+            return np.asarray(ids, dtype=np.int64)
+        names = ids.tolist() if isinstance(ids, np.ndarray) else ids
+        return np.fromiter((self._number_of_id[id] for id in names), np.int64, len(names))
+
+    @cached_property
+    def _number_of_id(self) -> dict[Any, int]:
+        return {id: at for at, id in enumerate(self.nodes)}

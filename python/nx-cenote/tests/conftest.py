@@ -1,0 +1,21 @@
+"""Where the tests find the package and its metadata."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[1]
+
+# The user's profiles of drives must not plan the tests' reads.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cenote-state-")
+
+if "networkx" not in sys.modules:
+    subprocess.run([sys.executable, FOLDER / "develop.py"], check=True)
+
+
+def pytest_configure(config):
+    # Each graph that is opened warns that its drive has no profile.
+    config.addinivalue_line("filterwarnings", "ignore::cenote.CenoteWarning")
+    config.addinivalue_line("filterwarnings", "ignore:Note. conversions to backend graphs")
