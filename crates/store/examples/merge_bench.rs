@@ -1,7 +1,7 @@
 //! What it costs to merge delta runs: `merge_bench GRAPH DEPTH BYTES`.
 //!
-//! Merges the runs and the log of a graph into its lists, with at most DEPTH writes in flight, each of
-//! at most BYTES. Prints seconds and pages. GRAPH is changed: give it a copy.
+//! Merges the runs and the log of a graph into its lists, with at most DEPTH writes in flight, each
+//! of at most BYTES. Prints seconds and pages. GRAPH is changed: give it a copy.
 
 #![expect(clippy::print_stdout, reason = "it prints what it measures")]
 

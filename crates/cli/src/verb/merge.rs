@@ -16,10 +16,10 @@ use crate::verb::Outcome;
 
 /// Merge the changes of a graph's delta runs and log into its lists
 ///
-/// Updates go to the log and to delta runs, and lists are read with both. Merging rewrites the pages
-/// of the lists that changed, so that lists are read alone. It is one commit: after an error or a
-/// power cut runs and log are as they were. Updates merge by themselves when the runs are more than
-/// 4% of the lists.
+/// Updates go to the log and to delta runs, and lists are read with both. Merging rewrites the
+/// pages of the lists that changed, so that lists are read alone. It is one commit: after an error
+/// or a power cut runs and log are as they were. Updates merge by themselves when the runs are more
+/// than 4% of the lists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

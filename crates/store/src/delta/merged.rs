@@ -1,11 +1,8 @@
 //! The lists of a page with their changes.
 
-use std::ops::Range;
-
 use super::PAGE_ENTRIES_MAX;
 use crate::VertexId;
 use crate::error::{PageFault, other};
-use crate::page::Page;
 
 /// Lists that are put together one after the other; it may be used for any page.
 #[derive(Clone, Debug, Default)]
@@ -33,19 +30,12 @@ impl Merged {
         self.starts.clear();
     }
 
-    /// Appends lists of a page as they are; those behind its last one are empty.
-    pub fn copy_lists(&mut self, page: &Page<'_>, lists: Range<usize>) {
-        let stored = lists.start.min(page.list_count())..lists.end.min(page.list_count());
-        if !stored.is_empty() {
-            let from = page.start(stored.start);
-            let entries = &page.entries()[from..page.end(stored.end - 1)];
-            let at = self.len;
-            self.starts.extend(stored.clone().map(|list| start(at + page.start(list) - from)));
-            self.entries[at..at + entries.len()].copy_from_slice(entries);
-            self.len += entries.len();
-        }
-        let empty = lists.len() - stored.len();
-        self.starts.extend(std::iter::repeat_n(start(self.len), empty));
+    /// Appends the entries of lists, which start at `starts` within them.
+    pub fn copy(&mut self, entries: &[VertexId], starts: impl Iterator<Item = usize>) {
+        let at = self.len;
+        self.starts.extend(starts.map(|from| start(at + from)));
+        self.entries[at..at + entries.len()].copy_from_slice(entries);
+        self.len += entries.len();
     }
 
     /// Appends a list that `write` puts at the start of a slice; it returns the length.

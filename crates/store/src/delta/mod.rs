@@ -11,7 +11,7 @@ pub(crate) mod gather;
 mod lengths;
 pub(crate) mod merged;
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use crate::error::{PageFault, Result, other};
@@ -336,12 +336,12 @@ impl PageDelta<'_> {
             if owner >= lists {
                 return Err(other("there are changes of lists that are not in the page"));
             }
-            merged.copy_lists(page, next..owner);
+            copy_lists(page, next..owner, merged);
             let list = if owner < stored { page.list(owner).targets } else { &[] };
             merged.push_list(|out| merge_list(list, edits, out))?;
             next = owner + 1;
         }
-        merged.copy_lists(page, next..lists);
+        copy_lists(page, next..lists, merged);
         let [first, last] = merged.finish()?;
         self.ends(page, first, last)
     }
@@ -400,6 +400,17 @@ impl PageDelta<'_> {
 fn add(number: u64, change: i64) -> Result<u64, PageFault> {
     let negative = || other("changes delete more of a list than it has");
     number.checked_add_signed(change).ok_or_else(negative)
+}
+
+/// Appends lists of a page as they are; those behind its last one are empty.
+fn copy_lists(page: &Page<'_>, lists: Range<usize>, merged: &mut Merged) {
+    let stored = lists.start.min(page.list_count())..lists.end.min(page.list_count());
+    if !stored.is_empty() {
+        let from = page.start(stored.start);
+        let entries = &page.entries()[from..page.end(stored.end - 1)];
+        merged.copy(entries, stored.clone().map(|list| page.start(list) - from));
+    }
+    merged.copy(&[], std::iter::repeat_n(0, lists.len() - stored.len()));
 }
 
 /// Writes a list with its changes to the start of `out`, and returns its length.

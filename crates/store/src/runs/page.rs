@@ -48,6 +48,11 @@ pub(crate) struct RawEdit {
     pub other: VertexId,
 }
 
+/// About so many bytes a run takes, for changes of lists that lie in so many pages.
+pub(crate) fn run_bytes(changes: u64, pages: u64) -> u64 {
+    changes * EDIT_BYTES as u64 + changes.min(pages) * size_of::<RawGroup>() as u64
+}
+
 impl RawEdit {
     /// A change of the list of the `owner`-th vertex of its page of lists.
     pub fn new(owner: u32, other: VertexId, is_added: bool) -> Self {

@@ -39,11 +39,6 @@ struct PageFill {
 }
 
 impl<'t, 's> RunWriter<'t, 's> {
-    /// About so many bytes a run takes, for changes of lists that lie in so many pages.
-    pub fn bytes_for(changes: u64, pages: u64) -> u64 {
-        changes * EDIT_BYTES as u64 + changes.min(pages) * size_of::<RawGroup>() as u64
-    }
-
     /// Begins a run of a graph with runs, of which the first ones stay: see
     /// [`RunIndex::next_run`].
     pub fn begin(

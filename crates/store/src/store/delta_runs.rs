@@ -2,23 +2,17 @@
 
 use std::sync::MutexGuard;
 
-use super::live::BATCH_CHANGES_MAX;
-use super::{Live, Store};
+use super::live::{BATCH_CHANGES_MAX, is_for_commit};
+use super::{Live, NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, Store};
 use crate::Direction;
 use crate::error::Result;
 use crate::graph::Graph;
 use crate::index::Adjacency;
 use crate::log::encoded_id_bytes;
 use crate::readers::lock;
-use crate::runs::write::RunWriter;
+use crate::runs::page::run_bytes;
 use crate::superblock::SectionKind;
 use crate::update::{Batch, Change, Op, Updated};
-
-/// Most vertices that are new in runs and log: their lists share the last page.
-pub(super) const NEW_VERTICES_MAX: usize = u16::MAX as usize;
-
-/// Most bytes of their ids.
-pub(super) const NEW_IDS_BYTES_MAX: usize = 16 << 20;
 
 impl Store {
     /// Merges delta runs and log into the lists if the runs are more than passes over the lists
@@ -61,7 +55,7 @@ impl Store {
     pub(super) fn has_room_for_run(&self, live: &Live, batch: &Batch, changes: usize) -> bool {
         let (pending, graph) = (live.pending(), live.base_graph());
         let changes = (pending.edges.len() + changes) as u64;
-        let bytes = RunWriter::bytes_for(2 * changes, list_pages(graph));
+        let bytes = run_bytes(2 * changes, list_pages(graph));
         let pages = run_pages(graph) + bytes.div_ceil(graph.page_bytes() as u64);
         let percent = match batch.changes.len() > BATCH_CHANGES_MAX {
             true => self.limits.bulk_run_percent.max(self.limits.run_percent),
@@ -75,16 +69,6 @@ impl Store {
             && new_ids <= NEW_IDS_BYTES_MAX
             && pages <= run_pages_max(graph, percent)
     }
-}
-
-/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
-/// cannot have.
-pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
-    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
-    let mut changes = batch.changes.iter();
-    changes.any(|Change { op, source, target }| {
-        op.is_commit() || is_deleted(*source) || is_deleted(*target)
-    })
 }
 
 /// Pages of the lists of both directions.

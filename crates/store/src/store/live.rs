@@ -10,9 +10,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use cenote_device::{Queue, QueueConfig};
 use cenote_pool::Handle;
 
-use super::delta_runs::{NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, is_for_commit};
 use super::places::{Finder, Nets, Place};
-use super::{READ_DEPTH, Store, WINDOW_PAGES, WINDOWS, WriteLimits};
+use super::{
+    NEW_IDS_BYTES_MAX, NEW_VERTICES_MAX, READ_DEPTH, Store, WINDOW_PAGES, WINDOWS, WriteLimits,
+};
 use crate::degrees::longer;
 use crate::error::Result;
 use crate::format::LOG_BLOCK_BYTES;
@@ -354,13 +355,24 @@ impl Live {
     }
 }
 
+/// Whether a batch deletes vertices, changes their values, or concerns deleted ones, which the log
+/// cannot have.
+pub(super) fn is_for_commit(graph: &Graph, batch: &Batch) -> bool {
+    let is_deleted = |vertex| !graph.deleted().is_empty() && graph.is_deleted(vertex);
+    let mut changes = batch.changes.iter();
+    changes.any(|Change { op, source, target }| {
+        op.is_commit() || is_deleted(*source) || is_deleted(*target)
+    })
+}
+
 impl Store {
     /// Makes a batch of changes durable: in the log, which takes one write and one sync. Of a log
     /// without room the changes become a delta run if there is room for one
-    /// ([`WriteLimits::run_percent`]); else the batch is made by [`Store::update`], with all changes
-    /// of runs and log. So is a batch that deletes vertices, changes their values or concerns
-    /// deleted ones, and each of a graph with weights. Threads that commit at the same time share a
-    /// write; those of them that have new ids must not run at the same time.
+    /// ([`WriteLimits::run_percent`]), and so does a batch that is too large for the log
+    /// ([`WriteLimits::bulk_run_percent`]); else the batch is made by [`Store::update`], with all
+    /// changes of runs and log. So is a batch that deletes vertices, changes their values or
+    /// concerns deleted ones, and each of a graph with weights. Threads that commit at the same
+    /// time share a write; those of them that have new ids must not run at the same time.
     ///
     /// # Errors
     /// As [`Store::update`].

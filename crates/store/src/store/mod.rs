@@ -53,6 +53,12 @@ const READ_DEPTH: usize = 32;
 /// Bytes of zeros that are written at once.
 const ZEROS_BYTES: u64 = 1 << 20;
 
+/// Most vertices that are new in runs and log: their lists share the last page.
+const NEW_VERTICES_MAX: usize = u16::MAX as usize;
+
+/// Most bytes of their ids.
+const NEW_IDS_BYTES_MAX: usize = 16 << 20;
+
 /// A graph that this process may change.
 ///
 /// A [`Graph`] of a store does not change with later commits: its pages are not reused until it is
@@ -300,7 +306,8 @@ impl Store {
         frames.min(superblock.pages_total).max(WINDOWS * WINDOW_PAGES)
     }
 
-    /// The graph as of the newest commit, for a writer, with pages that one before it had in memory.
+    /// The graph as of the newest commit, for a writer, with pages that one before it had in
+    /// memory.
     fn committed(&self, pool: Option<Arc<LookupPool>>) -> Result<Graph> {
         let latest = Latest::without_log(lock(&self.state).commit.clone());
         let lookups = LookupConfig::default();

@@ -12,10 +12,9 @@ use crate::superblock::{SNAPSHOTS_MAX, SnapshotLabel, Superblock, name_fault};
 
 impl Store {
     /// Keeps the present state of the graph under a name, `epoch-` and its epoch if none is given:
-    /// merges the changes of delta runs and log, if there are any, and records the state in a commit
-    /// more.
-    /// Writes a page for each snapshot and the page table, no lists. `created` is the time, in
-    /// seconds since 1970.
+    /// merges the changes of delta runs and log, if there are any, and records the state in one
+    /// more commit. Writes a page for each snapshot and the page table, no lists. `created` is the
+    /// time, in seconds since 1970.
     ///
     /// # Errors
     /// [`StoreError::Snapshot`] for a name that is taken or not possible, or if the graph has

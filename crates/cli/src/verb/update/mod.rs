@@ -45,9 +45,9 @@ const READ_BYTES_MAX: u64 = 256 << 20;
 /// Readers of the graph keep the state that they opened.
 ///
 /// A small commit goes to the log of the graph. A log that is full, or a large commit, becomes a
-/// sorted run of changes in the file; lists are read with the runs and the log. When the runs are 4%
-/// of the lists, in a series of large commits 25%, at the end of the command, or by `cenote merge`,
-/// all are merged into the lists.
+/// sorted run of changes in the file; lists are read with the runs and the log. When the runs are
+/// 4% of the lists, in a series of large commits 25%, or by `cenote merge`, all are merged into the
+/// lists; at the end of the command too, if they are more than 4%.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
