@@ -38,10 +38,11 @@ test: toolchain venv
 	ln -sf $(abspath $(TARGET))/debug/lib_cenote.so $(EXTENSION)
 	cargo test --workspace --locked --features cenote-pool/model --test model
 	$(PYTHON) python/nx-cenote/develop.py
-	CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 tests/python python/tests
-	PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
-	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 python/nx-cenote/tests
+# One after the other: each has a conftest.py of its own.
+	set -e; for tests in tests/python python/tests python/nx-cenote/tests; do \
+	  CENOTE=$(CHECKED) PYTHONPATH=$(abspath python):$(abspath python/nx-cenote) \
+	  $(VENV)/bin/python -m pytest -p no:cacheprovider -n 3 $$tests; \
+	done
 
 # Other seeds than the tests', longer: SOAK_SEED=7 SOAK_TIMES=100 make soak.
 SOAK_SEED ?= 1000000
