@@ -16,7 +16,8 @@ use crate::update::{Batch, Change, Op, Updated};
 
 impl Store {
     /// Merges delta runs and log into the lists if the runs are more than passes over the lists
-    /// should read ([`WriteLimits::run_percent`]); for the end of a series of large batches.
+    /// should read ([`run_percent`](super::WriteLimits::run_percent)); for the end of a series of
+    /// large batches.
     ///
     /// # Errors
     /// As [`Store::update`].
