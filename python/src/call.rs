@@ -43,9 +43,10 @@ impl Call {
         move || call.is_cancelled()
     }
 
-    /// Runs `work` on a thread without the interpreter's lock. Meanwhile this thread, which alone
-    /// may run handlers of signals, hears of Ctrl-C and calls `progress` with reports. If a handler
-    /// or `progress` raises an exception, the work is cancelled, and that is raised when it ends.
+    /// Runs `work` on another thread, without the interpreter's lock. Meanwhile the calling thread
+    /// checks for signals such as Ctrl-C and calls `progress` with reports: Python runs handlers of
+    /// signals on its main thread only. If a handler or `progress` raises an exception, the work is
+    /// cancelled; when it has ended, the exception is raised.
     pub fn wait<T: Send>(
         &self,
         py: Python<'_>,

@@ -171,7 +171,7 @@ pub(crate) fn batch_of(
     Ok(Some(batch))
 }
 
-/// Hears of cancellation, and reports nothing.
+/// Passes on whether the caller cancels, and drops the progress.
 struct Quiet<'a>(&'a dyn Progress);
 
 impl Progress for Quiet<'_> {

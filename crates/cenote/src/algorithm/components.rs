@@ -80,11 +80,12 @@ impl Run<'_, Wcc> {
     }
 
     /// As [`since`](Self::since), with an answer that [`out`](Self::out) has written as `.parquet`.
-    /// The state that it belongs to has to be there: a snapshot, or the newest commit. Else, or if
-    /// the file is of another graph or of a copy, everything is computed, and
-    /// [`WccSummary::everything_because`] tells why. An error where the file is no such answer, or
-    /// its rows are not the vertices of that state; that its components are those of the state is
-    /// trusted.
+    ///
+    /// The run needs the state of the graph that the answer belongs to: a snapshot, or the newest
+    /// commit. Without it, or if the answer belongs to another graph or to a copy, everything is
+    /// computed, and [`WccSummary::everything_because`] gives the reason. A file that is no such
+    /// answer, or whose rows are not the vertices of that state, is an error. The components
+    /// themselves are trusted, not computed again.
     pub fn since_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.algorithm.since = Some(Since::File(path.into()));
         self

@@ -24,7 +24,9 @@ use cenote_device::backend::file::BackendChoice;
 use cenote_device::profile::Profile;
 use cenote_device::{Device, DeviceError};
 use cenote_store::superblock::IdKind;
-use cenote_store::{IdRef, Op, Store, StoreError, ValueType, Weight, WeightType, WriteLimits};
+use cenote_store::{
+    IdRef, Op, Store, StoreError, Updated, ValueType, Weight, WeightType, WriteLimits,
+};
 
 use self::changes::Changes;
 use self::map::Mapped;
@@ -531,22 +533,25 @@ impl Update {
     /// # Errors
     /// As [`Update::commit`].
     pub fn merge(&mut self) -> Result<UpdateReport> {
-        self.begin()?;
-        let done = self.store.merge().map_err(|error| self.failed(error))?;
-        let mut report = UpdateReport::default();
-        report.count(&done, self.page_bytes);
-        self.count_memory()?;
-        Ok(report)
+        self.merge_by(Store::merge)
     }
 
-    /// Ends a series of large commits, which leave more changes in delta runs than small ones: if
-    /// passes over the lists would take much longer for them, merges them. Else does nothing.
+    /// Ends a series of large commits, which leave more changes in delta runs than small ones:
+    /// merges the runs if they are more than 4% of the lists, since passes over the lists take
+    /// longer for them. Else does nothing.
     ///
     /// # Errors
     /// As [`Update::commit`].
     pub fn settle(&mut self) -> Result<UpdateReport> {
+        self.merge_by(Store::settle)
+    }
+
+    fn merge_by(
+        &mut self,
+        merge: fn(&Store) -> cenote_store::Result<Updated>,
+    ) -> Result<UpdateReport> {
         self.begin()?;
-        let done = self.store.settle().map_err(|error| self.failed(error))?;
+        let done = merge(&self.store).map_err(|error| self.failed(error))?;
         let mut report = UpdateReport::default();
         report.count(&done, self.page_bytes);
         self.count_memory()?;

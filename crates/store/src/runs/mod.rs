@@ -1,10 +1,10 @@
 //! Delta runs: sorted changes on the device that the pages of the lists do not have yet.
 //!
-//! A log that is full becomes a run: its changes in the order of the pages of lists that they
-//! concern. That costs a few bytes for each change, where a merge rewrites whole pages. A page of
-//! lists is read with its changes from every run. Runs of one level that have become
-//! [`FAN_IN`] are merged into one of the next level, and all of them into the lists when they
-//! exceed a share of the lists' size.
+//! A log that is full, or a batch that is too large for the log, becomes a run: its changes in the
+//! order of the pages of lists that they concern. That costs a few bytes for each change, where a
+//! merge rewrites whole pages. A page of lists is read with its changes from every run. Runs of one
+//! level that have become [`FAN_IN`] are merged into one of the next level, and all of them into
+//! the lists when they exceed a share of the lists' size.
 //!
 //! After the log-structured merge tree of O'Neil et al. (Acta Informatica 1996), merged by tiers,
 //! and the delta graphs of GraphSSD (section 3.4).

@@ -1,15 +1,17 @@
 //! Changes of a stored graph in batches: each batch is one commit.
 //!
-//! A batch rewrites the pages of the lists that it changes, copy-on-write, and nothing else: pages
-//! between them keep their places. What a page cannot hold any more goes to a new page behind it.
-//! Readers of earlier epochs keep reading theirs.
+//! A large batch of edges becomes a delta run where there is room for one. Any other batch rewrites
+//! the pages of the lists that it changes, copy-on-write, and nothing else: pages between them keep
+//! their places. What a page cannot hold any more goes to a new page behind it. Readers of earlier
+//! epochs keep reading theirs.
 //!
 //! - [`Batch`], [`Change`], [`Answer`]: what is to change, and what became of it
 //! - `apply`: a batch from its check to its commit
 //! - `ahead`: pages that are read while those before them are rewritten
 //! - `edits`: the changes as they concern single lists
 //! - `lists`: pages of lists, packed anew
-//! - `place`: where the changes of a batch have their places; `spill`: changes as a delta run
+//! - `place`: finds the places of the changes of a batch, for a run
+//! - `spill`: writes the changes of the log, or of a batch, as a delta run
 //! - `sections`: the page index and the lengths of lists
 //! - `values`: values of vertices; `vertices`: those that are deleted or come back
 //! - `weights`: the weights of lists that change, and where they lie
