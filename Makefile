@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 REQUIREMENTS := tests/python/requirements.txt
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Each crate is compiled as a whole, which takes a third less processor time from a clean clone.
+# `cargo` by itself compiles incrementally; neither rebuilds what the other made.
+export CARGO_INCREMENTAL := 0
 export CENOTE := $(abspath $(TARGET)/release/cenote)
 # What `cargo test` builds: assertions and overflow checks are on, so the Python tests use it too.
 CHECKED := $(abspath $(TARGET)/debug/cenote)
