@@ -8,7 +8,7 @@
 //! - [`ResidualPart`]: one worker's lists
 //! - [`Residual`]: all parts, lists found by vertex
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cenote_engine::{HugeVec, VertexId};
 use rayon::prelude::*;
@@ -166,6 +166,13 @@ impl ResidualPart {
         })
     }
 
+    /// The targets of the list at this word.
+    #[inline]
+    fn targets(&self, at: usize) -> &[VertexId] {
+        let (_, length) = self.head(at);
+        &self.words[at + HEAD_WORDS..][..length]
+    }
+
     /// Calls `keep` for every list; it moves the targets to keep to the front and returns their
     /// number, or `None` to drop the list.
     pub fn retain(&mut self, mut keep: impl FnMut(Kept, &mut [VertexId]) -> Option<usize>) {
@@ -216,52 +223,64 @@ pub(crate) fn places(parts: &[ResidualPart]) -> impl Iterator<Item = (VertexId, 
 #[inline]
 pub(crate) fn targets(parts: &[ResidualPart], place: Place) -> &[VertexId] {
     let (part, at) = place.split();
-    let part = &parts[part];
-    let (_, length) = part.head(at);
-    &part.words[at + HEAD_WORDS..][..length]
+    parts[part].targets(at)
 }
 
-/// The lists of all parts, found by vertex.
+/// The lists of all parts, found by vertex through an index that the first such look-up makes.
 #[derive(Debug)]
 pub(crate) struct Residual {
     parts: Vec<ResidualPart>,
+    lists: usize,
     /// Vertices and the places of the pieces of their lists, ascending.
-    index: Vec<(VertexId, Place)>,
+    index: OnceLock<Vec<(VertexId, Place)>>,
 }
 
 impl Residual {
     /// Words of the index per list.
     pub const INDEX_WORDS: usize = size_of::<(VertexId, Place)>() / 4;
 
-    /// Indexes the lists of these parts.
+    /// The lists of these parts.
     pub fn new(parts: Vec<ResidualPart>) -> Self {
-        let mut index = Vec::with_capacity(parts.iter().map(ResidualPart::lists).sum());
-        index.extend(places(&parts));
-        index.par_sort_unstable();
-        Self { parts, index }
+        let lists = parts.iter().map(ResidualPart::lists).sum();
+        Self { parts, lists, index: OnceLock::new() }
     }
 
     /// The number of lists; each piece counts.
     pub fn lists(&self) -> usize {
-        self.index.len()
+        self.lists
+    }
+
+    /// Whether a look-up has made the index.
+    pub fn is_indexed(&self) -> bool {
+        self.index.get().is_some()
     }
 
     /// The pieces of the list of `v`; none if it was not kept.
     pub fn pieces(&self, v: VertexId) -> impl Iterator<Item = &[VertexId]> {
-        let first = self.index.partition_point(|&(vertex, _)| vertex < v);
-        let pieces = self.index[first..].iter().take_while(move |&&(vertex, _)| vertex == v);
+        let index = self.index.get_or_init(|| self.make_index());
+        let first = index.partition_point(|&(vertex, _)| vertex < v);
+        let pieces = index[first..].iter().take_while(move |&&(vertex, _)| vertex == v);
         pieces.map(|&(_, place)| targets(&self.parts, place))
     }
 
-    /// The vertices for which `test` is true for any piece of the list; it is called for all.
+    fn make_index(&self) -> Vec<(VertexId, Place)> {
+        let mut index = Vec::with_capacity(self.lists);
+        index.extend(places(&self.parts));
+        index.par_sort_unstable();
+        index
+    }
+
+    /// The vertices for which `test` is true for any piece of the list, ascending; it is called for
+    /// all. Needs no index: one thread goes through each part.
     pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
-        let lists = self.index.par_chunk_by(|a, b| a.0 == b.0);
-        let chosen = lists.filter_map(|pieces| {
-            let v = pieces[0].0;
-            let tests = pieces.iter().map(|&(_, place)| test(v, targets(&self.parts, place)));
-            tests.fold(false, |chosen, test| chosen | test).then_some(v)
-        });
-        chosen.collect()
+        let of_part = |part: &ResidualPart| {
+            let lists = part.heads().map(|(v, at)| (v, part.targets(at)));
+            lists.filter(|(v, targets)| test(*v, targets)).map(|(v, _)| v).collect::<Vec<_>>()
+        };
+        let mut chosen: Vec<VertexId> = self.parts.par_iter().flat_map_iter(of_part).collect();
+        chosen.par_sort_unstable();
+        chosen.dedup();
+        chosen
     }
 }
 

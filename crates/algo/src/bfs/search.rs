@@ -26,8 +26,10 @@ const HUB_NEIGHBOURS_TIMES: u64 = 2;
 const HUB_NEIGHBOURS_PART: u64 = 4;
 
 /// In memory, all lists are scanned if the level has at least `1 / SCAN_SHARE` as many vertices as
-/// there are lists; otherwise the lists of the level are looked up.
+/// there are lists; otherwise the lists of the level are looked up. The first look-up sorts all
+/// lists, which takes longer than some scans: so many levels are found by scans before it.
 const SCAN_SHARE: usize = 8;
+const SCANS: u32 = 4;
 
 /// Vertices between two checks for cancellation.
 const CANCEL_VERTICES: usize = 1 << 16;
@@ -355,6 +357,7 @@ impl<'e> Search<'e> {
         } else {
             self.expand_in_memory(unvisited, self.frontier.bits().iter())
         };
+        let mut scans = 0;
         while !newly.is_empty() {
             self.engine.check_cancel()?;
             self.level += 1;
@@ -365,7 +368,10 @@ impl<'e> Search<'e> {
             if self.goal.is_reached(&self.levels) {
                 break;
             }
-            newly = if newly.len() * SCAN_SHARE >= unvisited.lists() && unvisited.lists() > 0 {
+            let is_large = newly.len() * SCAN_SHARE >= unvisited.lists();
+            let scan = is_large || (scans < SCANS && !unvisited.is_indexed());
+            newly = if scan && unvisited.lists() > 0 {
+                scans += 1;
                 self.adjacent_in_memory(unvisited)
             } else {
                 self.expand_in_memory(unvisited, newly.iter().copied())

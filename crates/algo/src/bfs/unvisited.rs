@@ -98,6 +98,11 @@ impl Unvisited {
         self.lists.lists()
     }
 
+    /// Whether lists are found by vertex without sorting them first.
+    pub fn is_indexed(&self) -> bool {
+        self.lists.is_indexed()
+    }
+
     /// The vertices whose list, or a piece of it, passes `test`.
     pub fn select(&self, test: impl Fn(VertexId, &[VertexId]) -> bool + Sync) -> Vec<VertexId> {
         self.lists.select(test)
