@@ -9,14 +9,17 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import networkx as nx
 import numpy as np
 
 import cenote
 
-from ._graph import LISTS_PER_READ, Graph
+from ._graph import Graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST_SUM = 2**62
 """Integer weights sum to less, so that no distance overflows."""
@@ -142,29 +145,40 @@ def to_networkx(graph: Graph) -> nx.Graph:
     Raises:
         CenoteError: the graph cannot be read.
     """
+    return part(graph, np.arange(len(graph)))
+
+
+def part(graph: Graph, numbers: NDArray[Any]) -> nx.Graph:
+    """The graph of some of the vertices as a copy in memory, as `to_networkx`.
+
+    Args:
+        graph: the graph.
+        numbers: the vertices, ascending. The neighbours of a node come by ascending ids.
+
+    Raises:
+        CenoteError: the graph cannot be read.
+    """
     copy = graph.empty.copy()
-    copy.add_nodes_from(graph.nodes)
-    stored = graph.stored
-    if stored is None:
+    copy.add_nodes_from(graph.picked(numbers))
+    if not len(numbers):
         return copy
-    for start in range(0, len(graph), LISTS_PER_READ):
-        end = min(start + LISTS_PER_READ, len(graph))
-        ids = graph.ids_of(np.arange(start, end))
-        lists: Any
-        if graph.is_weighted:
-            lists = stored.weighted_neighbors(ids)
+    is_part = np.zeros(len(graph), dtype=bool)
+    is_part[numbers] = True
+    ranks = graph.ranks
+    numbers = numbers[np.argsort(ranks[numbers])]
+    lists: Any = graph.weighted_lists(numbers) if graph.is_weighted else graph.lists(numbers)
+    for number, given in zip(numbers.tolist(), lists, strict=True):
+        found, weights = given if graph.is_weighted else (given, None)
+        chosen = is_part[found]
+        if not copy.is_directed():
+            # Each undirected edge is in two lists: it is added from that of its smaller id.
+            chosen &= ranks[found] >= ranks[number]
+        targets, source = graph.picked(found[chosen]), graph.nodes[number]
+        if weights is None:
+            copy.add_edges_from((source, target) for target in targets)
         else:
-            lists = [(found, None) for found in stored.neighbors(ids)]
-        for number, (found, weights) in zip(range(start, end), lists, strict=True):
-            numbers = graph.numbers_of(found)
-            # Each undirected edge is in two lists: it is added from that of its smaller end.
-            chosen = np.full(len(numbers), True) if copy.is_directed() else numbers >= number
-            targets, source = graph.picked(numbers[chosen]), graph.nodes[number]
-            if weights is None:
-                copy.add_edges_from((source, target) for target in targets)
-            else:
-                values = weights[chosen].tolist()
-                copy.add_weighted_edges_from(
-                    (source, target, value) for target, value in zip(targets, values, strict=True)
-                )
+            values = weights[chosen].tolist()
+            copy.add_weighted_edges_from(
+                (source, target, value) for target, value in zip(targets, values, strict=True)
+            )
     return copy

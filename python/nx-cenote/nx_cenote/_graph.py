@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -184,28 +185,53 @@ class Graph:
         """The nodes of vertices."""
         return [self.nodes[at] for at in numbers.tolist()]
 
-    def in_levels(self, target: int) -> NDArray[np.uint32]:
-        """The least number of edges from each vertex to one, against the edges' direction.
-
-        Reads the in-edges of each level with many requests in flight. The lists of up to 4,096
-        vertices are in memory at a time, and 4 bytes a vertex.
-        """
+    def lists(self, numbers: NDArray[Any], *, inward: bool = False) -> Iterator[NDArray[np.int64]]:
+        """The neighbours of vertices, ascending by their ids; up to 4,096 lists in memory."""
         assert self.stored is not None
+        direction: Any = "in" if inward else "out"
+        for start in range(0, len(numbers), LISTS_PER_READ):
+            ids = self.ids_of(numbers[start : start + LISTS_PER_READ])
+            for found in self.stored.neighbors(ids, direction=direction):
+                yield self.numbers_of(found)
+
+    def weighted_lists(
+        self, numbers: NDArray[Any]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """As `lists`, with the weights of the edges."""
+        assert self.stored is not None
+        for start in range(0, len(numbers), LISTS_PER_READ):
+            ids = self.ids_of(numbers[start : start + LISTS_PER_READ])
+            for found, weights in self.stored.weighted_neighbors(ids):
+                yield self.numbers_of(found), weights
+
+    def search(self, source: int, *, inward: bool = False, limit: float | None = None) -> Search:
+        """Breadth-first search by lists, up to a level, with or against the edges' direction.
+
+        Neighbours come by ascending ids, so the order is that of NetworkX on a copy. Reads the
+        lists of a level with many requests in flight; up to 4,096 of them are in memory at a time,
+        and 16 bytes a vertex.
+        """
         levels = np.full(len(self), cenote.UNREACHED, dtype=np.uint32)
-        levels[target] = 0
-        frontier, level = np.array([target]), 0
-        while len(frontier):
+        parents = np.full(len(self), cenote.UNREACHED, dtype=np.uint32)
+        levels[source] = level = 0
+        parents[source] = source
+        order = [np.array([source])]
+        while len(order[-1]) and (limit is None or level < limit):
             level += 1
             found = [np.empty(0, dtype=np.int64)]
-            for start in range(0, len(frontier), LISTS_PER_READ):
-                part = self.ids_of(frontier[start : start + LISTS_PER_READ])
-                for ids in self.stored.neighbors(part, direction="in"):
-                    numbers = self.numbers_of(ids)
-                    new = np.unique(numbers[levels[numbers] == cenote.UNREACHED])
-                    levels[new] = level
-                    found.append(new)
-            frontier = np.concatenate(found)
-        return levels
+            for start in range(0, len(order[-1]), LISTS_PER_READ):
+                before = order[-1][start : start + LISTS_PER_READ]
+                lists = list(self.lists(before, inward=inward))
+                owners = np.repeat(before, [len(numbers) for numbers in lists])
+                numbers = np.concatenate(lists)
+                # Of several lists that have a vertex, the first.
+                new = np.flatnonzero(levels[numbers] == cenote.UNREACHED)
+                new = new[np.sort(np.unique(numbers[new], return_index=True)[1])]
+                levels[numbers[new]] = level
+                parents[numbers[new]] = owners[new]
+                found.append(numbers[new])
+            order.append(np.concatenate(found))
+        return Search(np.concatenate(order), parents, levels)
 
     def numbers_of(self, ids: Any) -> NDArray[np.int64]:
         """The numbers of vertices by their ids in the file."""
@@ -217,3 +243,33 @@ class Graph:
     @cached_property
     def _number_of_id(self) -> dict[Any, int]:
         return {id: at for at, id in enumerate(self.nodes)}
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each vertex's id among all ids."""
+        if self._numbers is not None or self.stored is None:
+            return np.arange(len(self))
+        ids = self.stored.ids()
+        if isinstance(ids, cenote.Strings):
+            order = np.asarray(sorted(range(len(self)), key=self.nodes.__getitem__))
+        else:
+            order = np.argsort(ids)
+        ranks = np.empty(len(self), dtype=np.int64)
+        ranks[order] = np.arange(len(self))
+        return ranks
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search by lists found.
+
+    Attributes:
+        order: the vertices that were reached, as they were reached.
+        parents: of each vertex the one before it, of the source itself; `cenote.UNREACHED` where
+            a vertex was not reached.
+        levels: the least number of edges from or to each vertex, `cenote.UNREACHED` if none.
+    """
+
+    order: NDArray[np.int64]
+    parents: NDArray[np.uint32]
+    levels: NDArray[np.uint32]

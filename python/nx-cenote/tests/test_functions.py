@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import networkx as nx
 import nx_cenote
 import pytest
-from nx_cenote import _backend, _functions
+from nx_cenote import _backend
+from nx_cenote._functions import BY_NAME
 from nx_cenote._info import FUNCTIONS
 
 import cenote
@@ -66,7 +67,7 @@ def calls(name, graph):
     """Arguments for a function beside the graph: its usual ones, options, and wrong ones."""
     nodes = [*list(graph)[:3], list(graph)[-1]] if len(graph) else []
     missing = ["no such node"]
-    parameters = list(inspect.signature(getattr(_functions, name)).parameters)[1:2]
+    parameters = list(inspect.signature(BY_NAME[name]).parameters)[1:2]
     if name in ("shortest_path_length", "has_path"):
         pairs = [(u, v) for u in nodes + missing for v in nodes + missing]
         yield from ({"source": u, "target": v} for u, v in pairs)
@@ -89,7 +90,7 @@ def calls(name, graph):
         yield from ({"source": v, "distance": d} for v in nodes + missing for d in (0, 1, 2, -1))
     elif parameters:
         yield from ({parameters[0]: v} for v in nodes + missing)
-        if "cutoff" in inspect.signature(getattr(_functions, name)).parameters:
+        if "cutoff" in inspect.signature(BY_NAME[name]).parameters:
             yield from (
                 {parameters[0]: v, "cutoff": c} for v in nodes for c in (-1, 0, 1, 1.5, 2, 99)
             )
@@ -229,7 +230,7 @@ def test_what_would_not_be_the_same_is_refused_with_a_reason(name, given, conver
 
 def test_every_function_is_one_of_networkx_with_its_parameters():
     for name in FUNCTIONS:
-        ours = inspect.signature(getattr(_functions, name)).parameters
+        ours = inspect.signature(BY_NAME[name]).parameters
         theirs = inspect.signature(getattr(nx, name).orig_func).parameters
         assert list(ours) == list(theirs), name
         assert [p.default for p in ours.values()] == [p.default for p in theirs.values()], name
