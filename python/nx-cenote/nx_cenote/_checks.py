@@ -142,20 +142,22 @@ def _needs_in_edges(name: str, graph: Graph, given: dict[str, Any]) -> bool:
 
 def _loops(name: str, graph: Any) -> str | None:
     """Why self-loops, or that they are not known of, make a difference."""
-    doubles = name in DOUBLE_LOOPS and not graph.is_directed()
-    if doubles:
-        has_none = (
-            graph.loops == 0
-            if isinstance(graph, Graph)
-            else not nx.number_of_selfloops(graph, backend="networkx")
-        )
-        return None if has_none else "self-loops count twice in NetworkX, and once here"
+    if name in DOUBLE_LOOPS and not graph.is_directed():
+        return None if _has_no_loops(graph) else "self-loops count twice in NetworkX, and once here"
+    if name == "maximal_independent_set" and not _has_no_loops(graph):
+        return "a chosen node with a self-loop is an error in NetworkX"
     if isinstance(graph, Graph) and graph.loops is None:
         if name in CORES:
             return "the graph may have self-loops, of which NetworkX has no core numbers"
         if name in COUNTED_LOOPS:
             return "the graph may have self-loops, which are not counted in the file"
     return None
+
+
+def _has_no_loops(graph: Any) -> bool:
+    if isinstance(graph, Graph):
+        return graph.loops == 0
+    return not nx.number_of_selfloops(graph, backend="networkx")
 
 
 def _attributes(graph: Any) -> str | None:
