@@ -24,6 +24,7 @@ help:
 	@echo 'make bench  the figures of the README (takes long; cold caches need root)'
 	@echo 'make pool-bench   the figures of the buffer pool (takes half an hour on a 4 GiB file)'
 	@echo 'make algo-bench   the figures of every algorithm, against its rivals (takes hours)'
+	@echo 'make python-bench  the figures of the Python package, beside other packages (takes an hour)'
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
 	@echo 'make python  the Python package in place, for PYTHONPATH=python'
@@ -96,6 +97,16 @@ pool-bench: build
 .PHONY: algo-bench
 algo-bench: build venv
 	$(VENV)/bin/python experiments/algo_bench.py
+
+# The workers run from a venv of their own, with the wheel.
+.PHONY: python-bench
+python-bench: build wheel
+	$(PYTHON) -m venv $(TARGET)/python-bench
+	$(TARGET)/python-bench/bin/pip install --quiet --disable-pip-version-check \
+	  duckdb==2.0.0 -r $(REQUIREMENTS)
+	$(TARGET)/python-bench/bin/pip install --quiet --disable-pip-version-check --no-deps \
+	  --force-reinstall $(TARGET)/wheels/cenote-*.whl
+	$(VENV)/bin/python experiments/python_bench.py --python $(TARGET)/python-bench/bin/python
 
 .PHONY: tier-bench
 tier-bench: build

@@ -27,6 +27,30 @@ def test_the_benchmark_prints_its_figures_and_keeps_its_rows(tmp_path):
     assert str(tmp_path) not in rows.read_text()
 
 
+def test_the_benchmark_of_the_python_package_prints_its_figures_and_keeps_its_rows(tmp_path):
+    if not (ROOT / "python/cenote/_cenote.abi3.so").exists():
+        pytest.skip("the Python package is not built: `make python` builds it")
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/python_bench.py", "--edges", "20000", "--scale", "10",
+         "--networkx-edges", "5000", "--repeats", "1", "--batches", "2", "--iops", "1000",
+         "--rivals", "scipy,duckdb,networkx", "--dir", tmp_path / "graphs", "--rows", rows],
+        env=os.environ | {"CENOTE": str(command_path()), "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for words in ["networkx            5,000", "whole process / command", "Arrow from memory",
+                  "needed pages a second"]:
+        assert words in done.stdout, done.stdout
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert {"names", "overhead", "arrow", "sample"} <= {row["part"] for row in found}
+    samples = [row for row in found if row.get("worker") in ("sample", "numpy_sample")]
+    ours, theirs = (sum(row["edges"]) for row in samples)
+    assert abs(ours - theirs) < theirs / 20
+    assert 0 < samples[0]["pages"][0] <= samples[0]["page_bytes"] / samples[0]["page_size"]
+    assert str(tmp_path) not in rows.read_text()
+
+
 def test_two_builds_are_compared_in_turn(tmp_path):
     rows = tmp_path / "rows.jsonl"
     done = subprocess.run(
