@@ -1,6 +1,6 @@
 """The figures of the Python package. Raw rows go to experiments/runs/DATE-python.jsonl.
 
-    python_bench.py [--edges 10000000] [--networkx-edges 1000000] [--scale 24] [--repeats 3]
+    python_bench.py [--edges 10000000] [--networkx-edges 10000000] [--scale 24] [--repeats 3]
                     [--dir DIR] [--rows FILE] [--rivals scipy,duckdb] [--iops N] [--only names,overhead,arrow,sample]
 
 Every measurement is a process of its own (`python_workers.py`), by `--python`, which may be that of
@@ -9,8 +9,8 @@ process with the interpreter and its imports, where nothing else is said; memory
 Packages that are not installed are left out, and named.
 
 - names: from a Parquet file of edges with string ids to a table of components in Polars, beside
-  other packages, each with the fastest way that its documentation has. NetworkX takes
-  `--networkx-edges`, since its dicts of 10^7 edges need more memory than most machines have.
+  other packages, each over arrays of numbers where it takes them. NetworkX needs a few hundred
+  bytes an edge: `--networkx-edges` gives it a smaller file, on which Cenote is measured too.
 - overhead: the same runs by the command and by Python.
 - arrow: an import from an Arrow table in memory beside one from a binary file.
 - sample: mini-batches of sampled neighbourhoods with a tenth of the lists in memory, beside what
@@ -220,7 +220,7 @@ def part_sample(bench):
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--edges", type=int, default=10_000_000, help="of the Parquet file")
-    parser.add_argument("--networkx-edges", type=int, default=1_000_000)
+    parser.add_argument("--networkx-edges", type=int, default=10_000_000)
     parser.add_argument("--scale", type=int, default=24, help="of the Kronecker graph")
     parser.add_argument("--batches", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=3)

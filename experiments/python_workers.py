@@ -199,10 +199,10 @@ def sample(graph, fanouts, batches, batch, share):
 
     with cenote.open(graph) as g:
         info, ids, degrees = g.info(), g.ids(), np.asarray(g.degree()).astype(np.int64)
-        memory, threads = max(int(info["page_bytes"] * share), 1 << 20), 2
+        memory = max(int(info["page_bytes"] * share), 1 << 20)
         chosen = [ids[numbers] for numbers in seeds_of(len(ids), batches, batch)]
     seconds, samples = [], []
-    with cenote.open(graph, memory=memory, threads=threads) as g:
+    with cenote.open(graph, memory=memory) as g:
         for number, seeds in enumerate(chosen):
             start = time.perf_counter()
             found = g.sample_neighbors(seeds, fanouts=fanouts, seed=number)
