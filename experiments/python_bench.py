@@ -1,7 +1,8 @@
 """The figures of the Python package. Raw rows go to experiments/runs/DATE-python.jsonl.
 
     python_bench.py [--edges 10000000] [--networkx-edges 10000000] [--scale 24] [--repeats 3]
-                    [--dir DIR] [--rows FILE] [--rivals scipy,duckdb] [--iops N] [--only names,overhead,arrow,sample]
+                    [--dir DIR] [--rows FILE] [--rivals scipy,duckdb] [--iops N]
+                    [--only names,overhead,arrow,sample]
 
 Every measurement is a process of its own (`python_workers.py`), by `--python`, which may be that of
 a fresh venv; the page cache is cold (needs root to drop it). Seconds are those of the whole
