@@ -27,6 +27,8 @@ help:
 	@echo 'make python-bench  the figures of the Python package, beside other packages (takes an hour)'
 	@echo 'make drive-bench  a graph over two drives of which one is slow (as root, six minutes)'
 	@echo 'make tier-bench   the figures of the tiering policies, simulated (takes an hour)'
+	@echo 'make docs   the documentation as pages: $(TARGET)/docs/index.html'
+	@echo 'make first-use  the Python example of the README in a fresh environment, from a wheel'
 	@echo 'make python  the Python package in place, for PYTHONPATH=python'
 	@echo 'make wheel  the Python package as a wheel: $(TARGET)/wheels'
 	@echo 'make build  the command alone: $(TARGET)/release/cenote'
@@ -130,6 +132,37 @@ python: toolchain
 wheel: toolchain venv
 	cd python && $(abspath $(VENV))/bin/maturin build --release --locked \
 	  --out $(abspath $(TARGET))/wheels
+
+# As a new user has it: nothing but the wheel and what it needs.
+.PHONY: first-use
+first-use: wheel
+	set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	  $(PYTHON) -m venv "$$folder/venv"; \
+	  wheel=$$(ls -t $(abspath $(TARGET))/wheels/cenote-*.whl | head -n 1); \
+	  "$$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+	    "$$wheel[pandas]"; \
+	  awk '/^```python/ {on = 1; next} /^```/ {on = 0} on' README.md > "$$folder/readme.py"; \
+	  cp -r data "$$folder/data"; cd "$$folder"; venv/bin/python readme.py
+
+# After the first time without a network. The command's pages come from its help.
+CRATES := $(filter-out cenote-cli cenote-sim,$(patsubst crates/%,cenote-%,$(wildcard crates/*)))
+CRATES := $(patsubst cenote-cenote,cenote,$(CRATES))
+.PHONY: docs
+docs: toolchain docs-venv
+	cargo build --locked -p cenote-cli
+	cargo doc --locked --no-deps --lib $(addprefix -p ,$(CRATES))
+	CENOTE=$(CHECKED) NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet \
+	  --site-dir $(abspath $(TARGET))/docs
+	cp -r $(TARGET)/doc $(TARGET)/docs/rust
+	@echo 'file://$(abspath $(TARGET))/docs/index.html'
+
+.PHONY: docs-venv
+docs-venv:
+	@cmp -s docs/requirements.txt $(VENV)/installed-docs.txt || { \
+	  test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV); \
+	  $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -r docs/requirements.txt && \
+	  cp docs/requirements.txt $(VENV)/installed-docs.txt; }
 
 .PHONY: toolchain
 toolchain:

@@ -49,11 +49,17 @@ OnProgress: TypeAlias = "bool | Callable[[Progress], object]"
 class RunOptions(TypedDict, total=False):
     """Options of every run.
 
-    memory: the budget in bytes, or text such as `"256MiB"`, or `"10%"` of the pages of the graph
-    [half of the machine's]. cache: the most memory for cached pages, within the budget. threads:
-    1 to 512 [one per core]. strategy: how pages are read. depth: requests in flight. explain: keep
-    a record of each step in `stats["steps"]`. verify: check the result with a serial algorithm.
-    progress: see `OnProgress`.
+    Attributes:
+        memory: the budget in bytes, or text such as `"256MiB"`, or `"10%"` of the pages of the
+            graph [half of the machine's].
+        cache: the most memory for cached pages, within the budget [what the budget leaves].
+        threads: 1 to 512 [one per core].
+        strategy: how pages are read [`"auto"`]; the others are the CAVE paper's.
+        depth: requests in flight, 1 to 4,096 [from the profile of the drive].
+        explain: keep a record of each step in `stats["steps"]`.
+        verify: check the result with a serial algorithm.
+        progress: True for a line on stderr, or a callable that hears `cenote.Progress` up to 20
+            times a second; an exception of it ends the run.
     """
 
     memory: Memory

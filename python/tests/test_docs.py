@@ -10,7 +10,10 @@ import warnings
 import pytest
 from conftest import PACKAGES, ROOT
 
-DOCUMENTS = ["docs/python.md", "README.md", "python/README.md"]
+GUIDES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/guides/*.md"))
+WITHOUT_PYTHON = {"docs/guides/profile.md"}
+DOCUMENTS = ["docs/python.md", "docs/index.md", "README.md", "python/README.md"]
+DOCUMENTS += [name for name in GUIDES if name not in WITHOUT_PYTHON]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

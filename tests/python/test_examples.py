@@ -51,9 +51,3 @@ def test_five_best_are_those_of_networkx(tmp_path, monkeypatch):
     for line, rank in zip(lines, best):
         found, vertex = line.split()
         assert abs(float(found) - rank) < 1e-4 and abs(ranks[int(vertex)] - rank) < 1e-4
-
-
-def test_the_readme_shows_the_example_as_it_is():
-    program = (ROOT / "crates/cenote/examples/five_best.rs").read_text()
-    shown = (ROOT / "README.md").read_text()
-    assert program.split("\n\n", 1)[1] in shown

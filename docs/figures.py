@@ -1,0 +1,350 @@
+"""The figures of the documentation, and the tables of its page on performance, from measured rows.
+
+`python docs/figures.py` draws them again from `experiments/runs`; a test fails if that changes them.
+Colours are variables, so that a figure follows the colours of its page.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import statistics
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+
+from matplotlib import pyplot
+from matplotlib.patches import FancyBboxPatch
+
+DOCS = Path(__file__).resolve().parent
+RUNS = DOCS.parent / "experiments/runs"
+
+# Stand-ins for the colours of the page, in what matplotlib writes.
+INK, GRID, PAPER = "#010101", "#020202", "#030303"
+SERIES = ["#040404", "#050505", "#060606", "#070707"]
+KINDS = ["ink", "grid", "paper", "s0", "s1", "s2", "s3"]
+ON_WHITE = ["#20303c", "#d5dde2", "#e8f3f5", "#00788c", "#d9730d", "#6b4fa0", "#7a8a94"]
+ON_BLACK = ["#d4dde2", "#3d4a54", "#1d3a42", "#35b8cc", "#f2a154", "#b39ddb", "#93a3ad"]
+NAMES = dict(zip([INK, GRID, PAPER, *SERIES], KINDS, strict=True))
+
+STYLE = {
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "figure.constrained_layout.use": True,
+    "font.size": 10,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "lines.linewidth": 2,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "cenote",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+def rows(name: str, **wanted: object) -> list[dict]:
+    """The rows of a file that have these values."""
+    found = [json.loads(line) for line in (RUNS / name).read_text().splitlines()]
+    return [row for row in found if all(row.get(key) == value for key, value in wanted.items())]
+
+
+def median(found: list[dict], key: str) -> float:
+    assert found, f"no rows have {key}"
+    return statistics.median(row[key] for row in found)
+
+
+def drawing(height: float = 3.4):
+    return pyplot.subplots(figsize=(7, height))
+
+
+def finished(figure) -> str:
+    """The SVG, with variables for colours and the fonts of the page."""
+    text = io.StringIO()
+    figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    pyplot.close(figure)
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for stand_in, name in NAMES.items():
+        svg = svg.replace(stand_in, f"var(--plot-{name})")
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 system-ui, sans-serif", svg)
+
+    def variables(colours: list[str]) -> str:
+        pairs = zip(KINDS, colours, strict=True)
+        return "svg{" + "".join(f"--plot-{kind}:{colour};" for kind, colour in pairs) + "}"
+
+    style = f"<style>{variables(ON_WHITE)}"
+    style += f"@media (prefers-color-scheme:dark){{{variables(ON_BLACK)}}}</style>"
+    head, rest = svg.split(">", 1)
+    head = re.sub(r' (?:width|height)="[\d.]+pt"', "", head)
+    return "\n".join(line.rstrip() for line in f"{head}>{style}{rest}".splitlines()) + "\n"
+
+
+def bars(axes, groups: list[str], series: dict[str, list[float]], form: str) -> None:
+    """A group of bars for each name, a bar of each series in it, with its value."""
+    width = 0.8 / len(series)
+    for at, (label, values) in enumerate(series.items()):
+        places = [group + (at - (len(series) - 1) / 2) * width for group in range(len(groups))]
+        made = axes.bar(places, values, width * 0.92, label=label, color=SERIES[at])
+        axes.bar_label(made, fmt=form, padding=2, fontsize=8)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.grid(axis="x", visible=False)
+    axes.margins(y=0.12)
+    if len(series) > 1:
+        axes.legend(ncols=len(series), loc="upper left", bbox_to_anchor=(0, 1.16))
+
+
+def drive_sizes() -> str:
+    """Random reads of one drive by the size of a request: one at a time, and as many as help."""
+    profile = rows("2026-11-22-pool.jsonl", part="real-profile")[0]["sizes"]
+    figure, axes = drawing()
+    groups = [f"{size['bytes'] // 1024} KiB" for size in profile]
+    bars(
+        axes,
+        groups,
+        {
+            "one at a time": [size["bytes"] / size["read_us_qd1"] for size in profile],
+            "many in flight": [size["bytes"] * size["read_iops_max"] / 1e6 for size in profile],
+        },
+        "{:,.0f}",
+    )
+    axes.set_xlabel("bytes of a request")
+    axes.set_ylabel("MB/s, random reads")
+    return finished(figure)
+
+
+def depth() -> str:
+    """Seconds by requests in flight: the CAVE paper's blocks, and a planned pass."""
+    figure, axes = drawing()
+    names = {"bfs": "BFS, block", "wcc": "components, block", "mis": "one pass, auto"}
+    for at, (algorithm, label) in enumerate(names.items()):
+        found = rows("2026-11-22-algo.jsonl", part="depth", algorithm=algorithm)
+        points = [(row["depth"], row["seconds"]) for row in found]
+        axes.plot(*zip(*points, strict=True), marker="o", label=label, color=SERIES[at])
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks([2**k for k in range(8)], [str(2**k) for k in range(8)])
+    axes.set_yticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+    axes.minorticks_off()
+    axes.set_xlabel("requests in flight")
+    axes.set_ylabel("seconds")
+    axes.legend(ncols=3, loc="upper left", bbox_to_anchor=(0, 1.16))
+    return finished(figure)
+
+
+def passes() -> str:
+    """How often the pages of the graph are read: by the paper's blocks, and by auto."""
+    figure, axes = drawing()
+    found = rows("2026-11-22-algo.jsonl", part="strategies")
+    found += rows("2026-11-22-algo.jsonl", part="walks")
+    names = {"bfs": "BFS", "wcc": "components", "walk": "walks", "pagerank": "PageRank, 10"}
+
+    def read(strategy: str) -> list[float]:
+        of = [[r for r in found if (r["algorithm"], r["strategy"]) == (n, strategy)] for n in names]
+        return [median(part, "passes") for part in of]
+
+    bars(axes, list(names.values()), {"block": read("block"), "auto": read("auto")}, "%.2f")
+    axes.set_ylabel("pages read / pages of the graph")
+    return finished(figure)
+
+
+def ace() -> str:
+    """Speed-up of ACE over a writer that writes a victim alone, by pages written at once."""
+    figure, axes = drawing()
+    found = rows("2026-11-22-pool.jsonl", part="fig4.13-n-w-ideal", writer="ace")
+    labels = {"lru": "LRU", "cflru": "CFLRU", "s3-fifo": "S3-FIFO"}
+    known = {row["policy"] for row in found}
+    for at, (policy, label) in enumerate((p, n) for p, n in labels.items() if p in known):
+        points = sorted((r["sweep"]["value"], r["speedup"]) for r in found if r["policy"] == policy)
+        axes.plot(*zip(*points, strict=True), marker="o", label=label, color=SERIES[at])
+    axes.axvline(8, color=SERIES[3], linestyle="--", linewidth=1)
+    axes.annotate("k_w = 8", (8.2, 1.05), fontsize=9)
+    axes.set_xlabel("n_w: dirty pages written at once")
+    axes.set_ylabel("speed-up")
+    axes.legend(ncols=3, loc="upper left", bbox_to_anchor=(0, 1.16))
+    return finished(figure)
+
+
+def delta_runs() -> str:
+    """Time of runs on a graph with changes in delta runs, over that of the merged graph."""
+    figure, axes = drawing()
+    names = {"pagerank": "PageRank", "wcc": "components", "bfs": "BFS"}
+    graphs = {"r2": "1.7%, one run", "r5": "5%, three runs", "r10": "10%, six runs"}
+    of = "2026-11-23-delta-runs.jsonl"
+    series = {}
+    for algorithm, label in names.items():
+        merged = median(rows(of, algorithm=algorithm, graph="r10m"), "seconds")
+        times = [median(rows(of, algorithm=algorithm, graph=graph), "seconds") for graph in graphs]
+        series[label] = [time / merged for time in times]
+    bars(axes, list(graphs.values()), series, "%.2f")
+    axes.axhline(1, color=SERIES[3], linestyle="--", linewidth=1)
+    axes.set_xlabel("edges of the graph that are in delta runs")
+    axes.set_ylabel("time / time when merged")
+    return finished(figure)
+
+
+def tiers() -> str:
+    """Time of two loads over three tiers, by policy, relative to pages placed with foresight."""
+    figure, axes = drawing()
+    policies = ["static", "tlru", "tlfu", "temp", "restore", "payback"]
+    loads = {"5hf90": "hot pages stay (5hf90)", "D": "hot pages change (D)"}
+    series = {}
+    for load, label in loads.items():
+        found = rows("2026-11-22-tier.jsonl", part="figures", workload=load, capacity="3%,8%")
+
+        def time(policy: str, found: list[dict] = found) -> float:
+            of = [row for row in found if row["policy"] == policy and not is_variant(row)]
+            return statistics.median(second for row in of for second in row["runtime_s"])
+
+        series[label] = [time(policy) / time("ideal") for policy in policies]
+    bars(axes, policies, series, "%.2f")
+    axes.axhline(1, color=SERIES[3], linestyle="--", linewidth=1)
+    axes.set_ylabel("time / time of `ideal`")
+    return finished(figure)
+
+
+def is_variant(row: dict) -> bool:
+    """Whether a row is of other settings than the usual ones."""
+    return row["arguments"] != "--cpu-ops 0"
+
+
+def chain() -> str:
+    """The parts of the system between a drive and an answer."""
+    figure, axes = drawing(2.1)
+    axes.set_axis_off()
+    axes.set_xlim(0, 7)
+    axes.set_ylim(0, 2)
+    upper = ["drive", "profile", "plan", "fetcher", "algorithm", "answer"]
+    lower = ["tiers", "store", "pool"]
+    for at, name in enumerate(upper):
+        box(axes, 0.6 + at * 1.16, 1.5, name)
+        if at:
+            arrow(axes, (0.6 + at * 1.16 - 0.67, 1.5), (0.6 + at * 1.16 - 0.49, 1.5))
+    for name, x in zip(lower, [1.18, 2.34, 3.5], strict=True):
+        box(axes, x, 0.45, name)
+    arrow(axes, (0.75, 1.27), (1.1, 0.68))
+    arrow(axes, (1.67, 0.45), (1.85, 0.45))
+    arrow(axes, (2.83, 0.45), (3.01, 0.45))
+    arrow(axes, (3.62, 0.68), (3.98, 1.27))
+    return finished(figure)
+
+
+def box(axes, x: float, y: float, name: str) -> None:
+    shape = FancyBboxPatch(
+        (x - 0.44, y - 0.19), 0.88, 0.38, boxstyle="round,pad=0.04", facecolor=PAPER,
+        edgecolor=SERIES[0], linewidth=1,
+    )  # fmt: skip
+    axes.add_patch(shape)
+    axes.text(x, y, name, ha="center", va="center", fontsize=10)
+
+
+def arrow(axes, start: tuple[float, float], end: tuple[float, float]) -> None:
+    style = {"arrowstyle": "-|>", "color": INK, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", xy=end, xytext=start, arrowprops=style)
+
+
+def strategies_table() -> str:
+    """Kron 24 within 235 MiB: what is quoted first."""
+    found = rows("2026-11-22-algo.jsonl", part="strategies")
+    found += rows("2026-11-22-algo.jsonl", part="walks")
+    found = [row for row in found if "--depth" not in row["command"]]
+    names = {
+        "bfs": ("BFS", "block"),
+        "wcc": ("components", "block"),
+        "pagerank": ("PageRank, 10 iterations", "block"),
+        "walk": ("a million walks of 10 steps", "block"),
+        "dfs": ("pseudo-DFS", "vertex"),
+    }
+    lines = [
+        "| | time | read | requests | peak memory | CAVE's strategy | times as long |",
+        "|---|---:|---:|---:|---:|---|---:|",
+    ]
+    for algorithm, (label, rival) in names.items():
+        own = [r for r in found if (r["algorithm"], r["strategy"]) == (algorithm, "auto")]
+        theirs = [r for r in found if (r["algorithm"], r["strategy"]) == (algorithm, rival)]
+        ratio = median(theirs, "seconds") / median(own, "seconds")
+        lines.append(
+            f"| {label} | {median(own, 'seconds'):.2f} s | {median(own, 'passes'):.2f} x "
+            f"| {median(own, 'read_requests'):,.0f} | {median(own, 'peak_rss_bytes') / 2**20:.0f} MiB "
+            f"| `{rival}` {median(theirs, 'seconds'):.1f} s | {ratio:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def memory_table() -> str:
+    """Kron 20 within 47 MiB, against libraries that have the graph in memory."""
+    names = {
+        "bfs": "BFS",
+        "wcc": "components",
+        "pagerank": "PageRank",
+        "sssp": "shortest paths",
+        "kcore": "core numbers",
+        "triangles": "triangles",
+        "lcc": "clustering coefficients",
+        "betweenness": "betweenness, 4 sources",
+    }
+    lines = ["| | Cenote | NetworKit | igraph |", "|---|---:|---:|---:|"]
+    for algorithm, label in names.items():
+        own, cells = [], []
+        for rival in ("networkit", "igraph"):
+            part = rows("2026-11-22-algo.jsonl", part=rival)
+            part = [row for row in part if row["algorithm"] == algorithm]
+            theirs = [row for row in part if "rival" in row]
+            own += [row for row in part if "rival" not in row]
+            cells.append(f"{median(theirs, 'seconds'):.2f} s" if theirs else "")
+        lines.append(f"| {label} | {median(own, 'seconds'):.2f} s | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def stores_table() -> str:
+    """Insertions beside two key-value stores, medians of three."""
+    engines = ["cenote", "redb", "fjall"]
+    found = rows("2026-11-23-kv-runs.jsonl", bench="ingest")
+    lines = ["| | Cenote | redb | fjall |", "|---|---:|---:|---:|"]
+    for batch in sorted({row["batch"] for row in found}, reverse=True):
+        part = [row for row in found if row["batch"] == batch]
+        of = {name: [row for row in part if row["engine"] == name] for name in engines}
+        rates = [f"{median(of[name], 'edges_per_second'):,.0f}" for name in engines]
+        written = [f"{median(of[name], 'written_per_edge_settled'):.1f}" for name in engines]
+        lines.append(f"| {batch:,} a batch: edges a second | {' | '.join(rates)} |")
+        lines.append(f"| the same: bytes written for an edge | {' | '.join(written)} |")
+    return "\n".join(lines)
+
+
+FIGURES = {
+    "chain": chain,
+    "drive-sizes": drive_sizes,
+    "depth": depth,
+    "passes": passes,
+    "ace": ace,
+    "delta-runs": delta_runs,
+    "tiers": tiers,
+}
+TABLES = {"strategies": strategies_table, "memory": memory_table, "stores": stores_table}
+
+
+def made() -> dict[Path, str]:
+    """Every file that comes from rows, with its text."""
+    with matplotlib.rc_context(STYLE):
+        files = {DOCS / "figures" / f"{name}.svg": draw() for name, draw in FIGURES.items()}
+    page = DOCS / "performance.md"
+    text = page.read_text()
+    for name, table in TABLES.items():
+        marks = rf"(?<=<!-- rows: {name} -->\n)[^<]*(?=<!-- end -->)"
+        text, times = re.subn(marks, table() + "\n", text)
+        assert times == 1, f"{page}: no place for the table {name}"
+    files[page] = text
+    return files
+
+
+if __name__ == "__main__":
+    for path, text in made().items():
+        path.write_text(text)
