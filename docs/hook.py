@@ -107,6 +107,9 @@ def copy(path, files, config):
 def on_page_markdown(markdown, page, config, files):
     """Leads links out of `docs/` to the pages and copies."""
     uri = page.file.src_uri
+    if uri == "index.md":
+        # It is alone in its part of the navigation.
+        page.meta["hide"] = ["navigation"]
     if uri in generated:
         return markdown
     known = PAGES | copies
