@@ -84,7 +84,8 @@ def on_files(files, config):
             continue
         for target in LINK.findall(prose(file.content_string)):
             path = tree_path(file.src_uri, target)
-            if path and path not in PAGES and not path.startswith("docs/"):
+            is_page = path in PAGES or (path or "").startswith("docs/")
+            if path and (not is_page or path.endswith((".py", ".txt"))):
                 copy(path, files, config)
     for path in sorted((ROOT / "experiments/runs").rglob("*.*")):
         copy(path.relative_to(ROOT).as_posix(), files, config)

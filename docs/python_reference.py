@@ -70,6 +70,7 @@ class Reference:
         module = loaded(package)
         self.package = package
         self.module = module
+        self.own = {name for it in module.modules.values() for name in it.classes}
         exports = [str(name) for name in module.exports or []]
         self.things = {name: resolved(module[name]) for name in exports if is_public(name)}
         self.things = {name: it for name, it in self.things.items() if not it.is_module}
@@ -131,7 +132,7 @@ class Reference:
             lines += signature(
                 thing if thing.is_function else thing["__init__"], name, self.package
             )
-        elif bases := [str(base) for base in thing.bases]:
+        elif bases := [str(it) for it in thing.bases if self.is_known(str(it))]:
             lines += code([f"class {name}({', '.join(bases)})"])
         lines += self.sections(thing)
         if thing.is_class and name[0].islower():
@@ -143,13 +144,19 @@ class Reference:
                     continue
                 if member.parent is not thing and self.is_shown(member.parent, thing):
                     continue
-                lines += [f"### `{name}.{key}` {{ #{self.package}.{name}.{key} }}", ""]
+                # Underscores at the ends of an anchor would be read as emphasis.
+                anchor = f"{self.package}.{name}.{key.strip('_')}"
+                lines += [f"### `{name}.{key}` {{ #{anchor} }}", ""]
                 if member.is_function:
                     lines += signature(member, key, "")
                 elif member.annotation is not None:
                     lines += code([f"{key}: {member.annotation}"])
                 lines += self.sections(member)
         return lines
+
+    def is_known(self, base: str) -> bool:
+        """Whether a base of a class means something to a user: public, or not of the package."""
+        return base in self.things or base not in self.own
 
     def is_shown(self, owner: griffe.Object, thing: griffe.Object) -> bool:
         """Whether a base has its own section, with what it hands down."""
