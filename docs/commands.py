@@ -1,6 +1,6 @@
 """The reference of the command, from the help of every verb of a built `cenote`.
 
-`python docs/commands.py COMMAND FOLDER` writes the pages to a folder, to read them without the site.
+`python docs/commands.py COMMAND FOLDER` writes the pages to a folder, to read them as they are.
 """
 
 from __future__ import annotations

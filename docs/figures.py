@@ -1,6 +1,6 @@
 """The figures of the documentation, and the tables of its page on performance, from measured rows.
 
-`python docs/figures.py` draws them again from `experiments/runs`; a test fails if that changes them.
+`python docs/figures.py` makes them again from `experiments/runs`; a test fails if they change.
 Colours are variables, so that a figure follows the colours of its page.
 """
 
@@ -273,7 +273,8 @@ def strategies_table() -> str:
         ratio = median(theirs, "seconds") / median(own, "seconds")
         lines.append(
             f"| {label} | {median(own, 'seconds'):.2f} s | {median(own, 'passes'):.2f} x "
-            f"| {median(own, 'read_requests'):,.0f} | {median(own, 'peak_rss_bytes') / 2**20:.0f} MiB "
+            f"| {median(own, 'read_requests'):,.0f} "
+            f"| {median(own, 'peak_rss_bytes') / 2**20:.0f} MiB "
             f"| `{rival}` {median(theirs, 'seconds'):.1f} s | {ratio:.1f} |"
         )
     return "\n".join(lines)

@@ -192,7 +192,7 @@ def raw_rows() -> str:
         "# Raw rows",
         "",
         "Every figure of these pages comes from rows that a program wrote while it measured: JSON",
-        "Lines, one measurement a line, with commit, host and command where the program knows them.",
+        "Lines, one measurement a line, with commit, host and command where it knows them.",
         "",
         "| file | rows |",
         "|---|---:|",

@@ -1,6 +1,6 @@
 """The reference of the Python packages, from their sources: nothing is imported or built.
 
-`python docs/python_reference.py FOLDER` writes the pages to a folder, to read them without the site.
+`python docs/python_reference.py FOLDER` writes the pages to a folder, to read them as they are.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class Reference:
         return lines
 
     def linked(self, text: str, own: str) -> str:
-        """A paragraph of a docstring as Markdown, names in backticks as links where they have a place."""
+        """A paragraph as Markdown, with links from names in backticks that have a place."""
 
         def link(found: re.Match[str]) -> str:
             name = found.group(1).removeprefix(f"{self.package}.")

@@ -19,7 +19,7 @@ def tool(name):
 
 
 def flags_by_verb(*words):
-    """The flags that `--help` of a verb and its parts lists, read without the reference's parser."""
+    """The flags that `--help` of a verb and its parts lists, without the reference's parser."""
     shown = subprocess.run([command_path(), *words, "--help"], capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     found = {words: set(re.findall(r"^ {2,6}(?:-\w, )?(--[\w-]+)", shown.stdout, re.MULTILINE))}
