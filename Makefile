@@ -144,13 +144,11 @@ first-use: wheel
 	  awk '/^```python/ {on = 1; next} /^```/ {on = 0} on' README.md > "$$folder/readme.py"; \
 	  cp -r data "$$folder/data"; cd "$$folder"; venv/bin/python readme.py
 
-# After the first time without a network. The command's pages come from its help.
-CRATES := $(filter-out cenote-cli cenote-sim,$(patsubst crates/%,cenote-%,$(wildcard crates/*)))
-CRATES := $(patsubst cenote-cenote,cenote,$(CRATES))
+# After the first time without a network. The reference of the command comes from its help.
 .PHONY: docs
 docs: toolchain docs-venv
-	cargo build --locked -p cenote-cli
-	cargo doc --locked --no-deps --lib $(addprefix -p ,$(CRATES))
+	cargo build --workspace --locked --bin cenote
+	cargo doc --workspace --locked --no-deps --lib --exclude cenote-sim --exclude cenote-python
 	CENOTE=$(CHECKED) NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict --quiet \
 	  --site-dir $(abspath $(TARGET))/docs
 	cp -r $(TARGET)/doc $(TARGET)/docs/rust

@@ -61,6 +61,25 @@ def test_every_page_is_in_the_navigation():
     assert {page for page in listed if not page.startswith(made)} == pages, "see nav in mkdocs.yml"
 
 
+def headings(path):
+    """The anchors of a document's headings, as GitHub and the site name them."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)", text, re.MULTILINE)
+    words = [re.sub(r"[^\w\s-]", "", title.lower()) for title in titles]
+    return {re.sub(r"\s", "-", title.strip()) for title in words}
+
+
+def test_links_to_headings_lead_to_one():
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    seen = 0
+    for document in documents:
+        for target, anchor in re.findall(r"\]\(([^)\s#:]*)#([^)\s]+)\)", document.read_text()):
+            path = (document.parent / target).resolve() if target else document
+            assert anchor in headings(path), f"{document.name}: {target}#{anchor}"
+            seen += 1
+    assert seen > 20
+
+
 def manifest(path):
     return tomllib.loads((ROOT / path).read_text())
 
