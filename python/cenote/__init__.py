@@ -32,6 +32,7 @@ from ._results import (
     Walks,
 )
 from ._update import CheckReport, Snapshot, Update, check, compact, profile, update
+from ._visit import Batch, Visit
 from .errors import (
     CenoteError,
     CenoteWarning,
@@ -48,6 +49,7 @@ from .errors import (
 
 __all__ = [
     "UNREACHED",
+    "Batch",
     "Betweenness",
     "Bfs",
     "CenoteError",
@@ -83,6 +85,7 @@ __all__ = [
     "UnknownVertex",
     "Unsupported",
     "Update",
+    "Visit",
     "Walks",
     "__version__",
     "check",

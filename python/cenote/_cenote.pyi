@@ -11,6 +11,8 @@ __all__ = [
     "Answer",
     "Array",
     "Graph",
+    "Lists",
+    "Pass",
     "Strings",
     "Update",
     "__version__",
@@ -104,6 +106,27 @@ class Graph:
     def edge_stream(self) -> object: ...
     def export(self, path: _Path, progress: _Listener | None = None) -> tuple[int, int, int]: ...
     def diff(self, before: Graph, out: _Path | None = None) -> list[int]: ...
+
+@final
+class Lists:
+    @staticmethod
+    def open(
+        graph: Graph,
+        inward: bool = False,
+        weights: bool = False,
+        memory: int | str | None = None,
+        threads: int | None = None,
+        batch_edges: int | None = None,
+    ) -> Lists: ...
+    @property
+    def batch_edges(self) -> int: ...
+    def stats(self) -> str: ...
+    def batches(self, frontier: bytes | None = None) -> Pass: ...
+
+@final
+class Pass:
+    def next(self) -> tuple[Array, Array, Array, Array | None] | None: ...
+    def close(self) -> None: ...
 
 @final
 class Update:

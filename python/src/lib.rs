@@ -3,6 +3,7 @@
 //! - `graph`: open graphs, runs and look-ups
 //! - `answer`, `array`, `arrow`: answers, and their values in NumPy and Arrow
 //! - `import`, `batches`: imports of files and of Python objects
+//! - `visit`: passes over lists in batches
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
 //! - `options`, `errors`: options by their names, exceptions
@@ -17,6 +18,7 @@ mod graph;
 mod import;
 mod options;
 mod update;
+mod visit;
 
 use pyo3::prelude::*;
 
@@ -28,6 +30,8 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<answer::PyAnswer>()?;
     module.add_class::<graph::PyGraph>()?;
     module.add_class::<update::PyUpdate>()?;
+    module.add_class::<visit::PyLists>()?;
+    module.add_class::<visit::PyPass>()?;
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(update::check, module)?)?;
     module.add_function(wrap_pyfunction!(update::compact, module)?)?;

@@ -3,6 +3,7 @@
 //! - [`OpenOptions`]: options to open it
 //! - [`Info`]: its description
 //! - [`Neighbors`]: the lists of single vertices; [`Sample`]: samples of them, layer by layer
+//! - [`Visit`]: passes over lists in batches, for loops of the caller's own
 //! - [`Export`]: its edges; [`Diff`]: those that changed
 
 mod export;
@@ -10,6 +11,7 @@ mod info;
 mod neighbors;
 mod open;
 mod sample;
+mod visit;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +31,8 @@ pub use self::info::{Info, SectionInfo, SnapshotInfo, ValueInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
-pub use self::sample::{Sample, SampledLayer};
+pub use self::sample::{Sample, SampleOptions, SampledLayer};
+pub use self::visit::{ListBatch, ListReader, Pass, Visit};
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
@@ -240,6 +243,11 @@ impl Graph {
     /// The lists of single vertices.
     pub fn neighbors(&self) -> Neighbors<'_> {
         Neighbors::new(self)
+    }
+
+    /// Passes over the lists of all vertices or of a frontier, in batches.
+    pub fn visit(&self) -> Visit<'_> {
+        Visit::new(self)
     }
 
     /// An export of the edges.

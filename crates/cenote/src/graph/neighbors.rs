@@ -50,7 +50,11 @@ pub struct Neighbors<'g> {
     threads: usize,
     memory_bytes: u64,
     watch: Watch,
+    /// Whether the weights of edges are read, if there are any.
+    weights: bool,
     ids: Vec<String>,
+    /// Vertices by their numbers, after those of the ids.
+    vertices: Vec<VertexId>,
     file: Option<PathBuf>,
 }
 
@@ -62,7 +66,9 @@ impl<'g> Neighbors<'g> {
             threads: threads_default(),
             memory_bytes: MEMORY_BYTES,
             watch: Watch::default(),
+            weights: true,
             ids: Vec::new(),
+            vertices: Vec::new(),
             file: None,
         }
     }
@@ -86,17 +92,33 @@ impl<'g> Neighbors<'g> {
         self
     }
 
+    /// Whether the weights of edges are read [default: if the graph has them].
+    pub fn weights(mut self, weights: bool) -> Self {
+        self.weights = weights;
+        self
+    }
+
     /// Ends with [`Error::Cancelled`] when `cancel` returns true.
     pub fn cancel(mut self, cancel: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.watch.set_cancel(cancel);
         self
     }
 
+    /// The same look-up of the same vertices, with or without weights.
+    pub(super) fn again(&self, weights: bool) -> Self {
+        let (ids, file) = (self.ids.clone(), self.file.clone());
+        Self { ids, file, weights, ..self.with_vertices(self.vertices.clone()) }
+    }
+
     /// The same look-up of other vertices.
-    pub(super) fn with_ids(&self, ids: impl Iterator<Item = String>) -> Self {
-        let Self { graph, direction, threads, memory_bytes, .. } = *self;
-        let watch = self.watch.clone();
-        Self { graph, direction, threads, memory_bytes, watch, ids: ids.collect(), file: None }
+    pub(super) fn with_vertices(&self, vertices: Vec<VertexId>) -> Self {
+        let Self { graph, direction, threads, memory_bytes, weights, .. } = *self;
+        let (watch, ids, file) = (self.watch.clone(), Vec::new(), None);
+        Self { graph, direction, threads, memory_bytes, watch, weights, ids, vertices, file }
+    }
+
+    pub(super) fn graph(&self) -> &'g Graph {
+        self.graph
     }
 
     /// Adds a vertex by its id.
@@ -137,7 +159,7 @@ impl<'g> Neighbors<'g> {
                 for (reader, part) in parts(&readers, &batch) {
                     for (&vertex, list) in part.iter().zip(reader.receive()?) {
                         self.watch.check()?;
-                        visit(&NeighborList::new(graph, &ids, self.direction, vertex, &list)?)?;
+                        visit(&self.list(&ids, vertex, &list)?)?;
                     }
                 }
                 if let Some(fault) = fault {
@@ -172,7 +194,21 @@ impl<'g> Neighbors<'g> {
     fn requested(&self) -> Result<Requested<'_>> {
         let file = self.file.as_deref().map(IdLines::open).transpose()?;
         let (ids_max, found) = (self.ids_max(), VecDeque::new());
-        Ok(Requested { given: self.ids.iter(), file, ids_max, found, fault: None })
+        let (given, vertices) = (self.ids.iter(), self.vertices.iter());
+        Ok(Requested { given, vertices, file, ids_max, found, fault: None })
+    }
+
+    fn list<'a>(
+        &self,
+        ids: &'a Ids,
+        vertex: VertexId,
+        list: &'a [VertexId],
+    ) -> Result<NeighborList<'a>> {
+        let mut weights = Vec::new();
+        if self.weights && self.graph.stored().is_weighted() {
+            self.graph.stored().read_weights(self.direction, vertex, &mut weights)?;
+        }
+        NeighborList::new(ids, vertex, list, weights)
     }
 
     /// Most ids that are looked up at a time.
@@ -253,6 +289,7 @@ pub(super) fn check_direction(graph: &Graph, direction: Direction) -> Result<()>
 /// The requested ids: those given, then the lines of a file.
 struct Requested<'a> {
     given: std::slice::Iter<'a, String>,
+    vertices: std::slice::Iter<'a, VertexId>,
     file: Option<IdLines>,
     /// Most ids that are looked up at a time.
     ids_max: u64,
@@ -270,6 +307,7 @@ impl<'a> Requested<'a> {
         }
         match (self.found.pop_front(), self.fault.take()) {
             (None, Some(fault)) => Err(fault),
+            (None, None) => Ok(self.vertices.next().copied()),
             (found, fault) => {
                 self.fault = fault;
                 Ok(found)
@@ -388,16 +426,11 @@ pub struct NeighborList<'a> {
 
 impl<'a> NeighborList<'a> {
     fn new(
-        graph: &StoredGraph,
         ids: &'a Ids,
-        direction: Direction,
         vertex: VertexId,
         list: &'a [VertexId],
+        weights: Vec<Weight>,
     ) -> Result<Self> {
-        let mut weights = Vec::new();
-        if graph.is_weighted() {
-            graph.read_weights(direction, vertex, &mut weights)?;
-        }
         if ids.is_natural() {
             return Ok(Self { ids, vertex, ranks: list.into(), weights });
         }
@@ -422,6 +455,11 @@ impl<'a> NeighborList<'a> {
         Ok(self.ids.id_of(self.vertex)?)
     }
 
+    /// The number of the vertex.
+    pub fn number(&self) -> VertexId {
+        self.vertex
+    }
+
     /// Its length.
     pub fn degree(&self) -> usize {
         self.ranks.len()
@@ -444,7 +482,7 @@ impl<'a> NeighborList<'a> {
         Ok(ids)
     }
 
-    /// The weights of the edges; empty if the graph has none.
+    /// The weights of the edges; empty if the graph has none, or they are not read.
     pub fn weights(&self) -> &[Weight] {
         &self.weights
     }

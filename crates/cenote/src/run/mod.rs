@@ -294,13 +294,7 @@ impl<'g, A: Algorithm> Run<'g, A> {
         let graph = self.graph.stored();
         let page_bytes = page_bytes(graph);
         self.graph.allow_depth(self.depth.unwrap_or(0));
-        let memory_bytes = match self.memory {
-            Some(size) => size.bytes_of(page_bytes),
-            None => {
-                let unknown = "is needed: the machine's memory is unknown";
-                machine_bytes().ok_or_else(|| Error::parameter("memory", unknown))? / 2
-            }
-        };
+        let memory_bytes = budget_bytes(self.memory, graph)?;
         let engine = EngineConfig::with_memory(memory_bytes)
             .threads(self.threads)
             .strategy(self.strategy)
@@ -320,6 +314,17 @@ fn inputs<A: Algorithm>(graph: &Graph, algorithm: &A) -> Vec<PathBuf> {
     let mut inputs = algorithm.inputs();
     inputs.push(graph.path().to_owned());
     inputs
+}
+
+/// A budget in bytes: as given, or half of the machine's memory.
+pub(crate) fn budget_bytes(memory: Option<MemorySize>, graph: &StoredGraph) -> Result<u64> {
+    match memory {
+        Some(size) => Ok(size.bytes_of(page_bytes(graph))),
+        None => {
+            let unknown = "is needed: the machine's memory is unknown";
+            Ok(machine_bytes().ok_or_else(|| Error::parameter("memory", unknown))? / 2)
+        }
+    }
 }
 
 /// Bytes of the pages that hold lists, in either direction.

@@ -15,3 +15,4 @@ mod snapshots;
 mod tiers;
 mod update;
 mod vertices;
+mod visit;
