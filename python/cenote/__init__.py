@@ -9,9 +9,11 @@
 
 from . import errors
 from ._cenote import Strings, __version__
+from ._features import Features
 from ._graph import Edges, Graph, Sample, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
+from ._replay import pool_replay, tier_replay
 from ._results import (
     UNREACHED,
     Betweenness,
@@ -61,6 +63,7 @@ __all__ = [
     "DeviceError",
     "Dfs",
     "Edges",
+    "Features",
     "FileError",
     "FileMissing",
     "Graph",
@@ -93,6 +96,8 @@ __all__ = [
     "errors",
     "import_graph",
     "open",
+    "pool_replay",
     "profile",
+    "tier_replay",
     "update",
 ]

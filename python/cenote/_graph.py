@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from . import _cenote, _results
+from ._features import Features, write
 from ._options import (
     Ids,
     Memory,
@@ -218,19 +219,36 @@ class Graph(Runs):
         seeds: VertexIds,
         *,
         fanouts: Sequence[int],
+        replace: bool = False,
+        weights: bool = False,
         seed: int = 1,
         direction: Literal["out", "in"] = "out",
         memory: int | None = None,
         threads: int | None = None,
     ) -> Sample:
-        """Samples neighbours, layer by layer, without replacement: a mini-batch for training.
+        """Samples neighbours, layer by layer: a mini-batch for training.
 
         Of each of `seeds` at most `fanouts[0]` neighbours are sampled, of each vertex that is new
-        then at most `fanouts[1]`, and so on. The sample depends on `seed` and the ids alone.
+        then at most `fanouts[1]`, and so on. The sample depends on `seed`, the ids and the other
+        arguments alone, not on threads, memory or the order of the vertices in the file.
+
+        Args:
+            seeds: an id, or ids; one that is given twice counts once.
+            fanouts: how many neighbours to sample of each vertex of a layer.
+            replace: whether a neighbour may be sampled more than once; then there are as many as
+                the fanout of each vertex that has one.
+            weights: sample with probabilities proportional to the weights of the edges: without
+                replacement one after the other, each among those that are left. An edge of weight 0
+                is never sampled.
+            seed: of the random numbers.
+            direction: `"in"` for a directed graph that was imported with `in_edges`.
+            memory: bytes for pages and lists while they are read [256 MiB].
+            threads: reading threads [one per core].
 
         Raises:
             UnknownVertex: there is no vertex of an id.
-            InvalidInput: no fanout, or one that is 0.
+            InvalidInput: no fanout, or one that is 0; a weight that is negative or not finite.
+            Unsupported: `weights` of a graph that has none.
 
         Example:
             >>> sample = g.sample_neighbors(["bash", "vim"], fanouts=[15, 10], seed=7)
@@ -238,11 +256,12 @@ class Graph(Runs):
             (2, [30, 148])
         """
         inward, fanouts = _is_inward(direction), list(fanouts)
-        ids, count, layers = self._native.sample_neighbors(
-            seeds, fanouts, seed, inward, memory, threads
+        ids, vertices, count, layers = self._native.sample_neighbors(
+            seeds, fanouts, seed, inward, replace, weights, memory, threads
         )
-        parts = [(np.asarray(sources), np.asarray(targets)) for sources, targets in layers]
-        return Sample(_results.id_list(ids), count, parts)
+        parts = [(np.asarray(sources), np.asarray(targets)) for sources, targets, _ in layers]
+        positions = [np.asarray(places) for _, _, places in layers]
+        return Sample(_results.id_list(ids), np.asarray(vertices), count, parts, positions)
 
     @staticmethod
     def _split(degrees: _cenote.Array, items: Any) -> list[Any]:
@@ -315,6 +334,52 @@ class Graph(Runs):
             self._native, _is_inward(direction), weights, memory, threads, batch_edges
         )
         return Visit(native, self, frontier)
+
+    def write_features(self, path: PathLike, rows: Any, *, dtype: Any = None) -> int:
+        """Writes a file of features: for each vertex a row of numbers of one type.
+
+        Args:
+            path: the file, beside the graph or elsewhere. It appears when it is complete, and then
+                replaces one of this name.
+            rows: an array of shape (vertices, columns) or (vertices,), or an iterable of such
+                arrays, one after the other: a row for each vertex by its number, so in the order of
+                `ids()`. An iterable is read once, in parts.
+            dtype: the type of the numbers [that of the first array]: bool, integers, floats.
+
+        Returns:
+            The bytes of the file.
+
+        Raises:
+            InvalidInput: fewer or more rows than vertices, rows of different lengths, or a type
+                that does not hold the numbers.
+
+        Example:
+            >>> size = g.write_features("degree.features", g.degree().astype(np.float32))
+            >>> g.features("degree.features").fetch([0, 1, 2]).shape
+            (3, 1)
+        """
+        return write(self._native, path, rows, dtype)
+
+    def features(self, path: PathLike) -> Features:
+        """Opens a file of features of this graph, to fetch the rows of some vertices at a time.
+
+        Rows belong to the numbers of the vertices. Updates keep the numbers, and a vertex that is
+        added later has no row. A compaction and a new import give other numbers: then the file is
+        refused, and has to be written anew.
+
+        Raises:
+            CorruptGraph: it is damaged, cut off or no file of features; the message names the page.
+            InvalidInput: it belongs to another graph, or to another numbering of its vertices.
+            FileMissing: there is no such file.
+
+        Example:
+            >>> rows = np.arange(2 * g.vertex_count, dtype=np.float32).reshape(-1, 2)
+            >>> size = g.write_features("x.features", rows)
+            >>> x = g.features("x.features")
+            >>> x.shape, x.dtype, x[[7, 3]].tolist()
+            ((64245, 2), dtype('float32'), [[14.0, 15.0], [6.0, 7.0]])
+        """
+        return Features(self._native, path)
 
     def edges(self) -> Edges:
         """The edges as a stream of record batches, each edge once.
@@ -394,14 +459,22 @@ class Sample:
 
     Attributes:
         ids: the id of each vertex of the sample: first the given ones, each once.
+        vertices: and its number in the graph, `uint32`: its place in the arrays of answers and its
+            row of features.
         seeds: how many were given.
         layers: the edges of each layer, the nearest first, as two `int64` arrays: the sampled
             neighbours, and for each the vertex whose neighbour it is.
+        positions: of each layer, for each edge its position in the list of that vertex, as
+            `neighbors` and `weighted_neighbors` return it: `int64`. With the vertex it names the
+            edge. The edge number `starts[sample.vertices[target]] + position`, with the sums
+            `starts = np.cumsum(degree) - degree` of `degree = g.degree()`, is unique in the graph.
     """
 
     ids: Ids
+    vertices: NDArray[np.uint32]
     seeds: int
     layers: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    positions: list[NDArray[np.int64]]
 
 
 class Edges:

@@ -39,6 +39,7 @@ def import_graph(
     format: str | None = None,
     header: bool | None = None,
     vertices: Any = None,
+    values: Literal["u64", "i64", "f64"] | None = None,
     keep_duplicates: bool = False,
     keep_self_loops: bool = False,
     ids: Literal["auto", "integer", "string"] = "auto",
@@ -73,7 +74,9 @@ def import_graph(
             for NetworkX `weight` is the attribute [`"weight"`].
         format: of files whose ending does not say it, such as `"edges"` or `"csv"`.
         header: whether the first line of CSV and TSV names the columns [found out].
-        vertices: a path, or ids, of vertices that may have no edge.
+        vertices: a path, or ids, of vertices that may have no edge. A file has an id a line, and
+            behind it its value if it has one.
+        values: the type of the values of vertices [the first that holds the first value].
         keep_duplicates, keep_self_loops: store repeated edges, and edges from a vertex to itself.
         ids: the kind of ids [integers if all of them are].
         order: the order of the vertices in the file; `seed` is that of `"random"`.
@@ -114,6 +117,7 @@ def import_graph(
         weight=weight,
         format=format,
         header=header,
+        values=values,
         keep_duplicates=keep_duplicates,
         keep_self_loops=keep_self_loops,
         ids=ids,

@@ -365,14 +365,24 @@ class Runs:
         return _results.Walks(self._run("walk", options, **own))
 
     def wcc(
-        self, *, since: _results.Components | None = None, **options: Unpack[RunOptions]
+        self,
+        *,
+        since: _results.Components | None = None,
+        since_file: PathLike | None = None,
+        **options: Unpack[RunOptions],
     ) -> _results.Components:
         """Weakly connected components.
 
         Args:
             since: the answer for an earlier state of the graph: if edges were only added since,
                 only the pages of lists that changed are read.
+            since_file: the file of such an answer, that `to_parquet` has written. The state that it
+                belongs to has to be the newest commit or a snapshot, else everything is computed,
+                and `summary["everything_because"]` says why.
             options: see `RunOptions`.
+
+        Raises:
+            InvalidInput: both of `since` and `since_file`, or a file that is no such answer.
 
         Example:
             >>> components = g.wcc()
@@ -381,8 +391,14 @@ class Runs:
             >>> ids = components.ids()
             >>> ids[components.labels[g.vertex_of("bash")]]
             '0ad'
+            >>> size = components.to_parquet("components.parquet")
+            >>> g.wcc(since_file="components.parquet").summary["since"]["pages_read"]
+            0
         """
-        common, progress = split(options)
+        if since is not None and since_file is not None:
+            raise InvalidInput("since and since_file are both earlier answers: give one of them")
+        own, progress = split(options)
+        common = given(since_file=since_file) | own
         earlier = None if since is None else since._native
         return _results.Components(self._native.run("wcc", common, earlier, progress))
 

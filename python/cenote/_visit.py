@@ -101,13 +101,18 @@ def _numbers(frontier: Frontier, vertices: int) -> bytes | None:
     found = np.asarray(frontier)
     if found.dtype == bool and found.shape == (vertices,):
         found = np.flatnonzero(found)
-    elif found.ndim != 1 or (found.dtype.kind not in "iu" and found.size > 0):
-        reason = f"an array of {found.dtype} of shape {found.shape}"
-        raise InvalidInput(
-            f"frontier is {reason}: expected {vertices} booleans, or numbers of vertices"
-        )
-    elif found.size > 0 and (found.min() < 0 or found.max() >= vertices):
-        beyond = next(int(v) for v in found if not 0 <= v < vertices)
-        reason = f"frontier has the vertex {beyond}: the graph has {vertices} vertices"
-        raise InvalidInput(reason)
+    if found.dtype == bool:
+        reason = f"frontier has the shape {found.shape}"
+        raise InvalidInput(f"{reason}: expected a boolean for each of {vertices} vertices")
+    return numbers(found, "frontier", vertices)
+
+
+def numbers(found: NDArray[Any], name: str, limit: int) -> bytes:
+    """Numbers below a limit, four bytes each."""
+    if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size > 0):
+        reason = f"{name} has the type {found.dtype} and the shape {found.shape}"
+        raise InvalidInput(f"{reason}: expected numbers of vertices")
+    if found.size > 0 and (found.min() < 0 or found.max() >= limit):
+        beyond = int(found[(found < 0) | (found >= limit)][0])
+        raise InvalidInput(f"{name} has the vertex {beyond}: there are {limit}")
     return found.astype("<u4").tobytes()

@@ -15,6 +15,7 @@ use crate::arrow::array_capsules;
 /// Values of all vertices.
 #[derive(Clone, Copy)]
 pub enum Slice<'a> {
+    U8(&'a [u8]),
     U32(&'a [u32]),
     U64(&'a [u64]),
     I64(&'a [i64]),
@@ -35,12 +36,18 @@ impl Array {
     /// An array of `owner`, which must not move or change it.
     pub fn of(slice: Slice<'_>, owner: Arc<dyn Any + Send + Sync>) -> Self {
         let (address, len, kind) = match slice {
+            Slice::U8(values) => (values.as_ptr().addr(), values.len(), "|u1"),
             Slice::U32(values) => (values.as_ptr().addr(), values.len(), "<u4"),
             Slice::U64(values) => (values.as_ptr().addr(), values.len(), "<u8"),
             Slice::I64(values) => (values.as_ptr().addr(), values.len(), "<i8"),
             Slice::F64(values) => (values.as_ptr().addr(), values.len(), "<f8"),
         };
         Self { address, len, kind, _owner: owner }
+    }
+
+    pub fn of_bytes(values: Vec<u8>) -> Self {
+        let values = Arc::new(values);
+        Self::of(Slice::U8(&values), Arc::clone(&values) as _)
     }
 
     pub fn of_u32(values: Vec<u32>) -> Self {

@@ -3,6 +3,7 @@
 use arrow_schema::ArrowError;
 use cenote::Error;
 use cenote::import::ImportError;
+use cenote_replay::ReplayError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -12,6 +13,8 @@ pub enum Failure {
     Library(Error),
     /// An import failed.
     Import(ImportError),
+    /// A replay failed.
+    Replay(ReplayError),
     /// Python code that was called raised an exception.
     Python(PyErr),
 }
@@ -60,6 +63,7 @@ impl From<Failure> for PyErr {
                 Error::InvalidInput(message) => invalid(named(&message)),
                 other => of(&other),
             },
+            Failure::Replay(error) => of_replay(&error, &error.to_string()),
             Failure::Library(error) => of(&error),
         }
     }
@@ -73,6 +77,31 @@ fn named(message: &impl ToString) -> String {
     })
 }
 
+/// An exception for the error of a replay, with the message of what contains it.
+fn of_replay(error: &ReplayError, message: &str) -> PyErr {
+    let name = match error {
+        ReplayError::Combination { source, .. } => return of_replay(source, message),
+        ReplayError::Cancelled => return PyKeyboardInterrupt::new_err(message.to_owned()),
+        ReplayError::Config(_) | ReplayError::Tier(_) | ReplayError::Workload(_) => "InvalidInput",
+        ReplayError::File { source, .. } => {
+            return exception(name_of(source), message, source.raw_os_error());
+        }
+        ReplayError::Device(_) | ReplayError::Pool(_) | ReplayError::Threads { .. } => {
+            "DeviceError"
+        }
+        _ => "CenoteError",
+    };
+    exception(name, message, None)
+}
+
+/// The exception of an I/O error.
+fn name_of(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::NotFound => "FileMissing",
+        _ => "FileError",
+    }
+}
+
 fn of(error: &Error) -> PyErr {
     let message = error.to_string();
     let name = match error {
@@ -84,11 +113,7 @@ fn of(error: &Error) -> PyErr {
         Error::Unsupported(_) => "Unsupported",
         Error::Cancelled => return PyKeyboardInterrupt::new_err(message),
         Error::Io { source, .. } => {
-            let name = match source.kind() {
-                std::io::ErrorKind::NotFound => "FileMissing",
-                _ => "FileError",
-            };
-            return exception(name, &message, source.raw_os_error());
+            return exception(name_of(source), &message, source.raw_os_error());
         }
         Error::Device(_) => "DeviceError",
         _ => "CenoteError",

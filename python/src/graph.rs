@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cenote::algorithm::Wcc;
 use cenote::export::EdgeBatches;
-use cenote::graph::Neighbors;
+use cenote::graph::{Neighbors, SampleOptions};
 use cenote::run::{Answer, Run};
 use cenote::{Direction, Error, Graph, Id, VertexId};
 use pyo3::prelude::*;
@@ -83,8 +83,9 @@ where
     Ok(PyAnswer::new(answer, call))
 }
 
-/// Ids, how many of them were given, and the sources and targets of each layer.
-type Sampled = (Py<PyAny>, usize, Vec<(Array, Array)>);
+/// Ids, numbers of vertices, how many of them were given, and the sources, targets and positions of
+/// each layer.
+type Sampled = (Py<PyAny>, Array, usize, Vec<(Array, Array, Array)>);
 
 /// A look-up of the lists of vertices.
 fn lists<'g>(
@@ -237,7 +238,7 @@ impl PyGraph {
             return Err(exception("Unsupported", &reason, None));
         }
         let call = Arc::new(Call::default());
-        let lists = lists(&graph, &ids, inward, &call, memory, threads);
+        let lists = lists(&graph, &ids, inward, &call, memory, threads).weights(weights);
         let (degrees, ids, found) = call.wait(py, None, || {
             let (mut degrees, mut found) = (Vec::new(), Vec::new());
             let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
@@ -255,9 +256,11 @@ impl PyGraph {
         Ok((Array::of_u64(degrees), ids.into_python(py)?, found))
     }
 
-    /// Samples neighbours of vertices, layer by layer. Returns the ids of the sample, how many of
-    /// them were given, and the edges of each layer by the numbers of the sample.
-    #[pyo3(signature = (ids, fanouts, seed, inward=false, memory=None, threads=None))]
+    /// Samples neighbours of vertices, layer by layer. Returns the ids of the sample, their numbers
+    /// in the graph, how many of them were given, and the edges of each layer by the numbers of the
+    /// sample, with their positions in the lists.
+    #[pyo3(signature = (ids, fanouts, seed, inward=false, replace=false, weighted=false,
+                        memory=None, threads=None))]
     #[expect(clippy::too_many_arguments, reason = "the options of the method of Python")]
     fn sample_neighbors(
         &self,
@@ -266,24 +269,28 @@ impl PyGraph {
         fanouts: Vec<usize>,
         seed: u64,
         inward: bool,
+        replace: bool,
+        weighted: bool,
         memory: Option<u64>,
         threads: Option<usize>,
     ) -> PyResult<Sampled> {
         let (graph, ids) = (self.open_graph()?, id_texts(ids)?);
         let call = Arc::new(Call::default());
         let lists = lists(&graph, &ids, inward, &call, memory, threads);
-        let (ids, seeds, layers) = call.wait(py, None, || {
-            let sample = lists.sample(&fanouts, seed)?;
+        let (ids, vertices, seeds, layers) = call.wait(py, None, || {
+            let options = SampleOptions { replace, weighted };
+            let sample = lists.sample_with(&fanouts, seed, options)?;
             let mut ids = IdList::new(cenote::graph::has_names(graph.stored()));
             sample.ids.iter().for_each(|id| ids.push(id.as_ref()));
             let wide = |numbers: Vec<u32>| numbers.into_iter().map(i64::from).collect();
-            let layers = sample.layers.into_iter();
-            let layers = layers.map(|layer| (wide(layer.sources), wide(layer.targets)));
-            Ok((ids, sample.seeds, layers.collect::<Vec<(Vec<i64>, Vec<i64>)>>()))
+            let layers = sample.layers.into_iter().map(|layer| {
+                let positions = layer.positions.into_iter().map(|place| place as i64).collect();
+                [wide(layer.sources), wide(layer.targets), positions]
+            });
+            Ok((ids, sample.vertices, sample.seeds, layers.collect::<Vec<[Vec<i64>; 3]>>()))
         })?;
-        let layers = layers.into_iter();
-        let layers = layers.map(|(from, to)| (Array::of_i64(from), Array::of_i64(to)));
-        Ok((ids.into_python(py)?, seeds, layers.collect()))
+        let layers = layers.into_iter().map(|layer| layer.map(Array::of_i64).into());
+        Ok((ids.into_python(py)?, Array::of_u32(vertices), seeds, layers.collect()))
     }
 
     /// The lengths of the lists of vertices; of all of them, by vertex, if none is given.
@@ -300,7 +307,7 @@ impl PyGraph {
         let call = Arc::new(Call::default());
         let degrees = call.wait(py, None, || {
             if let Some(ids) = &ids {
-                let lists = lists(&graph, ids, inward, &call, None, None);
+                let lists = lists(&graph, ids, inward, &call, None, None).weights(false);
                 let mut degrees = Vec::with_capacity(ids.len());
                 lists.for_each(|list| {
                     degrees.push(list.degree() as u64);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use cenote::Import;
 use cenote::import::{
     ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, InputSpec, Order, WeightType,
 };
+use cenote::{Import, ValueType};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -100,6 +100,10 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
             let kinds = [("auto", Auto), ("integer", Integer), ("string", String)];
             let kind = one_of(name, value, &kinds)?;
             step(move |import| import.ids(kind))
+        }
+        "values" => {
+            let kind = one_of(name, value, &ValueType::NAMES)?;
+            step(move |import| import.values(kind))
         }
         "order" => {
             let order = order(name, value, seed)?;

@@ -4,7 +4,9 @@
 //! - `answer`, `array`, `arrow`: answers, and their values in NumPy and Arrow
 //! - `import`, `batches`: imports of files and of Python objects
 //! - `visit`: passes over lists in batches
+//! - `features`: files of features
 //! - `update`: changes, snapshots, compaction, check, profiles of drives
+//! - `replay`: page loads through the buffer pool and through tiers
 //! - `call`: long calls without the interpreter's lock, ended by Ctrl-C
 //! - `options`, `errors`: options by their names, exceptions
 
@@ -14,9 +16,11 @@ mod arrow;
 mod batches;
 mod call;
 mod errors;
+mod features;
 mod graph;
 mod import;
 mod options;
+mod replay;
 mod update;
 mod visit;
 
@@ -30,12 +34,16 @@ fn _cenote(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<answer::PyAnswer>()?;
     module.add_class::<graph::PyGraph>()?;
     module.add_class::<update::PyUpdate>()?;
+    module.add_class::<features::PyFeatureWriter>()?;
+    module.add_class::<features::PyFeatures>()?;
     module.add_class::<visit::PyLists>()?;
     module.add_class::<visit::PyPass>()?;
     module.add_function(wrap_pyfunction!(import::import_graph, module)?)?;
     module.add_function(wrap_pyfunction!(update::check, module)?)?;
     module.add_function(wrap_pyfunction!(update::compact, module)?)?;
     module.add_function(wrap_pyfunction!(update::profile, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::pool_replay, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::tier_replay, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     Ok(())
 }

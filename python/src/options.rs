@@ -291,8 +291,11 @@ impl Options for Scc {
 }
 
 impl Options for Wcc {
-    fn set<'g>(_: Run<'g, Self>, _: &str, _: &Bound<'_, PyAny>) -> Set<'g, Self> {
-        Ok(None)
+    fn set<'g>(run: Run<'g, Self>, name: &str, value: &Bound<'_, PyAny>) -> Set<'g, Self> {
+        Ok(match name {
+            "since_file" => Some(run.since_file(value.extract::<std::path::PathBuf>()?)),
+            _ => None,
+        })
     }
 
     fn slice<'a>(output: &'a Self::Output, column: &str) -> Option<Slice<'a>> {

@@ -10,6 +10,7 @@
 //! - [`Error`], [`Warning`]: errors, and conditions that a caller should know
 //! - [`MemorySize`]: sizes such as `64MiB`
 //! - [`output`], [`export`]: files of answers and of edges
+//! - [`features`]: rows of numbers for vertices, in a file beside the graph
 //! - [`Import`], [`import`]: builds graph files from edges
 //! - [`tiers`]: a graph over several devices
 //! - [`Update`], [`update`]: changes of a stored graph
@@ -20,6 +21,7 @@ pub mod compact;
 pub mod drive;
 pub mod error;
 pub mod export;
+pub mod features;
 pub mod graph;
 pub mod import;
 mod keys;

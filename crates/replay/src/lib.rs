@@ -3,6 +3,7 @@
 //! - [`pool_replay`]: runs loads with each policy, writer and prefetcher of the pool; see [`pool`]
 //! - [`tier_replay`]: runs loads with each migration policy, in virtual time; see [`tier`]
 //! - [`load`]: the loads of both, generated or read from traces
+//! - [`choice`]: lists of policies, writers and prefetchers by their names
 //! - [`chart`]: results as data for plots
 //! - [`Control`]: progress and cancellation
 //!
@@ -21,6 +22,7 @@
 //! ```
 
 pub mod chart;
+pub mod choice;
 mod control;
 mod error;
 pub mod load;

@@ -31,12 +31,14 @@ pub use self::info::{Info, SectionInfo, SnapshotInfo, ValueInfo, WeightInfo};
 pub use self::neighbors::{NeighborList, Neighbors};
 pub use self::open::OpenOptions;
 use self::open::Opening;
+pub(crate) use self::sample::key_of as id_key;
 pub use self::sample::{Sample, SampleOptions, SampledLayer};
 pub use self::visit::{ListBatch, ListReader, Pass, Visit};
 use crate::drive::{DriveOptions, Warning};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
+use crate::features::{FeatureType, FeatureWriter, Features};
 use crate::tiers::graph::TieredGraph;
 use crate::tiers::members::Access;
 use crate::update::{Update, UpdateOptions};
@@ -248,6 +250,33 @@ impl Graph {
     /// Passes over the lists of all vertices or of a frontier, in batches.
     pub fn visit(&self) -> Visit<'_> {
         Visit::new(self)
+    }
+
+    /// Creates a file of features: for each vertex a row of `columns` numbers, to be pushed by
+    /// ascending number of the vertex. Replaces a file of this name when it is complete.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] without columns; [`Error::InvalidInput`] for a path that must not be
+    /// replaced; the file cannot be created.
+    pub fn create_features(
+        &self,
+        path: impl AsRef<Path>,
+        kind: FeatureType,
+        columns: u32,
+    ) -> Result<FeatureWriter> {
+        FeatureWriter::create(self, path.as_ref(), kind, columns)
+    }
+
+    /// Opens a file of features of this graph.
+    ///
+    /// Rows belong to the numbers of vertices. Updates keep these, and a vertex that is added later
+    /// has no row; a compaction and a new import give new ones, and then the file is refused.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a file that is damaged, cut off or none of features;
+    /// [`Error::InvalidInput`] for that of another graph or numbering.
+    pub fn features(&self, path: impl AsRef<Path>) -> Result<Features> {
+        Features::open(self, path.as_ref())
     }
 
     /// An export of the edges.

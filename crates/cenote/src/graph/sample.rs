@@ -178,7 +178,7 @@ fn weights_of(list: &NeighborList<'_>) -> Result<Vec<f64>, String> {
 }
 
 /// The key of the random numbers of a vertex.
-fn key_of(id: &Id, seed: u64) -> u64 {
+pub(crate) fn key_of(id: &Id, seed: u64) -> u64 {
     let seed = mix(seed.wrapping_add(GOLDEN));
     match id {
         Id::Integer(id) => mix(seed ^ mix(id.wrapping_add(GOLDEN))),

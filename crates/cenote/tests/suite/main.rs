@@ -6,6 +6,7 @@ mod arrow;
 mod compact;
 mod export;
 mod export_and_import;
+mod features;
 #[path = "../../../store/tests/graphs/mod.rs"]
 mod graphs;
 mod import;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use cenote::memory::MemorySize;
 use cenote_pool::policy::PolicyKind;
 use cenote_pool::prefetch::PrefetchKind;
+use cenote_replay::choice::List;
 use cenote_replay::load::LoadKind;
 use cenote_replay::pool::{Ideal, PoolSize, Sweep, WriterKind};
 use cenote_replay::{PoolReplay, PoolReplayConfig, pool_replay};
@@ -18,7 +19,7 @@ use crate::output::{self, count};
 use crate::progress;
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replays::{List, LoadFlags, share, with_bar};
+use crate::verb::replays::{LoadFlags, share, with_bar};
 
 /// Replay page accesses through the buffer pool, with each given policy, writer and prefetcher
 ///

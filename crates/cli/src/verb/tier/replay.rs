@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use cenote_replay::choice::List;
 use cenote_replay::tier::PAPER_PAGES;
 use cenote_replay::tier::capacity::Capacities;
 use cenote_replay::tier::load::TierLoadKind;
@@ -16,7 +17,7 @@ use crate::args::Report;
 use crate::output::{self, count};
 use crate::svg;
 use crate::verb::Outcome;
-use crate::verb::replays::{List, LoadFlags, share, with_bar};
+use crate::verb::replays::{LoadFlags, share, with_bar};
 
 /// Replay page accesses through several tiers in virtual time, once for each policy
 ///
