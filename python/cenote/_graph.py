@@ -141,6 +141,33 @@ class Graph(Runs):
         """The id of a vertex, by its number."""
         return self._native.id_of(vertex)
 
+    def value(self, id: VertexId) -> int | float | None:
+        """The value of a vertex, that an import or an update has given it; None without one.
+
+        Raises:
+            UnknownVertex: there is no vertex of the id.
+        """
+        return self._native.value(id)
+
+    def values(self) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        """The numbers of the vertices that have a value, ascending, and their values.
+
+        Returns:
+            Two arrays of shape (values,), the second of `uint64`, `int64` or `float64` as the graph
+            stores them. They are all in memory.
+
+        Example:
+            >>> cenote.import_graph([(1, 2)], "valued.cenote")["vertices"]
+            2
+            >>> with cenote.update("valued.cenote", values="f64") as u:
+            ...     u.set_value(2, 0.5)
+            >>> with cenote.open("valued.cenote") as valued:
+            ...     valued.value(1), valued.value(2), [a.tolist() for a in valued.values()]
+            (None, 0.5, [[1], [0.5]])
+        """
+        vertices, values = self._native.values()
+        return np.asarray(vertices), np.asarray(values)
+
     @overload
     def neighbors(  # type: ignore[overload-overlap]  # a string is one id, not several
         self,

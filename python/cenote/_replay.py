@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 from . import _cenote
 from ._options import Memory, OnProgress, PathLike, given, listener
-
-if TYPE_CHECKING:
-    One = TypeVar("One")
 
 Names: TypeAlias = "str | Sequence[str]"
 """A name, or several; `"all"` where it says so."""
@@ -220,6 +217,6 @@ def tier_replay(
     return found
 
 
-def _list(value: One | Sequence[One]) -> list[Any]:
+def _list(value: PathLike | Sequence[PathLike]) -> list[PathLike]:
     """A value, or several, as a list."""
-    return [value] if isinstance(value, str | os.PathLike) else list(value)  # type: ignore[arg-type]
+    return [value] if isinstance(value, str | os.PathLike) else list(value)

@@ -376,9 +376,9 @@ class Runs:
         Args:
             since: the answer for an earlier state of the graph: if edges were only added since,
                 only the pages of lists that changed are read.
-            since_file: the file of such an answer, that `to_parquet` has written. The state that it
-                belongs to has to be the newest commit or a snapshot, else everything is computed,
-                and `summary["everything_because"]` says why.
+            since_file: the file of such an answer, that `to_parquet` has written. If the state that
+                it belongs to is not kept, as that of a graph opened `at` a snapshot is, everything
+                is computed, and `summary["everything_because"]` says why.
             options: see `RunOptions`.
 
         Raises:

@@ -82,7 +82,15 @@ fn of_replay(error: &ReplayError, message: &str) -> PyErr {
     let name = match error {
         ReplayError::Combination { source, .. } => return of_replay(source, message),
         ReplayError::Cancelled => return PyKeyboardInterrupt::new_err(message.to_owned()),
-        ReplayError::Config(_) | ReplayError::Tier(_) | ReplayError::Workload(_) => "InvalidInput",
+        ReplayError::Config(_) | ReplayError::Tier(_) => "InvalidInput",
+        // A trace that cannot be read, or one that is no trace.
+        ReplayError::Workload(fault) => match std::error::Error::source(fault) {
+            Some(source) => match source.downcast_ref::<std::io::Error>() {
+                Some(source) => return exception(name_of(source), message, source.raw_os_error()),
+                None => "InvalidInput",
+            },
+            None => "InvalidInput",
+        },
         ReplayError::File { source, .. } => {
             return exception(name_of(source), message, source.raw_os_error());
         }

@@ -7,7 +7,7 @@ use cenote::algorithm::Wcc;
 use cenote::export::EdgeBatches;
 use cenote::graph::{Neighbors, SampleOptions};
 use cenote::run::{Answer, Run};
-use cenote::{Direction, Error, Graph, Id, VertexId};
+use cenote::{Direction, Error, Graph, Id, Value, ValueType, VertexId};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -101,6 +101,11 @@ fn lists<'g>(
     lists = memory.into_iter().fold(lists, Neighbors::memory);
     lists = threads.into_iter().fold(lists, Neighbors::threads);
     ids.iter().fold(lists, |lists, id| lists.of(id))
+}
+
+/// The values of a graph, which are all of one type.
+fn of_kind<T>(values: Vec<Value>, of: impl Fn(Value) -> Option<T>) -> Vec<T> {
+    values.into_iter().map(|value| of(value).expect("values have the type of the graph")).collect()
 }
 
 #[pymethods]
@@ -337,6 +342,46 @@ impl PyGraph {
         let graph = self.open_graph()?;
         let id = py.detach(|| -> Result<Id, Error> { Ok(graph.ids()?.id_of(vertex)?) });
         crate::array::id_object(py, &id.map_err(Failure::from)?)
+    }
+
+    /// The value of a vertex; none if it has no value.
+    fn value(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let (graph, id) = (self.open_graph()?, crate::options::id_text(id)?);
+        Ok(match py.detach(|| graph.value(id)).map_err(Failure::from)? {
+            None => py.None(),
+            Some(Value::U64(value)) => value.into_pyobject(py)?.into_any().unbind(),
+            Some(Value::I64(value)) => value.into_pyobject(py)?.into_any().unbind(),
+            Some(Value::F64(value)) => value.into_pyobject(py)?.into_any().unbind(),
+        })
+    }
+
+    /// The vertices that have a value, ascending, and their values.
+    fn values(&self, py: Python<'_>) -> PyResult<(Array, Array)> {
+        let graph = self.open_graph()?;
+        let call = Arc::new(Call::default());
+        let (mut vertices, mut values) = (Vec::new(), Vec::new());
+        call.wait(py, None, || {
+            Ok(graph.for_each_value(&mut |vertex, value| {
+                vertices.push(vertex);
+                values.push(value);
+                Ok(())
+            })?)
+        })?;
+        let values = match graph.stored().superblock().value_type {
+            None | Some(ValueType::U64) => Array::of_u64(of_kind(values, |value| match value {
+                Value::U64(value) => Some(value),
+                _ => None,
+            })),
+            Some(ValueType::I64) => Array::of_i64(of_kind(values, |value| match value {
+                Value::I64(value) => Some(value),
+                _ => None,
+            })),
+            Some(ValueType::F64) => Array::of_f64(of_kind(values, |value| match value {
+                Value::F64(value) => Some(value),
+                _ => None,
+            })),
+        };
+        Ok((Array::of_u32(vertices), values))
     }
 
     /// The edges as a stream of batches.

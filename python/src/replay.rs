@@ -46,6 +46,19 @@ impl<'py> Given<'_, 'py> {
         self.get(name)?.map(|value| value.extract().map_err(Into::into)).transpose()
     }
 
+    /// A number of at least 1.
+    fn count<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>> + Default + PartialEq,
+    {
+        match self.value(name)? {
+            Some(count) if count == T::default() => {
+                Err(invalid(format!("{name} is 0: at least 1 is needed")))
+            }
+            count => Ok(count),
+        }
+    }
+
     /// Sets a field whose default is not `None`.
     fn set<T>(&self, name: &str, field: &mut T) -> PyResult<()>
     where
@@ -141,16 +154,16 @@ pub fn pool_replay(
     given.choices("policies", &mut config.policies)?;
     given.choices("writers", &mut config.writers)?;
     given.choices("prefetch", &mut config.prefetch)?;
-    let frames: Option<usize> = given.value("frames")?;
+    let frames: Option<usize> = given.count("frames")?;
     let pool = given.size("pool")?.map(pool_size);
     if frames.is_some() && pool.is_some() {
         return Err(invalid("frames and pool are both sizes of the pool: give one of them"));
     }
     config.pool = frames.map(PoolSize::Frames).or(pool);
-    (config.n_w, config.n_e) = (given.value("n_w")?, given.value("n_e")?);
-    given.set("cleaner_batch", &mut config.cleaner_batch)?;
-    given.set("threads", &mut config.threads)?;
-    given.set("repeats", &mut config.repeats)?;
+    (config.n_w, config.n_e) = (given.count("n_w")?, given.count("n_e")?);
+    config.cleaner_batch = given.count("cleaner_batch")?.unwrap_or(config.cleaner_batch);
+    config.threads = given.count("threads")?.unwrap_or(config.threads);
+    config.repeats = given.count("repeats")?.unwrap_or(config.repeats);
     config.sweep = given.get("sweep")?.map(|given| sweep(&given)).transpose()?;
     given.end("pool_replay")?;
     run(py, progress.as_ref(), |control| Ok(json(&replay_pool(&config, control)?)))
@@ -218,7 +231,7 @@ pub fn tier_replay(
     config.capacities = given.all("capacities")?;
     given.choices("policies", &mut config.policies)?;
     let interval_us: Option<f64> = given.value("interval_us")?;
-    let clients: Option<u32> = given.value("clients")?;
+    let clients: Option<u32> = given.count("clients")?;
     config.arrivals = match (interval_us, clients) {
         (Some(_), Some(_)) => {
             return Err(invalid("clients wait for answers, and interval_us does not: give one"));

@@ -47,7 +47,7 @@ def test_samples_name_edges_of_the_graph(directed, random_graph):
 
 def test_weighted_samples_have_the_distribution_of_numpy(directed):
     """The number of times that each neighbour is the only one, against its share of the weights."""
-    (ids, weights), trials = directed.weighted_neighbors([3])[0], 1_500
+    (ids, weights), trials = directed.weighted_neighbors([3])[0], 400
     for replace in (False, True):
         options = {"fanouts": [1], "weights": True, "replace": replace}
         picks = [
@@ -143,7 +143,7 @@ def test_replays_are_those_of_the_command():
         ["ms", "mu"], device="sim:p4510", policies="all", writers=["ace"], pages=500, ops=900,
         frames=50, sweep=("n_w", [1, 4]), seed=3,
     )  # fmt: skip
-    assert len(found["rows"]) == 2 * 6 * (1 + 2) or len(found["rows"]) == 2 * 6 * 2 * 2
+    assert len(found["rows"]) == 2 * 6 * 2 * 2, "loads, policies, writers, values"
     assert {row["writer"] for row in found["rows"]} == {"classical", "ace"}
     tiers = {"tiers": ["80us:1:32/8", "7000us:1:1"], "capacities": "10%", "cpu_ops": 0}
     found = cenote.tier_replay("uniform", policies="tlfu", pages=500, ops=900, **tiers)
@@ -173,6 +173,7 @@ def test_components_go_on_from_a_file(folder):
     with cenote.open("g.cenote") as graph:
         earlier = graph.wcc()
         earlier.to_parquet("c.parquet")
+        graph.snapshot("before")
         with pytest.raises(cenote.InvalidInput, match="give one of them"):
             graph.wcc(since=earlier, since_file="c.parquet")
         with graph.update() as update:
@@ -184,11 +185,13 @@ def test_components_go_on_from_a_file(folder):
 
 def test_values_of_imported_vertices_have_the_type_that_is_given(folder):
     (folder / "v.txt").write_text("1\t5\n2\t6\n9\n")
-    for values, expected in [(None, "u64"), ("f64", "f64")]:
+    for values, expected in [(None, np.uint64), ("f64", np.float64), ("i64", np.int64)]:
         cenote.import_graph(
             [(1, 2)], "g.cenote", vertices="v.txt", values=values, overwrite=True, memory="64MiB"
         )
         with cenote.open("g.cenote") as graph:
-            assert expected in str(graph.info()["values"]) and graph.vertex_count == 3
+            vertices, found = graph.values()
+            assert (vertices.tolist(), found.tolist(), found.dtype) == ([0, 1], [5, 6], expected)
+            assert (graph.value(2), graph.value(9), graph.vertex_count) == (6, None, 3)
     with pytest.raises(cenote.InvalidInput, match="values"):
         cenote.import_graph([(1, 2)], "h.cenote", vertices="v.txt", values="u8")
