@@ -153,7 +153,8 @@ fn vertices_of(ids: &Ids, given: &[Id]) -> Result<Vec<VertexId>> {
     let sorted: Vec<IdRef<'_>> = order.iter().map(|&at| given[at].as_ref()).collect();
     let mut vertices = vec![0; given.len()];
     for (at, vertex) in order.into_iter().zip(ids.vertices_of(&sorted)?) {
-        vertices[at] = vertex.expect("a neighbour is a vertex of the graph");
+        let deleted = || format!("a list has the neighbour `{}`, which is deleted", given[at]);
+        vertices[at] = vertex.ok_or_else(|| Error::Corrupt(deleted().into()))?;
     }
     Ok(vertices)
 }
