@@ -195,3 +195,20 @@ def test_values_of_imported_vertices_have_the_type_that_is_given(folder):
             assert (graph.value(2), graph.value(9), graph.vertex_count) == (6, None, 3)
     with pytest.raises(cenote.InvalidInput, match="values"):
         cenote.import_graph([(1, 2)], "h.cenote", vertices="v.txt", values="u8")
+
+
+def test_samples_of_names_are_those_of_their_lists(folder):
+    edges = [(f"a{v}", f"a{v * 7 % 40}") for v in range(40)] + [(f"a{v}", "a3") for v in range(40)]
+    cenote.import_graph(edges, "g.cenote", order="random", memory="64MiB")
+    with cenote.update("g.cenote") as update:
+        for v in range(12):
+            update.add("a3", f"{v}new")
+        update.delete_vertex("a5")
+    with cenote.open("g.cenote") as graph:
+        found = graph.sample_neighbors("a3", fanouts=[300, 2], replace=True)
+        (sources, targets), positions = found.layers[0], found.positions[0]
+        neighbours = graph.neighbors("a3")
+        assert len(sources) == 300 and set(targets) == {0}
+        assert [found.ids[at] for at in sources] == [neighbours[at] for at in positions]
+        assert {found.ids[at] for at in sources} == set(neighbours), "each at least once of 300"
+        assert [graph.vertex_of(id) for id in found.ids] == found.vertices.tolist()
