@@ -12,12 +12,14 @@
 //! - [`output`], [`export`]: files of answers and of edges
 //! - [`features`]: rows of numbers for vertices, in a file beside the graph
 //! - [`Import`], [`import`]: builds graph files from edges
+//! - [`Components`], [`components`]: components straight from edges, without a graph file
 //! - [`tiers`]: a graph over several devices
 //! - [`Update`], [`update`]: changes of a stored graph
 //! - [`Compact`], [`compact`]: rewrites a graph that was changed
 
 pub mod algorithm;
 pub mod compact;
+pub mod components;
 pub mod drive;
 pub mod error;
 pub mod export;
@@ -37,6 +39,7 @@ pub use cenote_algo as algo;
 pub use cenote_engine as engine;
 pub use cenote_store::{Direction, Id, IdRef, Op, Value, ValueType, VertexId, Weight};
 pub use compact::Compact;
+pub use components::Components;
 pub use drive::Warning;
 pub use engine::Strategy;
 pub use error::{Error, Result};

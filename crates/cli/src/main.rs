@@ -35,6 +35,8 @@ use crate::verb::{Outcome, Verb};
 #[derive(Debug, Parser)]
 #[command(name = "cenote", version, about, long_about = None, after_help = EXAMPLES)]
 struct Cli {
+    #[command(flatten)]
+    progress: progress::Flags,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    cli.progress.apply();
     warning::print_to_stderr();
     let result = cancel::listen().and_then(|()| cli.verb.run());
     progress::clear();

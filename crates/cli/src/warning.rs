@@ -24,6 +24,9 @@ impl Subscriber for Stderr {
     }
 
     fn event(&self, event: &Event<'_>) {
+        if progress::is_quiet() {
+            return;
+        }
         let line = one_line(&text(event));
         progress::above(|| eprintln!("cenote: warning: {line}"));
     }

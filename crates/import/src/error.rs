@@ -136,6 +136,24 @@ pub enum ImportError {
         /// Where the block starts, in bytes.
         offset: u64,
     },
+    /// The memory budget is too small for the ids of edges that are not imported.
+    #[error(
+        "`memory` of {given} bytes is too small for {what} of {vertices} vertices, met in {part}: \
+         about {needed} bytes would do; a graph file takes less, which `cenote import` makes of \
+         the edges"
+    )]
+    Straight {
+        /// The budget in bytes.
+        given: usize,
+        /// About a sufficient budget in bytes.
+        needed: usize,
+        /// Vertices met before.
+        vertices: u64,
+        /// The part of the input in which they were met.
+        part: String,
+        /// What did not fit.
+        what: &'static str,
+    },
     /// The import was cancelled.
     #[error("import was stopped; nothing was left behind")]
     Cancelled,

@@ -29,6 +29,7 @@ mod blocks;
 mod budget;
 mod build;
 mod collect;
+mod components;
 mod config;
 mod driver;
 mod each;
@@ -60,6 +61,7 @@ pub mod workspace;
 pub use arrow::ArrowBatches;
 /// The crate of [`ArrowBatches`], in the version that it uses.
 pub use arrow_array;
+pub use components::{Components, ComponentsConfig, VertexIds, components};
 pub use config::{Format, Header, IdKind, ImportConfig, Input, InputSpec, THREADS_MAX};
 
 pub use each::{VisitEdge, for_each_edge};

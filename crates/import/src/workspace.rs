@@ -129,15 +129,38 @@ fn unique_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Creates an empty spill file in a folder.
+fn spill_in(folder: &Path) -> Result<Arc<dyn Device>> {
+    let file = tempfile::tempfile_in(folder).map_err(|source| ImportError::Output {
+        path: folder.to_owned(),
+        action: "make a spill file in",
+        source,
+    })?;
+    let name = folder.join("(spill file)").display().to_string();
+    Ok(file::from_file(file, &name, &file::OpenOptions::default())?)
+}
+
+/// Spill files in a folder, without an output.
+#[derive(Debug)]
+pub(crate) struct SpillOnly(pub PathBuf);
+
+impl Workspace for SpillOnly {
+    fn spill(&self) -> Result<Arc<dyn Device>> {
+        spill_in(&self.0)
+    }
+
+    fn output(&self) -> Result<Arc<dyn Device>> {
+        unreachable!("there is no output")
+    }
+
+    fn publish(&self) -> Result<()> {
+        unreachable!("there is no output")
+    }
+}
+
 impl Workspace for FileWorkspace {
     fn spill(&self) -> Result<Arc<dyn Device>> {
-        let file = tempfile::tempfile_in(&self.temp_dir).map_err(|source| ImportError::Output {
-            path: self.temp_dir.clone(),
-            action: "make a spill file in",
-            source,
-        })?;
-        let name = self.temp_dir.join("(spill file)").display().to_string();
-        Ok(file::from_file(file, &name, &file::OpenOptions::default())?)
+        spill_in(&self.temp_dir)
     }
 
     fn output(&self) -> Result<Arc<dyn Device>> {

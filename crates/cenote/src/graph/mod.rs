@@ -8,6 +8,7 @@
 
 mod export;
 mod info;
+mod kind;
 mod neighbors;
 mod open;
 mod sample;

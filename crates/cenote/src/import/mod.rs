@@ -346,6 +346,10 @@ impl<'a> Hooks<'a> {
     pub fn set_cancel(&mut self, is_cancelled: impl Fn() -> bool + Sync + 'a) {
         self.is_cancelled = Some(Box::new(is_cancelled));
     }
+
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled())
+    }
 }
 
 impl Progress for Hooks<'_> {
@@ -367,6 +371,6 @@ impl Progress for Hooks<'_> {
     }
 
     fn cancelled(&self) -> bool {
-        self.is_cancelled.as_ref().is_some_and(|is_cancelled| is_cancelled())
+        self.is_cancelled()
     }
 }

@@ -4,6 +4,7 @@
 //! null in Parquet, empty in CSV and -1 in npy (NaN in columns of floats).
 
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::graph::StoredGraph;
 use crate::watch::Watch;
 
 /// Rows formatted at a time.
-pub(super) const BATCH: u32 = 1 << 16;
+pub(crate) const BATCH: u32 = 1 << 16;
 
 type Get<'a, T> = Box<dyn Fn(VertexId) -> T + 'a>;
 
@@ -76,13 +77,18 @@ impl<'a> Column<'a> {
 
 /// An error of a writer.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-type Written<T = ()> = std::result::Result<T, Failure>;
+pub(crate) type Written<T = ()> = std::result::Result<T, Failure>;
 type Format = fn(OutputFile, &Table<'_>) -> Written<OutputFile>;
 
 /// Checks, before a run, that values of this graph can be written to `path`.
 pub fn check(path: &Path, graph: &StoredGraph) -> Result<()> {
+    check_kind(path, graph.superblock().ids)
+}
+
+/// Checks that values can be written to `path` with ids of this kind.
+pub fn check_kind(path: &Path, ids: IdKind) -> Result<()> {
     let is_npy = std::ptr::fn_addr_eq(writer_of(path)?, write_npy as Format);
-    if is_npy && graph.superblock().ids == IdKind::Strings {
+    if is_npy && ids == IdKind::Strings {
         return Err(Error::input(path, "npy has no place for names: write .parquet or .csv"));
     }
     Ok(())
@@ -103,6 +109,60 @@ fn writer_of(path: &Path) -> Result<Format> {
     })
 }
 
+/// The vertices that a table has rows of, by the ascending order of their ids.
+pub trait Rows {
+    /// The kind of the ids.
+    fn kind(&self) -> IdKind;
+
+    /// The end of the ranks: those of deleted vertices, which have no row, included.
+    fn end(&self) -> VertexId;
+
+    /// Number of rows.
+    fn count(&self) -> u64;
+
+    /// Calls `visit` with the vertices of a range of ranks and their ids.
+    fn for_each(
+        &self,
+        ranks: Range<VertexId>,
+        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Written,
+    ) -> Written;
+
+    /// The id of a vertex that is the value in a column.
+    fn name_of(&self, v: VertexId) -> IdRef<'_>;
+}
+
+/// The vertices of a graph.
+struct OfGraph {
+    ids: Ids,
+    names: Option<IdTable>,
+}
+
+impl Rows for OfGraph {
+    fn kind(&self) -> IdKind {
+        self.ids.kind()
+    }
+
+    fn end(&self) -> VertexId {
+        u32::try_from(self.ids.vertices()).expect("vertex ids are u32")
+    }
+
+    fn count(&self) -> u64 {
+        self.ids.live_vertices()
+    }
+
+    fn for_each(
+        &self,
+        ranks: Range<VertexId>,
+        visit: &mut dyn FnMut(VertexId, IdRef<'_>) -> Written,
+    ) -> Written {
+        self.ids.for_each(ranks, visit)
+    }
+
+    fn name_of(&self, v: VertexId) -> IdRef<'_> {
+        self.names.as_ref().expect("loaded where a column holds vertices").get(v)
+    }
+}
+
 /// Writes the columns for every vertex, in a Parquet file with the metadata; the format is the
 /// extension of `path`, CSV for a stream without one. Returns the bytes written.
 pub fn write(
@@ -112,16 +172,20 @@ pub fn write(
     (columns, metadata): (&[Column<'_>], Vec<(&'static str, String)>),
     watch: &Watch,
 ) -> Result<u64> {
-    let format = writer_of(path)?;
     let ids = graph.ids()?;
     // In memory, because columns of vertices are looked up in random order.
     let names = match columns.iter().any(|column| matches!(column, Column::Vertex(..))) {
         true => Some(ids.load()?),
         false => None,
     };
-    let vertices = u32::try_from(graph.vertices()).expect("vertex ids are u32");
-    let table = Table { ids: &ids, names, vertices, columns, metadata, watch };
-    let written = format(OutputFile::create(path, inputs)?, &table);
+    let (rows, check) = (OfGraph { ids, names }, || watch.check());
+    write_rows(path, inputs, &Table { rows: &rows, columns, metadata, check: &check })
+}
+
+/// Writes a table. Returns the bytes written.
+pub fn write_rows(path: &Path, inputs: &[impl AsRef<Path>], table: &Table<'_>) -> Result<u64> {
+    let format = writer_of(path)?;
+    let written = format(OutputFile::create(path, inputs)?, table);
     written.map_err(|failure| failed(path, failure))?.finish()
 }
 
@@ -150,27 +214,28 @@ pub(super) fn failed(path: &Path, failure: Failure) -> Error {
 }
 
 /// The values and the ids to write.
-struct Table<'a> {
-    ids: &'a Ids,
-    names: Option<IdTable>,
-    /// With the deleted ones, which are not written.
-    vertices: u32,
-    columns: &'a [Column<'a>],
+pub struct Table<'a> {
+    /// The vertices.
+    pub rows: &'a dyn Rows,
+    /// The columns beside the ids.
+    pub columns: &'a [Column<'a>],
     /// Of a Parquet file.
-    metadata: Vec<(&'static str, String)>,
-    watch: &'a Watch,
+    pub metadata: Vec<(&'static str, String)>,
+    /// Returns an error if the caller cancels.
+    pub check: &'a dyn Fn() -> Result<()>,
 }
 
 impl Table<'_> {
     fn name_of(&self, v: VertexId) -> IdRef<'_> {
-        self.names.as_ref().expect("loaded where a column holds vertices").get(v)
+        self.rows.name_of(v)
     }
 
-    /// Batches of ranks; an error if the run is cancelled.
-    fn batches(&self) -> impl Iterator<Item = Result<std::ops::Range<VertexId>>> + '_ {
-        (0..self.vertices).step_by(BATCH as usize).map(|first| {
-            self.watch.check()?;
-            Ok(first..first.saturating_add(BATCH).min(self.vertices))
+    /// Batches of ranks; an error if the caller cancels.
+    fn batches(&self) -> impl Iterator<Item = Result<Range<VertexId>>> + '_ {
+        let end = self.rows.end();
+        (0..end).step_by(BATCH as usize).map(move |first| {
+            (self.check)()?;
+            Ok(first..first.saturating_add(BATCH).min(end))
         })
     }
 }
@@ -180,7 +245,7 @@ fn write_csv(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     csv.write_field("vertex")?;
     csv.write_record(table.columns.iter().map(Column::name))?;
     for batch in table.batches() {
-        table.ids.for_each(batch?, |v, id| -> Written {
+        table.rows.for_each(batch?, &mut |v, id| -> Written {
             csv.write_field(id.to_string())?;
             csv.write_record(table.columns.iter().map(|column| match column {
                 Column::Count(_, get) => get(v).map_or(String::new(), |n| n.to_string()),
@@ -201,7 +266,7 @@ fn write_csv(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
 // Parquet
 
 fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
-    let names = table.ids.kind() == IdKind::Strings;
+    let names = table.rows.kind() == IdKind::Strings;
     let id_column = |name, repetition| {
         let (physical, logical) = if names {
             (PhysicalType::BYTE_ARRAY, LogicalType::String)
@@ -241,7 +306,7 @@ fn write_parquet(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
         let mut ids = IdValues::new(names);
         // In the order of their ids.
         let mut batch_vertices = Vec::with_capacity(batch.len());
-        table.ids.for_each(batch, |v, id| -> Written {
+        table.rows.for_each(batch, &mut |v, id| -> Written {
             ids.push(Some(id));
             batch_vertices.push(v);
             Ok(())
@@ -339,13 +404,13 @@ fn write_npy(file: OutputFile, table: &Table<'_>) -> Written<OutputFile> {
     });
     let dtype = DType::parse(&format!("[('vertex', '<u8'){}]", fields.collect::<String>()))?;
     let file = WriteOptions::new_header_only()
-        .shape(&[table.ids.live_vertices()])
+        .shape(&[table.rows.count()])
         .dtype(dtype)
         .writer(file)
         .write_header_only()?;
     let mut rows = BufWriter::with_capacity(1 << 20, file);
     for batch in table.batches() {
-        table.ids.for_each(batch?, |v, id| -> Written {
+        table.rows.for_each(batch?, &mut |v, id| -> Written {
             rows.write_all(&integer(id).to_le_bytes())?;
             for column in table.columns {
                 rows.write_all(&match column {

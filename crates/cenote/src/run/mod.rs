@@ -20,8 +20,8 @@ use serde::Serialize;
 
 pub use self::answer::Answer;
 pub use self::estimate::Estimate;
-pub(crate) use self::stats::Stopwatch;
 pub use self::stats::{Report, Stats};
+pub(crate) use self::stats::{Stopwatch, cpu_seconds};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, StoredGraph};
 use crate::keys::Keys;

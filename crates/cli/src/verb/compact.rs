@@ -1,7 +1,6 @@
 //! `cenote compact`: rewrites a graph as an import of its edges would write it.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use cenote::compact::CompactReport;
@@ -16,7 +15,7 @@ use crate::args::{Report, Threads};
 use crate::cancel::{Guard, cancelled};
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, of_import};
 use crate::verb::Outcome;
 
 /// Rewrite a graph in order, without log and free pages
@@ -82,15 +81,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let graph = args.out.as_ref().unwrap_or(&args.graph.graph);
     // The new file lies where the graph does, not where a link to it does.
     let guard = Guard::new(&graph.canonicalize().unwrap_or_else(|_| graph.clone()));
-    let bar = Progress::new("compact", None, Unit::Bytes);
-    let before = AtomicU64::new(0);
-    let compact = args.builder().cancel(cancelled).progress(|phase, done, total| {
-        let before = before.swap(done, Ordering::Relaxed);
-        match done {
-            0 => bar.stage(phase.name(), total, Unit::Bytes),
-            _ => bar.advance(done - before),
-        }
-    });
+    let bar = Progress::bytes("compact");
+    let compact = args.builder().cancel(cancelled).progress(of_import(&bar));
     let report = compact.run()?;
     drop((bar, guard));
     let usual = |warning: &&Warning| matches!(warning, Warning::NotProfiled { .. });

@@ -64,7 +64,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let export = graph.export().cancel(cancel::cancelled);
     if let Some(out) = &args.vertices {
         let _guard = Guard::new(out);
+        let bar = Progress::new("export", None, Unit::Items);
         let (vertices, values) = export.write_vertices(out)?;
+        drop(bar);
         if args.report.json {
             return output::json(&VertexSummary { out, vertices, values }).map(|()| Outcome::Done);
         }

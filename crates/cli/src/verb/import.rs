@@ -1,7 +1,6 @@
 //! `cenote import`: builds a graph file from edge lists.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use cenote::Import;
@@ -15,7 +14,7 @@ use serde::Serialize;
 use crate::args::{Report, Threads};
 use crate::cancel::{Guard, cancelled};
 use crate::output::{self, count, size};
-use crate::progress::{Progress, Unit};
+use crate::progress::{Progress, of_import};
 use crate::verb::Outcome;
 
 /// Build a graph file from edge lists
@@ -155,15 +154,8 @@ struct Summary<'a> {
 /// Imports the graph and prints the report.
 pub fn run(args: &Args) -> Result<Outcome> {
     let guard = Guard::new(&args.out);
-    let bar = Progress::new("import", None, Unit::Bytes);
-    let before = AtomicU64::new(0);
-    let import = args.builder()?.cancel(cancelled).progress(|phase, done, total| {
-        let before = before.swap(done, Ordering::Relaxed);
-        match done {
-            0 => bar.stage(phase.name(), total, Unit::Bytes),
-            _ => bar.advance(done - before),
-        }
-    });
+    let bar = Progress::bytes("import");
+    let import = args.builder()?.cancel(cancelled).progress(of_import(&bar));
     let memory_budget_bytes = import.memory_bytes().map_err(with_flags)?;
     let report = import.run(&args.out).map_err(with_flags)?;
     drop((bar, guard));
@@ -284,7 +276,7 @@ fn policy(name: &str) -> Result<String, String> {
     kept::policy(name).map(|_| name.to_owned())
 }
 
-const HEADERS: [(&str, Header); 3] =
+pub(super) const HEADERS: [(&str, Header); 3] =
     [("auto", Header::Auto), ("yes", Header::Yes), ("no", Header::No)];
 const CODECS: [(&str, Codec); 2] = [("raw", Codec::Raw), ("packed", Codec::Packed)];
 pub(super) const CHOICES: [(&str, HubNeighboursChoice); 3] = [
@@ -292,7 +284,7 @@ pub(super) const CHOICES: [(&str, HubNeighboursChoice); 3] = [
     ("yes", HubNeighboursChoice::Yes),
     ("no", HubNeighboursChoice::No),
 ];
-const ID_KINDS: [(&str, IdKind); 3] =
+pub(super) const ID_KINDS: [(&str, IdKind); 3] =
     [("auto", IdKind::Auto), ("integer", IdKind::Integer), ("string", IdKind::String)];
 pub(super) const ORDERS: [(&str, Order); 4] = [
     ("natural", Order::Natural),

@@ -12,6 +12,7 @@ use super::update::{memory_bytes, written};
 use crate::args::Report;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count, size};
+use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Merge the changes of a graph's delta runs and log into its lists
@@ -57,7 +58,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let path = &args.graph.graph;
     let mut update = Update::options().memory(memory_bytes).open(path)?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let bar = Progress::new("merging", None, Unit::Items);
     let report = update.merge()?;
+    drop(bar);
     let seconds = start.elapsed().as_secs_f64();
     if args.report.json {
         output::json(&Summary {

@@ -13,6 +13,7 @@ use super::update::memory_bytes;
 use crate::args::Report;
 use crate::graph_file::GraphArg;
 use crate::output::{self, count};
+use crate::progress::{Progress, Unit};
 use crate::verb::Outcome;
 
 /// Keep the state of a graph under a name while it changes
@@ -76,11 +77,13 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let start = Instant::now();
     let mut update = Update::options().memory(memory_bytes(args.memory)?).open(path)?;
     update.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    let bar = Progress::new("snapshot", None, Unit::Items);
     let (action, done) = match (&args.remove, &args.name) {
         (Some(name), _) => ("removed", update.remove_snapshot(name)?),
         (None, Some(name)) => ("made", update.snapshot(name)?),
         (None, None) => ("made", update.snapshot_of_epoch()?),
     };
+    drop(bar);
     let seconds = start.elapsed().as_secs_f64();
     print(args, action, done, seconds)?;
     Ok(Outcome::Done)

@@ -10,6 +10,7 @@
 //! - [`pool`]: page loads through the buffer pool
 //! - [`since`]: components that go on from the file of an earlier answer
 //! - [`snapshot`]: states of a graph that are kept under a name
+//! - [`straight`]: components of edges without a graph file
 //! - [`tiers`]: graphs over several drives; [`tiered_updates`]: changes of them
 //! - [`update`]: changes from files and from standard input
 //! - [`interrupt`]: Ctrl-C ends within a second and leaves nothing
@@ -27,6 +28,7 @@ mod peaks;
 mod pool;
 mod since;
 mod snapshot;
+mod straight;
 mod tiered_updates;
 mod tiers;
 mod update;
@@ -51,7 +53,8 @@ impl Bench {
     fn command(&self, args: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cenote"));
         command.args(args.split_whitespace()).current_dir(self.folder.path());
-        command.stdin(Stdio::null());
+        // A slow run would print lines.
+        command.stdin(Stdio::null()).env("CENOTE_PROGRESS", "none");
         command
     }
 

@@ -95,15 +95,15 @@ pub(super) fn run(given: &Run<'_>) -> Result<ImportReport> {
 }
 
 /// Seconds in real time since the clock was created, which include parsing.
-fn seconds_since(clock: &RealClock) -> f64 {
+pub(super) fn seconds_since(clock: &RealClock) -> f64 {
     clock.now_ns() as f64 / 1e9
 }
 
-fn names(inputs: &[Input<'_>]) -> String {
+pub(super) fn names(inputs: &[Input<'_>]) -> String {
     inputs.iter().map(Input::name).collect::<Vec<_>>().join(", ")
 }
 
-fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
+pub(super) fn check_options(inputs: &[Input<'_>], config: &ImportConfig) -> Result<()> {
     let wrong = |reason: &str| Err(ImportError::Options(reason.to_owned()));
     if inputs.is_empty() {
         return wrong("no input given");

@@ -53,7 +53,19 @@ struct Entry {
     len: u16,
 }
 
+impl Entry {
+    fn bytes<'p>(&self, pieces: &'p [Vec<u8>]) -> &'p [u8] {
+        let start = self.start as usize;
+        &pieces[self.piece as usize][start..start + usize::from(self.len)]
+    }
+}
+
 impl<'a> Dictionary<'a> {
+    /// Names met so far.
+    pub fn count(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
     pub fn new(budget: &'a Budget) -> Result<Self> {
         let shards = (0..SHARDS).map(|_| Shard::new(budget).map(Mutex::new));
         Ok(Self { shards: shards.collect::<Result<_>>()?, next: AtomicU64::new(0), budget })
@@ -106,8 +118,7 @@ impl<'a> Shard<'a> {
     }
 
     fn name(&self, entry: u32) -> &[u8] {
-        let Entry { piece, start, len, .. } = self.entries[entry as usize];
-        &self.pieces[piece as usize][start as usize..start as usize + usize::from(len)]
+        self.entries[entry as usize].bytes(&self.pieces)
     }
 
     fn intern(&mut self, name: &[u8], hash: u32, next: &AtomicU64) -> Result<u64> {
@@ -208,6 +219,25 @@ fn merge_shards(shards: &[Shard<'_>], sorted: &[Vec<u32>], mut each: impl FnMut(
     }
 }
 
+/// Names in ascending order, without their numbers.
+#[derive(Debug)]
+pub(crate) struct Names {
+    shards: Vec<(Vec<Entry>, Vec<Vec<u8>>)>,
+    order: Vec<u64>,
+}
+
+impl Names {
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    pub fn get(&self, rank: VertexId) -> &[u8] {
+        let place = self.order[rank as usize];
+        let (entries, pieces) = &self.shards[(place >> 32) as usize];
+        entries[(place & u64::from(u32::MAX)) as usize].bytes(pieces)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct StringMap<'a> {
     shards: Vec<Shard<'a>>,
@@ -224,6 +254,12 @@ impl StringMap<'_> {
     #[inline]
     pub fn dense(&self, provisional: u64) -> VertexId {
         self.dense[provisional as usize]
+    }
+
+    /// Drops all but the names.
+    pub fn into_names(self) -> Names {
+        let shards = self.shards.into_iter().map(|shard| (shard.entries, shard.pieces));
+        Names { shards: shards.collect(), order: self.order }
     }
 
     pub fn name(&self, vertex: VertexId) -> &[u8] {

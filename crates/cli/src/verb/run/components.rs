@@ -10,12 +10,6 @@ use super::{Line, Params};
 use crate::output::count;
 use crate::verb::Outcome;
 
-pub const WCC_RUN_EXAMPLES: &str = "\
-Examples:
-  cenote run wcc kron.cenote --memory 256MiB
-  cenote run wcc pairs.cenote --out components.parquet
-  cenote run wcc pairs.cenote --since components.parquet --out newer.parquet";
-
 pub const WCC_ESTIMATE_EXAMPLES: &str = "\
 Examples:
   cenote estimate wcc kron.cenote --memory 256MiB";
@@ -36,7 +30,7 @@ pub struct Weak {
     /// added since and the state that it belongs to is there, as a snapshot or the last commit;
     /// else everything is computed
     #[arg(long, value_name = "FILE")]
-    since: Option<PathBuf>,
+    pub since: Option<PathBuf>,
 }
 
 /// An estimate is that of a run without an earlier answer.
@@ -58,8 +52,7 @@ impl Params for Weak {
     }
 
     fn answer(&self, found: &WccSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
-        let components = ("components", count(found.components));
-        let mut lines = vec![components, largest(found.largest, stats)];
+        let mut lines = lines_of(found, stats.vertices);
         if let Some(WccSince { added, pages_read, .. }) = found.since {
             let (added, pages) = (count(added), count(pages_read));
             lines.push(("since", format!("{added} edges added, {pages} pages compared")));
@@ -93,10 +86,15 @@ impl Params for Strong {
     fn answer(&self, found: &SccSummary, stats: &Stats) -> (Vec<Line>, Outcome) {
         let (components, single) = (count(found.components), count(found.single));
         let components = ("components", format!("{components}, {single} of one vertex"));
-        (vec![components, largest(found.largest, stats)], Outcome::Done)
+        (vec![components, largest(found.largest, stats.vertices)], Outcome::Done)
     }
 }
 
-fn largest(largest: u64, stats: &Stats) -> Line {
-    ("largest", format!("{} of {} vertices", count(largest), count(stats.vertices)))
+/// The lines of weak components, whatever they were computed from.
+pub fn lines_of(found: &WccSummary, vertices: u64) -> Vec<Line> {
+    vec![("components", count(found.components)), largest(found.largest, vertices)]
+}
+
+fn largest(largest: u64, vertices: u64) -> Line {
+    ("largest", format!("{} of {} vertices", count(largest), count(vertices)))
 }

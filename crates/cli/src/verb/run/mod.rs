@@ -4,6 +4,7 @@
 //!   [`pagerank`], [`reach`], [`sssp`], [`triangles`], [`walk`]: flags and printed result of each
 //!   algorithm
 //! - [`keys`]: sources and targets by the user's ids
+//! - [`straight`]: components of edges that are not imported
 //! - [`plan`]: flags that all runs share, also with `cenote estimate`
 //! - [`summary`]: prints the statistics of a run
 
@@ -20,11 +21,13 @@ pub mod pagerank;
 pub mod plan;
 pub mod reach;
 pub mod sssp;
+mod straight;
 mod summary;
 pub mod triangles;
 pub mod walk;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use cenote::Graph;
@@ -33,6 +36,7 @@ use clap::Subcommand;
 
 use crate::cancel::Guard;
 use crate::output;
+use crate::progress::{self, Progress};
 use crate::verb::Outcome;
 use plan::PlanArgs;
 
@@ -45,6 +49,7 @@ pub type Line = (&'static str, String);
 Examples:
   cenote run bfs kron.cenote --memory 256MiB
   cenote run wcc kron.cenote --memory 10% --explain
+  cenote run wcc pairs.parquet --out components.parquet
   cenote run pagerank kron.cenote --iterations 20 --out ranks.parquet")]
 pub struct Args {
     #[command(subcommand)]
@@ -94,8 +99,12 @@ enum Kind {
     #[command(after_help = sssp::RUN_EXAMPLES)]
     Sssp(RunOf<sssp::Params>),
     /// Weakly connected components
-    #[command(after_help = components::WCC_RUN_EXAMPLES)]
-    Wcc(RunOf<components::Weak>),
+    ///
+    /// Of a graph file, or straight of edges in files of every format of `cenote import`: one pass,
+    /// and nothing is written to disk. Then the ids are in memory, 19 to 24 bytes for each integer;
+    /// a percentage of --memory is of the machine's.
+    #[command(after_help = straight::EXAMPLES)]
+    Wcc(straight::Args),
 }
 
 /// Flags of `cenote run` for one algorithm.
@@ -121,6 +130,14 @@ pub struct OutputArgs {
     /// Show each step: its frontier, pages, requests and time
     #[arg(long)]
     explain: bool,
+}
+
+impl OutputArgs {
+    /// The first given flag that needs a graph.
+    fn for_graphs(&self) -> Option<&'static str> {
+        let explain = self.explain.then_some("--explain");
+        explain.or(self.verify.then_some("--verify"))
+    }
 }
 
 /// The flags of an algorithm, and how its result is printed.
@@ -159,7 +176,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         Kind::Triangles(args) => args.run(),
         Kind::Walk(args) => walk::run(args),
         Kind::Sssp(args) => args.run(),
-        Kind::Wcc(args) => args.run(),
+        Kind::Wcc(args) => straight::run(args),
     }
 }
 
@@ -177,7 +194,14 @@ fn execute(plan: &PlanArgs, params: &impl Params, output: &OutputArgs) -> Result
     if let Some(path) = &output.out {
         run = run.out(path);
     }
+    let bar = progress::is_shown().then(|| Arc::new(Progress::bytes("running")));
+    if let Some(bar) = &bar {
+        let bar = Arc::clone(bar);
+        run = run.progress(move |now| bar.set(now.bytes_read, now.bytes_expected));
+    }
     let answer = run.run()?;
+    // Its closure lives as long as the answer.
+    bar.as_deref().inspect(|bar| bar.end());
     let report = answer.report()?;
     let (lines, outcome) = params.answer(&report.result, report.stats);
     match plan.json {

@@ -18,9 +18,9 @@ pub struct PlanArgs {
     /// Memory budget of the run; a percentage is of the graph's pages [default: half of the
     /// machine's memory]
     #[arg(long, value_name = "SIZE")]
-    memory: Option<MemorySize>,
+    pub memory: Option<MemorySize>,
     #[command(flatten)]
-    threads: Threads,
+    pub threads: Threads,
     /// How pages are read: auto, or the CAVE paper's block or vertex
     #[arg(long, value_name = "STRATEGY", default_value = "auto")]
     pub strategy: Strategy,
@@ -39,6 +39,18 @@ pub struct PlanArgs {
 }
 
 impl PlanArgs {
+    /// The first given flag that needs a graph.
+    pub fn for_graphs(&self) -> Option<&'static str> {
+        let flags = [
+            (self.at.at.is_some(), "--at"),
+            (self.strategy != Strategy::Auto, "--strategy"),
+            (self.depth.is_some(), "--depth"),
+            (self.cache.is_some(), "--cache"),
+            (self.no_migration, "--no-migration"),
+        ];
+        flags.into_iter().find(|(is_given, _)| *is_given).map(|(_, flag)| flag)
+    }
+
     /// Opens the graph for a run.
     pub fn open(&self) -> Result<Graph> {
         let options = Graph::options().migration(!self.no_migration);

@@ -1,0 +1,234 @@
+//! Integer ids: numbered by a hash table, joined in batches.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use cenote_device::mix;
+use cenote_store::VertexId;
+
+use super::forest::{self, Forest};
+use super::table::{BUCKET_BYTES, CHUNK_BYTES, Table, ids_max};
+use crate::blocks::Worker;
+use crate::budget::{Budget, Held};
+use crate::error::{ImportError, Result};
+use crate::ids::VERTICES_MAX;
+use crate::parse::token::{TokenFault, check_name, integer_id};
+use crate::parse::{Fault, Sink};
+
+/// Pairs that are looked up together, so that their cache misses overlap.
+const BATCH: usize = 256;
+/// 1 MiB.
+const BUCKETS_MIN: usize = 1 << 14;
+/// Below so many buckets (32 MiB) a table grows twofold, above by a quarter.
+const BUCKETS_SMALL: usize = 1 << 19;
+
+pub(super) const WHAT: &str = "the ids and their components";
+
+/// What the workers share: the ids that were met, and their sets.
+#[derive(Debug)]
+pub(super) struct Joined<'a> {
+    maps: RwLock<Maps<'a>>,
+    /// The number of the next id: that of the ids met so far.
+    next: AtomicU32,
+    /// Most ids that batches at work may add.
+    pending: AtomicUsize,
+    seed: u64,
+}
+
+#[derive(Debug)]
+struct Maps<'a> {
+    table: Table,
+    forest: Forest,
+    /// Most ids that table and forest have room for.
+    ids_max: usize,
+    memory: Held<'a>,
+    budget: &'a Budget,
+}
+
+/// The finished table: ids with their numbers, in no order, and the sets of the numbers.
+pub(super) struct Numbered<'a> {
+    pub table: Table,
+    pub forest: Forest,
+    pub count: usize,
+    pub memory: Held<'a>,
+}
+
+/// Bytes of the memory of a table and its sets; a byte a vertex more than these take, since their
+/// labels take more than a full table.
+fn bytes_of(buckets: usize) -> usize {
+    buckets * BUCKET_BYTES + ids_max(buckets) * (forest::VERTEX_BYTES + 1)
+}
+
+impl<'a> Joined<'a> {
+    pub fn new(budget: &'a Budget) -> Result<Self> {
+        let mut forest = Forest::default();
+        forest.grow(ids_max(BUCKETS_MIN))?;
+        let maps = Maps {
+            table: Table::new(BUCKETS_MIN)?,
+            forest,
+            ids_max: ids_max(BUCKETS_MIN),
+            memory: budget.hold(bytes_of(BUCKETS_MIN), WHAT)?,
+            budget,
+        };
+        // Of ids that are chosen to collide, nobody knows which do.
+        let seed = RandomState::new().hash_one(0);
+        let (next, pending) = (AtomicU32::new(0), AtomicUsize::new(0));
+        Ok(Self { maps: RwLock::new(maps), next, pending, seed })
+    }
+
+    /// Ids met so far.
+    pub fn count(&self) -> u64 {
+        u64::from(self.next.load(Ordering::Relaxed))
+    }
+
+    pub fn finish(self) -> Numbered<'a> {
+        let count = self.next.into_inner() as usize;
+        let maps = self.maps.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Maps { table, forest, memory, .. } = maps;
+        Numbered { table, forest, count, memory }
+    }
+
+    fn hash(&self, id: u64) -> u64 {
+        mix(id ^ self.seed)
+    }
+
+    /// Whether so many more ids fit, beside those of batches at work.
+    fn has_room(&self, maps: &Maps<'_>, ids: usize) -> bool {
+        // Read behind what is pending: a batch that is no longer pending has counted its ids.
+        let pending = self.pending.load(Ordering::Acquire);
+        self.next.load(Ordering::Relaxed) as usize + pending + ids <= maps.ids_max
+    }
+
+    /// The maps with room for so many ids, which are pending then.
+    fn maps_for(&self, ids: usize) -> Result<RwLockReadGuard<'_, Maps<'a>>> {
+        loop {
+            let maps = self.maps.read().unwrap_or_else(PoisonError::into_inner);
+            self.pending.fetch_add(ids, Ordering::AcqRel);
+            if self.has_room(&maps, 0) {
+                return Ok(maps);
+            }
+            self.pending.fetch_sub(ids, Ordering::Release);
+            drop(maps);
+            let mut maps = self.maps.write().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have grown them.
+            if !self.has_room(&maps, ids) {
+                maps.grow(|id| self.hash(id))?;
+            }
+        }
+    }
+
+    /// Numbers the ids of at most [`BATCH`] pairs and joins each pair.
+    fn join(&self, pairs: &[[u64; 2]]) -> Result<()> {
+        let ids = pairs.as_flattened();
+        let maps = self.maps_for(ids.len())?;
+        let table = &maps.table;
+        let mut homes = [0; 2 * BATCH];
+        for (home, &id) in homes.iter_mut().zip(ids) {
+            *home = table.home(self.hash(id));
+            table.prefetch(*home);
+        }
+        let mut numbers: [VertexId; 2 * BATCH] = [0; 2 * BATCH];
+        for ((number, &home), &id) in numbers.iter_mut().zip(&homes).zip(ids) {
+            *number = table.number(id, home, &self.next);
+            maps.forest.prefetch(*number);
+        }
+        for pair in numbers[..ids.len()].as_chunks::<2>().0 {
+            maps.forest.unite(pair[0], pair[1]);
+        }
+        self.pending.fetch_sub(ids.len(), Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Maps<'_> {
+    /// Makes room for more ids, as far as the budget has memory.
+    fn grow(&mut self, hash: impl Fn(u64) -> u64) -> Result<()> {
+        if self.ids_max as u64 == VERTICES_MAX {
+            return Err(ImportError::Vertices { vertices: VERTICES_MAX + 1 });
+        }
+        let known = self.table.buckets();
+        let wanted = if known < BUCKETS_SMALL { known * 2 } else { known / 4 * 5 };
+        // While ids are moved both tables exist, but for the part of the old one that was read.
+        let moving = CHUNK_BYTES.min(known * BUCKET_BYTES);
+        let (held, free) = (self.memory.bytes(), self.budget.free());
+        let most = (held + free.saturating_sub(moving)) / (bytes_of(20) / 20 + 1);
+        // Less than a fiftieth more would cost a pass over the table each time.
+        let buckets = wanted.min(most).max(known / 50 * 51);
+        self.memory.resize(bytes_of(buckets) + moving, WHAT)?;
+        self.forest.grow(ids_max(buckets))?;
+        let larger = Table::new(buckets)?;
+        let smaller = std::mem::replace(&mut self.table, larger);
+        smaller.drain(|id, number| self.table.push(id, number, hash(id)));
+        self.ids_max = ids_max(buckets).min(VERTICES_MAX as usize);
+        self.memory.shrink_to(bytes_of(buckets));
+        Ok(())
+    }
+}
+
+/// Joins the pairs that a worker parses.
+pub(super) struct IntegerJoiner<'a, 'b> {
+    joined: &'a Joined<'b>,
+    pairs: Vec<[u64; 2]>,
+    edges: u64,
+    /// Whether ids may turn out to be strings.
+    auto: bool,
+}
+
+impl<'a, 'b> IntegerJoiner<'a, 'b> {
+    pub fn new(joined: &'a Joined<'b>, auto: bool) -> Self {
+        Self { joined, pairs: Vec::with_capacity(BATCH), edges: 0, auto }
+    }
+
+    #[inline]
+    fn push(&mut self, source: u64, target: u64) -> Result<()> {
+        self.pairs.push([source, target]);
+        if self.pairs.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let done = self.joined.join(&self.pairs);
+        self.pairs.clear();
+        done
+    }
+}
+
+impl Sink for IntegerJoiner<'_, '_> {
+    const INTEGERS: bool = true;
+
+    fn id(&mut self, token: &[u8]) -> std::result::Result<u64, Fault> {
+        match integer_id(token) {
+            Ok(id) => Ok(id),
+            Err(TokenFault::NotNumber) if self.auto && !token.is_empty() => {
+                check_name(token)?;
+                Err(Fault::NotInteger)
+            }
+            Err(fault) => Err(fault.fault(self.auto)),
+        }
+    }
+
+    #[inline]
+    fn integer(&mut self, id: u64) -> std::result::Result<u64, Fault> {
+        Ok(id)
+    }
+
+    #[inline]
+    fn edge(&mut self, source: u64, target: u64, _: u64) -> std::result::Result<(), Fault> {
+        self.edges += 1;
+        Ok(self.push(source, target)?)
+    }
+
+    fn vertex(&mut self, id: u64) -> std::result::Result<(), Fault> {
+        Ok(self.push(id, id)?)
+    }
+}
+
+impl Worker for IntegerJoiner<'_, '_> {
+    type Output = u64;
+
+    /// The number of edges.
+    fn finish(mut self) -> Result<u64> {
+        self.flush()?;
+        Ok(self.edges)
+    }
+}
