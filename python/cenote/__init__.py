@@ -10,6 +10,7 @@
 from . import errors
 from ._cenote import Strings, __version__
 from ._features import Features
+from ._components import components
 from ._graph import Edges, Graph, Sample, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
@@ -93,6 +94,7 @@ __all__ = [
     "__version__",
     "check",
     "compact",
+    "components",
     "errors",
     "import_graph",
     "open",

@@ -20,6 +20,7 @@ __all__ = [
     "__version__",
     "check",
     "compact",
+    "components",
     "import_graph",
     "pool_replay",
     "profile",
@@ -188,6 +189,11 @@ def import_graph(
     options: dict[str, Any],
     progress: _Listener | None = None,
 ) -> str: ...
+def components(
+    inputs: list[tuple[str, Any]],
+    options: dict[str, Any],
+    progress: _Listener | None = None,
+) -> Answer: ...
 def check(
     path: _Path, at: str | None = None, progress: _Listener | None = None
 ) -> tuple[int, list[str], int]: ...

@@ -104,8 +104,8 @@ def import_graph(
         (3, 2)
     """
     weights = weights or ("f64" if weight is not None else None)
-    inputs = list(_inputs(edges, weights, weight))
-    inputs += _vertices(vertices)
+    inputs = list(inputs_of(edges, weights, weight))
+    inputs += vertices_of(vertices)
     if directed is None:
         directed = _is_networkx(edges) and edges.is_directed()
     options = given(
@@ -139,7 +139,7 @@ def import_graph(
     return found
 
 
-def _inputs(edges: Any, weights: str | None, weight: str | int | None) -> Iterator[tuple[str, Any]]:
+def inputs_of(edges: Any, weights: str | None, weight: str | int | None) -> Iterator[tuple[str, Any]]:
     """The inputs for the native part: what each is, and it."""
     if _is_path(edges):
         yield from (("path", path) for path in _paths(edges))
@@ -147,7 +147,7 @@ def _inputs(edges: Any, weights: str | None, weight: str | int | None) -> Iterat
         attribute = "weight" if weight is None else weight
         rows = edges.edges(data=attribute) if weights else edges.edges()
         yield "rows", _chunks(rows)
-        yield from _vertices([vertex for vertex, degree in edges.degree() if degree == 0])
+        yield from vertices_of([vertex for vertex, degree in edges.degree() if degree == 0])
     elif hasattr(edges, "tocoo"):
         yield "rows", _of_matrix(edges, weights)
         yield "range", edges.shape[0]
@@ -168,7 +168,7 @@ def _inputs(edges: Any, weights: str | None, weight: str | int | None) -> Iterat
         raise TypeError(f"a {type(edges).__name__} is no source of edges")
 
 
-def _vertices(vertices: Any) -> list[tuple[str, Any]]:
+def vertices_of(vertices: Any) -> list[tuple[str, Any]]:
     if vertices is None:
         return []
     if _is_path(vertices):

@@ -25,7 +25,12 @@ const NO_VERTEX: VertexId = VertexId::MAX;
 /// An answer of any algorithm.
 pub trait AnyAnswer: Send + Sync {
     fn algorithm(&self) -> &'static str;
-    fn graph(&self) -> &Arc<StoredGraph>;
+    /// Number of vertices with the deleted ones.
+    fn vertices(&self) -> usize;
+    /// The user's ids, by vertex.
+    fn ids(&self) -> Result<IdList, Failure>;
+    /// The numbers of deleted vertices.
+    fn deleted(&self) -> Vec<VertexId>;
     fn stats(&self) -> String;
     fn summary(&self) -> Result<String, Error>;
     fn columns(&self) -> Vec<&'static str>;
@@ -43,8 +48,16 @@ where
         A::NAME
     }
 
-    fn graph(&self) -> &Arc<StoredGraph> {
-        self.graph()
+    fn vertices(&self) -> usize {
+        self.graph().vertices()
+    }
+
+    fn ids(&self) -> Result<IdList, Failure> {
+        ids_of(self.graph())
+    }
+
+    fn deleted(&self) -> Vec<VertexId> {
+        self.graph().deleted().to_vec()
     }
 
     fn stats(&self) -> String {
@@ -139,7 +152,7 @@ impl PyAnswer {
 
     /// Number of vertices with the deleted ones: the length of each column.
     fn __len__(&self) -> usize {
-        self.answer.graph().vertices()
+        self.answer.vertices()
     }
 
     /// The values of a column, by vertex.
@@ -155,13 +168,12 @@ impl PyAnswer {
 
     /// The user's ids, by vertex.
     fn ids(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let graph = self.answer.graph();
-        Call::default().wait(py, None, || ids_of(graph))?.into_python(py)
+        Call::default().wait(py, None, || self.answer.ids())?.into_python(py)
     }
 
     /// The numbers of deleted vertices, whose values have no meaning.
     fn deleted(&self) -> Array {
-        Array::of_u32(self.answer.graph().deleted().to_vec())
+        Array::of_u32(self.answer.deleted())
     }
 
     /// Writes the values of all vertices to a file.

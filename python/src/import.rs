@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use cenote::import::{
-    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, InputSpec, Order, WeightType,
+    ArrowBatches, Codec, Format, Header, HubNeighboursChoice, IdKind, Input, InputSpec, Order,
+    Vertices, WeightType,
 };
 use cenote::{Import, ValueType};
 use pyo3::exceptions::PyTypeError;
@@ -23,7 +24,7 @@ type Step = Box<dyn FnOnce(Import<'static>) -> Import<'static> + Send>;
 
 /// The columns of the edges, and how files have them.
 #[derive(Clone, Default)]
-struct Columns {
+pub struct Columns {
     source: Option<String>,
     target: Option<String>,
     weight: Option<String>,
@@ -64,6 +65,12 @@ pub fn hub_neighbours(name: &str, value: &Bound<'_, PyAny>) -> PyResult<HubNeigh
     }
 }
 
+/// The kind of ids.
+pub fn id_kind(value: &Bound<'_, PyAny>) -> PyResult<IdKind> {
+    use IdKind::{Auto, Integer, String};
+    one_of("ids", value, &[("auto", Auto), ("integer", Integer), ("string", String)])
+}
+
 /// A size as text for the library: bytes, or text such as `1GiB`.
 pub fn size_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(value.str()?.to_cow()?.into_owned())
@@ -96,9 +103,7 @@ fn options(options: &Bound<'_, PyDict>, seed: u64) -> PyResult<Vec<Step>> {
 fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
     Ok(match name {
         "ids" => {
-            use IdKind::{Auto, Integer, String};
-            let kinds = [("auto", Auto), ("integer", Integer), ("string", String)];
-            let kind = one_of(name, value, &kinds)?;
+            let kind = id_kind(value)?;
             step(move |import| import.ids(kind))
         }
         "values" => {
@@ -149,13 +154,13 @@ fn option(name: &str, value: &Bound<'_, PyAny>, seed: u64) -> PyResult<Step> {
     })
 }
 
-/// The step that adds an input: its kind, and what it is.
-fn input(
+/// An input: its kind, and what it is.
+pub fn input(
     (kind, value): &(String, Bound<'_, PyAny>),
     columns: &Columns,
     weights: Option<WeightType>,
     raised: &Raised,
-) -> PyResult<Option<Step>> {
+) -> PyResult<Option<Input<'static>>> {
     let columns = columns.clone();
     Ok(Some(match kind.as_str() {
         "path" => {
@@ -167,28 +172,28 @@ fn input(
                 header: columns.header,
                 ..InputSpec::new(value.extract::<PathBuf>()?)
             };
-            step(move |import| import.input(spec))
+            spec.into()
         }
         "vertices_path" => {
             let path: PathBuf = value.extract()?;
-            step(move |import| import.vertices_path(path))
+            InputSpec::vertices(path).into()
         }
         "vertices" => match value.extract::<Vec<u64>>() {
-            Ok(ids) => step(move |import| import.vertices(ids)),
+            Ok(ids) => Vertices::iter(ids).into(),
             Err(_) => {
                 let ids: Vec<String> = value.extract().map_err(|_| {
                     invalid("vertices: expected integers from 0 to 2^64 - 1, or strings")
                 })?;
-                step(move |import| import.vertices(ids))
+                Vertices::iter(ids).into()
             }
         },
         "range" => {
             let end: u64 = value.extract()?;
-            step(move |import| import.vertices(0..end))
+            Vertices::iter(0..end).into()
         }
         "rows" => {
             let batches = PyBatches::new(value, weights, Arc::clone(raised))?;
-            return Ok(batches.map(|batches| step(move |import| import.arrow(batches))));
+            return Ok(batches.map(|batches| ArrowBatches::new(batches).into()));
         }
         _ => {
             let Some(reader) = reader_of(value)? else {
@@ -205,7 +210,7 @@ fn input(
             if let Some(weight) = columns.weight {
                 batches = batches.weight_column(weight);
             }
-            step(move |import| import.input(batches))
+            batches.into()
         }
     }))
 }
@@ -217,7 +222,7 @@ fn taken<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound
     Ok(Some(value).filter(|value| !value.is_none()))
 }
 
-fn columns(options: &Bound<'_, PyDict>) -> PyResult<Columns> {
+pub fn columns(options: &Bound<'_, PyDict>) -> PyResult<Columns> {
     let column = |name: &str| -> PyResult<Option<String>> {
         taken(options, name)?.map(|value| size_text(&value)).transpose()
     };
@@ -253,7 +258,8 @@ pub fn import_graph(
     let raised: Raised = Arc::new(Mutex::new(None));
     let without_inputs = steps.len();
     for given in &inputs {
-        steps.extend(input(given, &columns, weights, &raised)?);
+        let input = input(given, &columns, weights, &raised)?;
+        steps.extend(input.map(|input| step(move |import| import.input(input))));
     }
     if steps.len() == without_inputs {
         return Err(invalid("edges: no edges and no vertices found"));

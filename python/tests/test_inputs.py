@@ -283,3 +283,37 @@ def test_a_broken_stream_is_an_error():
     with pytest.raises(cenote.CenoteError, match="the disk is on fire"):
         cenote.import_graph(reader, "h.cenote")
     assert os.listdir() == []
+
+
+@pytest.mark.parametrize("edges", [EDGES, NAMED], ids=["integers", "names"])
+def test_components_of_every_form_are_those_of_the_graph(edges):
+    file_of(edges)
+    with cenote.open("expected.cenote") as graph:
+        expected = graph.wcc()
+        summary, labels, table = expected.summary, expected.labels.copy(), expected.to_arrow()
+    for form, source in [*sources(edges), ("path", "edges.txt"), ("pattern", "edge*.txt")]:
+        found = cenote.components(source, memory="64MiB")
+        assert isinstance(found, cenote.Components), form
+        assert found.summary == summary and (found.labels == labels).all(), form
+        assert found.to_arrow().equals(table), form
+    assert found.stats["input_edges"] == len(edges) and found.stats["algorithm"] == "wcc"
+    assert len(found) == len(found.ids()) == len(labels) and not len(found.deleted())
+    cenote.components(edges, out="found.csv", vertices=["alone"] if edges is NAMED else [10**18])
+    expected.write("expected.csv")
+    rows = [Path(name).read_text().splitlines() for name in ("found.csv", "expected.csv")]
+    assert len(set(rows[0]) - set(rows[1])) == 1
+
+
+def test_components_refuse_what_an_import_refuses():
+    with pytest.raises(cenote.MemoryBudget, match="vertices"):
+        cenote.components(np.arange(2_000_000).reshape(-1, 2), memory="8MiB", threads=1)
+    with pytest.raises(cenote.InvalidInput, match="row 2"):
+        cenote.components([(1, 2), (3, -4)])
+    with pytest.raises(cenote.InvalidInput, match="no edges"):
+        cenote.components([])
+    with pytest.raises(cenote.FileMissing):
+        cenote.components("missing.txt")
+    with pytest.raises(cenote.InvalidInput, match="npy"):
+        cenote.components(NAMED, out="found.npy")
+    with pytest.raises(ZeroDivisionError):
+        cenote.components((u // (5 - u), u) for u in range(9))

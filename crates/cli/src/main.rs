@@ -33,7 +33,7 @@ use crate::verb::{Outcome, Verb};
 
 /// SSD-aware graph analytics: graphs deeper than memory.
 #[derive(Debug, Parser)]
-#[command(name = "cenote", version, about, long_about = None, after_help = EXAMPLES)]
+#[command(name = "cenote", version = env!("CENOTE_VERSION"), about, long_about = None, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     progress: progress::Flags,
@@ -49,6 +49,7 @@ Examples:
   cenote profile --quick .
   cenote run pagerank kron.cenote --memory 256MiB
   cenote neighbors kron.cenote 17
+  cenote run wcc pairs.parquet --out components.parquet
   cenote pool replay --workload ms --device sim:optane-p4800x
 
 Sizes take units: 64MiB, 1GB, 10%. Exit status: 0 done, 1 answered no, 2 error, \

@@ -17,10 +17,13 @@
 //! - [`diff`]: print the edges that changed since a snapshot
 //! - [`pool`]: replay page loads through the buffer pool
 //! - [`tier`]: graphs over several tiers: status, migration, replays
+//! - [`completions`]: print the completions of a shell
+//! - [`man`]: print man pages
 //! - `replays`: what the two replays share
 
 mod check;
 mod compact;
+mod completions;
 mod demo;
 mod diff;
 mod estimate;
@@ -28,6 +31,7 @@ mod export;
 mod generate;
 mod import;
 mod info;
+mod man;
 mod merge;
 mod neighbors;
 mod pool;
@@ -70,6 +74,8 @@ pub enum Verb {
     Diff(diff::Args),
     Pool(pool::Args),
     Tier(tier::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 impl Verb {
@@ -93,6 +99,8 @@ impl Verb {
             Self::Diff(args) => diff::run(args),
             Self::Pool(args) => pool::run(args),
             Self::Tier(args) => tier::run(args),
+            Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Help, pipes, exit status, messages of one line.
 
-use std::io::Read;
+use std::io::{BufRead, Read, Write};
 use std::process::{Command, Stdio};
 
 use crate::{Bench, assert_one_line, text};
@@ -94,4 +94,82 @@ fn stderr_is_silent_where_it_is_no_terminal() {
     child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
     assert!(child.wait().unwrap().success());
     assert_eq!(message, "");
+}
+
+#[test]
+fn bash_completes_verbs_kinds_and_flags() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("completions"), bench.succeed("completions bash")).unwrap();
+    let complete = |words: &str| {
+        let script = "source completions; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); \
+                      _cenote cenote \"${COMP_WORDS[-1]}\" x; echo \"${COMPREPLY[@]}\"";
+        let mut bash = Command::new("bash");
+        let output = bash.args(["-euc", script, "bash", words]).current_dir(bench.folder.path());
+        let output = output.output().unwrap();
+        assert!(output.status.success(), "{words}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(complete("cenote comp"), "compact completions");
+    assert_eq!(complete("cenote run wc"), "wcc");
+    assert_eq!(complete("cenote run wcc --source"), "--source-column");
+    for (shell, word) in [("zsh", "#compdef cenote"), ("fish", "complete -c cenote")] {
+        assert!(bench.succeed(&format!("completions {shell}")).contains(word), "{shell}");
+    }
+    assert!(bench.fail("completions tcsh").contains("tcsh"));
+}
+
+#[test]
+fn every_verb_and_kind_has_a_man_page() {
+    let bench = Bench::new();
+    let wcc = bench.succeed("man run wcc");
+    assert!(wcc.contains(".TH cenote-run-wcc 1") && wcc.contains("\\-\\-format"), "{wcc}");
+    assert!(wcc.contains("kron.cenote"), "the examples are there: {wcc}");
+    assert!(bench.succeed("man").contains("cenote\\-snapshot"));
+    assert!(bench.fail("man run dance").contains("dance"));
+    assert!(bench.fail("man check dance").contains("no kinds"));
+    bench.succeed("man --out pages");
+    let pages = crate::names(&bench.path("pages"));
+    assert!(pages.len() > 30 && pages.contains(&"cenote-pool-replay.1".to_owned()), "{pages:?}");
+    // What groff warns of is shown wrongly.
+    let mut groff = Command::new("groff");
+    groff
+        .args(["-Kutf8", "-man", "-Tutf8", "-ww", "-z"])
+        .args(&pages)
+        .current_dir(bench.path("pages"));
+    let Ok(output) = groff.output() else {
+        return eprintln!("skipped: no groff to read the pages");
+    };
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn progress_is_lines_or_json_or_nothing() {
+    let bench = Bench::new();
+    let run = |args: &str, variable: Option<&str>| {
+        let mut command = bench.command(&format!("run wcc - --format edges {args}"));
+        command.env_remove("CENOTE_PROGRESS").envs(variable.map(|mode| ("CENOTE_PROGRESS", mode)));
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // Until the first line, which nothing but the flags holds back.
+        let mut first = String::new();
+        let shows = !args.contains("none") && !args.contains("quiet") && variable.is_none();
+        if shows {
+            let stderr = child.stderr.as_mut().unwrap();
+            std::io::BufReader::new(stderr).read_line(&mut first).unwrap();
+        }
+        input.write_all(b"1 2\n").unwrap();
+        drop(input);
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        assert!(text(&output.stdout).starts_with("components  1\n"));
+        if shows { first } else { text(&output.stderr) }
+    };
+    assert!(run("", None).starts_with("cenote: reading: 1 s so far"));
+    let json: serde_json::Value = serde_json::from_str(&run("--progress json", None)).unwrap();
+    assert_eq!((&json["stage"], &json["unit"]), (&"reading".into(), &"bytes".into()), "{json}");
+    for (args, variable) in [("--progress none", None), ("--quiet", None), ("", Some("none"))] {
+        assert_eq!(run(args, variable), "");
+    }
+    assert!(bench.fail("run wcc - --quiet --progress json").contains("--quiet"));
 }

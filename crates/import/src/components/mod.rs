@@ -43,6 +43,9 @@ use crate::report::{Phase, Progress};
 use crate::rows::STREAM_MEMORY;
 use crate::workspace::SpillOnly;
 
+/// Bytes of a name beside those of the dictionary, while names are sorted and labelled.
+const LABEL_BYTES: usize = 24;
+
 /// Options for the components of edges.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -179,7 +182,7 @@ impl Run<'_> {
         let joined = Joined::new(self.budget)?;
         let done = blocks::run(&self.pass(false), || Ok(IntegerJoiner::new(&joined, auto)));
         let done = done.map_err(|error| match error {
-            PassError::Import(error) => self.explain(error, joined.count()).into(),
+            PassError::Import(error) => self.explain(error, joined.count(), 0).into(),
             other => other,
         })?;
         let read = self.read(done, started)?;
@@ -190,13 +193,14 @@ impl Run<'_> {
     fn named(&self, again: bool, started: &RealClock) -> Result<Components> {
         let (names, sets) = (Dictionary::new(self.budget)?, NamedSets::new(self.budget)?);
         let done = blocks::run(&self.pass(again), || Ok(NameJoiner::new(&names, &sets)));
-        let done = done.map_err(|error| self.explain(error.into_import(), names.count()))?;
+        let done =
+            done.map_err(|error| self.explain(error.into_import(), names.count(), LABEL_BYTES))?;
         let read = self.read(done, started)?;
         let (count, (forest, memory)) = (names.count(), sets.finish());
         let labelled = names
             .finish(self.config.workers())
             .and_then(|names| of_names(names, &forest, self.budget))
-            .map_err(|error| self.explain(error, count))?;
+            .map_err(|error| self.explain(error, count, 0))?;
         drop(memory);
         self.answer(labelled, &read)
     }
@@ -256,8 +260,9 @@ impl Run<'_> {
         })
     }
 
-    /// Adds to an error of missing memory how far the vertices came, and how much would do.
-    fn explain(&self, error: ImportError, vertices: u64) -> ImportError {
+    /// Adds to an error of missing memory how far the vertices came, and how much would do if each
+    /// took so many bytes more in the end.
+    fn explain(&self, error: ImportError, vertices: u64, more_bytes: usize) -> ImportError {
         let ImportError::Memory { given, needed, what } = error else { return error };
         if vertices == 0 {
             return ImportError::Memory { given, needed, what };
@@ -272,6 +277,7 @@ impl Run<'_> {
         };
         // Ids may repeat more often later on, so this is at most about the need.
         let times = done.map_or(2.0, |done| 1.1 / done.clamp(0.001, 1.0));
+        let needed = needed + vertices as usize * more_bytes;
         let needed = ((needed as f64 * times) as usize).next_multiple_of(1 << 20);
         ImportError::Straight { given, needed, vertices, part, what }
     }
