@@ -139,7 +139,9 @@ def import_graph(
     return found
 
 
-def inputs_of(edges: Any, weights: str | None, weight: str | int | None) -> Iterator[tuple[str, Any]]:
+def inputs_of(
+    edges: Any, weights: str | None, weight: str | int | None
+) -> Iterator[tuple[str, Any]]:
     """The inputs for the native part: what each is, and it."""
     if _is_path(edges):
         yield from (("path", path) for path in _paths(edges))

@@ -159,3 +159,17 @@ def test_what_the_law_says_of_two_drives():
     # Memory takes the hottest pages away, and cold ones share blocks with hot ones.
     assert of_pages < drive_bench.by_the_law(vertices, 0.7, share, 1) < 1
     assert of_pages < drive_bench.by_the_law(vertices, 1, share, 4) < 1
+
+
+def test_components_of_pairs_are_compared_with_others(tmp_path):
+    rows = tmp_path / "rows.jsonl"
+    done = subprocess.run(
+        [sys.executable, ROOT / "experiments/straight_components.py", "--graphs", "8:4",
+         "--repeats", "1", "--dir", tmp_path / "pairs", "--rows", rows,
+         "--only", "cenote,decode,scan,scipy,networkx"],
+        env=os.environ | {"CENOTE": str(command_path())}, capture_output=True, text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert len(found) == 7 and not any("error" in row for row in found), found
+    assert len({row["components"] for row in found if row["run"] in ("scipy", "networkx")}) == 1
