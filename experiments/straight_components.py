@@ -3,11 +3,12 @@
     straight_components.py [--graphs 19:20,22:24] [--repeats 3] [--threads 2] [--dir DIR]
                            [--only cenote,decode,...] [--rows FILE]
 
-A graph `SCALE:FACTOR` is one of Kronecker with FACTOR x 2^SCALE pairs, whose numbers become ids spread
-over 64 bits; as `.u64` and as Parquet (Snappy, two columns). The page cache is warm. In turn:
+A graph `SCALE:FACTOR` is one of Kronecker with FACTOR x 2^SCALE pairs, whose numbers become ids
+spread over 64 bits; as `.u64` and as Parquet (Snappy, two columns). The page cache is warm. In
+turn:
 
-- `cenote`: `cenote run wcc FILE`; `decode`: the same on a file of as many bytes in which all ids are
-  one, which leaves reading and decoding, and look-ups that never miss the processor's caches
+- `cenote`: `cenote run wcc FILE`; `decode`: the same on a file of as many bytes in which all ids
+  are one, which leaves reading and decoding, and look-ups that never miss the processor's caches
 - `read`, `scan`: NumPy and Polars read the file and sum both columns
 - `scipy`: Polars reads, NumPy numbers the ids by `unique`, SciPy's `connected_components`
 - `igraph`, `networkx`, `duckdb`: the whole way with them; the last two on small graphs only
@@ -171,10 +172,9 @@ def compare(graph, files, options, rows):
     pairs = files["pairs", "u64"].stat().st_size // 16
     only = [name for name in options.only.split(",") if name]
     seen = {}
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
-    )
-    about = {"commit": commit.stdout.strip(), "host": platform.machine(), "cores": os.cpu_count()}
+    head = ["git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.check_output(head, cwd=ROOT, text=True).strip()
+    about = {"commit": commit, "host": platform.machine(), "cores": os.cpu_count()}
     for repeat in range(options.repeats):
         for name, ending, command in commands(files, options, pairs):
             if only and name not in only:

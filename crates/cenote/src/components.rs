@@ -32,8 +32,8 @@ use crate::run::cpu_seconds;
 /// The weakly connected components of edges in files, on standard input or in memory: one pass, in
 /// which nothing is written to disk.
 ///
-/// Answers are those of an import and [`Graph::wcc`](crate::Graph::wcc). The ids of all vertices and
-/// their sets are in memory, 19 to 24 bytes for each integer; a graph file takes less.
+/// Answers are those of an import and [`Graph::wcc`](crate::Graph::wcc). The ids of all vertices
+/// and their sets are in memory, 19 to 24 bytes for each integer; a graph file takes less.
 ///
 /// ```
 /// # fn main() -> cenote::Result<()> {
@@ -165,8 +165,8 @@ impl<'a> Components<'a> {
     /// Reads the edges and computes their components.
     ///
     /// # Errors
-    /// [`Error::MemoryBudget`] if the vertices do not fit the memory; inputs that cannot be read, or
-    /// that are not what their format says; an output that cannot be written; cancellation.
+    /// [`Error::MemoryBudget`] if the vertices do not fit the memory; inputs that cannot be read,
+    /// or that are not what their format says; an output that cannot be written; cancellation.
     pub fn run(mut self) -> Result<EdgeComponents> {
         self.config.memory_bytes = self.memory_bytes()?;
         let paths: Vec<PathBuf> =

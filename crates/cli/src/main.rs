@@ -33,7 +33,8 @@ use crate::verb::{Outcome, Verb};
 
 /// SSD-aware graph analytics: graphs deeper than memory.
 #[derive(Debug, Parser)]
-#[command(name = "cenote", version = env!("CENOTE_VERSION"), about, long_about = None, after_help = EXAMPLES)]
+#[command(name = "cenote", version = env!("CENOTE_VERSION"))]
+#[command(about, long_about = None, after_help = EXAMPLES)]
 struct Cli {
     #[command(flatten)]
     progress: progress::Flags,

@@ -13,8 +13,8 @@ use crate::tiers::members;
 
 impl Graph {
     /// Whether a path is that of edges to be read ([`Components`](crate::Components)) and not of a
-    /// graph to be opened, by its contents: a graph has a superblock in its first or second page, or
-    /// is the map of tiers. A file without either is one of edges if its extension is that of a
+    /// graph to be opened, by its contents: a graph has a superblock in its first or second page,
+    /// or is the map of tiers. A file without either is one of edges if its extension is that of a
     /// format of edges, or `has_format` says that the caller knows the format; else it counts as a
     /// graph, and opening it reports what is wrong. So do paths that do not exist, folders and
     /// drives. `-` and pipes are edges.

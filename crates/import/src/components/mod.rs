@@ -5,9 +5,10 @@
 //! stored graphs does.
 //!
 //! **Trick.** Workers parse blocks; each id gets a number when it is met first, from a concurrent
-//! hash table ([`table`]) or the dictionary of names, and the two numbers of an edge are joined in a
-//! concurrent union-find ([`forest`]). Edges are not kept. At the end ids are sorted, and the first
-//! id of each set labels it; so the answer does not depend on threads, or on the order of the edges.
+//! hash table ([`table`]) or the dictionary of names, and the two numbers of an edge are joined in
+//! a concurrent union-find ([`forest`]). Edges are not kept. At the end ids are sorted, and the
+//! first id of each set labels it; so the answer does not depend on threads, or on the order of the
+//! edges.
 //!
 //! **Memory.** 19 to 24 bytes for each integer id, and 16 MiB while the table grows; for a name its
 //! text and about 50 bytes.

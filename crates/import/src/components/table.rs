@@ -1,8 +1,8 @@
 //! A concurrent hash table from integer ids to numbers, given in the order in which they are met.
 //!
-//! A bucket is a cache line with five ids and their numbers; an id that finds its bucket full lies in
-//! the next one with room. Buckets are in the order of the hash, so a larger table is filled from a
-//! smaller one in one pass over both, and what was read is freed meanwhile.
+//! A bucket is a cache line with five ids and their numbers; an id that finds its bucket full lies
+//! in the next one with room. Buckets are in the order of the hash, so a larger table is filled
+//! from a smaller one in one pass over both, and what was read is freed meanwhile.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
