@@ -71,24 +71,38 @@ impl AnyAnswer for EdgeComponents {
     }
 }
 
-/// Sets the options, which are not those of columns.
-fn with_options(
-    mut components: Components<'static>,
-    options: &Bound<'_, PyDict>,
-) -> PyResult<Components<'static>> {
-    for (name, value) in options {
-        components = match name.extract::<&str>()? {
-            "ids" => components.ids(id_kind(&value)?),
-            "memory" => components.memory(size_text(&value)?),
-            "threads" => components.threads(value.extract()?),
-            "temp_dir" => components.temp_dir(value.extract::<PathBuf>()?),
-            "out" => components.out(value.extract::<PathBuf>()?),
-            name => {
-                return Err(PyTypeError::new_err(format!("components has no option `{name}`")));
-            }
-        };
-    }
-    Ok(components)
+/// A step of building, on the thread that runs it.
+type Step = Box<dyn FnOnce(Components<'static>) -> Components<'static> + Send>;
+
+fn step(step: impl FnOnce(Components<'static>) -> Components<'static> + Send + 'static) -> Step {
+    Box::new(step)
+}
+
+/// The step of an option that is not one of columns.
+fn option(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Step> {
+    Ok(match name {
+        "ids" => {
+            let kind = id_kind(value)?;
+            step(move |components| components.ids(kind))
+        }
+        "memory" => {
+            let memory = size_text(value)?;
+            step(move |components| components.memory(memory))
+        }
+        "threads" => {
+            let threads = value.extract()?;
+            step(move |components| components.threads(threads))
+        }
+        "temp_dir" => {
+            let folder: PathBuf = value.extract()?;
+            step(move |components| components.temp_dir(folder))
+        }
+        "out" => {
+            let path: PathBuf = value.extract()?;
+            step(move |components| components.out(path))
+        }
+        _ => return Err(PyTypeError::new_err(format!("components has no option `{name}`"))),
+    })
 }
 
 /// The components of edges.
@@ -101,23 +115,28 @@ pub fn components(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyAnswer> {
     let columns = columns(options)?;
-    let mut components = with_options(Components::new(), options)?;
-    let raised: Raised = Arc::new(Mutex::new(None));
-    let mut is_empty = true;
-    for given in &inputs {
-        if let Some(input) = input(given, &columns, None, &raised)? {
-            (components, is_empty) = (components.input(input), false);
-        }
+    let mut steps = Vec::new();
+    for (name, value) in options {
+        steps.push(option(name.extract()?, &value)?);
     }
-    if is_empty {
+    let raised: Raised = Arc::new(Mutex::new(None));
+    let without_inputs = steps.len();
+    for given in &inputs {
+        let input = input(given, &columns, None, &raised)?;
+        steps.extend(input.map(|input| step(move |components| components.input(input))));
+    }
+    if steps.len() == without_inputs {
         return Err(invalid("edges: no edges and no vertices found"));
     }
     let call = Arc::new(Call::default());
     let (reports, started) = (Arc::clone(&call), Instant::now());
-    let components = components.cancel(call.canceller()).progress(move |phase, done, total| {
-        reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+    let done = call.wait(py, progress.as_ref(), || {
+        let components = steps.into_iter().fold(Components::new(), |all, step| step(all));
+        let components = components.cancel(call.canceller()).progress(move |phase, done, total| {
+            reports.report((phase.name(), done, total, started.elapsed().as_secs_f64()));
+        });
+        components.run().map_err(Failure::from)
     });
-    let done = call.wait(py, progress.as_ref(), || components.run().map_err(Failure::from));
     match raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(error) => Err(error),
         None => Ok(PyAnswer::new(Arc::new(done?), call)),

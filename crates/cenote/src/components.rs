@@ -43,6 +43,7 @@ use crate::run::cpu_seconds;
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Default)]
 #[must_use = "nothing is read before `run`"]
 pub struct Components<'a> {
     inputs: Vec<Input<'a>>,
@@ -50,18 +51,6 @@ pub struct Components<'a> {
     memory: Option<String>,
     out: Option<PathBuf>,
     hooks: Hooks<'a>,
-}
-
-impl Default for Components<'_> {
-    fn default() -> Self {
-        Self {
-            inputs: Vec::new(),
-            config: ComponentsConfig::default(),
-            memory: None,
-            out: None,
-            hooks: Hooks::default(),
-        }
-    }
 }
 
 impl<'a> Components<'a> {
