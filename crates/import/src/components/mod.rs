@@ -10,7 +10,7 @@
 //! first id of each set labels it; so the answer does not depend on threads, or on the order of the
 //! edges.
 //!
-//! **Memory.** 19 to 24 bytes for each integer id, and 16 MiB while the table grows; for a name its
+//! **Memory.** 19 to 24 bytes for each integer id, and 4 MiB while the table grows; for a name its
 //! text and about 50 bytes.
 //!
 //! - [`answer`]: sorted ids and their labels

@@ -14,7 +14,7 @@ use cenote_store::VertexId;
 use crate::error::Result;
 
 const BUCKET_IDS: usize = 5;
-const CHUNK_BITS: u32 = 18;
+const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
 /// Bytes of a bucket.
