@@ -9,8 +9,8 @@
 
 from . import errors
 from ._cenote import Strings, __version__
-from ._features import Features
 from ._components import components
+from ._features import Features
 from ._graph import Edges, Graph, Sample, open
 from ._import import import_graph
 from ._options import Progress, RunOptions
